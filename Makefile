@@ -5,12 +5,15 @@ RUN = .venv/bin/python
 PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.py tests/test_compare.py
 
-.PHONY: help setup setup-demo demo app test quick lint format notebook docs release bench stress compare screenshots clean
+OLDEST_TESTS = tests/operators/test_compute.py tests/operators/test_runs.py tests/panels/test_states.py tests/dataset_io/test_lifecycle.py tests/dataset_io/test_verdicts.py
+
+.PHONY: help setup setup-demo demo app test test-oldest quick lint format notebook docs release bench stress compare screenshots clean
 
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report on boxes (all: ALL=1), save views"
 	@echo "make app     open the demo dataset in the FiftyOne App, with the panel (PORT=$(PORT))"
 	@echo "make test    run all tests, 15 minutes (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
+	@echo "make test-oldest  run a part of them with the oldest FiftyOne that is supported (2 minutes)"
 	@echo "make quick   run the tests that need no database and no browser, less than a minute"
 	@echo "make lint    check style, spelling and types;  make format  correct the style"
 	@echo "make notebook  execute docs/tutorial.ipynb and keep its outputs (half a minute)"
@@ -40,6 +43,9 @@ ifdef ARGS
 else
 	@sh tools/dev/test_all.sh $(PYTEST_SIDE_BY_SIDE)
 endif
+
+test-oldest: setup
+	@sh tools/dev/test_oldest.sh $(or $(ARGS),$(OLDEST_TESTS))
 
 quick: setup
 	@QUICK_TESTS=1 $(PYTEST_SIDE_BY_SIDE) -m "not slow and not browser" $(WITHOUT_DATABASE) $(ARGS)

@@ -9,7 +9,7 @@ PLUGIN_NAME = "@annotator/agreement"
 #: ``method`` of the plugin's runs and key of the ``info`` entry that marks the fields it wrote
 RUN_METHOD = "annotator_agreement"
 #: version of the plugin; written by ``make format`` from pyproject.toml
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 #: version of what a run stores
 SCHEMA_VERSION = 5
 DEFAULT_RUN_KEY = "agreement"
@@ -41,8 +41,10 @@ ANNOTATE_DISPUTED = "annotate_disputed"
 OPEN_AGREEMENT_PANEL = "open_agreement_panel"
 AGREEMENT_PANEL = "agreement_panel"
 DECIDE_PANEL = "decide_panel"
-#: operator of the App itself (``operators/sidebar_groups.js``)
+#: operators of the App itself, and its part of a choice in a panel (``panels/app.js``)
 SHOW_SIDEBAR_GROUPS = "show_sidebar_groups"
+ASK_BROWSER = "ask_browser"
+CHOICE = "AgreementChoice"
 
 #: entry of a dataset's document that says who writes its schema and runs (:mod:`.dataset_io.record.lease`)
 LEASE = "annotator_agreement_lease"
@@ -51,6 +53,8 @@ LEASE = "annotator_agreement_lease"
 DEFAULT_GOLD_FIELD, DECISIONS_SUFFIX = "agreement_gold", "_decisions"
 #: key of the ``info`` entry that marks these fields
 GOLD_MARK = "annotator_agreement_gold"
+#: key of the ``info`` entry that marks fields with the values of an import that is not complete
+IMPORT_MARK = "annotator_agreement_import"
 
 #: prefix of the paths of frame fields in FiftyOne
 FRAMES_PREFIX = "frames."
@@ -86,7 +90,8 @@ OBJECT_FIELDS = FieldSet(
     label={
         "": FieldSpec(
             "str",
-            "Verdict of the label: agreed, class_conflict, attribute_conflict, missed, lone, split, duplicate or crowd",
+            "Verdict of the label: agreed, class_conflict, attribute_conflict, missed (somebody assigned did not draw "
+            "the object), lone (only one annotator drew it), split, duplicate or crowd",
         ),
         "_id": FieldSpec("str", "Match id: labels with the same id in one sample are the same physical object"),
         "_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the label with the other labels of its object"),
@@ -126,7 +131,9 @@ TAG_FIELDS = FieldSet(
         "_n_annotators": FieldSpec("int", "Number of annotators assigned to the sample"),
     },
     label={
-        "": FieldSpec("str", "Verdict of the tag: agreed, missed or lone"),
+        "": FieldSpec(
+            "str", "Verdict of the tag: agreed, missed (somebody assigned did not give it) or lone (only one gave it)"
+        ),
         "_votes": FieldSpec("int", "Number of annotators who gave the tag"),
         "_of": FieldSpec("int", "Number of annotators assigned to the sample"),
     },

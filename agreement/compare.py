@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..metrics.arrays import FloatArray, IntArray
-from .comparison import AgreementComparison, Change, PartChanges, SampleChanges
+from .comparison import AgreementComparison, Change, DecidedBetween, PartChanges, SampleChanges
 from .family import numbers_of
 from .numbers import Estimate, Key, Numbers, differences, estimates
 from .options import OPTIONS
@@ -36,6 +36,14 @@ class ComparedRun:
     rows: IntArray  #: shape ``(S,)``, rows of the shared samples, in the same order in both runs
 
 
+@dataclass(frozen=True, slots=True)
+class AppliedBetween:
+    """What was applied to labels in one run and not in the other."""
+
+    n_labels: IntArray  #: shape ``(S,)``, labels of every shared sample that were set to what somebody decided
+    is_incomplete: bool  #: as in :class:`~.comparison.DecidedBetween`
+
+
 def compare_runs(
     a: ComparedRun,
     b: ComparedRun,
@@ -45,6 +53,7 @@ def compare_runs(
     resamples: int,
     seed: int,
     on_frames: bool = False,
+    applied: AppliedBetween | None = None,
 ) -> AgreementComparison:
     """Compare the numbers of two runs on the same samples.
 
@@ -56,20 +65,13 @@ def compare_runs(
         resamples: number of resamples; 0 for no intervals
         seed: seed of the random numbers
         on_frames: whether the samples are frames
+        applied: what was applied to labels between the runs; None if nothing was
     """
     rated = np.flatnonzero(np.logical_and(*(run.records.assigned[run.rows].sum(axis=1) >= 2 for run in (a, b))))
     records_a, records_b = (run.records.take(run.rows[rated]) for run in (a, b))
-    ranks = np.arange(len(rated)) if clusters is None else np.unique(clusters[rated], return_inverse=True)[1].ravel()
+    ranks = _ranks(rated, clusters)
     config_a, config_b = a.context.config, b.context.config
-    matched = _Matched(len(rated))
-    changed = estimates(
-        matched.differences(_by_sample(records_a, a.context), _by_sample(records_b, b.context)),
-        ranks,
-        resamples=resamples,
-        seed=seed,
-    )
-    values_a, values_b = matched.values
-    changes = {key: _change(values_a[key], values_b[key], found) for key, found in changed.items()}
+    changes = _changes(a, b, rated, ranks, resamples=resamples, seed=seed)
     only = (
         sorted(set(a.context.annotators) - set(b.context.annotators)),
         sorted(set(b.context.annotators) - set(a.context.annotators)),
@@ -88,12 +90,57 @@ def compare_runs(
         options=_options(a.context, b.context),
         annotators_only_a=only[0],
         annotators_only_b=only[1],
-        numbers={key[0]: change for key, change in changes.items() if len(key) == 1 and _is_known(change)},
+        numbers=_of_whole(changes),
         changes=_by_part(changes),
         samples=_samples(*scores, rated, describe),
         resamples=resamples,
         seed=seed,
+        decided=_decided(a, b, rated, clusters, applied, resamples=resamples, seed=seed),
     )
+
+
+def _decided(
+    a: ComparedRun,
+    b: ComparedRun,
+    rated: IntArray,
+    clusters: IntArray | None,
+    applied: AppliedBetween | None,
+    *,
+    resamples: int,
+    seed: int,
+) -> DecidedBetween | None:
+    """What was applied to labels between the runs, and the numbers of the samples without such labels."""
+    if applied is None or not (applied.n_labels[rated].any() or applied.is_incomplete):
+        return None
+    n_labels = applied.n_labels[rated]
+    left = rated[n_labels == 0]
+    changes = _changes(a, b, left, _ranks(left, clusters), resamples=resamples, seed=seed) if len(left) else {}
+    n_samples = int((n_labels > 0).sum())
+    return DecidedBetween(int(n_labels.sum()), n_samples, len(left), applied.is_incomplete, _of_whole(changes))
+
+
+def _ranks(rows: IntArray, clusters: IntArray | None) -> IntArray:
+    """Number of the video or group of some samples; of independent samples their own."""
+    return np.arange(len(rows)) if clusters is None else np.unique(clusters[rows], return_inverse=True)[1].ravel()
+
+
+def _changes(
+    a: ComparedRun, b: ComparedRun, rows: IntArray, ranks: IntArray, *, resamples: int, seed: int
+) -> dict[Key, Change]:
+    """The change of every number from one run to the other, over some of the shared samples."""
+    matched = _Matched(len(rows))
+    contexts = (dataclasses.replace(run.context, clusters=ranks) for run in (a, b))
+    of_runs = (
+        _by_sample(run.records.take(run.rows[rows]), context) for run, context in zip((a, b), contexts, strict=True)
+    )
+    changed = estimates(matched.differences(*of_runs), ranks, resamples=resamples, seed=seed)
+    values_a, values_b = matched.values
+    return {key: _change(values_a[key], values_b[key], found) for key, found in changed.items()}
+
+
+def _of_whole(changes: Mapping[Key, Change]) -> dict[str, Change]:
+    """The numbers of the whole report."""
+    return {key[0]: change for key, change in changes.items() if len(key) == 1 and _is_known(change)}
 
 
 def _by_sample(records: Records, context: ReportContext) -> Iterator[Numbers]:

@@ -62,6 +62,23 @@ class SampleChanges:
     worse: list[dict[str, Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class DecidedBetween:
+    """Labels that were set to what somebody decided (:func:`apply_decisions`) in one of the runs and not in the other.
+
+    That they agree is no agreement of annotators; ``numbers`` are of the samples without such labels.
+    """
+
+    n_labels: int  #: labels that were changed, deleted or added
+    n_samples: int  #: samples with such labels
+    n_left: int  #: samples without
+    #: whether decisions that one of the runs saw applied were taken back, or deleted, since: their labels are not known
+    is_incomplete: bool
+    numbers: dict[str, Change]  #: as ``numbers`` of the comparison; empty without samples
+
+    parts: ClassVar[dict[str, Any]] = {"numbers": Each(Change)}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AgreementComparison:
     """The changes from one run to another, over the samples that have at least two assigned annotators in both.
@@ -90,12 +107,15 @@ class AgreementComparison:
     samples: SampleChanges
     resamples: int
     seed: int
+    #: what was applied to labels between the runs; None if nothing was
+    decided: DecidedBetween | None = None
     schema_version: int = names.SCHEMA_VERSION
 
     parts: ClassVar[dict[str, Any]] = {
         "numbers": Each(Change),
         "changes": Each(PartChanges),
         "samples": SampleChanges,
+        "decided": DecidedBetween,
     }
 
     def __repr__(self) -> str:
@@ -132,8 +152,9 @@ class AgreementComparison:
         """A table of the comparison as a pandas DataFrame; undefined numbers are nan.
 
         Args:
-            table: ``"numbers"``, ``"samples"`` (the largest changes), or a table of ``changes``: ``"pairs"``,
-                ``"classes"``, ``"annotators"``
+            table: ``"numbers"``, ``"without_decided"`` (the same of the samples without labels that decisions set),
+                ``"samples"`` (the largest changes), or a table of ``changes``: ``"pairs"``, ``"classes"``,
+                ``"annotators"``
 
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables

@@ -8,7 +8,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from ..metrics.alpha import Undefined as Undefined
+from ..metrics.arrays import FloatArray
+from ..metrics.geometry.keypoints import COCO_SIGMAS, DEFAULT_SIGMA
 from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
 from .annotators import chosen_annotators, session_names
@@ -79,6 +83,15 @@ class AgreementConfig:
     def attribute_mode(self) -> bool:
         """Whether one field holds the labels of all annotators."""
         return self.annotator_attribute is not None
+
+    @property
+    def point_sigmas(self) -> FloatArray | float:
+        """The constants of keypoints: of every point, or one for all."""
+        if self.sigmas is None:
+            return DEFAULT_SIGMA
+        if isinstance(self.sigmas, str):
+            return COCO_SIGMAS
+        return self.sigmas if isinstance(self.sigmas, float) else np.array(self.sigmas)
 
     def named_persons(self) -> dict[str, str]:
         """Person of every annotator by the annotator's name, if ``persons`` are given."""

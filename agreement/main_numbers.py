@@ -6,18 +6,18 @@ new number needs an entry here, and its value (and interval) under the same key 
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any
 
 #: numbers of the headline, and numbers that only a comparison of two runs lists
 HEADLINE, COMPARED = "headline", "compared"
-#: the questions behind alpha, by the group of the numbers that answer each
+#: the questions of a report, by the group of the numbers that answer each
 QUESTIONS = {
     "existence": "Do they see the same objects?",
     "class_given_match": "Do they name a shared object alike?",
     "localisation": "Do they draw a shared object alike?",
     "tracks": "Do they follow it through the video?",
+    "counts": "Do they draw equally many objects?",
 }
 
 
@@ -53,11 +53,15 @@ class MainNumber:
     group: str = HEADLINE  #: place: the headline, one of the questions, or only comparisons
     is_optional: bool = False  #: whether it is left out if undefined
     of_areas: bool = False  #: whether it is left out if objects are made of points
+    leads: bool = False  #: whether it stands in the headline too
 
     def value(self, report: Any) -> float | None:
-        """The value in a report; None where undefined."""
-        found: float | None = operator.attrgetter(self.key)(report)
-        return found
+        """The value in a report; None where undefined, and in reports of versions without it."""
+        found = report
+        for name in self.key.split("."):
+            found = getattr(found, name, None)
+        value: float | None = found
+        return value
 
     def concerns(self, measure: str) -> bool:
         """Whether objects that are compared by this measure have the number."""
@@ -75,34 +79,42 @@ class MainNumber:
 
 def score(what: str) -> MainNumber:
     """The mean score of samples; ``what`` explains the score."""
-    meaning = f"{what}, mean of {{report.score.n:,}} {{documents}} (0: nothing in common, 1: identical)"
+    meaning = f"{what}, mean of {{report.score.n:,}} {{documents}}"
     return MainNumber("score.mean", "Score", meaning)
 
 
-def alpha(what: str) -> MainNumber:
+def alpha(what: str, title: str = "Krippendorff's alpha", group: str = HEADLINE) -> MainNumber:
     """The pooled alpha, over units that ``what`` names."""
     meaning = f"over all {{report.alpha.n_units:,}} {what} (0: as by chance, 1: perfect)"
-    return MainNumber("alpha.pooled", "Krippendorff's alpha", meaning)
+    return MainNumber("alpha.pooled", title, meaning, group=group)
 
 
-ALPHA_OF_IMAGES = MainNumber("alpha.mean", "Mean alpha of images", group=COMPARED)
+IMAGE_ALPHA = MainNumber(
+    "image_alpha.value",
+    "Alpha of images",
+    "1 - {report.image_alpha.observed:.3f} / {report.image_alpha.expected:.3f}, distances (1 - score) within / "
+    "between images",
+    is_optional=True,
+)
+MEAN_ALPHA = MainNumber("alpha.mean", "Mean alpha of single images", group=COMPARED)
 FULL_AGREEMENT = MainNumber(
     "share_full_agreement", "Full agreement", "of {report.n_rated:,} {documents}: nothing on them is disputed", "share"
 )
 PERCENT_AGREEMENT = MainNumber("alpha.percent_agreement", "percent agreement", form="share", group=COMPARED)
 
 OBJECT_NUMBERS = (
-    score("objects in common, their classes and outlines (panoptic quality)"),
-    alpha("objects"),
-    ALPHA_OF_IMAGES,
+    score("objects, classes and outlines in common (panoptic quality)"),
+    MainNumber("existence.f1", "F1", "objects that both of a pair drew", group="existence", leads=True),
+    IMAGE_ALPHA,
+    MEAN_ALPHA,
     FULL_AGREEMENT,
     PERCENT_AGREEMENT,
-    MainNumber("existence.f1", "F1", "objects that both of a pair drew", group="existence"),
-    MainNumber("counts.icc", "ICC of counts", "number of objects of an image", group="existence"),
+    MainNumber("counts.icc", "ICC of counts", "number of objects of an image", group="counts", is_optional=True),
     MainNumber(
         "class_given_match.percent_agreement", "same class", "of two labels of one object", "share", "class_given_match"
     ),
     MainNumber("class_given_match.alpha", "alpha", "of the classes of shared objects", group="class_given_match"),
+    alpha("objects, missed ones too", "alpha of objects", "class_given_match"),
     MainNumber("localisation.mean_iou", "mean {measure}", "of two labels of one object", group="localisation"),
     MainNumber("localisation.mean_dice", "Dice", "of two labels of one object", group="localisation", of_areas=True),
     MainNumber(
@@ -124,6 +136,7 @@ COUNTS = "Objects of an image: number of a minus number of b"
 #: numbers of pairs of annotators, in the tables with everything on these; ``group`` is the title of the table
 OBJECT_PAIR_NUMBERS = (
     MainNumber("score", "score", group=""),
+    MainNumber("image_alpha", "alpha of images", group=""),
     MainNumber("f1", "F1", group=""),
     MainNumber("jaccard", "Jaccard", group=""),
     MainNumber("kappa", "kappa", group=""),
@@ -133,8 +146,8 @@ OBJECT_PAIR_NUMBERS = (
     MainNumber("rq", "RQ", group=""),
     MainNumber("mean_dice", "mean Dice", group="", of_areas=True),
     MainNumber("count_difference", "mean difference", group=COUNTS),
-    MainNumber("count_limit_low", "95 % of images: from", group=COUNTS),
-    MainNumber("count_limit_high", "to", group=COUNTS),
+    MainNumber("count_limit_low", "mean − 1.96 SD", group=COUNTS),
+    MainNumber("count_limit_high", "mean + 1.96 SD", group=COUNTS),
 )
 RATING_NUMBERS = (
     score("share of pairs of annotators who agree"),
@@ -145,8 +158,9 @@ RATING_NUMBERS = (
 TAG_NUMBERS = (score("tags in common (Jaccard index)"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)
 PIXEL_NUMBERS = (
     score("overlap of the classes without background (IoU)"),
-    alpha("pixels"),
-    ALPHA_OF_IMAGES,
+    IMAGE_ALPHA,
+    alpha("pixels", "Alpha of pixels"),
+    MEAN_ALPHA,
     FULL_AGREEMENT,
     PERCENT_AGREEMENT,
     MainNumber("mean.iou", "class IoU without background", group=COMPARED),

@@ -96,16 +96,16 @@ def reading_name(no_labels: NoLabels | Mapping[str, str] | str, assigned_field: 
     return no_labels if isinstance(no_labels, str) else "by_annotator"
 
 
-def reading_warning(other: OtherReading, alpha: float | None, f1: float | None, what: str) -> str | None:
+def reading_warning(other: OtherReading, alpha: tuple[str, float | None], f1: float | None, what: str) -> str | None:
     """The warning that the numbers depend on what a null list means; None where they hardly do.
 
     Args:
         other: the main numbers under the other reading
-        alpha: of the run
+        alpha: of the run, with its title
         f1: of the run, None if it has none
         what: what the samples are called
     """
-    numbers = [("alpha", other.alpha, alpha), ("F1", other.f1, f1)]
+    numbers = [(alpha[0], other.alpha, alpha[1]), ("F1", other.f1, f1)]
     changed = [(name, there, here) for name, there, here in numbers if _differ(there, here)]
     if not changed:
         return None

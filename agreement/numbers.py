@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from ..metrics.arrays import FloatArray, IntArray, sums_by
-from ..metrics.bootstrap.confidence import MIN_SAMPLES, ROUNDING, ConfidenceIntervals
+from ..metrics.bootstrap.confidence import MIN_SAMPLES, ROUNDING, ConfidenceIntervals, wilson_interval
 from ..metrics.bootstrap.draws import (
     Draws,
     Part,
@@ -28,13 +28,16 @@ from ..metrics.bootstrap.draws import (
     vstack,
 )
 from ..metrics.bootstrap.resampling import Resampling, bootstrap_parts
-from .codes import are_without_class
+from .codes import NO_LABEL, are_without_class
 from .content_order import Hashes, content_ranks
+from .errors import shown
 from .evidence.ranking import name_of
 from .no_labels import OtherReading, opposite, reading_warning
 from .records import Records
 from .report import AgreementReport, Interval, ReportContext, ScoreSummary, number, read
 
+#: annotators that a warning names
+_MOST_NAMED = 5
 R = TypeVar("R", bound=Records)
 P = TypeVar("P", bound=AgreementReport)
 
@@ -46,6 +49,26 @@ _OF_SAMPLES = {
     "score.mean": ("score", "n_scored"),
     "share_full_agreement": ("agreed", "rated"),
 }
+#: numbers between 0 and 1, by the last part of their name
+_SHARES = {
+    *("share_full_agreement", "score", "percent_agreement", "share_present", "share", "same_tags"),
+    *(
+        "f1",
+        "jaccard",
+        "precision",
+        "recall",
+        "miss_rate",
+        "class_errors",
+        "other_class",
+        "class_agreement",
+        "agreement_given_match",
+    ),
+    *("mean_iou", "mean_dice", "iou", "dice", "iou_with_background", "dice_with_background", "accuracy"),
+    *("boundary_iou", "surface_dice", "visibility"),
+}
+_OF_SHARES = ("miss_rate_by_size.", "verdict_shares.")
+#: with fewer draws of either kind a share has an interval of a binomial share
+_FEW_DRAWS = 5
 #: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
 BYTES_AT_ONCE = 2**25
 #: number of sums whose values are computed at once, for numbers of many groups
@@ -64,8 +87,11 @@ class Numbers:
     #: shape ``(V,)``, for every number the column that is not 0 in the samples that it uses; None: every number uses
     #: all samples
     basis: IntArray | None = None
+    #: shape ``(V,)``, the same of numbers whose samples are all resampled: these can show a difference if none does
+    compared: IntArray | None = None
     #: whether there is one row per sample; if not, only the sum is meaningful and the numbers have no interval
     by_sample: bool = True
+    is_difference: bool = False  #: whether they are differences of numbers with these keys
 
     def values(self) -> FloatArray:
         """The value of every number, shape ``(V,)``; nan where undefined."""
@@ -170,12 +196,14 @@ class GroupRows:
         order = np.argsort(group_of_row, kind="stable")
         ends = np.searchsorted(group_of_row[order], np.arange(len(self._resampled) + 1))
         only_sums = [group for group in groups if not self._resampled[group]]
-        if only_sums and self._sums is not None:
-            at_once = max(1, SUMS_AT_ONCE // self._sums.shape[1])
-            for start in range(0, len(only_sums), at_once):
-                some = only_sums[start : start + at_once]
-                owners = [groups[group] for group in some]
-                yield _of_groups(owners, names, _used(self._sums[some], n_fixed), formula)
+        sums = self._sums
+        if sums is None:  # no row of a group without intervals
+            sums = scatter_rows(columns[:0], group_of_row[:0], len(self._resampled))
+        at_once = max(1, SUMS_AT_ONCE // sums.shape[1])
+        for start in range(0, len(only_sums), at_once):
+            some = only_sums[start : start + at_once]
+            owners = [groups[group] for group in some]
+            yield _of_groups(owners, names, _used(sums[some], n_fixed), formula)
         for group, owner in groups.items():
             if self._resampled[group]:
                 rows = order[ends[group] : ends[group + 1]]
@@ -227,7 +255,8 @@ def sample_numbers(records: Records) -> Numbers:
     found = {"score": np.where(scored, values.score, 0.0), "n_scored": scored, "agreed": agreed, "rated": rated}
     columns = np.column_stack([found[name] for names in _OF_SAMPLES.values() for name in names]).astype(np.float64)
     keys = tuple((name,) for name in _OF_SAMPLES)
-    return Numbers(keys, hstack([columns]), lambda sums: ratio(sums[..., ::2], sums[..., 1::2]))
+    below = 2 * np.arange(len(keys)) + 1
+    return Numbers(keys, hstack([columns]), lambda sums: ratio(sums[..., ::2], sums[..., 1::2]), compared=below)
 
 
 def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
@@ -262,10 +291,10 @@ def report_estimates(
 def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, seed: int) -> dict[Key, Estimate]:
     """All numbers with their values and intervals.
 
-    A number of only some samples has an interval if these are at least ``MIN_SAMPLES``; from fewer than ``FEW_SAMPLES``
-    it is expanded (:func:`~..metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined
-    are left out. It has no interval if most resamples are undefined, or if leaving out a single sample makes
-    it undefined.
+    A number of only some samples has an interval if these are at least ``MIN_SAMPLES``. Intervals are expanded
+    (:func:`~..metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined are left out. It
+    has no interval if most resamples are undefined, or if leaving out a single sample makes it undefined. For shares
+    close to 0 or 1, and where nothing varies, see :func:`_interval`.
 
     Args:
         numbers: the numbers
@@ -300,21 +329,25 @@ def _add_intervals(
     alone = n_drawn == len(ranks)
     about = [_samples_about(each, ranks, n_drawn) for each in numbers]
     resampled = [(each, n) for each, n in zip(numbers, about, strict=True) if (n >= _least(each)).any()]
+    alike = [n if each.compared is None else _samples_of(each, each.compared, ranks, n_drawn) for each, n in resampled]
     parts = [
         Part(
             each.columns,
             each.formula,
             _of_rows(ranks, each.samples) if alone else each.samples,
-            None if each.basis is None else n,
+            n,
         )
         for each, n in resampled
     ]
     resampling = Resampling(draws.resamples, seed, clusters=None if alone else ranks)
     intervals = bootstrap_parts(parts, len(ranks), resampling, draws)
-    for (each, n), found in zip(resampled, intervals, strict=True):
+    for (each, n), n_alike, found in zip(resampled, alike, intervals, strict=True):
         for place, key in enumerate(each.keys):
             if n[place] >= _least(each):
-                total[key] = replace(total[key], interval=_interval(found, place, int(n[place])))
+                is_share = not each.is_difference and _is_share(key[-1])
+                total[key] = replace(
+                    total[key], interval=_interval(found, place, int(n[place]), int(n_alike[place]), is_share)
+                )
 
 
 def _least(numbers: Numbers) -> int:
@@ -330,12 +363,17 @@ def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
     """Number of samples (videos, groups) that every number uses, shape ``(V,)``."""
     if numbers.basis is None:
         return np.full(len(numbers.keys), n_drawn)
+    return _samples_of(numbers, numbers.basis, ranks, n_drawn)
+
+
+def _samples_of(numbers: Numbers, basis: IntArray, ranks: IntArray, n_drawn: int) -> IntArray:
+    """Number of samples (videos, groups) in which a column of every number is not 0, shape ``(V,)``."""
     if n_drawn == len(ranks):
         given = numbers.columns.data != 0
         n_columns = numbers.columns.shape[1]
-        n_given: IntArray = np.bincount(numbers.columns.indices[given], minlength=n_columns)[numbers.basis]
+        n_given: IntArray = np.bincount(numbers.columns.indices[given], minlength=n_columns)[basis]
         return n_given
-    columns = numbers.columns[:, numbers.basis].tocoo()
+    columns = numbers.columns[:, basis].tocoo()
     given = columns.data != 0
     n_values = len(numbers.keys)
     drawn = _of_rows(ranks, numbers.samples)[columns.row[given]]
@@ -343,20 +381,45 @@ def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
     return np.bincount(once % n_values, minlength=n_values)
 
 
-def _interval(found: ConfidenceIntervals, place: int, n: int) -> Interval | None:
+def _is_share(name: str) -> bool:
+    last = name.rpartition(".")[2].removeprefix("intra_").removeprefix("inter_")
+    return name == "score.mean" or last in _SHARES or name.startswith(_OF_SHARES)
+
+
+def _interval(found: ConfidenceIntervals, place: int, n: int, n_alike: int, is_share: bool) -> Interval | None:
     """The interval of one value; None if undefined.
 
     BCa limits, or percentiles where BCa is undefined. In simulations (``tests/metrics/test_coverage.py``) both cover
-    equally well (93 to 95 of 100), but BCa intervals that miss the truth lie more evenly above and below it.
+    equally well, but BCa intervals that miss the truth lie more evenly above and below it. Resampling does not see what
+    did not occur, so shares have intervals of binomial shares (Wilson) where that matters:
+
+    - If all samples are alike, as many may differ as Wilson's interval of 0 of ``n_alike`` samples contains, and these
+      may have any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. Other numbers have no interval then.
+    - The share of fewer than 5 draws, or of all but fewer than 5, has Wilson's interval. The number of draws, ``p (1 -
+      p) / s²`` with the standard error ``s`` of the jackknife, counts draws on one sample as far as they are
+      independent.
+
+    Args:
+        found: intervals of several values
+        place: of the value
+        n: samples (videos, groups) that it uses
+        n_alike: those that can show a difference: images without a shared object say nothing about its class
+        is_share: whether it is a share, from 0 to 1
     """
-    if np.isnan(found.bca_low[place]):
+    value, error = float(found.estimate[place]), float(found.jackknife_error[place])
+    low, high = float(found.bca_low[place]), float(found.bca_high[place])
+    if np.isnan(low):
         return None
-    return Interval(
-        low=number(found.bca_low[place]),
-        high=number(found.bca_high[place]),
-        error=number(found.standard_error[place]),
-        n=n,
-    )
+    if error <= ROUNDING * max(1.0, abs(value)):
+        if not is_share or not n_alike:
+            return None
+        n, most = n_alike, wilson_interval(0.0, n_alike)[1]
+        low, high = value * (1.0 - most), value + (1.0 - value) * most
+    elif is_share and 0 < value < 1:
+        n_draws = value * (1 - value) / error**2
+        if n_draws * min(value, 1 - value) < _FEW_DRAWS:
+            low, high = wilson_interval(value, n_draws)
+    return Interval(low, high, number(found.standard_error[place]), n)
 
 
 class Fields:
@@ -419,6 +482,18 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
     return replace(report, warnings=list(_warnings(report, records, context)))
 
 
+def _without_class(report: AgreementReport) -> Iterator[str]:
+    """How many labels have no class, and whose, where others have one."""
+    counts = ((entry.name, entry.classes.get(NO_LABEL)) for entry in report.annotators)
+    found = {name: n for name, n in counts if isinstance(n, int) and n}  # masks have shares of classes
+    n = sum(found.values())
+    if n:
+        who = ", ".join(f"{name} {of:,}" for name, of in sorted(found.items(), key=lambda item: -item[1])[:_MOST_NAMED])
+        verb, more = ("has", "") if n == 1 else ("have", ", …" if len(found) > _MOST_NAMED else "")
+        label = "label" if n == 1 else "labels"
+        yield f"{n:,} {label} {verb} no class ({who}{more}), which was compared as a class of its own, {NO_LABEL!r}"
+
+
 def _warnings(report: AgreementReport, records: Records, context: ReportContext) -> Iterator[str]:
     what = "images" if report.run.n_videos is None else "frames"
     assigned = records.assigned.sum(axis=0).tolist()
@@ -438,12 +513,20 @@ def _warnings(report: AgreementReport, records: Records, context: ReportContext)
             f"The numbers hold for these {what} alone: the results of the run {report.run.chosen_by!r} chose them, or "
             "their labels"
         )
+    if report.run.filtered:
+        yield (
+            f"The view filters the labels of {shown(map(repr, report.run.filtered))} but not those of the others: what "
+            "it leaves out counts as not drawn; filter the labels of all annotators alike"
+        )
     if are_without_class(context.class_names):
         yield "Nothing is said about classes: every label is without one (`label` is None)"
+    else:
+        yield from _without_class(report)
     other = report.other_reading
     if other is not None:
         f1 = getattr(getattr(report, "existence", None), "f1", None)
-        warning = reading_warning(other, report.alpha.pooled, f1, what)
+        alpha = next(each for each in report.main_numbers if each.key == "alpha.pooled")
+        warning = reading_warning(other, (alpha.title, report.alpha.pooled), f1, what)
         if warning is not None:
             yield warning
 
@@ -501,7 +584,7 @@ def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
         of_either = (a.columns[:, a.basis[in_a]] != 0) + (b.columns[:, b.basis[in_b]] != 0)
         blocks.append(of_either.astype(np.float64))
         basis = n_a + n_b + np.arange(len(keys))
-    return Numbers(keys, hstack(blocks), difference, basis=basis, by_sample=by_sample)
+    return Numbers(keys, hstack(blocks), difference, basis=basis, by_sample=by_sample, is_difference=True)
 
 
 def ratio(above: FloatArray, below: FloatArray) -> FloatArray:

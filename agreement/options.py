@@ -186,7 +186,7 @@ def _no_labels(option: str, value: Any) -> NoLabels:
     """One meaning for all annotators, or a mapping; a mapping that names nobody is the default."""
     meanings = (NOT_ASSIGNED, DREW_NOTHING)
     if isinstance(value, Mapping):
-        if all(isinstance(name, str) and name for name in value) and set(value.values()) <= set(meanings):
+        if all(isinstance(name, str) and name for name in value) and all(said in meanings for said in value.values()):
             return dict(sorted(value.items())) or NOT_ASSIGNED
     elif isinstance(value, str) and value in meanings:
         return DREW_NOTHING if value == DREW_NOTHING else NOT_ASSIGNED

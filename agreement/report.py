@@ -72,14 +72,35 @@ class AlphaSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """A 95 % confidence interval of a number, bootstrapped over samples (whole videos or groups) with fixed matching.
+class ImageAlpha:
+    """Krippendorff's alpha with whole images as units and 1 - score as distance, ``1 - observed / expected``.
 
-    ``low`` and ``high`` are the bias-corrected and accelerated (BCa) limits, which handle skewness; percentiles of the
-    resampled values if BCa is undefined. ``error`` is the standard error (standard deviation of the resampled values).
-    ``n`` is the number of samples (videos, groups) that the number uses. None if undefined; numbers that use only some
-    samples have an interval from 10 samples on, with quantiles further out up to 19 samples (Hesterberg's expanded
-    percentiles), because resampling few samples gives intervals that are too narrow.
+    ``observed`` is the mean distance of two annotations of one image, each weighted as in Krippendorff's alpha;
+    ``expected`` that of annotations of different images (of ``n_expected`` pairs). ``sigma`` is the share of observed
+    distances below the 5 % quantile of the expected ones; ``ks`` the largest difference of their cumulative shares.
+    Only the ``n_images`` with a score count. None where undefined: without two such images, and where all annotations
+    of different images are equal.
+    """
+
+    value: float | None
+    observed: float | None
+    expected: float | None
+    sigma: float | None
+    ks: float | None
+    n_images: int
+    n_expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A 95 % confidence interval of a number for the population of samples, with these annotators.
+
+    It is bootstrapped over samples (whole videos or groups) with fixed matching: ``low`` and ``high`` are the
+    bias-corrected and accelerated (BCa) limits, which handle skewness, expanded as by Hesterberg; percentiles of the
+    resampled values if BCa is undefined. Shares close to 0 or 1, and shares that are the same on all samples, have
+    Wilson's interval; other numbers that are the same on all samples have none. ``error`` is the standard error
+    (standard deviation of the resampled values). ``n`` is the number of samples (videos, groups) that the number uses.
+    None if undefined; numbers that use only some samples have an interval from 10 samples on.
     """
 
     low: float | None
@@ -93,7 +114,7 @@ class Coefficients:
     """Chance-corrected agreement on categories, with several definitions of chance; None where undefined.
 
     Over ``n_units`` units with at least two ratings, and the categories that occur, unless stated otherwise. AC1 and
-    Brennan-Prediger do not fall if one category prevails; alpha and Fleiss' kappa do.
+    Brennan-Prediger do not fall if one category prevails (AC1 rises); alpha and Fleiss' kappa do.
     """
 
     n_units: int
@@ -118,8 +139,9 @@ class RunFacts:
 
     ``n_videos`` is the number of videos if the samples are frames; else None. ``n_of`` is the number of samples of the
     whole run if the report covers a part of it; else None. ``chosen_by`` is the run whose results chose the samples, if
-    they are such a view. ``lists`` counts the label lists of every annotator; it is
-    empty if the report covers a part.
+    they are such a view. ``filtered`` names the annotators whose labels the view of the run filters while it leaves
+    those of others as they are. ``lists`` counts the label lists of every annotator; it is empty if the report covers a
+    part.
     """
 
     n_changed: int = 0
@@ -132,6 +154,7 @@ class RunFacts:
     n_videos: int | None = None
     n_of: int | None = None
     chosen_by: str | None = None
+    filtered: list[str] = dataclasses.field(default_factory=list)
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
     lists: list[AnnotatorLists] = dataclasses.field(default_factory=list)
 
@@ -204,6 +227,7 @@ class AgreementReport:
     parts: ClassVar[dict[str, Any]] = {
         "score": ScoreSummary,
         "alpha": AlphaSummary,
+        "image_alpha": ImageAlpha,
         "run": RunFacts,
         "intervals": Each(Interval),
         "other_reading": OtherReading,
@@ -225,8 +249,13 @@ class AgreementReport:
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
     #: share of rated samples on which nothing is disputed, including samples that everybody left empty
     share_full_agreement: float | None = None
+    #: alpha with whole images as units; None for labels whose ``alpha`` is that
+    image_alpha: ImageAlpha | None = None
     #: the main numbers if null label lists had the other meaning; None where as many would be assigned
     other_reading: OtherReading | None = None
+    #: the samples that would change most if they were fixed: ``{id, filepath, score, n_units, n_disputed, share,
+    #: reason}``, on videos also ``frame_number``; ``share`` is their part of what all disputes cost
+    look_first: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     #: what must be known before any number is read, in sentences
     warnings: list[str] = dataclasses.field(default_factory=list)
     #: what stands out, as far as tests confirm it, the greatest difference first; of ``n_tested`` hypotheses
@@ -247,7 +276,9 @@ class AgreementReport:
             """Every annotator."""
 
     def __repr__(self) -> str:
-        values = (("score", self.score.mean), ("alpha", self.alpha.pooled))
+        of_images = self.image_alpha
+        alpha = ("alpha", self.alpha.pooled) if of_images is None else ("alpha of images", of_images.value)
+        values = (("score", self.score.mean), alpha)
         numbers = ", ".join(f"{name} {'undefined' if value is None else f'{value:.3f}'}" for name, value in values)
         rated = f"{self.n_rated:,} of {self.n_samples:,} {'samples' if self.run.n_videos is None else 'frames'} rated"
         return f"<{type(self).__name__} {self.run_key!r}: {numbers}, {rated}; print_report() says more>"
@@ -285,15 +316,15 @@ class AgreementReport:
 
         (file or sys.stdout).write(report_text(self, full=full) + "\n")
 
-    def to_dataframe(self, table: str = "pairs") -> DataFrame:
+    def to_dataframe(self, table: str = "summary") -> DataFrame:
         """A table of the report as a pandas DataFrame; undefined numbers are nan.
 
         Intervals are in columns next to their numbers (``alpha``, ``alpha_low``, ``alpha_high``); every entry of a
         dictionary has its own column (``verdicts.agreed``).
 
         Args:
-            table: ``"pairs"``, ``"annotators"``, ``"samples"`` (read from the stored records), ``"summary"``,
-                ``"intervals"``, ``"worst_samples"``, and the tables of the label type: ``"classes"``,
+            table: ``"summary"`` (the main numbers), ``"pairs"``, ``"annotators"``, ``"samples"`` (read from the
+                stored records), ``"intervals"``, ``"worst_samples"``, and the tables of the label type: ``"classes"``,
                 ``"confusion"``, ``"thresholds"`` and so on
 
         Raises:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..agreement.evidence.hypotheses import KINDS, by_subject
-from ..agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
+from ..agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, natural_key
 from .sections import Part, Section
 from .tables import Cell, Column, table
-from .words import counted, listed, shown_number, shown_share
+from .words import UNDEFINED, counted, listed, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ..agreement.evidence.confusions import Confused
@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 #: says what was found, as the predicate of a sentence on an annotator or as a clause; and what it is compared with
 Says: TypeAlias = Callable[["Finding", Any], tuple[str, str]]
 
-#: so many annotators (classes, sizes, pairs) are named, each with so many findings
-_MOST, _OF_EACH = 5, 2
+#: so many annotators (classes, sizes, pairs) are named
+_MOST = 5
 #: advice is given for a difference of 5 percentage points, 5 % of a size, 0.05 of IoU, score or the scale of ratings
 WORTH_ADVICE = 0.05
+#: where all findings are listed
+WHERE_ALL = "all are in the table Findings (tab Annotators, print_report(full=True), to_dataframe('findings'))"
+#: kinds of findings on an annotator that make the others look alike
+_APART = ("misses", "misses_size", "misses_class", "lone", "conflicts", "loose", "twice")
 #: what is counted, by kind
 _MEANING = {kind.name: kind.meaning for kind in KINDS}
 #: confused classes in the section
@@ -43,25 +47,46 @@ def write_down(what: str) -> str:
 def stands_out(report: Any, says: Mapping[str, Says], advice: str, rules: Mapping[str, str] | None = None) -> list[str]:
     """Who and what stands out, the greatest difference first; where nothing is worth acting on, what else to do.
 
+    Of more than five, those with the greatest difference of any kind come first, each with one finding.
+
     Args:
         report: report of any family
         says: what is said of the findings of some kinds, in addition to :data:`SAYS`
         advice: what to do if there is nothing else
         rules: what the guideline should say of a class, by kind, in addition to :data:`RULES`
     """
-    groups = list(by_subject(report.findings, _MOST))
+    findings = _without_echoes(report)
+    groups = by_subject(findings, _MOST)
     said = {**SAYS, **says}, {**RULES, **(rules or {})}
-    found = [_sentence(group[:_OF_EACH], report, *said) for group in groups]
-    n_more = len({tuple(each.annotators) for each in report.findings if each.annotators}) - sum(
-        bool(group[0].annotators) for group in groups
-    )
+    found = [_sentence(group, report, *said) for group in groups]
+    n_more = len(by_subject(findings, len(findings))) - len(groups)
     if n_more > 0:
-        found.append(f"{counted(n_more, 'more annotator')} or pairs stand out, with smaller differences.")
+        verb, who = ("stands", "annotator, pair or class") if n_more == 1 else ("stand", "annotators, pairs or classes")
+        found.append(f"{n_more:,} more {who} {verb} out; {WHERE_ALL}.")
     if not groups:
         found.append(f"{_nobody(report)}: {advice}.")
-    elif not any(map(is_worth_advice, report.findings)):
+    elif not any(map(is_worth_advice, findings)):
         found.append(f"These differences are too small to act on: {advice}.")
     return [*found, OF_TWO] if len(report.annotators) == 2 else found
+
+
+def _without_echoes(report: Any) -> list[Finding]:
+    """The findings without pairs that agree with each other only because others, who are named too, do not."""
+    off = {each.annotators[0] for each in report.findings if each.kind in _APART and is_worth_advice(each)}
+    return [each for each in report.findings if each.kind != "close" or _is_closer(each, report, off)]
+
+
+def _is_closer(finding: Finding, report: Any, off: set[str]) -> bool:
+    """Whether a pair agrees more with each other than with those who do not stand out themselves."""
+    if not off - set(finding.annotators):
+        return True
+    pair = set(finding.annotators)
+    scores = [
+        each.score
+        for each in report.pairs
+        if each.score is not None and len(pair & {each.a, each.b}) == 1 and not off & ({each.a, each.b} - pair)
+    ]
+    return bool(scores) and finding.value - sum(scores) / len(scores) >= WORTH_ADVICE
 
 
 def whom_to_talk_to(report: Any, says: Mapping[str, Says]) -> str:
@@ -79,6 +104,11 @@ def whom_to_talk_to(report: Any, says: Mapping[str, Says]) -> str:
 def is_worth_advice(finding: Finding) -> bool:
     """Whether a difference is large enough to act on."""
     return round(abs(finding.difference), 9) >= WORTH_ADVICE
+
+
+def finding_text(finding: Finding, report: Any, says: Mapping[str, Says]) -> str:
+    """What was found, with its numbers, without who or what it is about; for tables."""
+    return " ".join({**SAYS, **says}[finding.kind](finding, report))
 
 
 def _nobody(report: Any) -> str:
@@ -120,16 +150,15 @@ def against(finding: Finding, others: str = "the others") -> str:
     return f"({others} {shown_share(finding.others)}, {100.0 * finding.difference:+.1f} points {ends})"
 
 
-def _conflicts(finding: Finding, report: Any) -> tuple[str, str]:
-    said, others = f"gives another class in {shown_share(finding.value)} of comparisons", against(finding, "others")
+def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, str]:
+    """Who gives another class, or rating; and which one most often, if most of the others say another one."""
+    said, others = f"gives another {what} in {shown_share(finding.value)} of comparisons", against(finding)
     entry = next(each for each in report.annotators if each.name == finding.annotators[0])
-    conflicts = getattr(entry, "class_conflicts", [])
-    if not conflicts or 2 * conflicts[0]["n"] < MIN_LABELS:
+    first = next(iter(entry.other_classes), None)
+    # it may be frequent because of a single image with many objects
+    if first is None or not any({first["a"], first["b"]} == set(each.classes) for each in clearly_confused(report)):
         return said, others
-    # a conflict may be frequent because of a single image with many objects
-    if not any({conflicts[0]["a"], conflicts[0]["b"]} == set(each.classes) for each in clearly_confused(report)):
-        return said, others
-    return said, f"{others}, most often {conflicts[0]['a']!r} where others say {conflicts[0]['b']!r}"
+    return said, f"{others}, most often {first['a']!r} where most others say {first['b']!r} ({first['n']:,} times)"
 
 
 def loose(measure: str) -> Says:
@@ -153,6 +182,22 @@ def by_share(more: str, less: str) -> Says:
         classes = listed([repr(name) for name in finding.classes])
         what = (more if finding.difference > 0 else less).format(share=share, classes=classes)
         return what, f"[{100.0 * low:.0f}, {100.0 * high:.0f}]"
+
+    return said
+
+
+def against_median_box(more: str, less: str) -> Says:
+    """Boxes that are larger or smaller than the median box by a share, as in the tables; and the median annotator's."""
+
+    def offset(value: float) -> str:
+        share = f"{100.0 * abs(value):.0f} %"
+        return "like the median box" if share == "0 %" else f"{share} {more if value > 0 else less}"
+
+    def said(finding: Finding, report: Any) -> tuple[str, str]:
+        who = "the median annotator" if len(report.annotators) > 2 else "the other"
+        low, high = sorted((abs(finding.low), abs(finding.high)))
+        apart = f"{100.0 * abs(finding.difference):.0f} % apart [{100.0 * low:.0f}, {100.0 * high:.0f}]"
+        return f"draws boxes {offset(finding.value)}", f"({who} {offset(finding.others)}, {apart})"
 
     return said
 
@@ -200,7 +245,7 @@ def merge_effect(report: Any, classes: set[str]) -> str:
 
 #: what is said in all families
 SAYS: dict[str, Says] = {
-    "conflicts": _conflicts,
+    "conflicts": conflicts,
     "class_conflicts": _class_conflicts,
     "class_confused": lambda finding, report: (
         f"{finding.classes[0]!r} is in {shown_share(finding.value)} of the class conflicts",
@@ -252,6 +297,7 @@ def confusions_section(report: Any, any_conflict: bool, more: Sequence[Part] = (
             Column("pairs of labels", "n"),
             Column("of all conflicts", _share),
             Column("by chance", "by_chance", shown_share),
+            Column("most often", lambda entry: _who_says(report, entry.classes)),
         ]
         if effects:
             columns.append(Column("alpha if they were one", lambda entry: _alpha(effects, entry)))
@@ -260,6 +306,20 @@ def confusions_section(report: Any, any_conflict: bool, more: Sequence[Part] = (
         parts.append("No two classes are clearly confused more often than by chance.")
     parts += more
     return [Section("Classes that are confused", parts, figures=("confusion",))] if parts else []
+
+
+def _who_says(report: Any, classes: Sequence[str]) -> str:
+    """Who says one of two classes most often where most of the others say the other one."""
+    found = [
+        (each["n"], entry.name, each)
+        for entry in report.annotators
+        for each in entry.other_classes
+        if {each["a"], each["b"]} == set(classes)
+    ]
+    if not found:
+        return UNDEFINED
+    n, name, said = max(found, key=lambda each: (each[0], *map(natural_key, (each[1], each[2]["a"]))))
+    return f"{name}: {said['a']} for {said['b']} ({n:,})"
 
 
 def _share(entry: Confused) -> Cell:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..agreement.arguments import one_of, without_numpy
-from ..agreement.main_numbers import TITLES
+from ..agreement.main_numbers import IMAGE_ALPHA, TITLES
 from ..agreement.options import OPTIONS
 from .headline import FEW_SAMPLES
 from .sections import MOST_LINES, Facts, Note, Part, Section, as_markdown, as_text
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: maximum number of rows in tables of classes, pairs and annotators
 _AT_MOST = 10
+#: numbers that are shown of samples without labels that decisions set; ``to_dataframe("without_decided")`` has all
+_MOST_WITHOUT = 5
 #: titles of numbers of pairs, classes and annotators, the most important first; the first two are shown
 _COLUMNS = {
     "alpha": "alpha",
@@ -61,7 +63,7 @@ def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST
     title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
     return [
         Section(title, [_basis(comparison), *_verdict(comparison)], is_first=True),
-        _numbers(comparison),
+        *_numbers(comparison),
         _differences(comparison),
         *_parts(comparison, at_most),
         _samples(comparison, at_most),
@@ -83,21 +85,48 @@ def _basis(comparison: AgreementComparison) -> str:
 
 
 def _verdict(comparison: AgreementComparison) -> list[Part]:
-    """The change of score and alpha in a sentence."""
-    changes = {"the score": comparison.numbers.get("score.mean"), "alpha": comparison.numbers.get("alpha.pooled")}
+    """The change of score and alpha in a sentence; where decisions set labels, first that of the other samples."""
+    said, parts = _change_said(comparison.numbers), [*_of_decided(comparison)]
+    if said is None:
+        return [*parts, "Nothing can be compared: no number is defined in both runs."]
+    parts.append(f"With them: {said}." if parts else f"{said[0].upper()}{said[1:]}.")
+    few = comparison.n_samples if comparison.n_clusters is None else comparison.n_clusters
+    if few < FEW_SAMPLES:
+        parts.append(Note(f"With fewer than {FEW_SAMPLES} samples the intervals are rough.", is_warning=True))
+    return parts
+
+
+def _change_said(numbers: Mapping[str, Change]) -> str | None:
+    name, key = ("alpha of images", IMAGE_ALPHA.key) if IMAGE_ALPHA.key in numbers else ("alpha", "alpha.pooled")
+    changes = {"the score": numbers.get("score.mean"), name: numbers.get(key)}
     said = [
         f"{name} {_direction(change)}"
         for name, change in changes.items()
         if change is not None and change.difference is not None
     ]
-    if not said:
-        return ["Nothing can be compared: no number is defined in both runs."]
-    sentence = listed(said)
-    parts: list[Part] = [f"{sentence[0].upper()}{sentence[1:]}."]
-    few = comparison.n_samples if comparison.n_clusters is None else comparison.n_clusters
-    if few < FEW_SAMPLES:
-        parts.append(Note(f"With fewer than {FEW_SAMPLES} samples the intervals are rough.", is_warning=True))
-    return parts
+    return listed(said) if said else None
+
+
+def _of_decided(comparison: AgreementComparison) -> Iterator[Part]:
+    """How many labels decisions set between the runs, and what changed on the other samples."""
+    decided, what = comparison.decided, "frame" if comparison.on_frames else "sample"
+    if decided is None:
+        return
+    if decided.n_labels:
+        were = "was" if decided.n_labels == 1 else "were"
+        labels = f"{counted(decided.n_labels, 'label')} on {counted(decided.n_samples, what)} {were} set by decisions"
+        told = f"{labels} between the runs (apply_decisions). That these agree is no agreement of annotators."
+        yield Note(told, is_warning=True)
+    if decided.is_incomplete:
+        told = (
+            "Decisions that one of the runs saw applied were taken back or deleted since: which labels, is not known."
+        )
+        yield Note(told, is_warning=True)
+    said = _change_said(decided.numbers)
+    if decided.n_labels and said is not None:
+        yield f"Without these {what}s ({decided.n_left:,} left): {said}."
+    elif decided.n_labels:
+        yield f"Without these {what}s nothing can be compared ({decided.n_left:,} left)."
 
 
 def _direction(change: Change) -> str:
@@ -140,13 +169,22 @@ def _difference(change: Change | None) -> Cell:
     return Cell(change.difference, shown)
 
 
-def _numbers(comparison: AgreementComparison) -> Section:
-    found = [(title, comparison.numbers[key]) for key, title in TITLES.items() if key in comparison.numbers]
-    columns = [Column("number", lambda entry: entry[0]), *_change_columns(comparison)]
-    parts: list[Part] = [table(columns, found)]
+def _numbers(comparison: AgreementComparison) -> Iterator[Section]:
+    """The numbers; where decisions set labels, first those of the samples without such labels."""
+    decided = comparison.decided
+    if decided is not None and decided.n_labels and decided.numbers:
+        what = "frames" if comparison.on_frames else "samples"
+        title = f"Numbers of the {decided.n_left:,} {what} without labels set by decisions"
+        yield Section(title, [_numbers_table(comparison, decided.numbers, _MOST_WITHOUT)])
+    parts: list[Part] = [_numbers_table(comparison, comparison.numbers)]
     if comparison.resamples:
         parts.append("[…] are 95 % intervals of the difference, from resampling the same samples in both runs.")
-    return Section("Numbers", parts)
+    yield Section("Numbers", parts)
+
+
+def _numbers_table(comparison: AgreementComparison, numbers: Mapping[str, Change], at_most: int | None = None) -> Part:
+    found = [(title, numbers[key]) for key, title in TITLES.items() if key in numbers]
+    return table([Column("number", lambda entry: entry[0]), *_change_columns(comparison)], found[:at_most])
 
 
 def _differences(comparison: AgreementComparison) -> Section:
@@ -158,7 +196,8 @@ def _differences(comparison: AgreementComparison) -> Section:
         if found:
             more = [f"{len(found) - _AT_MOST:,} more"] if len(found) > _AT_MOST else []
             facts.append((f"only in {key}", listed([*found[:_AT_MOST], *more])))
-    return Section("What differs between the runs", [Facts(facts)] if facts else ["Nothing but the labels."])
+    labels = "Nothing but the labels" + (", some of which decisions set." if comparison.decided is not None else ".")
+    return Section("What differs between the runs", [Facts(facts)] if facts else [labels])
 
 
 def _title(option: str) -> str:
@@ -217,9 +256,12 @@ def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFram
     Raises:
         AgreementInputError: if there is no such table
     """
-    table = one_of("table", without_numpy(table), ("numbers", *comparison.changes, "samples"))
-    if table == "numbers":
-        rows = [{"number": name, **_row(change)} for name, change in comparison.numbers.items()]
+    of_whole = {"numbers": comparison.numbers}
+    if comparison.decided is not None:
+        of_whole["without_decided"] = comparison.decided.numbers
+    table = one_of("table", without_numpy(table), (*of_whole, *comparison.changes, "samples"))
+    if table in of_whole:
+        rows = [{"number": name, **_row(change)} for name, change in of_whole[table].items()]
         return pd.DataFrame(rows, columns=["number", *_CHANGE])
     if table == "samples":
         changed = [*comparison.samples.better, *comparison.samples.worse]

@@ -14,6 +14,7 @@ from ..agreement.errors import AgreementInputError
 from .families import family_of
 
 if TYPE_CHECKING:
+    from ..agreement.disputes.judged import DecisionReport
     from ..agreement.report import AgreementReport, Interval
 
 Row = dict[str, Any]
@@ -59,6 +60,11 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
         if frame[name].isna().all():  # a column with None only has no type
             frame[name] = np.full(len(frame), np.nan)
     return frame
+
+
+def decisions_frame(report: DecisionReport) -> pd.DataFrame:
+    """What was decided: what every annotator did, and what a rule decided; undefined numbers are nan."""
+    return pd.DataFrame([flat(entry) for entry in report.rows]).fillna(float("nan"))
 
 
 def _plain_columns(report: AgreementReport, table: str) -> list[str]:
@@ -171,6 +177,15 @@ def _annotator_classes(report: Any) -> list[Row]:
     ]
 
 
+def _other_classes(report: Any) -> list[Row]:
+    """What annotators said where most of the others said something else."""
+    return [
+        {"annotator": entry.name, "class": said["a"], "most_others": said["b"], "n": said["n"]}
+        for entry in report.annotators
+        for said in entry.other_classes
+    ]
+
+
 def _pair_confusion(report: Any) -> list[Row]:
     """The confusion matrices of all pairs; ``a`` is the class from the first annotator."""
     return [
@@ -247,6 +262,7 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "pairs": ("pairs", _entries("pairs")),
     "annotators": ("annotators", _annotators),
     "annotator_classes": ("annotators.classes", _annotator_classes),
+    "other_classes": ("annotators.other_classes", _other_classes),
     "worst_samples": ("worst_samples", _dictionaries("worst_samples")),
     "intervals": ("intervals", _intervals),
     "classes": ("classes", _entries("classes")),

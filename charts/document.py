@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..agreement.main_numbers import HEADLINE
 from .decided import DECIDED, decisions_section
 from .families import family_of
-from .headline import headline, single_alphas
+from .headline import headline, image_alpha_details, single_alphas
 from .sections import MOST_LINES, Facts, Part, Section, as_markdown, as_text, with_texts
 from .tables import Cell, Column, sample_table, table
-from .words import counted, documents, shortened, shown_number
+from .words import counted, documents, shortened, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
@@ -36,10 +36,13 @@ _LEAVE_OUT = {"words": 1, "worst": -1, "rules": -2, "annotators": -3, "decided":
 _NAME_LENGTH = 60
 #: samples that are listed in the short text
 _FEW_WORST = 3
+#: characters of why a sample is disputed, in the short text
+_LONGEST_REASON = 72
 _WORDS = (
     (
         "Krippendorff's alpha",
-        "agreement beyond chance: 0 as by chance, 1 perfect; 0.8 or more is reliable, less than 0.667 is too low",
+        "agreement beyond chance: 0 as by chance, 1 perfect; in content analysis 0.8 or more is reliable, less than "
+        "0.667 too low",
     ),
 )
 
@@ -146,7 +149,7 @@ def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[S
 def report_details(report: AgreementReport) -> list[Section]:
     """Everything else."""
     details = [section for build in family_of(report).details for section in build(report)]
-    return [*details, *single_alphas(report), *_intervals(report), *_run(report)]
+    return [*details, *image_alpha_details(report), *single_alphas(report), *_intervals(report), *_run(report)]
 
 
 def _rules(report: AgreementReport) -> list[tuple[str, str]]:
@@ -190,16 +193,35 @@ def _lists(report: AgreementReport) -> list[Section]:
 
 
 def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]:
-    """The samples with the lowest scores."""
-    if not report.worst_samples:
+    """The samples that would change most if they were fixed; of reports of old runs those with the lowest scores."""
+    first = report.look_first[:at_most]
+    if not first and not report.worst_samples:
         return []
     columns = [Column("score", "score", shown_number)]
     if title := family_of(report).disputed:
         columns.append(
             Column(title, lambda entry: Cell(entry["n_disputed"], f"{entry['n_disputed']:,} of {entry['n_units']:,}"))
         )
-    samples = sample_table(columns, report.worst_samples[:at_most], frame="worst frame", ids=False)
-    return [Section("Where to look first", [samples], figures=("scores",), key="worst")]
+    if not first:
+        samples = sample_table(columns, report.worst_samples[:at_most], frame="worst frame", ids=False)
+        return [Section("Lowest scores", [samples], figures=("scores",), key="worst")]
+    samples = sample_table(columns, first, frame="worst frame", ids=False, more=[_why(at_most)])
+    shares = [entry["share"] for entry in first if entry["share"] is not None]
+    what = documents(report).replace("samples", "images")
+    these = f"these {len(first)} {what} hold" if len(first) > 1 else f"this {what[:-1]} holds"
+    note = f"{these} {shown_share(sum(shares))} of {family_of(report).lost}" if shares else ""
+    return [Section("Where to look first", [samples], note, figures=("scores",), key="worst")]
+
+
+def _why(at_most: int | None) -> Column:
+    """Why a sample is disputed; cut in the short text, so that a line holds it."""
+    longest = None if at_most is None else _LONGEST_REASON
+
+    def reason(entry: Mapping[str, Any]) -> str:
+        text: str = entry["reason"]
+        return text if longest is None or len(text) <= longest else f"{text[: longest - 1].rstrip(' ,;')}…"
+
+    return Column("why", reason)
 
 
 def _intervals(report: AgreementReport) -> list[Section]:

@@ -73,6 +73,7 @@ class FamilyCharts:
     pair_values: Mapping[str, str] = field(default_factory=dict)
     classes: ClassValues | None = None  #: agreement on every class, if any
     verdicts: VerdictShares | None = None  #: shares of verdicts, if labels have verdicts
+    lost: str = "what two annotators lack to full agreement"  #: what fixing samples would change
     disputed: str = ""  #: word for the disputed things in a sample; empty if a sample has only one
     shares_of_classes: bool = False  #: whether annotators have shares of classes instead of counts
 
@@ -84,7 +85,7 @@ def _in_full(build: Callable[..., list[Section]]) -> Sections:
 #: verdicts that are drawn; missed objects are drawn for the annotators who missed them
 _DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "duplicate")
 
-_FAMILIES = {
+FAMILY_CHARTS = {
     "objects": FamilyCharts(
         reasons=reasons.object_reasons,
         findings=object_findings,
@@ -108,12 +109,13 @@ _FAMILIES = {
         },
         classes=ClassValues("classes", "name", "alpha", "alpha (this class against all others)"),
         verdicts=VerdictShares(
-            {name: VERDICTS[name] for name in _DRAWN_VERDICTS},
+            {name: VERDICTS[name] for name in _DRAWN_VERDICTS} | {"class_conflict": "other class"},
             "share of their labels<br>(missed: of what two others drew)",
             "lone",
-            "adds most: {} of their labels nobody else drew",
+            "has most lone labels: {}",
             "labels",
         ),
+        lost="what is missed or misnamed",
         disputed="disputed objects",
     ),
     "ratings": FamilyCharts(
@@ -130,15 +132,16 @@ _FAMILIES = {
             all_findings,
             *(_in_full(ratings.rating_annotators), _in_full(ratings.rating_pairs)),
         ),
-        overview=(ratings.rating_coefficients,),
+        overview=(functools.partial(ratings.rating_coefficients, brief=True),),
         pair_values={"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
         verdicts=VerdictShares(
-            {"class_conflict": "disputed"},
-            "share of their ratings",
+            {"class_conflict": "other class"},
+            "share of their ratings<br>(of those where most of the others agree)",
             "class_conflict",
-            "has most disputed ratings: {}",
+            "says most often what most of the others do not: {}",
             "ratings",
         ),
+        lost="the pairs of ratings that disagree",
     ),
     "tags": FamilyCharts(
         reasons=reasons.tag_reasons,
@@ -159,9 +162,10 @@ _FAMILIES = {
             {name: VERDICTS[name] for name in ("lone", "missed")},
             "share of their tags",
             "lone",
-            "adds most: {} of their tags nobody else gave",
+            "has most lone tags: {}",
             "tags",
         ),
+        lost="what the tags of two annotators lack to full agreement",
         disputed="disputed tags",
     ),
     "pixels": FamilyCharts(
@@ -180,6 +184,7 @@ _FAMILIES = {
         overview=(pixels.pixel_means,),
         pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
         classes=ClassValues("classes", "name", "mean_iou", "mean IoU", has_labels=False),
+        lost="what the scores of two masks lack to 1",
         disputed="disputed classes",
         shares_of_classes=True,
     ),
@@ -188,4 +193,4 @@ _FAMILIES = {
 
 def family_of(report: AgreementReport) -> FamilyCharts:
     """The sections, figures and tables for a report."""
-    return _FAMILIES[report.family]
+    return FAMILY_CHARTS[report.family]

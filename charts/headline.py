@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 
 from ..agreement.main_numbers import COMPARED, HEADLINE, QUESTIONS
 from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
-from .words import counted, documents, ends_of, listed, shown_interval, shown_number, shown_share
+from .words import counted, documents, ends_of, shown_interval, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ..agreement.main_numbers import MainNumber
-    from ..agreement.report import AgreementReport
+    from ..agreement.report import AgreementReport, ImageAlpha, Interval
 
 #: intervals from fewer samples are rough
 FEW_SAMPLES = 20
 #: formatting of the main numbers, by form
 FORMS: dict[str, Callable[[float | None], str]] = {"number": shown_number, "share": shown_share}
 
+#: from this expected distance on, the alpha of images hardly differs from the score
+_FAR_APART = 0.9
 #: Krippendorff's limits of alpha, each with the level above it
 _LIMITS = ((0.8, "good", "reliable"), (0.667, "fair", "good enough for tentative conclusions only"))
 
@@ -45,10 +47,11 @@ def headline(
         groups: groups of main numbers to show
         findings: the main cause of disagreement, and who or what is behind it
     """
-    parts: list[Part] = [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
-    parts += [alpha_sentence(report), *findings]
+    parts: list[Part] = [alpha_sentence(report), *findings]
+    parts += [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
     parts.append(" · ".join(_extent(report)))
-    parts.append(NumberRow([entry for group in groups for entry in shown_numbers(report, group)]))
+    numbers = dict.fromkeys(entry for group in groups for entry in shown_numbers(report, group))
+    parts.append(NumberRow(list(numbers)))
     parts += [*interval_notes(report), *map(Note, notes)]
     return Section(f"Annotator agreement: run '{report.run_key}'", parts, is_first=True)
 
@@ -59,7 +62,7 @@ def shown_numbers(report: AgreementReport, group: str) -> list[ShownNumber]:
     return [
         _shown(report, number, measure)
         for number in report.main_numbers
-        if number.group == group
+        if (number.group == group or (number.leads and group == HEADLINE))
         and number.concerns(measure)
         and not (number.is_optional and number.value(report) is None)
     ]
@@ -72,6 +75,31 @@ def _shown(report: AgreementReport, number: MainNumber, measure: str) -> ShownNu
     return ShownNumber(number.name(measure), show(value), interval, meaning)
 
 
+def _chance_sentence(found: ImageAlpha) -> str:
+    """How close the alpha of images is to the score; empty where chance is no small matter."""
+    if found.expected is None or found.expected < _FAR_APART:
+        return ""
+    return (
+        "Labels of different images have next to nothing in common, as they seldom lie at one place: this alpha is "
+        "nearly the score."
+    )
+
+
+def image_alpha_details(report: AgreementReport) -> list[Section]:
+    """What the alpha of images is made of."""
+    found = report.image_alpha
+    if found is None or found.value is None:
+        return []
+    facts = [
+        ("observed", f"{shown_number(found.observed)}, mean distance of two annotations of one image"),
+        ("expected", f"{shown_number(found.expected)}, of different images ({found.n_expected:,} pairs)"),
+        ("sigma", f"{shown_number(found.sigma)}, share of observed distances below 95 % of the expected ones"),
+        ("KS", f"{shown_number(found.ks)}, largest difference of their cumulative shares"),
+    ]
+    note = "1 - observed / expected, distance: 1 - score"
+    return [Section("Alpha of images", [Facts(facts), *filter(None, [_chance_sentence(found)])], note)]
+
+
 def single_alphas(report: AgreementReport) -> list[Section]:
     """The mean of the alphas of single samples, and where they are undefined."""
     reasons = [f"{count:,} ({_UNDEFINED[reason]})" for reason, count in report.alpha.undefined.items() if count]
@@ -82,7 +110,8 @@ def single_alphas(report: AgreementReport) -> list[Section]:
     if reasons:
         facts.append(("undefined on", ", ".join(reasons)))
     title = f"Alpha of single {documents(report)}"
-    return [Section(title, [Facts(facts)], "the alpha at the top is of all of them together")] if facts else []
+    note = f"the {'alpha of objects' if hasattr(report, 'existence') else 'alpha of pixels'} is of all of them together"
+    return [Section(title, [Facts(facts)], note)] if facts else []
 
 
 def groups_of(report: AgreementReport) -> list[str]:
@@ -119,34 +148,49 @@ def interval_notes(report: AgreementReport) -> list[Note]:
     n = max(entry.n for entry in shown)
     # for videos, whole videos are resampled
     what = "sample" if report.run.n_videos is None else "video"
-    notes = [Note(f"[…] are 95 % intervals: what other {what}s of this kind might give ({n:,} resampled).")]
-    if n < FEW_SAMPLES:
-        text = (
-            f"Warning: the intervals rest on {counted(n, what)}; with fewer than {FEW_SAMPLES} they are rough, and "
-            "usually too narrow."
+    notes = [
+        Note(
+            f"[…] are 95 % confidence intervals for the population of {what}s, with these annotators ({n:,} resampled)."
         )
+    ]
+    if n < FEW_SAMPLES:
+        text = f"Warning: the intervals rest on {counted(n, what)}; with fewer than {FEW_SAMPLES} they are rough."
         notes.append(Note(text, is_warning=True))
     return notes
 
 
-def alpha_level(alpha: float | None) -> tuple[str, str]:
-    """The level of alpha by Krippendorff's limits: good, fair, poor or none, and its words."""
-    if alpha is None:
+def leading_alpha(report: AgreementReport) -> tuple[str, float | None, Interval | None]:
+    """The alpha that the verdict is about, with its name and interval: of whole images, or the pooled one if its units
+    are images already."""
+    if report.image_alpha is not None:
+        return "Alpha of images", report.image_alpha.value, report.intervals.get("image_alpha.value")
+    return "Alpha", report.alpha.pooled, report.intervals.get("alpha.pooled")
+
+
+def alpha_level(report: AgreementReport) -> tuple[str, str]:
+    """The level of the leading alpha by Krippendorff's limits: good, fair, poor or none, and its words.
+
+    The lower end of the interval decides; the value itself if there is no interval.
+    """
+    _, value, interval = leading_alpha(report)
+    if value is None:
         return "none", "undefined"
-    return next(((level, words) for limit, level, words in _LIMITS if alpha >= limit), ("poor", "too low to rely on"))
+    least = value if interval is None or interval.low is None else interval.low
+    return next(((level, words) for limit, level, words in _LIMITS if least >= limit), ("poor", "too low to rely on"))
 
 
 def alpha_sentence(report: AgreementReport) -> str:
-    """The meaning of the pooled alpha, by Krippendorff's limits."""
-    alpha, interval = report.alpha.pooled, report.intervals.get("alpha.pooled")
+    """The meaning of the leading alpha, by Krippendorff's limits."""
+    name, alpha, interval = leading_alpha(report)
     if alpha is None:
         if getattr(report, "too_many_sets", False):
             return "Alpha was left out: there are too many different sets to compare."
+        if report.image_alpha is not None:
+            return "Alpha of images is undefined: it needs two images with a score, and labels that differ."
         return "Alpha is undefined: it needs two ratings of the same thing, and at least two different ratings."
-    _, place = alpha_level(alpha)
-    sentence = f"Alpha is {shown_number(alpha)}: {place}, by Krippendorff's limits of 0.8 and 0.667"
-    if interval is not None and interval.low is not None and interval.high is not None:
-        within = [f"{limit:g}" for limit, *_ in _LIMITS if interval.low < limit <= interval.high]
-        if within:
-            sentence += f"; its interval contains {listed(within)}"
-    return sentence + "."
+    _, place = alpha_level(report)
+    low = None if interval is None else interval.low
+    least = "" if low is None else f" (lower end {shown_number(low)})"
+    return (
+        f"{name} is {shown_number(alpha)}{least}: {place} by Krippendorff's limits for content analysis, 0.8 and 0.667."
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..agreement.evidence.ranking import least_first
+from ..agreement.evidence.ranking import lowest_first
 from .advice import Says, by_share, loose, stands_out, write_down
 from .sections import Facts, Part, Section
 from .shortlists import annotator_sections, pair_sections, ranked_title, shortlist_annotators
@@ -121,7 +121,7 @@ def pixel_classes(report: PixelReport, *, full: bool = False) -> list[Section]:
     """The classes, the lowest IoU first; ``full``: all, if some are left out."""
     if full and len(report.classes) <= MANY_CLASSES:
         return []
-    classes = sorted(least_first(report.classes, "mean_iou"), key=lambda entry: entry.is_background)
+    classes = sorted(lowest_first(report.classes, "mean_iou"), key=lambda entry: entry.is_background)
     total = sum(entry.n_pixels for entry in report.classes)
     columns = [
         Column("class", lambda entry: entry.name + (" (background)" if entry.is_background else "")),
@@ -130,7 +130,7 @@ def pixel_classes(report: PixelReport, *, full: bool = False) -> list[Section]:
         *(Column("mean IoU", "mean_iou", shown_number), Column("mean Dice", "mean_dice", shown_number)),
         *(Column("IoU of all", "iou", shown_number), Column("Dice of all", "dice", shown_number)),
     ]
-    title = ranked_title("Classes", classes, "mean_iou")
+    title = ranked_title("Classes", [entry for entry in classes if not entry.is_background], "mean_iou")
     shown = classes if full else classes[:MANY_CLASSES]
     if len(shown) < report.n_classes:
         title += f": {len(shown)} of {report.n_classes}"

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .advice import Says, against, by_points, by_share, confusions_section, stands_out, write_down
+from .advice import Says, by_points, by_share, conflicts, confusions_section, stands_out, write_down
 from .sections import Part, Section
 from .shortlists import annotator_sections, pair_sections, shortlist_pairs
-from .tables import Cell, Column, table, verdict_column
-from .words import documents, percent, shown_number, shown_share
+from .tables import Cell, Column, other_class_column, table
+from .words import documents, other_class, percent, shown_number
 
 if TYPE_CHECKING:
-    from ..agreement.evidence.hypotheses import Finding
     from ..agreement.ratings.report import RaterSummary, RatingPairSummary, RatingReport
 
 #: meaning of the levels of measurement
@@ -69,13 +68,13 @@ def rating_findings(report: RatingReport) -> list[str]:
     return found
 
 
-def _conflicts(finding: Finding, report: RatingReport) -> tuple[str, str]:
-    what = "class" if report.level == "nominal" else "rating"
-    return f"gives another {what} in {shown_share(finding.value)} of comparisons", against(finding)
+def _what(report: RatingReport) -> str:
+    """Word for what annotators say of a sample."""
+    return "class" if report.level == "nominal" else "rating"
 
 
 RATING_SAYS: dict[str, Says] = {
-    "conflicts": _conflicts,
+    "conflicts": lambda finding, report: conflicts(finding, report, _what(report)),
     "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
     "rates": by_share("rates {share} of the scale higher", "rates {share} of the scale lower"),
 }
@@ -89,8 +88,8 @@ def rating_words(report: RatingReport) -> list[tuple[str, str]]:
     ]
 
 
-def rating_coefficients(report: RatingReport) -> list[Section]:
-    """Chance-corrected agreement, with several definitions of chance."""
+def rating_coefficients(report: RatingReport, *, brief: bool = False) -> list[Section]:
+    """Chance-corrected agreement, with several definitions of chance; ``brief``: without what each of them is."""
     if not report.coefficients:
         reason = "none, because these are too many different numbers, or too far apart"
         return [Section("Coefficients of categories", [], reason)]
@@ -98,18 +97,26 @@ def rating_coefficients(report: RatingReport) -> list[Section]:
     columns = [
         Column("coefficient", lambda item: COEFFICIENTS[item[0]][0]),
         *map(_weighted_column, weights),
-        Column("what it is", lambda item: COEFFICIENTS[item[0]][1]),
+        *([] if brief else [Column("what it is", lambda item: COEFFICIENTS[item[0]][1])]),
     ]
     plain = f"The plain share of agreeing pairs is {shown_number(report.alpha.percent_agreement)}."
     if len(weights) > 1:
         plain += " Weights give partial credit for near misses: unweighted none, quadratic most."
     parts: list[Part] = [table(columns, report.coefficients.items()), plain]
-    if report.level in _OWN_DISTANCES and report.alpha.pooled is not None:
-        parts.append(
-            f"The alpha of {shown_number(report.alpha.pooled)} above uses Krippendorff's difference at the level "
-            f"{report.level}, which is not one of these weights."
-        )
+    if len(weights) > 1 and report.alpha.pooled is not None:
+        parts.append(f"The alpha of {shown_number(report.alpha.pooled)} above {_alpha_above(report)}.")
     return [Section(f"Coefficients over {len(report.categories)} categories", parts, "0: as by chance, 1: perfect")]
+
+
+def _alpha_above(report: RatingReport) -> str:
+    """Which of the alphas with different weights the main one is."""
+    if report.level in _OWN_DISTANCES:
+        return f"uses Krippendorff's difference at the level {report.level}, which is not one of these weights"
+    alphas = report.coefficients["krippendorff_alpha"]
+    quadratic = alphas.get("quadratic")
+    if quadratic is not None and abs(quadratic - (report.alpha.pooled or 0.0)) < 1e-9:
+        return "is Krippendorff's alpha with quadratic weights"
+    return "uses the numbers themselves, not their places in the list of categories"
 
 
 def _weighted_column(kind: str) -> Column:
@@ -125,12 +132,12 @@ def rating_annotators(report: RatingReport, *, full: bool = False) -> list[Secti
     columns = [
         *(Column("annotator", "name"), Column("rated", "n_assigned"), Column("not rated", "n_not_assigned")),
         Column("agreement", "score", shown_number),
-        *(verdict_column("agreed", "all agree"), verdict_column("class_conflict", "disputed")),
+        other_class_column(f"other {_what(report)}"),
     ]
     if any(entry.mean is not None for entry in report.annotators):
         columns += [Column("mean", "mean", shown_number), Column("std", "std", shown_number)]
-    note = "share of the others' ratings that agree with theirs"
-    return annotator_sections(report, columns, note, full=full)
+    note = "agreement: share of the others' ratings that agree with theirs"
+    return annotator_sections(report, columns, note, [other_class(report).replace("class", _what(report))], full=full)
 
 
 def rating_classes(report: RatingReport) -> list[Section]:

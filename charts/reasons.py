@@ -1,4 +1,4 @@
-"""Why a sample is disputed, in a few words: ``7 only carol drew, 3 cat/dog``."""
+"""Why a sample is disputed, in a few words: ``7 lone (carol), 3 cat for dog (bob)``."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..agreement.disputes.of_samples import Disputes, disputes_of
-from .words import counted
+from ..agreement.evidence.ranking import natural_key
+from ..agreement.pixels.mask_values import MaskValues
+from .words import counted, shortened, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ..agreement.objects.records import ObjectRecords
+    from ..agreement.pixels.records import PixelRecords
     from ..agreement.ratings.compute import RatingRecords
-    from ..agreement.records import Records
     from ..agreement.report import ReportContext
     from ..agreement.tags.records import TagRecords
 
-#: annotators, or conflicts, that are named
-_NAMED = 2
+#: annotators, conflicts, or classes that are named; characters of a name
+_NAMED, _LONGEST = 2, 24
 #: reasons that are given
 _SHOWN = 3
 #: names behind a value; more are only counted
@@ -32,7 +34,8 @@ def object_reasons(records: ObjectRecords, context: ReportContext) -> list[str]:
 
 
 def _of_objects(found: Disputes) -> str:
-    parts = [*_lone(found.lone), *_missed(found), *_conflicts(found.classes)]
+    parts = [*_left_out("lone", found.lone, found.lone.total()), *_left_out("missed", found.missed, found.n_missed)]
+    parts += _conflicts(found)
     if found.n_attributes:
         parts.append((found.n_attributes, f"{found.n_attributes:,} with different attributes"))
     parts.sort(key=lambda part: -part[0])
@@ -40,25 +43,29 @@ def _of_objects(found: Disputes) -> str:
     return ", ".join([*(text for _, text in parts[:_SHOWN]), *([f"{more:,} more"] if more else [])])
 
 
-def _lone(lone: Counter[str]) -> list[tuple[int, str]]:
-    if len(lone) > _NAMED:
-        n = lone.total()
-        return [(n, f"{n:,} one annotator alone drew")]
-    return [(n, f"{n:,} only {name} drew") for name, n in sorted(lone.items())]
+def _left_out(what: str, who: Counter[str], n: int) -> list[tuple[int, str]]:
+    return [(n, f"{n:,} {what} ({_who(who, n)})")] if n else []
 
 
-def _missed(found: Disputes) -> list[tuple[int, str]]:
-    n = found.n_missed
-    if n and len(found.missed) <= _NAMED and found.missed.total() == n:
-        return [(k, f"{k:,} missed by {name}") for name, k in sorted(found.missed.items())]
-    return [(n, f"{n:,} not drawn by everybody")] if n else []
+def _who(names: Counter[str], n: int) -> str:
+    """Those who are behind ``n`` objects, the most frequent first: ``carol``, or ``carol 5, bob 2, others``."""
+    ordered = sorted(names.items(), key=lambda item: (-item[1], natural_key(item[0])))
+    if [times for _, times in ordered] == [n]:
+        return shortened(ordered[0][0], _LONGEST)
+    named = [f"{shortened(name, _LONGEST)} {times:,}" for name, times in ordered[:_NAMED]]
+    return ", ".join([*named, *(["others"] if len(ordered) > _NAMED else [])])
 
 
-def _conflicts(classes: Counter[tuple[str, ...]]) -> list[tuple[int, str]]:
-    ordered = sorted(classes.items(), key=lambda item: (-item[1], item[0]))
-    named = [(n, f"{n:,} {'/'.join(names)}") for names, n in ordered[:_NAMED]]
-    others = sum(n for _, n in ordered[_NAMED:])
-    return [*named, *([(others, f"{others:,} other class conflicts")] if others else [])]
+def _conflicts(found: Disputes) -> list[tuple[int, str]]:
+    """Who said which class where most of the others said another one; else the classes that met."""
+    kinds: dict[str, Counter[str]] = {}
+    for (name, own, most), n in found.other_classes.items():
+        kinds.setdefault(f"{own} for {most}", Counter())[name] += n
+    parts = [(who.total(), f"{who.total():,} {what} ({_who(who, who.total())})") for what, who in kinds.items()]
+    parts += [(n, f"{n:,} {'/'.join(names)}") for names, n in found.classes.items()]
+    parts.sort(key=lambda part: (-part[0], part[1]))
+    others = sum(n for n, _ in parts[_NAMED:])
+    return [*parts[:_NAMED], *([(others, f"{others:,} other class conflicts")] if others else [])]
 
 
 def rating_reasons(records: RatingRecords, context: ReportContext) -> list[str]:
@@ -93,11 +100,41 @@ def tag_reasons(records: TagRecords, context: ReportContext) -> list[str]:
 def _values(said: Iterable[tuple[str, Sequence[str]]]) -> str:
     """Values, each with who gave it, the most frequent first: ``cat (alice, bob), dog (carol)``."""
     ordered = sorted(said, key=lambda item: (-len(item[1]), item[0]))
-    return ", ".join(f"{value} ({', '.join(who) if len(who) <= _FEW else len(who)})" for value, who in ordered)
+    shown = [
+        f"{value} ({', '.join(shortened(name, _LONGEST) for name in who) if len(who) <= _FEW else len(who)})"
+        for value, who in ordered[:_FEW]
+    ]
+    return ", ".join([*shown, *([f"{len(ordered) - _FEW} more"] if len(ordered) > _FEW else [])])
 
 
-def class_reasons(records: Records, context: ReportContext) -> list[str]:
-    """How many of the classes on every sample differ."""
-    values = records.sample_values()
-    counts = zip(values.n_disputed.tolist(), values.n_units.tolist(), strict=True)
-    return [f"{n:,} of {counted(n_units, 'class', 'classes')} differ" for n, n_units in counts]
+def class_reasons(records: PixelRecords, context: ReportContext) -> list[str]:
+    """The classes on which the masks of every sample agree least, and whose area is farthest from the others'."""
+    meaning, is_rgb = MaskValues.from_dict(context.details), bool(context.details["is_rgb"])
+    found = []
+    for agreement in records.agreements(meaning.background, context.config):
+        counts = agreement.counts
+        sample = np.repeat(np.arange(len(counts.n_values)), counts.n_values)
+        differs = (agreement.class_iou < 1.0) & (counts.values != meaning.background)
+        for k, n_pixels in enumerate(agreement.n_pixels.tolist()):
+            rows = np.flatnonzero((sample == k) & differs)
+            rows = rows[np.argsort(agreement.class_iou[rows], kind="stable")]
+            asked = np.flatnonzero(counts.assigned[k])
+            names = [context.annotators[r] for r in asked.tolist()]
+            named = [
+                f"{shortened(meaning.name(int(counts.values[row]), is_rgb=is_rgb), _LONGEST)}: IoU "
+                f"{shown_number(float(agreement.class_iou[row]), 2)} "
+                f"({_areas((agreement.area[row, asked] / max(n_pixels, 1)).tolist(), names)})"
+                for row in rows[:_NAMED].tolist()
+            ]
+            n_more = len(rows) - len(named)
+            found.append("; ".join([*named, *([f"{counted(n_more, 'more class', 'more classes')}"] if n_more else [])]))
+    return found
+
+
+def _areas(shares: Sequence[float], names: Sequence[str]) -> str:
+    """Whose area of a class is farthest from the median, in per cent of the image; of two annotators both."""
+    named = [f"{shortened(name, _LONGEST)} {shown_share(share)}" for name, share in zip(names, shares, strict=True)]
+    if len(names) <= 2:
+        return ", ".join(named)
+    median = float(np.median(shares))
+    return f"{named[int(np.argmax(np.abs(np.subtract(shares, median)).round(9)))]}, median {shown_share(median)}"

@@ -36,6 +36,11 @@ def part_of(n: int, whole: int) -> Cell:
     return Cell(n, f"{n:,} ({percent(n, whole)})")
 
 
+def share_of(n: int, whole: int) -> Cell:
+    """A count, what it is a part of, and the share: ``30 of 700 (4.3 %)``."""
+    return Cell(n, f"{n:,} of {whole:,} ({percent(n, whole)})" if whole else plain(n or None))
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table."""
@@ -66,6 +71,11 @@ def verdict_column(verdict: str, title: str) -> Column:
     return Column(title, lambda entry: part_of(entry.verdicts.get(verdict, 0), sum(entry.verdicts.values())))
 
 
+def other_class_column(title: str = "other class") -> Column:
+    """How often an annotator gave another class than most of the others."""
+    return Column(title, lambda entry: share_of(entry.n_other_class, entry.n_majority))
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows under a header."""
@@ -94,6 +104,7 @@ def sample_table(
     frame: str = "frame",
     *,
     ids: bool = True,
+    more: Sequence[Column] = (),
 ) -> Table:
     """A table of samples; for videos with a column ``frame``.
 
@@ -104,6 +115,7 @@ def sample_table(
         frame: title of the column with the frames
         ids: whether to show the ids of samples and the ends of paths; else the names of their files, or their ids if
             two of these are alike
+        more: the last columns
     """
     names = [file_name(entry.get("filepath")) for entry in entries]
     of_sample = [Column("sample id", "id"), Column("file", lambda entry: end_of_path(entry.get("filepath")))]
@@ -111,4 +123,4 @@ def sample_table(
         of_sample = [Column("file", lambda entry: file_name(entry.get("filepath")))]
     if any("frame_number" in entry for entry in entries):
         of_sample.append(Column(frame, "frame_number"))
-    return table([*columns, *of_sample], entries, title, [entry["id"] for entry in entries])
+    return table([*columns, *of_sample, *more], entries, title, [entry["id"] for entry in entries])

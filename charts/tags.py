@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..agreement.evidence.ranking import least_first
+from ..agreement.evidence.ranking import lowest_first
 from .advice import Says, against, by_points, stands_out, write_down
 from .sections import Section
 from .shortlists import annotator_sections, pair_sections, ranked_title
@@ -23,7 +23,7 @@ SET_DISTANCES = {
 #: maximum number of tags in the table
 MOST_TAGS = 10
 #: titles of the verdicts of tags
-_VERDICTS = {"agreed": "given by all", "missed": "others missed it", "lone": "only theirs"}
+_VERDICTS = {"agreed": "given by all", "missed": "missed by others", "lone": "lone"}
 
 
 def tag_rules(report: TagReport) -> list[tuple[str, str]]:
@@ -57,16 +57,16 @@ def tag_findings(report: TagReport) -> list[str]:
 
 def _left_out(finding: Finding, report: TagReport) -> tuple[str, str]:
     share = shown_share(finding.value)
-    what = f"{share} leave it out where two gave it" if len(report.annotators) > 2 else f"in {share} only one gave it"
-    return f"Of {finding.classes[0]!r} {what}", against(finding, "other tags")
+    what = "is missed where two others gave it" if len(report.annotators) > 2 else "is lone"
+    return f"Of {finding.classes[0]!r} {share} {what}", against(finding, "other tags")
 
 
 TAG_SAYS: dict[str, Says] = {
     "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
     "class_missed": _left_out,
-    "lone": lambda finding, report: (f"gives {shown_share(finding.value)} of their tags alone", against(finding)),
+    "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone tags", against(finding)),
     "misses": lambda finding, report: (
-        f"leaves out {shown_share(finding.value)} of the tags that two others gave",
+        f"misses {shown_share(finding.value)} of the tags that two others gave",
         against(finding),
     ),
 }
@@ -76,14 +76,14 @@ def tag_words(report: TagReport) -> list[tuple[str, str]]:
     """What the words in the sections on tags mean."""
     return [
         ("score", "Jaccard index: tags that both of two annotators gave / tags that either gave"),
-        ("only theirs", "nobody else gave the tag"),
-        ("others missed it", "somebody else gave the tag too, and somebody did not"),
+        ("lone", "only one annotator gave the tag"),
+        ("missed", "two or more gave the tag, and somebody assigned did not"),
     ]
 
 
 def _disputed(report: TagReport) -> list[TagSummary]:
     """The tags that not everybody gave, those with the least agreement first."""
-    return least_first([entry for entry in report.tags if entry.n_agreed < entry.n_samples], "alpha")
+    return lowest_first([entry for entry in report.tags if entry.n_agreed < entry.n_samples], "alpha")
 
 
 def most_disputed_tags(report: TagReport, *, full: bool = False) -> list[Section]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport, Interval
@@ -18,8 +18,8 @@ VERDICTS = {
     "agreed": "agreed",
     "class_conflict": "class conflict",
     "attribute_conflict": "attribute conflict",
-    "missed": "others missed it",
-    "lone": "only theirs",
+    "missed": "missed",
+    "lone": "lone",
     "split": "split",
     "duplicate": "duplicate",
 }
@@ -73,6 +73,12 @@ def counted(n: int, one: str, many: str | None = None) -> str:
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def other_class(report: Any) -> str:
+    """What the share of other classes of an annotator is counted against."""
+    others = "the other annotator" if len(report.annotators) == 2 else "most of the others, at least two,"
+    return f"Other class: than {others} gave it."
 
 
 def documents(report: AgreementReport) -> str:

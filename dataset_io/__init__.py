@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
-from .annotation_files.split_join import join_annotators, split_annotators
 from .app.settings import configure_agreement_app
 from .compute import compute_agreement, run_agreement
 from .decide.against import decided_against, report_decisions
@@ -19,6 +18,7 @@ from .results.compare import compare_agreement
 from .results.decided_list import export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
+from .split_join import join_annotators, split_annotators
 from .units.annotate import annotate_disputed
 from .units.label_tags import tag_agreement_labels
 from .units.patches import agreement_patches

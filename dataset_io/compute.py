@@ -34,6 +34,7 @@ from ..agreement.options import OPTIONS
 from ..agreement.report import AgreementReport
 from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
+from .decide.decisions import applied_steps
 from .delete import delete_agreement
 from .families import open_family
 from .families.map_files import delete_map_files
@@ -42,7 +43,7 @@ from .families.protocol import LabelFamily
 from .fiftyone_private import dataset_id, is_deleted, is_generated, reload_dataset, reload_samples, stored_dataset
 from .labels.annotator_attributes import check_annotator_attribute
 from .labels.checks import check_annotators, check_room, count_damaged_fields
-from .labels.source import Source, open_source
+from .labels.source import Source, open_source, refuse_decisions
 from .record.changes import OwnStamps, own_stamps
 from .record.fields import fields_marked
 from .record.lease import unless_deleted, writing
@@ -220,7 +221,7 @@ def run_agreement(
                         "Agreement needs samples, but all of them were deleted or changed meanwhile"
                     )
                 report, records = compared.report(family, one_pass.run_facts(compared, started))
-                run.complete(report, records, fields, stamps)
+                run.complete(report, records, fields, stamps, applied_steps(dataset))
         except BaseException as error:
             _after_failure(run, config, fields, error)
             raise
@@ -236,6 +237,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     if isinstance(samples, SampleCollection) and not is_generated(samples):
         reload_dataset(stored_dataset(samples))
     source = open_source(samples, config, units=units)
+    refuse_decisions(source)
     check_annotator_attribute(source)
     family = open_family(source)
     paths = source.fields_written(config.run_key)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Literal
@@ -386,6 +387,39 @@ def mongo_stage(pipeline: list[Document], *, needs_frames: bool) -> fo.ViewStage
     """Aggregation stages of MongoDB as one view stage of FiftyOne."""
     # without ``needs_frames`` FiftyOne joins all frames, and the samples of all group slices, to every sample
     return fo.Mongo(pipeline, _needs_frames=needs_frames, _group_slices=[])
+
+
+# ---- what older versions of FiftyOne lack ----
+
+
+def flat_target(ctx: foo.ExecutionContext) -> SampleCollection:
+    """The samples that the user chose in a form; of groups only those of the active slice.
+
+    Raises:
+        AttributeError, ValueError: if FiftyOne cannot flatten the view
+    """
+    if asks_for_target(ctx):
+        return ctx.target_view(require_flat=True)
+    target = ctx.target_view()
+    if target.media_type != fom.GROUP:
+        return target
+    return target.select_group_slices(ctx.group_slice or target.group_slice)
+
+
+def asks_for_target(ctx: foo.ExecutionContext) -> bool:
+    """Whether a form that reads the samples to work on asks for them by itself."""
+    return _takes(ctx.target_view, "require_flat")
+
+
+def open_panel(ctx: foo.ExecutionContext, panel: str, state: dict[str, Any]) -> bool:
+    """Open a panel beside the samples; whether this version of FiftyOne can give it a state to begin with."""
+    takes_state = _takes(ctx.ops.open_panel, "state")
+    ctx.ops.open_panel(panel, layout="horizontal", **({"state": {"state": state}} if takes_state else {}))
+    return takes_state
+
+
+def _takes(function: Callable[..., Any], parameter: str) -> bool:
+    return parameter in inspect.signature(function).parameters
 
 
 # ---- runs ----

@@ -145,7 +145,7 @@ def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str]
         else:
             changed = {"$mergeObjects": [f"${root}", {new: f"${parent}.{old}" for old, new in attributes.items()}]}
             is_there = _is_document(f"${root}")
-        stages.append({"$set": {root: {"$cond": [is_there, changed, {"$ifNull": [f"${root}", "$$REMOVE"]}]}}})
+        stages.append({"$set": {root: {"$cond": [is_there, changed, f"${root}"]}}})
     stages = [stage for stage in stages if stage["$set"]]
     stages += [{"$unset": list(renamed)}, {"$set": {"last_modified_at": stamp}}]
     place.collection.update_many({"$or": [{path: {"$exists": True}} for path in renamed]}, stages)

@@ -24,12 +24,13 @@ from ..agreement.family import records_without, with_stored_sums
 from ..agreement.options import OPTIONS
 from ..agreement.report import AgreementReport, RunFacts
 from .compute import family_with_iou_from_data, run_agreement
+from .decide.decisions import applied_steps
 from .families import open_family
 from .families.objects import ObjectFamily
 from .families.protocol import LabelFamily, WholeRunNeededError
 from .fiftyone_private import reload_samples, sample_collection
 from .labels.checks import check_room, count_damaged_fields
-from .labels.source import Source, annotators_found, flattened, refuse_read_only
+from .labels.source import Source, annotators_found, flattened, refuse_decisions, refuse_read_only
 from .record.changes import RECORD, Changes, OwnStamps, changes_since, extent, own_stamps
 from .record.fields import unset_values
 from .record.lease import unless_deleted, writing
@@ -131,7 +132,7 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         )
         report, records = compared.report(family, facts)
         run.require_current()
-        run.exchange(report, records, new_id, stamps, changes, now)
+        run.exchange(report, records, new_id, stamps, changes, now, applied_steps(dataset))
     except BaseException:
         _after_failure(run, new_id, record["fields_written"])
         raise
@@ -151,6 +152,7 @@ def _source(run: Run, record: dict[str, Any]) -> Source:
     labels = open_run_labels(run.dataset, run.key)
     samples = flattened(run.target(), on_frames=labels.on_frames)
     source = dataclasses.replace(labels.source(), samples=samples, run_id=str(record.get("files_id") or run.run_id))
+    refuse_decisions(source)
     with_labels = [path for kind, path in zip(source.kinds, source.schema_paths, strict=True) if kind.is_label]
     refuse_read_only(run.dataset, [*with_labels, *source.config.fields] if with_labels else [])
     return source

@@ -17,7 +17,7 @@ from .alpha.kappas import (
 from .alpha.nominal import NominalTally, alpha_by_group
 from .alpha.rated import krippendorff_alpha, percent_agreement
 from .alpha.sets import TagSets
-from .bootstrap.confidence import FEW_SAMPLES, MIN_SAMPLES, ConfidenceIntervals
+from .bootstrap.confidence import MIN_SAMPLES, ConfidenceIntervals, wilson_interval
 from .bootstrap.resampling import Resampling, bootstrap, sums_of_clusters
 from .consensus import Votes, unit_votes
 from .geometry.boxes import (
@@ -47,7 +47,6 @@ from .pixels.joint_counts import (
 
 __all__ = [
     "COCO_SIGMAS",
-    "FEW_SAMPLES",
     "MIN_SAMPLES",
     "THRESHOLDS",
     "Alignment",
@@ -113,4 +112,5 @@ __all__ = [
     "unit_votes",
     "visibility_agreement",
     "weighted_alpha",
+    "wilson_interval",
 ]

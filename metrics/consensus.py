@@ -112,6 +112,42 @@ def vote_classes(unit: IntArray, category: IntArray, n_units: int) -> ClassVotes
     return ClassVotes(np.where(tie, NO_CLASS, winner), most, tie)
 
 
+def majority_of_others(
+    unit: IntArray, value: FloatArray | IntArray, alike: IntArray, n_units: int, at_least: int = 1
+) -> FloatArray:
+    """What more than half of the other members of a unit say, shape ``(N,)``.
+
+    Args:
+        unit: shape ``(N,)``, unit ``0 … U - 1`` of every member
+        value: shape ``(N,)``, what every member says
+        alike: shape ``(N,)``, members of the unit that say the same, including itself
+        n_units: number ``U`` of units
+        at_least: how many others must say it
+
+    Undefined:
+        nan where no value has more than half of the others, or fewer than ``at_least``
+
+    Example:
+        >>> majority_of_others(np.zeros(3, int), np.array([7, 7, 5]), np.array([2, 2, 1]), 1)
+        array([nan, nan,  7.])
+    """
+    votes = np.bincount(unit, minlength=n_units)[unit]
+    # whatever has more than half of the others has at least half of all; at most two values have
+    half = np.flatnonzero(2 * alike >= votes)
+    leads = np.full((2, n_units), [[-np.inf], [np.inf]])
+    np.maximum.at(leads[0], unit[half], value[half])
+    np.minimum.at(leads[1], unit[half], value[half])
+    found = np.full(len(unit), np.nan)
+    for lead in leads:
+        own = value == lead[unit]
+        n_alike = np.zeros(n_units, np.int64)
+        n_alike[unit[own]] = alike[own]
+        n_others = n_alike[unit] - own
+        kept = (n_others >= at_least) & (2 * n_others > votes - 1)
+        found[kept] = lead[unit[kept]]
+    return found
+
+
 def medoids(unit: IntArray, similarity: FloatArray, n_units: int) -> IntArray:
     """Row of the medoid of every unit: the member that is most similar to the others.
 

@@ -79,7 +79,7 @@ class RateTests:
     others: FloatArray
     difference: FloatArray
     error: FloatArray  #: standard error of the difference
-    low: FloatArray  #: 95 % interval of the difference
+    low: FloatArray  #: interval of the difference
     high: FloatArray
     p_greater: FloatArray  #: of the null hypothesis that the rate is at most that of the others, plus the margin
     p_different: FloatArray  #: of the null hypothesis that both differ by at most the margin
@@ -91,6 +91,7 @@ def rate_tests(
     margin: FloatArray | float = 0.0,
     error_of_expected: FloatArray | float = 0.0,
     limits: tuple[FloatArray | float, FloatArray | float] = (-np.inf, np.inf),
+    level: float = 0.95,
 ) -> RateTests:
     """Test whether the rate of every group is that of the others on the same images.
 
@@ -106,6 +107,7 @@ def rate_tests(
         margin: a difference up to this belongs to the null hypothesis
         error_of_expected: shape ``(G,)``, standard error of the expected rate, where that is itself estimated
         limits: the smallest and the largest possible difference, shape ``(G,)`` each; intervals end there
+        level: confidence level of the intervals
 
     Undefined:
         nan for a group with fewer than two images, or without a whole of its own or of the others. If nothing varies,
@@ -131,7 +133,7 @@ def rate_tests(
     variance = np.where(squares > ROUNDING * np.abs(terms).sum(axis=1), squares, 0.0) * n / (n - 1)
     error = np.sqrt(variance + np.where(is_known, error_of_expected, 0.0) ** 2)
     difference = rate - others
-    reach = stdtrit(n - 1, 0.975) * error
+    reach = stdtrit(n - 1, 0.5 + level / 2) * error
 
     def where(values: FloatArray) -> FloatArray:
         return np.where(defined, values, np.nan)

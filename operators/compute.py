@@ -17,9 +17,10 @@ from ..agreement import AgreementInputError, make_config
 from ..agreement.errors import shown
 from ..agreement.options import OPTIONS
 from ..charts.document import report_markdown
+from ..charts.headline import alpha_sentence
 from ..dataset_io import compute_agreement, configure_agreement_app
 from ..dataset_io.app.settings import AppSettings, app_settings_of
-from ..dataset_io.fiftyone_private import is_generated
+from ..dataset_io.fiftyone_private import asks_for_target, flat_target, is_generated
 from ..dataset_io.labels.annotator_attributes import check_annotator_attribute, label_attributes, lists_of_names
 from ..dataset_io.labels.assignment import count_lists
 from ..dataset_io.labels.kinds import LabelKind, titles
@@ -41,7 +42,7 @@ from .base import (
 )
 from .compute_presets import Preset, comparable, preset_of
 from .option_inputs import add_list_inputs, add_option_inputs, folded_inputs, given_options, unfolded
-from .runs import open_panel_on, report_output
+from .runs import open_panel_on
 from .selection import shows_part, shows_what_is_gone
 
 #: name of the switch that computes on samples that a run chose
@@ -111,10 +112,12 @@ class ComputeAgreement(AgreementOperator, function=compute_agreement):
             if ctx.active_fields is not None and score not in ctx.active_fields:
                 ctx.ops.set_active_fields([*ctx.active_fields, score])
             open_panel_on(ctx, report.run_key)
+            ctx.ops.notify(f"Computed the run '{report.run_key}'. {alpha_sentence(report)}", variant="success")
         return {
             "run_key": report.run_key,
             "score": report.score.mean,
             "alpha": report.alpha.pooled,
+            "image_alpha": None if report.image_alpha is None else report.image_alpha.value,
             "n_samples": report.n_samples,
             "n_rated": report.n_rated,
             "n_objects": report.n_objects,
@@ -122,9 +125,6 @@ class ComputeAgreement(AgreementOperator, function=compute_agreement):
             "worst_samples": [entry["id"] for entry in report.worst_samples],
             "summary": report_markdown(report),
         }
-
-    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
-        return report_output(ctx)
 
 
 def _show_in_app(dataset: fo.Dataset, run_key: str, before: AppSettings) -> bool:
@@ -181,7 +181,7 @@ def target_of(ctx: foo.ExecutionContext) -> SampleCollection:
     if is_from_app(ctx) and is_generated(ctx.view):
         return ctx.dataset
     try:
-        return ctx.target_view(require_flat=True)
+        return flat_target(ctx)
     except (AttributeError, ValueError) as error:
         raise AgreementInputError(
             "Agreement cannot be computed on this view of groups; choose the view from which it was made"
@@ -197,7 +197,8 @@ def _target_input(inputs: types.Object, ctx: foo.ExecutionContext) -> SampleColl
     run_key = run_behind(ctx.view) if shows_part(ctx) else None
     if run_key is not None and is_from_app(ctx):
         inputs.view_target(ctx, default_target=ViewTarget.DATASET, require_flat=True)
-        if ctx.request_params.get("view_target", ViewTarget.DATASET) == ViewTarget.DATASET:
+        chosen = ctx.params.get("view_target") or ctx.request_params.get("view_target", ViewTarget.DATASET)
+        if chosen == ViewTarget.DATASET:
             return ctx.dataset
         warning = types.Warning(
             label=f"The results of the run {run_key!r} chose these samples, or labels: most of them are disputed",
@@ -206,6 +207,8 @@ def _target_input(inputs: types.Object, ctx: foo.ExecutionContext) -> SampleColl
         shown = inputs.view("chosen_by_a_run", warning)
         add_switch(inputs, _ALL_THE_SAME, "Compute on them all the same")
         shown.invalid = not ctx.params.get(_ALL_THE_SAME)
+    elif is_from_app(ctx) and not asks_for_target(ctx):
+        inputs.view_target(ctx)
     return target_of(ctx)
 
 

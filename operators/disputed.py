@@ -15,7 +15,7 @@ from ..dataset_io.fiftyone_private import is_generated
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.units.annotate import check_anno_key, check_backend, configured_backends, disputed_view
 from ..dataset_io.units.label_tags import DEFAULT_TAG, TagTarget
-from ..dataset_io.units.patches import DISPUTED, check_units, check_verdicts
+from ..dataset_io.units.patches import DISPUTED, check_units, check_verdicts, has_units
 from .base import AgreementOperator, add_choice, add_several, add_switch, chosen_run
 from .selection import (
     add_within_view,
@@ -67,7 +67,7 @@ class AgreementPatches(AgreementOperator, function=agreement_patches):
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         run_key = chosen_run(ctx)
-        if ctx.params.get("make_units") and not _has_objects(open_run_labels(ctx.dataset, run_key)):
+        if ctx.params.get("make_units") and not has_units(open_run_labels(ctx.dataset, run_key)):
             add_units(ctx.dataset, run_key)
             ctx.ops.reload_dataset()
         verdict, max_units = ctx.params.get("verdict") or None, ctx.params.get("max_units")
@@ -177,15 +177,6 @@ def _add_annotators(inputs: types.Object, labels: RunLabels) -> None:
     """Ask for some of the annotators of a run."""
     description = "Only labels of these annotators; none for all"
     add_several(inputs, "annotators", "Annotators", description, labels.annotators)
-
-
-def _has_objects(labels: RunLabels) -> bool:
-    """Whether the labels of objects were written."""
-    try:
-        check_units(labels)
-    except AgreementInputError:
-        return False
-    return True
 
 
 def _free_key(ctx: foo.ExecutionContext) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 from typing import Any
 
 import fiftyone.operators as foo
@@ -11,11 +10,11 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement.objects.verdicts import VERDICTS
-from ..charts.sections import Section, as_markdown
-from ..charts.tables import Column, table
+from ..charts.decided import applied_section
+from ..charts.sections import as_markdown
 from ..charts.words import counted
 from ..dataset_io import apply_decisions, decide, undo_applied, undo_decisions
-from ..dataset_io.decide.apply import Applied, TakenBack, latest_applied, possible_changes
+from ..dataset_io.decide.apply import Applied, latest_applied, possible_changes
 from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide, user_name
 from ..dataset_io.decide.decisions import gold_fields, open_gold
 from ..dataset_io.record.run_labels import open_run_labels
@@ -39,7 +38,9 @@ _CHOICES = {
     "none": "No label: there is no such object, or nothing is right",
 }
 #: parameters that are passed on as they are
-_GIVEN = ("verdict", "classes", "min_votes", "min_iou", "one_class", "by", "remark", "gold", "overwrite")
+_GIVEN = ("verdict", "classes", "min_iou", "one_class", "by", "remark", "gold", "overwrite", "all")
+#: what the form begins with: what two annotators drew, or agree on
+_LEAST_VOTES = 2
 #: larger datasets are counted on request: a form asks after every change
 _MOST_COUNTED = 5_000
 
@@ -66,7 +67,7 @@ class Decide(AgreementOperator, function=decide):
         verdicts = [name for name in VERDICTS if name in (labels.family.verdicts or VERDICTS[:2])]
         add_several(inputs, "verdict", "Verdicts", described, verdicts)
         described = "So many annotators drew it, or gave the leading value"
-        inputs.int("min_votes", label="Votes, at least", description=described, default=1, min=1)
+        inputs.int("min_votes", label="Votes, at least", description=described, default=_LEAST_VOTES, min=1)
         if "one_class" not in units.without:
             add_switch(inputs, "one_class", "One class", "Only if all annotators gave it the same class")
         if "min_iou" not in units.without:
@@ -77,11 +78,16 @@ class Decide(AgreementOperator, function=decide):
             add_within_view(inputs)
         add_switch(inputs, "overwrite", "Decide again", "Also objects on which somebody decided before")
         if _is_counted(inputs, ctx, "How many objects this decides"):
-            inputs.view("preview", types.Notice(label=_told(_decide(ctx, preview=True), "This would decide")))
+            inputs.view("preview", types.Notice(label=_decide(ctx, preview=True).told("This would decide")))
+        if not _has_condition(ctx):
+            add_switch(inputs, "all", "All objects", "Also the lone ones, which one annotator drew")
+            if not ctx.params.get("all"):
+                add_warning(inputs, "no_condition", "Nothing says which objects: choose verdicts, votes or least mean "
+                            "IoU, or “All objects”")  # fmt: skip
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         done = _decide(ctx, preview=False, progress=progress_of(ctx))
-        tell(ctx, _told(done, "Decided"), variant="success" if done.n_decided else "warning")
+        tell(ctx, done.told("Decided"), variant="success" if done.n_decided else "warning")
         return dataclasses.asdict(done)
 
 
@@ -102,30 +108,27 @@ def _choice(ctx: foo.ExecutionContext) -> str:
     return "consensus" if units.has_consensus else "version"
 
 
+def _has_condition(ctx: foo.ExecutionContext) -> bool:
+    """Whether the form says which objects are meant."""
+    params = ctx.params
+    return _least_votes(ctx) != 1 or any(params.get(name) for name in ("verdict", "classes", "min_iou", "one_class"))
+
+
+def _least_votes(ctx: foo.ExecutionContext) -> Any:
+    return ctx.params.get("min_votes") or _LEAST_VOTES
+
+
 def _decide(ctx: foo.ExecutionContext, *, preview: bool, progress: Any = False) -> Decided:
     """Decide as the form says."""
     params, run_key = ctx.params, chosen_run(ctx)
     choice: Any = _choice(ctx)
     given = {name: params[name] for name in _GIVEN if params.get(name)}
+    given["min_votes"] = _least_votes(ctx)
+    if _has_condition(ctx):
+        given.pop("all", None)
     if choice == "version":
         given["annotator"] = params.get("annotator") or open_run_labels(ctx.dataset, run_key).annotators[0]
     return decide(samples_within(ctx), run_key, choice, **given, preview=preview, progress=progress)
-
-
-def _told(decided: Decided, what: str) -> str:
-    """What became of the objects, in one sentence."""
-    others = [
-        (decided.n_before, "decided before"),
-        (decided.n_without, "without such a label"),
-        (decided.n_left_out, "with labels that were deleted or added since the run"),
-    ]
-    return f"{what} {counted(decided.n_decided, 'object')}" + _but(others)
-
-
-def _but(left_out: Iterable[tuple[int, str]]) -> str:
-    """What was left out, as the end of a sentence."""
-    left = [f"{n:,} {text}" for n, text in left_out if n]
-    return f"; left out: {', '.join(left)}" if left else ""
 
 
 class UndoDecisions(AgreementOperator, function=undo_decisions):
@@ -168,15 +171,11 @@ def _gold(ctx: foo.ExecutionContext) -> str:
 
 _CHANGES = {
     "class": ("Classes", "Labels get the class that is right"),
-    "geometry": ("Geometry", "Labels get the box or shape, number or mask that is right"),
+    "geometry": ("Geometry", "Labels get the box or shape, number or mask that is right, instead of their own"),
     "attributes": ("Attributes", "Labels get the values that are right of the attributes that the run compares"),
     "delete": ("Delete", "Delete labels where somebody decided that there is nothing"),
     "add": ("Add", "Add what annotators missed on images that they were assigned to"),
 }
-_DONE = (
-    *(Column("annotator", "name"), Column("other class", "n_class"), Column("other geometry", "n_geometry")),
-    *(Column("other attributes", "n_attributes"), Column("deleted", "n_deleted"), Column("added", "n_added")),
-)
 
 
 class ApplyDecisions(AgreementOperator, function=apply_decisions):
@@ -197,15 +196,15 @@ class ApplyDecisions(AgreementOperator, function=apply_decisions):
         opened = _opened(ctx)
         described = "Only the labels of these annotators; none for all"
         add_several(inputs, "annotators", "Annotators", described, opened.labels.annotators)
-        for change in possible_changes(opened):
-            add_switch(inputs, change, *_CHANGES[change], default=True)
+        for change, is_default in possible_changes(opened).items():
+            add_switch(inputs, change, *_CHANGES[change], default=is_default)
         inputs.str("by", label="Your name", description="It is stored with the step", default=user_name())
         if shows_part(ctx):
             add_within_view(inputs)
         asked = "Yes, change the annotators' labels"
         if _is_counted(inputs, ctx, "How many labels this changes"):
             found = _apply(ctx, preview=True)
-            told = Section(_told_of_labels(found, "This would change"), [table(_DONE, found.annotators)])
+            told = applied_section(found.told("This would change"), found.annotators)
             inputs.md(as_markdown([told]), name="preview")
         add_switch(inputs, "sure", asked, "“Take back applied decisions” makes them what they are now")
         if is_from_app(ctx) and not ctx.params.get("sure"):
@@ -213,7 +212,7 @@ class ApplyDecisions(AgreementOperator, function=apply_decisions):
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         done = _apply(ctx, preview=False, progress=progress_of(ctx))
-        told = _told_of_labels(done, "Changed")
+        told = done.told("Changed")
         if done.n_applied:
             told += ". Update the runs to see what it changes"
         tell(ctx, told, variant="success" if done.n_applied else "warning")
@@ -226,7 +225,8 @@ def _opened(ctx: foo.ExecutionContext) -> ObjectsToDecide:
 
 def _apply(ctx: foo.ExecutionContext, *, preview: bool, progress: Any = False) -> Applied:
     """Apply decisions as the form says."""
-    changes = [change for change in possible_changes(_opened(ctx)) if ctx.params.get(change, True)]
+    possible = possible_changes(_opened(ctx))
+    changes = [change for change, is_default in possible.items() if ctx.params.get(change, is_default)]
     return apply_decisions(
         samples_within(ctx),
         chosen_run(ctx),
@@ -237,18 +237,6 @@ def _apply(ctx: foo.ExecutionContext, *, preview: bool, progress: Any = False) -
         preview=preview,
         progress=progress,
     )
-
-
-def _told_of_labels(applied: Applied, what: str) -> str:
-    """What became of decisions that were applied, in one sentence."""
-    others = [
-        (applied.n_changed, "whose labels were edited, added or deleted since the decision"),
-        (applied.n_edited, "whose decided label was edited by hand"),
-        (applied.n_unfit, "labels that cannot be made so"),
-        (applied.n_meanwhile, "samples that somebody kept on changing"),
-    ]
-    right = f"; on {applied.n_right:,} there is nothing to do" if applied.n_right else ""
-    return f"{what} the labels of {counted(applied.n_applied, 'object')}{right}" + _but(others)
 
 
 class UndoApplied(AgreementOperator, function=undo_applied):
@@ -274,10 +262,5 @@ class UndoApplied(AgreementOperator, function=undo_applied):
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         done = undo_applied(ctx.dataset, ctx.params.get("step"), gold=_gold(ctx))
-        tell(ctx, _told_of_undoing(done), variant="success" if done.n_objects else "warning")
+        tell(ctx, done.told(), variant="success" if done.n_objects else "warning")
         return dataclasses.asdict(done)
-
-
-def _told_of_undoing(done: TakenBack) -> str:
-    others = [(done.n_changed, "whose labels were edited since"), (done.n_meanwhile, "samples that somebody changed")]
-    return f"Took back what was applied to {counted(done.n_objects, 'object')}" + _but(others)

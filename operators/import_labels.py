@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import mimetypes
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +19,57 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..agreement.arguments import one_of
+from ..charts.words import counted
 from ..dataset_io import import_annotations
 from ..dataset_io.annotation_files.fiftyone_formats import type_names
 from ..dataset_io.annotation_files.file_format import TITLES
 from ..dataset_io.annotation_files.image_names import MATCHES
 from ..dataset_io.annotation_files.label_documents import LABEL_TYPES
 from ..dataset_io.annotation_files.long_table import MEANINGS, column_choices
-from .base import AgreementOperator, add_choice, add_problem, add_several, add_switch, progress_of, summary_output, tell
+from ..dataset_io.annotation_files.summaries import ImportSummary
+from .base import AgreementOperator, add_choice, add_problem, add_several, add_switch, is_from_app, progress_of, tell
+from .option_inputs import folded_inputs, unfolded
 
-#: larger files are not read while the form is open, and best imported by a worker
-_MOST_PREVIEWED = 20 << 20
+#: files of so many bytes, for a dataset of so many samples, are read as soon as they are named
+_MOST_PEEKED, _MOST_SAMPLES = 1 << 20, 10_000
+#: larger files, or more, are not read while the form is open, and best imported by a worker
+_MOST_PREVIEWED, _MOST_FILES = 20 << 20, 2_000
+#: annotators that can be named one by one
+_MOST_NAMED = 50
 _GIVEN = {
     "file": "One file with the labels of all annotators",
     "folder": "A folder with a file for each annotator or job",
-    "each": "A file or folder for each annotator, which I name",
+    "files": "A file for each annotator",
+    "folders": "A folder for each annotator",
 }
 _INTO = {"fields": "One field for each annotator", "attribute": "One field, with an attribute that names the annotator"}
 _MATCH = {"filename": "File name", "stem": "File name without its ending", "path": "File name with its folders"}
+_EXISTING = {
+    "add": "Labels are added on other images only",
+    "overwrite": "Replace them on the images of the file",
+    "remove_others": "Replace them, and remove them on all other images",
+}
 #: the columns of a table that the form asks for
 _COLUMNS = MEANINGS[:4]
+#: what the form calls the arguments of the import, which its messages name
+_LABELS = {
+    "format": "Format",
+    "label_types": "Label types",
+    "into": "Into",
+    "field": "Field",
+    "prefix": "Prefix of the fields' names",
+    "match": "Images are matched by",
+    "media_dir": "Folder with the images",
+    "clip": "Clip coordinates outside of the image",
+    "overwrite": "If annotators have labels already",
+    "remove_others": "If annotators have labels already",
+    "columns": "Column",
+    "annotators": "Annotator",
+}
+_TITLES = {**_INTO, **_MATCH, "overwrite": _EXISTING["overwrite"], "remove_others": _EXISTING["remove_others"]}
+_ARGUMENT = re.compile(r"(say )?(?:`(\w+)=?([^`]*)`|\b(\w+)=('\w*'|\"\w*\"|True|\{[^}]*\}))")
+#: how a call from Python names the files of annotators
+_PATHS = re.compile(r"[:;]?(?: say)? \(?\{[^}]*\bpath\b[^}]*\}\)?")
 
 
 class ImportAnnotations(AgreementOperator, function=import_annotations):
@@ -48,6 +87,7 @@ class ImportAnnotations(AgreementOperator, function=import_annotations):
         """What FiftyOne registers: whether a worker should do it depends on the file that is chosen."""
         config = super().config
         config.resolve_execution_options_on_change = True
+        config.disable_schema_validation = True  # the form says itself what is missing
         return config
 
     def resolve_execution_options(self, ctx: foo.ExecutionContext) -> foo.ExecutionOptions:
@@ -55,53 +95,69 @@ class ImportAnnotations(AgreementOperator, function=import_annotations):
         return foo.ExecutionOptions(
             allow_immediate_execution=True,
             allow_delegated_execution=True,
-            default_choice_to_delegated=_size_of(_source(ctx)) > _MOST_PREVIEWED,
+            default_choice_to_delegated=_size_of(_source(ctx.params)) > _MOST_PREVIEWED,
         )
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         if ctx.dataset is None:
             raise AgreementInputError("Open or make a dataset first: labels are imported into the dataset that is open")
+        params = unfolded(ctx.params)
+        given = _given(params)
         add_choice(inputs, "given", "What do you have?", _GIVEN, as_radio_buttons=True)
-        _add_paths(inputs, _given(ctx))
+        _add_paths(inputs, given, params)
+        missing = _missing(params, has_samples=bool(ctx.dataset))
+        if missing:
+            inputs.view("missing", types.Notice(label=missing)).invalid = True
+        elif ctx.prompt_id is not None:  # when it is executed the import checks everything
+            _add_preview(inputs, ctx, params)
+        folded = folded_inputs(inputs)
         formats = {"auto": "What it looks like", **TITLES}
-        if _given(ctx) == "each":
+        if given in ("files", "folders"):
             formats |= {name: f"FiftyOne: {name}" for name in type_names()}
-        add_choice(inputs, "format", "Format", formats)
-        source = _source(ctx)
-        _add_columns(inputs, source)
-        if source:
-            _add_preview(inputs, ctx, source)
-        add_several(inputs, "label_types", "Label types", "By default boxes where there are any, else what was drawn",
-                    LABEL_TYPES)  # fmt: skip
-        add_choice(inputs, "into", "Into", _INTO, as_radio_buttons=True)
-        if ctx.params.get("into") == "attribute":
-            inputs.str("field", label="Field", default="annotations")
-        inputs.str("prefix", label="Prefix of the fields' names", default="")
-        add_choice(inputs, "match", "Images are matched by", {name: _MATCH[name] for name in MATCHES})
-        explorer = types.FileExplorerView(choose_dir=True, button_label="Choose a folder…")
-        inputs.file("media_dir", label="Folder with the images that the dataset does not have", view=explorer)
-        add_switch(inputs, "clip", "Clip coordinates outside of the image")
-        add_switch(inputs, "overwrite", "Replace fields that exist")
+        add_choice(folded, "format", _LABELS["format"], formats)
+        _add_columns(folded, _source(params))
+        add_choice(folded, "existing", _LABELS["overwrite"], _EXISTING)
+        add_several(folded, "label_types", _LABELS["label_types"],
+                    "By default boxes where there are any, else what was drawn", LABEL_TYPES)  # fmt: skip
+        add_choice(folded, "into", _LABELS["into"], _INTO)
+        if params.get("into") == "attribute":
+            folded.str("field", label=_LABELS["field"], default="annotations")
+        folded.str("prefix", label=_LABELS["prefix"], default="")
+        add_choice(folded, "match", _LABELS["match"], {name: _MATCH[name] for name in MATCHES})
+        add_switch(folded, "clip", _LABELS["clip"])
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        summary = import_annotations(ctx.dataset, _source(ctx), progress=progress_of(ctx), **_options(ctx))
-        tell(ctx, f"Imported the labels of {len(summary.annotators)} annotators on {summary.n_images} images")
+        params = unfolded(ctx.params)
+        try:
+            summary = import_annotations(ctx.dataset, _source(params), progress=progress_of(ctx), **_options(params))
+        except AgreementInputError as error:
+            if ctx.delegated or not is_from_app(ctx):
+                raise
+            tell(ctx, _in_words_of_the_form(str(error)), "error", reload=False)
+            ctx.prompt(self.uri, params=ctx.params)  # what was filled in
+            return {}
+        tell(ctx, _result(summary))
+        if is_from_app(ctx) and not ctx.delegated and len(summary.annotators) > 1:
+            ctx.prompt(f"{names.PLUGIN_NAME}/{names.COMPUTE_AGREEMENT}")
         return {"summary": summary.to_markdown(), **summary.to_dict()}
 
-    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
-        return summary_output(self.label)
 
-
-def _add_paths(inputs: types.Object, given: str) -> None:
-    if given == "each":
-        entry = types.Object()
-        entry.str("annotator", label="Annotator", required=True)
-        entry.str("path", label="File or folder on the App's server", required=True)
-        inputs.list("sources", entry, label="Annotators", required=True)
-        return
-    is_folder = given == "folder"
-    explorer = types.FileExplorerView(choose_dir=is_folder, button_label=f"Choose a {given}…")
-    inputs.file(given, label="Annotations", description="On the App's server", required=True, view=explorer)
+def _add_paths(inputs: types.Object, given: str, params: Mapping[str, Any]) -> None:
+    """Ask for the annotations, with a row for each annotator where they are named, and for new images."""
+    is_folder = given in ("folder", "folders")
+    if given in ("file", "folder"):
+        view = types.FileExplorerView(choose_dir=is_folder, choose_button_label="Choose")
+        label = f"{given.capitalize()} with the annotations"
+        inputs.file(given, label=label, description="On the App's server", view=view)
+    else:
+        for n in range(1, min(max(len(_named(params)) + 1, 2), _MOST_NAMED) + 1):
+            view = types.FileExplorerView(choose_dir=is_folder, choose_button_label="Choose", space=8)
+            inputs.str(f"annotator_{n}", label=f"Annotator {n}", view=types.View(space=4))
+            what = "Folder" if is_folder else "File"
+            inputs.file(f"path_{n}", label=f"{what} of annotator {n}, on the App's server", view=view)
+    view = types.FileExplorerView(choose_dir=True, choose_button_label="Choose")
+    description = "New samples are made of the images that the dataset does not have"
+    inputs.file("media_dir", label=_LABELS["media_dir"], description=description, view=view)
 
 
 def _add_columns(inputs: types.Object, source: Any) -> None:
@@ -109,65 +165,162 @@ def _add_columns(inputs: types.Object, source: Any) -> None:
     choices, guessed = column_choices(Path(source)) if isinstance(source, str) else ([], {})
     for meaning in _COLUMNS if choices else ():
         titles = {"": "(none)", **{name: name for name in choices}}
-        add_choice(inputs, f"column_{meaning}", f"Column: {meaning}", titles, default=guessed.get(meaning, ""))
+        label = f"{_LABELS['columns']}: {meaning}"
+        add_choice(inputs, f"column_{meaning}", label, titles, default=guessed.get(meaning, ""))
 
 
 def _path(value: Any) -> str:
-    """A path that was typed or chosen."""
-    return str((value.get("absolute_path") if isinstance(value, dict) else value) or "").strip()
+    """A path that was typed or chosen; quotes, as file managers copy them, are taken off."""
+    text = str((value.get("absolute_path") if isinstance(value, dict) else value) or "").strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        text = text[1:-1]
+    return os.path.expanduser(text)
 
 
-def _given(ctx: foo.ExecutionContext) -> str:
-    """Whether the form names a file, a folder, or a path for each annotator."""
-    return one_of("given", ctx.params.get("given") or "file", tuple(_GIVEN))
+def _given(params: Mapping[str, Any]) -> str:
+    """Whether the form names a file, a folder, or one for each annotator."""
+    return one_of("given", params.get("given") or "file", tuple(_GIVEN))
 
 
-def _source(ctx: foo.ExecutionContext) -> Any:
+def _named(params: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The annotators and paths in the rows of the form, without empty ones at the end."""
+    rows = [(str(params.get(f"annotator_{n}") or "").strip(), _path(params.get(f"path_{n}")))
+            for n in range(1, _MOST_NAMED + 1)]  # fmt: skip
+    while rows and not any(rows[-1]):
+        rows.pop()
+    return rows
+
+
+def _source(params: Mapping[str, Any]) -> Any:
     """What the form names: a path, or a mapping of annotators to paths; empty as long as it is not complete."""
-    given = _given(ctx)
-    if given != "each":
-        return _path(ctx.params.get(given))
-    entries = [entry for entry in ctx.params.get("sources") or () if isinstance(entry, dict)]
-    return {str(entry["annotator"]): _path(entry["path"]) for entry in entries
-            if entry.get("annotator") and entry.get("path")}  # fmt: skip
+    given = _given(params)
+    if given in ("file", "folder"):
+        return _path(params.get(given))
+    return {annotator: path for annotator, path in _named(params) if annotator and path}
+
+
+def _missing(params: Mapping[str, Any], *, has_samples: bool) -> str | None:
+    """What is missing before anything can be read; looks at no file."""
+    given = _given(params)
+    media_dir = _path(params.get("media_dir"))
+    kind = "folder" if given in ("folder", "folders") else "file"
+    if given in ("file", "folder"):
+        path = _path(params.get(given))
+        missing = _not_there(path, kind) if path else f"Choose the {kind} with the annotations"
+    else:
+        missing = next(_missing_in(_named(params), kind), None)
+    if missing is None and media_dir:
+        missing = _not_there(media_dir, "folder")
+    if missing is None and not media_dir and not has_samples:
+        missing = "Choose the folder with the images: the dataset has no samples yet"
+    return missing
+
+
+def _missing_in(named: list[tuple[str, str]], kind: str) -> Iterator[str]:
+    """What is missing in the rows of annotators."""
+    if not named:
+        yield f"Name each annotator, and choose the {kind} with their annotations"
+    for annotator, path in named:
+        if annotator and not path:
+            yield f"Choose the {kind} of '{annotator}'"
+        if path and not annotator:
+            yield f"Name the annotator of '{os.path.basename(path)}'"
+        if path and (missing := _not_there(path, kind)):
+            yield missing
+    repeated = [name for name, n in Counter(annotator for annotator, _ in named).items() if name and n > 1]
+    for name in repeated:
+        yield f"Two annotators are called '{name}'"
+
+
+def _not_there(path: str, kind: str) -> str | None:
+    """Why a path is not that of a file or folder."""
+    if not os.path.exists(path):
+        return f"There is no {kind} '{path}'"
+    if os.path.isdir(path) != (kind == "folder"):
+        return f"'{path}' is a {'file, not a folder' if kind == 'folder' else 'folder, not a file'}"
+    return None
 
 
 def _size_of(source: Any) -> int:
-    """Bytes of the files that are named; 0 if they cannot be read, which is said where they are."""
-    paths = [Path(path) for path in (source.values() if isinstance(source, dict) else [source] if source else [])]
-    try:
-        files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
-        return sum(file.stat().st_size for file in files if file.is_file())
-    except OSError:
-        return 0
+    """Bytes of the files that are named, without images; more than any form reads where there are too many."""
+    total = 0
+    for n, path in enumerate(_files(source.values() if isinstance(source, dict) else [source] if source else [])):
+        if n >= _MOST_FILES:
+            return _MOST_PREVIEWED + 1
+        if not (mimetypes.guess_type(path)[0] or "").startswith(("image/", "video/")):
+            total += os.path.getsize(path) if os.path.isfile(path) else 0
+    return total
 
 
-def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
+def _files(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        if os.path.isdir(path):
+            yield from (os.path.join(place, name) for place, _, found in os.walk(path) for name in found)
+        else:
+            yield path
+
+
+def _options(params: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the import in the form."""
-    params = ctx.params
-    chosen = {
-        name: params[name] for name in ("into", "prefix", "field", "match", "clip", "overwrite") if params.get(name)
-    }
+    chosen = {name: params[name] for name in ("into", "prefix", "field", "match", "clip") if params.get(name)}
     format = params.get("format") or "auto"
     format = one_of("format", format, ("auto", *TITLES, *type_names()))
     chosen["format"] = format if format in ("auto", *TITLES) else getattr(fot, format)
     columns = {meaning: params[f"column_{meaning}"] for meaning in _COLUMNS if params.get(f"column_{meaning}")}
+    existing = one_of("existing", params.get("existing") or "add", tuple(_EXISTING))
     return {
         **chosen,
+        "overwrite": existing != "add",
+        "remove_others": existing == "remove_others",
         "label_types": params.get("label_types") or None,
         "media_dir": _path(params.get("media_dir")) or None,
         "columns": columns or None,
     }
 
 
-def _add_preview(inputs: types.Object, ctx: foo.ExecutionContext, source: Any) -> None:
-    """Show what would be imported, or what must be changed first; what follows in the form may change it."""
+def _add_preview(inputs: types.Object, ctx: foo.ExecutionContext, params: Mapping[str, Any]) -> None:
+    """Show what would be imported, or what must be changed first; nothing large is read until the user asks for it."""
+    source, options = _source(params), _options(params)
     size = _size_of(source)
     if size > _MOST_PREVIEWED:
-        text = f"**{size >> 20} MB**: too large to be shown now. The import checks everything before it writes."
+        text = "**Too large to be shown now.** The import checks everything before it writes."
         inputs.md(text, name="preview")
         return
+    if size > _MOST_PEEKED or len(ctx.dataset) > _MOST_SAMPLES:
+        # asked again as soon as anything is changed
+        name = f"read_{zlib.crc32(repr((source, options)).encode()):08x}"
+        add_switch(inputs, name, "Show what would be imported", f"Reads {size / 2**20:.1f} MB; then it can be imported")
+        if not params.get(name):
+            inputs.view("unread", types.Notice(label="Look at what would be imported first")).invalid = True
+            return
     try:
-        inputs.md(import_annotations(ctx.dataset, source, **_options(ctx), preview=True).to_markdown(), name="preview")
+        summary = import_annotations(ctx.dataset, source, **options, preview=True)
+        text = dataclasses.replace(summary, calls=()).to_markdown()
+        inputs.md(_in_words_of_the_form(text), name="preview")
     except AgreementInputError as error:
-        add_problem(inputs, error)
+        add_problem(inputs, AgreementInputError(_in_words_of_the_form(str(error))))
+
+
+def _result(summary: ImportSummary) -> str:
+    """What was imported, and what of it is lost, in a line."""
+    new = f", {summary.n_new:,} of them new samples" if summary.n_new else ""
+    annotators = counted(len(summary.annotators), "annotator")
+    parts = [f"Imported the labels of {annotators} on {counted(summary.n_images, 'image')}{new}"]
+    parts += [summary.lost] if summary.lost else []
+    return ". ".join([*parts, *(f"Left out: {line}" for line in summary.left_out)])
+
+
+def _in_words_of_the_form(text: str) -> str:
+    """A message of the import with the names that the form gives to what it names."""
+
+    def in_form(found: re.Match[str]) -> str:
+        say, quoted, with_value, named, value = found.groups()
+        name, value = quoted or named, (with_value or value or "").strip("'\"")
+        if name == "source":
+            return "The annotations"
+        if name not in _LABELS:
+            return found[0]
+        title = _TITLES.get(name if value == "True" else value)
+        return ("choose " if say else "") + f"“{_LABELS[name]}”" + (f": “{title}”" if title else "")
+
+    return _PATHS.sub("", _ARGUMENT.sub(in_form, text))

@@ -9,6 +9,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..charts.document import report_markdown
+from ..charts.headline import alpha_sentence
 from ..charts.sections import Facts, Section, as_markdown
 from ..charts.words import counted, listed
 from ..dataset_io import (
@@ -21,6 +22,7 @@ from ..dataset_io import (
 )
 from ..dataset_io.app.settings import app_settings_of
 from ..dataset_io.delete import what_is_deleted
+from ..dataset_io.fiftyone_private import open_panel
 from ..dataset_io.record.run import Run
 from ..dataset_io.rename import check_rename
 from .base import (
@@ -63,7 +65,16 @@ class ShowAgreement(AgreementOperator, function=load_agreement):
         return {"summary": report_markdown(report), "report": report.to_dict()}
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
-        return report_output(ctx)
+        outputs = types.Object()
+        outputs.btn(
+            "open_panel",
+            label="Show in the panel",
+            icon="diversity_3",
+            variant="contained",
+            on_click=f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}",
+            params={"run_key": ctx.params.get("run_key")},
+        )
+        return summary_output("Annotator agreement", outputs)
 
 
 class UpdateAgreement(AgreementOperator, function=update_agreement):
@@ -87,11 +98,8 @@ class UpdateAgreement(AgreementOperator, function=update_agreement):
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         run_key = chosen_run(ctx)
         report = update_agreement(ctx.dataset, run_key, progress=progress_of(ctx))
-        tell(ctx, f"Updated the run '{run_key}'")
+        tell(ctx, f"Updated the run '{run_key}'. {alpha_sentence(report)}")
         return {"run_key": run_key, "summary": report_markdown(report), "report": report.to_dict()}
-
-    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
-        return report_output(ctx)
 
 
 class OpenAgreementPanel(AgreementOperator):
@@ -183,19 +191,6 @@ def open_panel_on(ctx: foo.ExecutionContext, run_key: str | None) -> None:
     """Show a run in the panel."""
     # if the panel is open, the App only brings it to the front, with its current run
     ctx.ops.close_panel(name=names.AGREEMENT_PANEL)
-    state = {"state": {"run_key": run_key}}
-    ctx.ops.open_panel(names.AGREEMENT_PANEL, layout="horizontal", state=state)
-
-
-def report_output(ctx: foo.ExecutionContext) -> types.Property:
-    """The summary of a report, and a button that opens the panel on its run."""
-    outputs = types.Object()
-    outputs.btn(
-        "open_panel",
-        label="Show in the panel",
-        icon="diversity_3",
-        variant="contained",
-        on_click=f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}",
-        params={"run_key": ctx.results.get("run_key") or ctx.params.get("run_key")},
-    )
-    return summary_output("Annotator agreement", outputs)
+    if not open_panel(ctx, names.AGREEMENT_PANEL, {"run_key": run_key}) and run_key is not None:
+        sentence = f"Choose the run {run_key!r} in the panel; this version of FiftyOne cannot open the panel on a run"
+        tell(ctx, sentence, reload=False)

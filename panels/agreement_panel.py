@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import inspect
 import logging
 import re
 from typing import Any, ClassVar
@@ -14,7 +16,9 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement.errors import AgreementInputError
+from ..dataset_io import add_units, agreement_patches
 from ..dataset_io.app.appearance import sidebar_groups
+from ..dataset_io.app.settings import app_settings_of, color_names
 from ..dataset_io.decide.label_schemas import end_editing
 from ..dataset_io.fiftyone_private import (
     DatasetContent,
@@ -23,9 +27,11 @@ from ..dataset_io.fiftyone_private import (
     load_dataset_once,
     view_from_stages,
 )
+from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.run.work_through import rare_collections
+from ..dataset_io.units.patches import has_units
 from ..dataset_io.views.agreement_view import shows_any
-from .drawing import safe_title
+from .drawing import DECIDER, safe_title
 from .drill_down import (
     forget_way_back,
     has_left,
@@ -41,24 +47,27 @@ from .echoes import CHOSEN, is_echo, note_answer, note_event, one_at_a_time
 from .items import Choices, sort_after_click
 from .layout import GRID_TITLE, RUN, VIEW, message_schema, panel_schema
 from .model_cache import Shown, cached_shown, hash_of, hash_of_view
-from .panel_state import WITHOUT_DATASET, PanelState, panel_state_of
+from .panel_state import WITHOUT_DATASET, PanelState, damaged_parts, panel_state_of
 from .tab_decide import (
     ALL,
     after_decision,
+    after_editing,
     after_edits,
     counted_decisions,
     decide_on,
     edit_on,
+    is_decided,
     one_back,
     seen_again,
     undo_last,
     while_editing,
 )
-from .view_model import FIRST_TAB, TABS, ViewModel, view_model
+from .view_model import DECIDE_TAB, FIRST_TAB, TABS, ViewModel, view_model
 
 logger = logging.getLogger(__name__)
 
 _ID = re.compile("[0-9a-f]{24}")
+_ASK_BROWSER = f"{names.PLUGIN_NAME}/{names.ASK_BROWSER}"
 _ADVICE = "Refresh the panel; if that does not help, compute the run again with “overwrite”."
 
 
@@ -67,8 +76,8 @@ class AgreementPanel(foo.Panel):
 
     The state that the App keeps: ``run_key``, ``of_view`` and ``tab`` as chosen, ``known`` (the runs so far), ``sort``
     and ``page`` of tables by their names, ``decide`` (who decides on which objects, and edits which label) and
-    ``decider`` (the name as it is typed), ``jumps`` (how often a button opened a tab), ``refreshed`` (how often the
-    user refreshed), ``shown`` (hash of the schema that the App shows) and ``answer`` (to which event it is).
+    ``decider`` (the name as it is typed), ``refreshed`` (how often the user refreshed), ``shown`` (hash of the schema
+    that the App shows) and ``answer`` (to which event it is).
     """
 
     #: whether it shows the sample that is open
@@ -92,6 +101,11 @@ class AgreementPanel(foo.Panel):
         if method in (None, "on_startup"):
             self.on_startup(ctx)
             return
+        refusal = self._refusal(ctx, method)
+        if refusal is not None:
+            ctx.ops.notify(refusal, variant="error")
+            return
+        _mend_state(ctx)
         ctx.event_args = ctx.params.get("event_args", {})
         if method == "on_change_current_sample" and not self._shows_decisions(ctx):
             return
@@ -107,6 +121,22 @@ class AgreementPanel(foo.Panel):
                 note_event(ctx, method, content)
                 note_answer(ctx, self._handle(ctx, method, content))
 
+    def _refusal(self, ctx: foo.ExecutionContext, method: Any) -> str | None:
+        """Why something that was sent to the panel is no event of it; None if it is one.
+
+        Events are the public methods of our own classes. To call another one by name, such as :meth:`execute` itself,
+        would wait for the event to end that it is.
+        """
+        ours = [vars(each) for each in type(self).__mro__ if issubclass(each, AgreementPanel)]
+        events = {name for names in ours for name, value in names.items() if inspect.isfunction(value)}
+        if method not in [name for name in events - {"execute", "render"} if not name.startswith("_")]:
+            return f"`__method__` must be an event of the panel, got {method!r}; reload the page"
+        if not isinstance(ctx.panel_id, str):
+            return f"`panel_id` must be the id of a panel, got {ctx.panel_id!r}; reload the page"
+        if not isinstance(ctx.panel_state, dict):
+            return f"`panel_state` must be an object, got {ctx.panel_state!r}; close the panel and open it again"
+        return None
+
     def _handle(self, ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> DatasetContent | None:
         """Handle an event and update the panel; what is stored of the dataset then."""
         try:
@@ -118,7 +148,7 @@ class AgreementPanel(foo.Panel):
             ctx.ops.notify(str(error), variant="error")
         except Exception as error:
             logger.exception("The agreement panel failed in %s", method)
-            ctx.ops.notify(f"This did not work: {error}", variant="error")
+            ctx.ops.notify(f"This did not work: {type(error).__name__}: {error}. {_ADVICE}", variant="error")
         content = content_of(ctx)
         self._show(ctx, content, always=method == "on_load")
         return content
@@ -156,7 +186,7 @@ class AgreementPanel(foo.Panel):
     def choose_run(self, ctx: foo.ExecutionContext) -> None:
         """Show another run."""
         value = ctx.params.get("value")
-        if value and value != _state(ctx, "run_key"):
+        if isinstance(value, str) and value != _state(ctx, "run_key"):
             ctx.panel.set_state("run_key", value)
 
     def choose_samples(self, ctx: foo.ExecutionContext) -> None:
@@ -166,16 +196,18 @@ class AgreementPanel(foo.Panel):
             ctx.panel.set_state("of_view", value == VIEW)
 
     def choose_tab(self, ctx: foo.ExecutionContext) -> None:
-        """Open a tab; the App sends this twice for every click, and once when it draws the tabs."""
+        """Open a tab."""
         value = ctx.params.get("value")
-        if value in TABS and value != (_state(ctx, "tab") or FIRST_TAB):
+        if isinstance(value, str) and value in TABS and value != (_state(ctx, "tab") or FIRST_TAB):
             ctx.panel.set_state("tab", value)
+            if value == DECIDE_TAB:  # somebody may have changed the colours meanwhile
+                self._ask_browser(ctx)
 
     def go_to_tab(self, ctx: foo.ExecutionContext, tab: str | None = None) -> None:
         """Open the tab that a button, or a number, leads to."""
         tab = tab or ctx.params.get("tab")
-        if tab in TABS:
-            ctx.panel.set_state({"tab": tab, "jumps": (_state(ctx, "jumps") or 0) + 1})
+        if isinstance(tab, str) and tab in TABS:
+            ctx.panel.set_state("tab", tab)
 
     def turn_page(self, ctx: foo.ExecutionContext) -> None:
         """Show another page of a list."""
@@ -194,15 +226,35 @@ class AgreementPanel(foo.Panel):
 
     # ---- decisions ----
 
-    def type_name(self, ctx: foo.ExecutionContext) -> None:
-        """Keep the name that the user types."""
-        ctx.panel.set_state("decider", ctx.params.get("value"))
-
     def start_deciding(self, ctx: foo.ExecutionContext) -> None:
-        """Take the name that the user typed, or the one that was proposed."""
-        typed = _state(ctx, "decider") or ctx.params.get("name")
-        if isinstance(typed, str) and typed.strip():
-            ctx.panel.set_state("decide", {**deciding(ctx), "by": typed.strip()})
+        """Take the name that the user typed, which the browser keeps."""
+        typed = _state(ctx, DECIDER)
+        if not isinstance(typed, str) or not typed.strip():
+            raise AgreementInputError("Type your name first: it is stored with every decision")
+        ctx.panel.set_state({"decide": {**deciding(ctx), "by": typed.strip()}, DECIDER: ""})
+        ctx.trigger(_ASK_BROWSER, {"name": typed.strip()})
+
+    def hear_browser(self, ctx: foo.ExecutionContext) -> None:
+        """Take the name that the browser kept, and the colours of the annotators' fields in its grid."""
+        chosen, name = deciding(ctx), ctx.params.get("name")
+        by = chosen.get("by") or (name.strip() or None if isinstance(name, str) else None)
+        colours = ctx.params.get("colours") if isinstance(ctx.params.get("colours"), list) else []
+        known = [each for each in colours if isinstance(each, dict) and isinstance(each.get("path"), str)]
+        ctx.panel.set_state("decide", {**chosen, "by": by, "colours": known})
+
+    def ask_name(self, ctx: foo.ExecutionContext) -> None:
+        """Ask who decides, again."""
+        ctx.panel.set_state("decide", {**deciding(ctx), "by": None})
+
+    def _ask_browser(self, ctx: foo.ExecutionContext) -> None:
+        """Ask for what only the browser knows; it answers with :meth:`hear_browser`."""
+        asked = {"panel_id": ctx.panel_id, "operator": self.method_to_uri("hear_browser")}
+        ctx.trigger(_ASK_BROWSER, {**asked, "fields": self._panel_state(ctx).fields})
+
+    def show_filters(self, ctx: foo.ExecutionContext) -> None:
+        """Show, or hide, the lists that choose what is sought."""
+        chosen = deciding(ctx)
+        ctx.panel.set_state("decide", {**chosen, "filtering": not chosen.get("filtering")})
 
     def seek_verdict(self, ctx: foo.ExecutionContext) -> None:
         """Look for objects with another verdict."""
@@ -227,6 +279,7 @@ class AgreementPanel(foo.Panel):
 
     def decide_object(self, ctx: foo.ExecutionContext) -> None:
         """Decide on the object that is shown, and show the next one."""
+        _require_object(ctx)
         _leave_form(ctx)
         problem = decide_on(ctx.dataset, str(self._require_run(ctx).run_key), deciding(ctx), ctx.params)
         if problem is not None:
@@ -249,6 +302,7 @@ class AgreementPanel(foo.Panel):
 
     def edit_object(self, ctx: foo.ExecutionContext) -> None:
         """Open FiftyOne's own form on what is decided to be right of the object; recorded before the next event."""
+        _require_object(ctx)
         state, chosen = self._require_run(ctx), deciding(ctx)
         found = edit_on(ctx.dataset, str(state.run_key), self._shown(ctx, state).class_names, chosen, ctx.params)
         if isinstance(found, str):
@@ -259,9 +313,13 @@ class AgreementPanel(foo.Panel):
         _show_view(ctx, "The label that you edit", found.view)
 
     def finish_editing(self, ctx: foo.ExecutionContext) -> None:
-        """Show the next object after a label was edited."""
+        """Show the next object after a label was edited; the same one if nothing was."""
+        _require_object(ctx)
         _leave_form(ctx)
-        ctx.panel.set_state("decide", after_decision(deciding(ctx), ctx.params))
+        if is_decided(ctx.dataset, str(self._require_run(ctx).run_key), ctx.params):
+            ctx.panel.set_state("decide", after_decision(deciding(ctx), ctx.params))
+        else:
+            ctx.ops.notify("Nothing was changed in the form, so nothing is decided", variant="warning")
 
     def _record_edits(self, ctx: foo.ExecutionContext) -> None:
         """Record what the user edited since the last event."""
@@ -297,7 +355,10 @@ class AgreementPanel(foo.Panel):
         """Open the form of another operator, with the run of the panel."""
         state = self._require_run(ctx)
         params = {key: ctx.params[key] for key in ("run_key", "other_run_key", "by") if key in ctx.params}
-        ctx.prompt(f"{names.PLUGIN_NAME}/{ctx.params['operator']}", params={"run_key": state.run_key, **params})
+        operator = ctx.params.get("operator")
+        if not isinstance(operator, str):
+            raise AgreementInputError(f"`operator` must be the name of an operator, got {operator!r}")
+        ctx.prompt(f"{names.PLUGIN_NAME}/{operator}", params={"run_key": state.run_key, **params})
 
     # ---- drill-downs ----
 
@@ -311,7 +372,7 @@ class AgreementPanel(foo.Panel):
         if "seek" in leads:
             sought = {"verdict": None, "annotator": None, "label": None, "votes": None, **leads["seek"]}
             ctx.panel.set_state("decide", {**deciding(ctx), **sought, "skipped": False, "at": None})
-            self.go_to_tab(ctx, "decide")
+            self.go_to_tab(ctx, DECIDE_TAB)
             return
         view = samples_behind(samples, state, leads)
         # counting all samples may take seconds, and the App does it anyway
@@ -319,6 +380,26 @@ class AgreementPanel(foo.Panel):
             ctx.ops.notify(f"{leads['title']}: none are left", variant="warning")
             return
         _show_view(ctx, leads["title"], view)
+
+    def show_disputed(self, ctx: foo.ExecutionContext) -> None:
+        """Show the disputed objects one by one, the worst first; writes one label for each if the run has none yet."""
+        run_key, samples = str(self._require_run(ctx).run_key), _samples(ctx) or ctx.dataset
+        if not has_units(open_run_labels(ctx.dataset, run_key)):
+            add_units(ctx.dataset, run_key)
+            ctx.ops.reload_dataset()
+        view = agreement_patches(ctx.dataset if is_generated(samples) else samples, run_key)
+        if not len(view):
+            raise AgreementInputError("There is nothing to show: no object is disputed")
+        colors = color_names(open_run_labels(ctx.dataset, run_key))
+        legend = ": " + ", ".join(f"{name} {color}" for name, color in colors.items()) if colors else ""
+        _show_view(ctx, f"Disputed objects, the worst first{legend}", view)
+
+    def color_annotators(self, ctx: foo.ExecutionContext) -> None:
+        """Colour the labels by who drew them; the other settings of the run stay."""
+        run_key = str(self._require_run(ctx).run_key)
+        settings = dataclasses.replace(app_settings_of(ctx.dataset, run_key), color_by="annotator")
+        params = {"run_key": run_key, **dataclasses.asdict(settings)}
+        ctx.trigger(f"{names.PLUGIN_NAME}/{names.CONFIGURE_AGREEMENT_APP}", params)
 
     def open_sample(self, ctx: foo.ExecutionContext) -> None:
         """Open a sample of the work list."""
@@ -347,7 +428,7 @@ class AgreementPanel(foo.Panel):
             shown = hash_of(
                 [state.keys, state.run_key, state.problem, state.notes, state.results_id],
                 [hash_of_view(samples) if samples is not None else None, _state(ctx, "refreshed")],
-                [bool(_state(ctx, "of_view")), state.n_changed],
+                [bool(_state(ctx, "of_view")), state.n_changed, state.lacks_colors],
                 [_state(ctx, name) for name in CHOSEN],
                 content.version if content is not None and self._shows_decisions(ctx) else None,
             )
@@ -362,9 +443,12 @@ class AgreementPanel(foo.Panel):
             shown, schema = hash_of(text), message_schema(text, _ADVICE, self.method_to_uri)
         ctx.panel.set_state("shown", shown)
         ctx.ops.show_panel_output(schema)
+        known = {each["path"] for each in deciding(ctx).get("colours") or ()}
+        if self._shows_decisions(ctx) and (always or not known.issuperset(self._panel_state(ctx).fields)):
+            self._ask_browser(ctx)
 
     def _shows_decisions(self, ctx: foo.ExecutionContext) -> bool:
-        return self.follows_samples or _state(ctx, "tab") == "decide"
+        return self.follows_samples or _state(ctx, "tab") == DECIDE_TAB
 
     def _panel_state(self, ctx: foo.ExecutionContext, *, follow: bool = False) -> PanelState:
         """The run to show; ``follow``: a run that was computed meanwhile takes the place of the one that is shown."""
@@ -397,8 +481,7 @@ class AgreementPanel(foo.Panel):
 
     def _schema(self, ctx: foo.ExecutionContext, state: PanelState) -> types.Property:
         model = self._model(ctx, state) if state.problem is None else None
-        of_view, jumps = bool(_state(ctx, "of_view")), _state(ctx, "jumps") or 0
-        return panel_schema(state, model, self.method_to_uri, of_view=of_view, jumps=jumps)
+        return panel_schema(state, model, self.method_to_uri, of_view=bool(_state(ctx, "of_view")))
 
     def _shown(self, ctx: foo.ExecutionContext, state: PanelState) -> Shown:
         refreshed = _state(ctx, "refreshed") or 0
@@ -406,12 +489,21 @@ class AgreementPanel(foo.Panel):
 
     def _model(self, ctx: foo.ExecutionContext, state: PanelState) -> ViewModel:
         shown = self._shown(ctx, state)
-        choices = Choices(_state(ctx, "sort") or {}, _state(ctx, "page") or {}, deciding(ctx))
+        choices = Choices(_state(ctx, "sort") or {}, _state(ctx, "page") or {}, shown.of_run(deciding(ctx)))
         return view_model(shown, state, _state(ctx, "tab") or FIRST_TAB, choices, ctx.dataset)
 
 
 def _state(ctx: foo.ExecutionContext, name: str) -> Any:
     return (ctx.panel_state or {}).get(name)
+
+
+def _mend_state(ctx: foo.ExecutionContext) -> None:
+    """Begin anew where the App kept something else than the panel left, and say so."""
+    damaged = damaged_parts(ctx.panel_state)
+    if damaged:
+        ctx.panel.set_state(dict.fromkeys(damaged))
+        parts = ", ".join(f"`{name}`" for name in damaged)
+        ctx.ops.notify(f"What the browser kept of this panel was damaged; {parts} begins anew", variant="warning")
 
 
 def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
@@ -420,11 +512,18 @@ def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
 
 
 def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
-    """Look for other objects to decide on; the App sends the value of a dropdown also when it draws it."""
+    """Look for other objects to decide on."""
     chosen = None if value == ALL else value
     if value and deciding(ctx).get(what) != chosen:
         _leave_form(ctx)
         ctx.panel.set_state("decide", {**deciding(ctx), "skipped": False, "at": None, what: chosen})
+
+
+def _require_object(ctx: foo.ExecutionContext) -> None:
+    """Check that a button named an object."""
+    document = ctx.params.get("document")
+    if not isinstance(document, str) or not _ID.fullmatch(document):
+        raise AgreementInputError(f"`document` must be the id of what holds the object, got {document!r}")
 
 
 def _leave(ctx: foo.ExecutionContext) -> None:
@@ -475,7 +574,7 @@ def _leave_form(ctx: foo.ExecutionContext) -> bool:
     if editing is None:
         return False
     end_editing(ctx.dataset)
-    ctx.panel.set_state("decide", {**deciding(ctx), "editing": None})
+    ctx.panel.set_state("decide", after_editing(deciding(ctx)))
     goes_back = is_behind(ctx)
     if goes_back:
         ctx.ops.set_active_fields(editing["active"])

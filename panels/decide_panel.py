@@ -63,7 +63,8 @@ class DecidePanel(AgreementPanel):
     def _schema(self, ctx: foo.ExecutionContext, state: PanelState) -> types.Property:
         items: list[Item] = []
         if state.problem is None:
-            items = list(beside_items(self._shown(ctx, state), state, _of_open_sample(ctx), ctx.dataset))
+            shown = self._shown(ctx, state)
+            items = list(beside_items(shown, state, shown.of_run(_of_open_sample(ctx)), ctx.dataset))
         found = [item["object"]["labels"] for item in items if item.get("object")]
         ctx.ops.set_selected_labels(found[0] if found else [])
         return beside_schema(state, items, self.method_to_uri)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fiftyone.operators import types
 
+from .. import names
 from ..charts.sections import plain_markdown
 from .items import Item
 
@@ -17,6 +18,8 @@ Handlers = Callable[[str], str]
 LINE = {"display": "flex", "flexWrap": "wrap", "alignItems": "center", "gap": "8px"}
 #: a part of a row that is as wide as what it holds
 FITTING = {"item": {"sx": {"width": "auto"}}}
+#: where the panel is narrow, as beside the grid on a small screen; and where it is wide
+NARROW, _WIDE = "@container (max-width: 460px)", "@container (min-width: 760px)"
 #: what looks like a way to labels
 LINK = {
     "textDecoration": "underline",
@@ -30,24 +33,67 @@ _CHART_WIDTH = 480
 _CHART_SCALE = f"min(1, tan(atan2(100cqw, {_CHART_WIDTH}px)))"
 #: figures do not know the theme of the App: set the colour of their text here
 _TEXTS = {
-    "& .gtitle": {"fill": "var(--fo-palette-text-primary) !important"},
+    "& text": {"fontFamily": "inherit !important"},
+    "& .gtitle": {
+        "fill": "var(--fo-palette-text-primary) !important",
+        "fontSize": "16px !important",
+        "fontWeight": "700 !important",
+    },
     ", ".join(
         f"& .{name}"
         for name in (*("xtick text", "ytick text", "y2tick text", "xtitle", "ytitle", "y2title"),
                      *("legendtext", "annotation-text", "bartext-outside"))
     ): {"fill": "var(--fo-palette-text-secondary) !important"},
 }  # fmt: skip
-_CELL = {"padding": "5px 6px", "fontSize": ".82rem", "whiteSpace": "pre-line", "lineHeight": 1.3}
+_CELL = {
+    "padding": "5px 6px",
+    "fontSize": ".82rem",
+    "whiteSpace": "pre-line",
+    "lineHeight": 1.3,
+    NARROW: {"padding": "4px 2px", "fontSize": ".68rem"},
+}
 #: Markdown at the size of the tables
 TEXT = {
     "container": {
         "sx": {
-            "& p, & li, & td, & th": {"fontSize": ".86rem", "lineHeight": 1.45, "overflowWrap": "anywhere"},
+            "& p, & li": {"fontSize": ".86rem", "lineHeight": 1.45, "overflowWrap": "anywhere"},
+            # a number, or a word, stays whole: a table that has no room scrolls
+            "& td, & th": {"fontSize": ".82rem", "lineHeight": 1.45, "padding": "4px 6px"},
+            "& table": {"display": "block", "maxWidth": "100%", "overflowX": "auto", "scrollbarWidth": "thin"},
             "& p, & ul": {"margin": "4px 0"},
             "& ul": {"paddingLeft": "18px"},
         }
     }
 }
+
+
+def choice(
+    parent: types.Object,
+    name: str,
+    titles: Mapping[str, str],
+    value: str | None,
+    handler: str,
+    *,
+    label: str = "",
+    look: str = "list",
+) -> None:
+    """A list, or tabs, of which one is chosen: always the one that the panel uses.
+
+    FiftyOne's own lists and tabs keep what was chosen in them last. The App's part of this one is in ``app.js``.
+
+    Args:
+        parent: where to draw it
+        name: its name; the same one whatever is chosen
+        titles: what can be chosen, with its titles
+        value: what is chosen
+        handler: URI of the handler of a choice
+        label: what is chosen here, for who cannot see it
+        look: ``"list"`` or ``"tabs"``
+    """
+    choices = [{"value": key, "label": title} for key, title in titles.items()]
+    options = {"look": look, "title": label, "choices": choices, "value": value, "on_choose": handler}
+    props = FITTING if look == "list" else {}
+    parent.view(name, types.View(component=names.CHOICE, componentsProps=props, **options))
 
 
 def heading(root: types.Object, name: str, text: str, note: str = "") -> None:
@@ -103,7 +149,7 @@ def _table(root: types.Object, item: Item, name: str, handlers: Handlers) -> Non
         variant="outlined",
         componentsProps={
             "table": {"sx": _table_style(item)},
-            "tableContainer": {"sx": {"overflowX": "auto", "overflowY": "hidden"}},
+            "tableContainer": {"sx": {"overflowX": "auto", "overflowY": "hidden", "scrollbarWidth": "thin"}},
         },
     )
     for key, label in item["columns"]:
@@ -118,16 +164,15 @@ def _table_style(item: Item) -> dict[str, Any]:
     style: dict[str, Any] = {
         "minWidth": 0,
         "width": "100%" if not item["slanted"] else "auto",
-        "& td": {**_CELL, "color": "var(--fo-palette-text-primary)", "overflowWrap": "anywhere"},
-        "& td:first-of-type": {"minWidth": "72px"},
-        "& td:last-of-type": {"overflowWrap": "break-word"},  # a short word, such as “decide”, stays whole
+        "& td": {**_CELL, "color": "var(--fo-palette-text-primary)", "overflowWrap": "break-word"},
+        "& td:first-of-type": {"minWidth": "56px", "maxWidth": "180px"},  # a name longer than that is broken
         "& th": {**head, "fontSize": ".78rem", "color": "var(--fo-palette-text-secondary)"},
     }
     if item["slanted"]:
         style["& th:not(:first-of-type)"] = {"writingMode": "vertical-rl", "maxHeight": "110px", "padding": "6px 2px"}
     for k in item["numbers"]:
         style[f"& td:nth-of-type({k + 1}), & th:nth-of-type({k + 1})"] = {"textAlign": "right"}
-        style[f"& td:nth-of-type({k + 1})"] = {"whiteSpace": "pre"}
+        style[f"& td:nth-of-type({k + 1})"] = {"whiteSpace": "pre", _WIDE: {"whiteSpace": "nowrap"}}
     linked = [
         _cell_selector(row, column)
         for row, links in enumerate(item["links"])
@@ -246,51 +291,56 @@ _ROW = {
 
 
 def _name(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
-    """The question who decides, asked once."""
-    root.str(
-        f"who_{name}",
-        label="Your name",
-        description=item["text"],
-        default=item["value"],
-        on_change=handlers("type_name"),
-    )
+    """The question who decides; the App keeps what is typed as the state of this path, with every letter."""
+    root.str(DECIDER, label="Your name", description=item["text"], view=types.TextFieldView())
     root.btn(
         f"start_{name}",
         label="Start",
         variant="contained",
         on_click=handlers("start_deciding"),
-        params={"name": item["value"]},
+        componentsProps={"button": {_KEY: "Enter"}, **FITTING},
     )
 
 
 def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
-    """How far it is, which objects are sought, and the object with a button for everything that can be decided."""
+    """How far it is, and the object: its picture beside a button for everything that can be decided."""
     head = root.h_stack(f"sought_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     progress = types.TextView(title=item["progress"], bold=True, padding="0", color="text.primary")
-    head.view("progress", progress)
-    for sought in item["filters"]:
-        view = types.DropdownView(componentsProps={"item": {"sx": {"width": "auto", "minWidth": "120px"}}})
-        for key, title in sought["titles"].items():
-            view.add_choice(key, label=title)
-        # the App sends the value alone
-        handler = handlers(f"seek_{sought['name']}")
-        head.enum(sought["name"], list(sought["titles"]), default=sought["value"], view=view, on_change=handler)
+    head.view("progress", progress, componentsProps=FITTING)
+    _step(head, f"as {item['by']}", handlers("ask_name"), {}, icon="person")
+    _filters(root, head, item, name, handlers)
     found = item["object"]
-    row = root.h_stack(f"steps_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     if found is not None:
-        for label, icon, key in ((found["none_label"], "block", "none"), ("Skip", "skip_next", "skip")):
-            _step(row, label, icon, handlers("decide_object"), found[key])
-    _step(row, "Previous", "arrow_back", handlers("previous_object"), {}, disabled=not item["can_go_back"])
-    _step(row, "Undo", "undo", handlers("undo_decision"), {}, disabled=item["beside"] and not item["can_go_back"])
+        said = f"{found['title']} · {found['note']}" if found["note"] else found["title"]
+        heading(root, name, "", said)
+    body = root.h_stack(f"body_{name}", gap=1, componentsProps={"grid": {"sx": _BODY}})
+    if found is not None and found["picture"]:
+        picture = {"image": {"style": _PICTURE}, "container": {"sx": {"width": "100%"}}}
+        view = types.ImageView(alt=found["title"], componentsProps=picture)
+        cell = body.v_stack("seen", gap=0, componentsProps={"item": {"sx": _SEEN}})
+        cell.define_property(f"picture_{name}", types.String(), default=found["picture"], view=view)
+    beside = {"item": {"sx": {"flex": "1 1 110px", "minWidth": 0}}, "grid": {"sx": {"display": "grid", "gap": "4px"}}}
+    column = body.v_stack("said", gap=0, componentsProps=beside)
+    for k, version in enumerate(found["versions"] if found is not None else ()):
+        _version(column, f"version_{k}", version, handlers("decide_object"))
+    steps = column.h_stack("steps", gap=0, componentsProps={"grid": {"sx": {**LINE, "gap": "4px"}}})
+    if found is not None:
+        _step(steps, found["none_label"], handlers("decide_object"), found["none"], key="0")
+        _step(steps, "Skip", handlers("decide_object"), found["skip"], key="S")
+    cannot_undo = item["beside"] and not item["can_go_back"]
+    _step(steps, "Undo", handlers("undo_decision"), {}, key="U", disabled=cannot_undo)
+    row = root.h_stack(f"steps_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
+    _step(row, "Previous", handlers("previous_object"), {}, icon="arrow_back", disabled=not item["can_go_back"])
     if item["beside"]:
-        _step(row, "Next image", "arrow_forward", handlers("open_next"), {})
+        _step(row, "Next image", handlers("open_next"), {}, icon="arrow_forward")
     if found is None:
         return
     if not item["beside"]:
-        _step(row, "Open", "open_in_full", handlers("open_object"), {"id": found["sample"], "labels": found["labels"]})
+        there = {"id": found["sample"], "labels": found["labels"]}
+        _step(row, "Open", handlers("open_object"), there, icon="open_in_full")
     place = {name: found[name] for name in ("document", "unit")}
     if item["can_edit"]:
-        _step(row, "Edit", "edit", handlers("edit_object"), place)
+        _step(row, "Edit", handlers("edit_object"), place, icon="edit")
     if item["is_edited"]:
         heading(root, f"edited_{name}", "", _EDITED)
         root.btn(
@@ -302,45 +352,91 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
             params=place,
             componentsProps=FITTING,
         )
-    versions = root.h_stack(f"versions_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
-    for k, version in enumerate(found["versions"]):
-        style = {
-            "borderColor": version["colour"],
-            "borderWidth": "3px",
-            "borderStyle": "solid",
-            "textTransform": "none",
-        }
-        versions.btn(
-            f"version_{k}",
-            label=version["label"],
-            title=version["hint"] or None,
-            variant="outlined",
-            disabled=version["disabled"],
-            on_click=handlers("decide_object"),
-            params=version["params"],
-            componentsProps={"button": {"sx": style}, **FITTING},
-        )
-    heading(root, name, found["title"], found["note"])
-    if found["picture"]:
-        view = types.ImageView(alt=found["title"], componentsProps={"image": {"style": {"maxWidth": "100%"}}})
-        root.define_property(f"picture_{name}", types.String(), default=found["picture"], view=view)
 
 
+def _filters(root: types.Object, head: types.Object, item: Item, name: str, handlers: Handlers) -> None:
+    """A button that says which objects are sought, and the lists that it opens."""
+    if not item["filters"]:
+        return
+    chosen = [each["titles"][each["value"]] for each in item["filters"] if each["value"] != next(iter(each["titles"]))]
+    label = f"Filters: {', '.join(chosen)}" if chosen else "Filters"
+    _step(head, label, handlers("show_filters"), {}, icon="expand_less" if item["filtering"] else "filter_list")
+    row = root.h_stack(f"filters_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
+    for sought in item["filters"] if item["filtering"] else ():
+        handler = handlers(f"seek_{sought['name']}")
+        choice(row, sought["name"], sought["titles"], sought["value"], handler, label=sought["name"])
+
+
+#: name of the field in which somebody types who decides, in the state of the panel
+DECIDER = "decider"
+#: attribute of a button that names the key which presses it (``app.js``), and which the button shows
+_KEY = "aria-keyshortcuts"
+#: the key in front of the label
+_SHOWN_KEY = {
+    "content": f"attr({_KEY})",
+    "marginRight": "6px",
+    "padding": "0 5px",
+    "border": "1px solid",
+    "borderRadius": "4px",
+    "fontSize": ".72rem",
+    "fontWeight": 700,
+    "opacity": 0.75,
+}
+#: the picture beside the buttons
+_SEEN = {"flex": "0 1 auto", "maxWidth": "62%", NARROW: {"maxWidth": "55%"}}
+_BODY = {"display": "flex", "flexWrap": "wrap", "alignItems": "flex-start", "gap": "10px"}
+_PICTURE = {"display": "block", "maxWidth": "100%", "maxHeight": "calc(100vh - 390px)", "minHeight": "120px"}
 _EDITED = "Click it in the grid: FiftyOne's form opens. Change it there, close it, and press Done."
 
 
+def _version(column: types.Object, name: str, version: dict[str, Any], handler: str) -> None:
+    """A button in the colour of the annotator."""
+    style = {
+        "width": "100%",
+        "justifyContent": "flex-start",
+        "textAlign": "left",
+        "textTransform": "none",
+        "border": f"3px solid {version['colour']}",
+        "& .MuiTypography-root": {"overflowWrap": "anywhere", "lineHeight": 1.25},
+    }
+    column.btn(
+        name,
+        label=version["label"],
+        title=version["hint"] or None,
+        variant="outlined",
+        disabled=version["disabled"],
+        on_click=handler,
+        params=version["params"],
+        componentsProps={"button": _with_key(version["key"], version["label"], style)},
+    )
+
+
+def _with_key(key: str | None, label: str, style: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a button that a key presses, too."""
+    if key is None:
+        return {"sx": style}
+    return {"sx": {**style, "&::before": _SHOWN_KEY}, _KEY: key, "aria-label": label}
+
+
 def _step(
-    row: types.Object, label: str, icon: str, handler: str, params: dict[str, Any], *, disabled: bool = False
+    row: types.Object,
+    label: str,
+    handler: str,
+    params: dict[str, Any],
+    *,
+    icon: str | None = None,
+    key: str | None = None,
+    disabled: bool = False,
 ) -> None:
     row.btn(
-        label.lower().replace(" ", "_"),
+        handler.rsplit("#", 1)[-1] + (key or ""),
         label=label,
         icon=icon,
         variant="outlined",
         disabled=disabled,
         on_click=handler,
         params=params,
-        componentsProps=FITTING,
+        componentsProps={"button": _with_key(key, label, {"textTransform": "none"}), **FITTING},
     )
 
 

@@ -1,8 +1,7 @@
 """Events that the App sends beside each other: one is handled at a time, and none that asks for what a panel shows.
 
 The App stores every change of a panel's state, then reads its page again and tells every panel three times that the
-view changed; it sends the value of a list or of the tabs twice, and once more when it draws them. An answer takes a
-tenth of a second, and the user waits for all of them.
+view changed. An answer takes a tenth of a second, and the user waits for all of them.
 
 An event says what the state of its panel was when it was sent. Meanwhile another one may have been answered: the App
 tells of an open sample a second later, when the user has pressed a button in it. The event is then handled with the
@@ -24,12 +23,11 @@ from typing import Any
 import fiftyone.operators as foo
 
 from ..dataset_io.fiftyone_private import DatasetContent
-from .layout import RUN, VIEW
+from .drawing import DECIDER
 from .model_cache import hash_of
-from .view_model import FIRST_TAB
 
 #: parts of the panel's state that say what it shows of a run
-CHOSEN = ("tab", "jumps", "sort", "page", "decide")
+CHOSEN = ("tab", "sort", "page", "decide")
 #: what the state of the panel keeps, and what an event says of the App, as far as the panel shows it
 _STATE = (*CHOSEN, "run_key", "of_view", "known", "refreshed", "shown")
 _APP = ("dataset_id", "dataset_name", "view", "view_name", "filters", "extended", "group_slice", "current_sample")
@@ -64,16 +62,17 @@ def one_at_a_time(ctx: foo.ExecutionContext) -> Iterator[bool]:
     with panel.handling:
         state: dict[str, Any] = ctx.panel_state
         at, left = 0.0, state
-        while left.get(_ANSWER) in panel.later:
-            at, left = panel.later[left[_ANSWER]]
+        while isinstance(answer := left.get(_ANSWER), str) and answer in panel.later:
+            at, left = panel.later[answer]
         if left is not state and time.monotonic() - at < _ON_THE_WAY:
+            typed = {DECIDER: state[DECIDER]} if DECIDER in state else {}  # no answer knows what was typed since
             state.clear()
-            state.update(copy.deepcopy(left))
+            state.update(copy.deepcopy(left), **typed)
         before = copy.deepcopy(state)
         yield waits
         if state != before:
             ctx.panel.set_state(_ANSWER, secrets.token_hex(4))
-            if _ANSWER in before:
+            if before.get(_ANSWER) is not None:
                 panel.later[before[_ANSWER]] = time.monotonic(), copy.deepcopy(state)
                 if len(panel.later) > _MOST_ANSWERS:
                     panel.later.popitem(last=False)
@@ -96,19 +95,11 @@ def is_echo(ctx: foo.ExecutionContext, method: str, content: DatasetContent | No
         method: what it is called
         content: what is stored of the dataset
     """
-    state = ctx.panel_state or {}
-    chosen = {
-        "choose_run": state.get("run_key"),
-        "choose_tab": state.get("tab") or FIRST_TAB,
-        "choose_samples": VIEW if state.get("of_view") else RUN,
-    }
-    is_choice, is_of_view = method in chosen, method == "on_change_view"
-    if not (is_choice or is_of_view) or (state.get("decide") or {}).get("watched"):
+    state, panel = ctx.panel_state or {}, _panel(ctx)
+    if method != "on_change_view" or (state.get("decide") or {}).get("watched"):
         return False
-    value, panel = ctx.params.get("value"), _panel(ctx)
-    asks_nothing = is_of_view or value in (None, chosen[method])
     is_again = panel.event == _event(ctx, method, content) and time.monotonic() - panel.at < _AT_ONCE
-    return is_again or (asks_nothing and panel.shows == _shows(ctx, content))
+    return is_again or panel.shows == _shows(ctx, content)
 
 
 def note_event(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 from fiftyone.operators import types
 
 from ..names import UPDATE_AGREEMENT
-from .drawing import FITTING, LINE, LINK, Handlers, draw_item
+from .drawing import FITTING, LINE, LINK, NARROW, Handlers, choice, draw_item
 from .items import Item
 from .model_cache import hash_of
 from .panel_state import PanelState
-from .view_model import ViewModel
+from .view_model import DECIDE_TAB, ViewModel
 
 #: what the grid shows is part of the panel's data, not of its schema: a new schema would draw all charts anew. The App
 #: mixes data and state, so that no state may have the name of this group
@@ -20,9 +20,19 @@ GRID_TITLE = "head.grid_shows.title"
 RUN, VIEW = "run", "view"
 _WITHOUT_TITLE = "&:not(:has(strong))"
 _SURFACE = "var(--fo-palette-background-level2)"
+#: what stands below a choice is pale until it is of what was chosen
+_UNDER_WORK = "& > div:has([data-works]) ~ div"
 _ROOT = {
-    "container": {"sx": {"width": "100%", "boxSizing": "border-box"}},
-    "grid": {"sx": {"padding": "0 14px 32px", "minWidth": 0, "gap": "8px", "gridTemplateColumns": "minmax(0, 1fr)"}},
+    "container": {"sx": {"width": "100%", "boxSizing": "border-box", "containerType": "inline-size"}},
+    "grid": {
+        "sx": {
+            "padding": "0 14px 32px",
+            "minWidth": 0,
+            "gap": "8px",
+            "gridTemplateColumns": "minmax(0, 1fr)",
+            _UNDER_WORK: {"opacity": 0.3, "pointerEvents": "none"},
+        }
+    },
 }
 #: the head stays in sight while the panel scrolls
 _HEAD = {"sx": {"position": "sticky", "top": 0, "zIndex": 10, "background": _SURFACE, "padding": "8px 0 2px"}}
@@ -31,14 +41,15 @@ _CARDS = {
     "gridAutoFlow": "row",
     "gridTemplateColumns": "repeat(auto-fit, minmax(92px, 1fr))",
     "gap": "8px",
+    NARROW: {"gridTemplateColumns": "repeat(auto-fit, minmax(58px, 1fr))", "gap": "4px"},
 }
+#: a button that is as wide as its icon where the panel is narrow
+_ICON_ALONE = {NARROW: {"minWidth": 0, "padding": "5px 10px", "& .MuiTypography-root": {"display": "none"}}}
 #: colours of the levels of alpha, readable on white and on black
 _LEVELS = {"good": "#1a9e77", "fair": "#c77700", "poor": "#e0561b"}
 
 
-def panel_schema(
-    state: PanelState, model: ViewModel | None, handlers: Handlers, *, of_view: bool, jumps: int = 0
-) -> types.Property:
+def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers, *, of_view: bool) -> types.Property:
     """The schema of the panel.
 
     Args:
@@ -46,7 +57,6 @@ def panel_schema(
         model: the view model of the run; None if there is nothing to show
         handlers: gives the URI of a handler
         of_view: whether the numbers are of the current view only
-        jumps: how often a button opened another tab: the App keeps the tab of a path
     """
     root = types.Object()
     _head(root, state, handlers, of_view=of_view)
@@ -55,14 +65,8 @@ def panel_schema(
     if state.problem is not None:
         _problem(root, state, handlers)
     if model is not None:
-        _cards(root, model, handlers)
-        for k, warning in enumerate(model["warnings"]):
-            said = types.TextView(title=f"⚠ {warning}", color=_LEVELS["fair"], padding="0", font_size=".82rem")
-            root.view(f"warning_{k}_{model['version']}", said)
-        if model["cause"]:
-            cause = types.TextView(title=model["cause"], color="text.primary", padding="2px 0", font_size=".92rem")
-            root.view(f"cause_{model['version']}", cause)
-        _tabs(root, model, handlers, jumps)
+        _one_line(root, model) if model["tab"] == DECIDE_TAB else _verdict(root, model, handlers)
+        choice(root, "tabs", model["tabs"], model["tab"], handlers("choose_tab"), look="tabs")
         version = hash_of(model["version"], model["tab"], model["items"])
         for item in model["items"]:
             draw_item(root, item, version if item["kind"] != "chart" else model["version"], handlers)
@@ -98,23 +102,18 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
     head = root.v_stack("head", gap=1, componentsProps={"item": _HEAD})
     if state.keys:
         row = head.h_stack("controls", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
-        # the App keeps the value of a path, so every list of runs needs its own path
-        _dropdown(
-            row,
-            f"run_{hash_of(state.keys, state.run_key)}",
-            {key: key for key in state.keys},
-            state.run_key,
-            handlers("choose_run"),
-        )
+        keys = {key: key for key in state.keys}
+        choice(row, "run", keys, state.run_key, handlers("choose_run"), label="Run")
         samples = {RUN: "Whole run", VIEW: "Current view"}
-        _dropdown(row, f"of_{int(of_view)}", samples, VIEW if of_view else RUN, handlers("choose_samples"))
+        choice(row, "samples", samples, VIEW if of_view else RUN, handlers("choose_samples"), label="Samples")
         row.btn(
             "compute_again",
             label="Compute again",
             icon="diversity_3",
+            title="Compute again",
             variant="outlined",
             on_click=handlers("compute"),
-            componentsProps=FITTING,
+            componentsProps={"button": {"sx": _ICON_ALONE}, **FITTING},
         )
         _refresh(row, handlers)
     _, group, name = GRID_TITLE.split(".")
@@ -131,29 +130,20 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
     text = {"sx": {"fontSize": ".88rem", "& p": {"margin": 0}}}
     shows.md("", name=name, componentsProps={"container": text, "item": {"sx": {"width": "auto", "flex": 1}}})
     if state.n_changed:
-        row = head.h_stack(
-            f"changed_{state.n_changed}", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}}
-        )
-        said = types.TextView(
-            title=f"⚠ {state.changed_sentence}", color=_LEVELS["fair"], padding="0", font_size=".85rem", bold=True
-        )
-        row.view("said", said, componentsProps=FITTING)
-        row.btn(
-            "update",
-            label="Update",
-            icon="update",
-            variant="outlined",
-            on_click=handlers("run_operator"),
-            params={"operator": UPDATE_AGREEMENT},
-            componentsProps=FITTING,
-        )
+        update = {"operator": UPDATE_AGREEMENT}
+        _offer(head, f"⚠ {state.changed_sentence}", "Update", "update", handlers("run_operator"), update)
+    if state.lacks_colors:
+        said = "All annotators' labels are in one field"
+        _offer(head, said, "Colour by annotator", "palette", handlers("color_annotators"), {})
 
 
-def _dropdown(row: types.Object, name: str, titles: dict[str, str], value: str | None, handler: str) -> None:
-    choices = types.DropdownView(componentsProps={"item": {"sx": {"width": "auto", "minWidth": "110px"}}})
-    for key, title in titles.items():
-        choices.add_choice(key, label=title)
-    row.enum(name, list(titles), default=value, view=choices, on_change=handler)
+def _offer(parent: types.Object, text: str, label: str, icon: str, handler: str, params: dict[str, Any]) -> None:
+    """A line that says something, and a button to do something about it."""
+    line = parent.h_stack(f"offer_{hash_of(text)}", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
+    said = types.TextView(title=text, color=_LEVELS["fair"], padding="0", font_size=".85rem", bold=True)
+    line.view("said", said, componentsProps=FITTING)
+    options = {"label": label, "icon": icon, "variant": "outlined", "componentsProps": FITTING}
+    line.btn(icon, on_click=handler, params=params, **options)
 
 
 def _refresh(parent: types.Object, handlers: Handlers) -> None:
@@ -164,7 +154,7 @@ def _refresh(parent: types.Object, handlers: Handlers) -> None:
         icon="refresh",
         variant="outlined",
         on_click=handlers("refresh"),
-        componentsProps=FITTING,
+        componentsProps={"button": {"sx": {"minWidth": 0, "padding": "5px 10px"}}, **FITTING},
     )
 
 
@@ -186,12 +176,31 @@ def _problem(root: types.Object, state: PanelState, handlers: Handlers) -> None:
         _refresh(row, handlers)
 
 
+def _verdict(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
+    """The main numbers as cards, warnings, and the main cause."""
+    _cards(root, model, handlers)
+    for k, warning in enumerate(model["warnings"]):
+        said = types.TextView(title=f"⚠ {warning}", color=_LEVELS["fair"], padding="0", font_size=".82rem")
+        root.view(f"warning_{k}_{model['version']}", said)
+    if model["cause"]:
+        cause = types.TextView(title=model["cause"], color="text.primary", padding="2px 0", font_size=".92rem")
+        root.view(f"cause_{model['version']}", cause)
+
+
+def _one_line(root: types.Object, model: ViewModel) -> None:
+    """The main numbers in one line, where the room is for the work."""
+    cards = [f"{card['title']} {card['value']} {card['word']}".rstrip() for card in model["cards"]]
+    _small(root, f"numbers_{model['version']}", " · ".join(cards))
+
+
 def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
     row = root.h_stack("cards", gap=1, componentsProps={"grid": {"sx": _CARDS}})
     version = model["version"]
     for k, card in enumerate(model["cards"]):
         # a card fills its place, also where another one is taller
-        cell = row.v_stack(f"c{k}", gap=0, variant="paper", elevation=2, componentsProps=_CARD)
+        hint = next((said for title, said in _HINTS.items() if card["title"].startswith(title)), None)
+        props = {**_CARD, "container": {**_CARD["container"], "title": hint}}
+        cell = row.v_stack(f"c{k}", gap=0, variant="paper", elevation=2, componentsProps=props)
         _small(cell, f"title_{version}", card["title"])
         colour = _LEVELS.get(card["level"], "text.primary")
         if card["link"] is None:
@@ -214,8 +223,18 @@ def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
             _small(cell, f"below_{version}", card["below"])
 
 
+#: what the numbers of cards mean, by the beginning of their titles
+_HINTS = {"α": "Krippendorff's alpha: 1 is full agreement, 0 agreement as by chance"}
 _CARD: dict[str, Any] = {
-    "container": {"sx": {"height": "100%", "boxSizing": "border-box", "padding": "8px 10px", "borderRadius": "6px"}},
+    "container": {
+        "sx": {
+            "height": "100%",
+            "boxSizing": "border-box",
+            "padding": "8px 10px",
+            "borderRadius": "6px",
+            NARROW: {"padding": "5px", "& .MuiTypography-root": {"fontSize": ".68rem !important"}},
+        }
+    },
     "grid": {"sx": {"gap": "2px"}},
     "item": {"sx": {"& .MuiPaper-root": {"height": "100%"}}},
 }
@@ -232,20 +251,3 @@ _NUMBER = {
 
 def _small(parent: types.Object, name: str, text: str) -> None:
     parent.view(name, types.TextView(title=text, color="text.secondary", font_size=".76rem", padding="0"))
-
-
-def _tabs(root: types.Object, model: ViewModel, handlers: Handlers, jumps: int) -> None:
-    tab = {"sx": {"minHeight": 38, "minWidth": 0, "padding": "6px 5px", "textTransform": "none", "fontSize": ".8rem"}}
-    # where they do not fit, tabs go on in the next line, in which the App's indicator would not follow
-    several_lines = {
-        "& .MuiTabs-flexContainer, & .MuiTabs-list": {"flexWrap": "wrap"},
-        "& .MuiTabs-indicator": {"display": "none"},
-        "& .Mui-selected": {"boxShadow": "inset 0 -2px 0 var(--fo-palette-primary-main)"},
-    }
-    line = {"minHeight": 38, "borderBottom": 1, "borderColor": "divider", **several_lines}
-    bar = {"scrollButtons": False, "sx": line}
-    view = types.TabsView(componentsProps={"tab": tab, "tabs": bar})
-    for name, title in model["tabs"].items():
-        view.add_choice(name, label=title)
-    path = f"tabs_{hash_of(list(model['tabs']), jumps)}"
-    root.enum(path, list(model["tabs"]), default=model["tab"], view=view, on_change=handlers("choose_tab"))

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
@@ -118,6 +118,11 @@ class Shown:
             )
             self._costly[key] = costly_units(self._records, codes)
         return self._costly[key]
+
+    def of_run(self, decide: Mapping[str, Any]) -> dict[str, Any]:
+        """What is chosen in Decide, without the annotator and the class of another run."""
+        has = {"verdict": VERDICTS, "annotator": self.annotator_codes, "label": self.class_names}
+        return {**decide, **{name: None for name, values in has.items() if decide.get(name) not in values}}
 
     @property
     def annotator_codes(self) -> dict[str, int]:

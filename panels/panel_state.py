@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ import fiftyone as fo
 
 from .. import names
 from ..dataset_io import changed_since
+from ..dataset_io.app.settings import app_settings_of
 from ..dataset_io.record.run import COMPLETED, FAILED, Run, newest_first
 
 #: meaning of the status of a run that is not completed
@@ -17,6 +19,55 @@ _UNDER_WAY = {
     "renaming": "is being renamed",
     "deleting": "is being deleted",
 }
+
+
+#: what the App keeps of a panel, and of which type each part is if there is one; ``...``: all other entries. A list
+#: has entries of one type, a tuple these entries
+_ID = re.compile("[0-9a-f]{24}")
+_KEPT: dict[Any, Any] = {
+    **dict.fromkeys(("run_key", "tab", "decider", "shown", "answer"), str),
+    "of_view": bool,
+    "known": [str],
+    "sort": {...: int},
+    "page": {...: int},
+    "refreshed": int,
+    "decide": {
+        **dict.fromkeys(("by", "verdict", "annotator", "label"), str),
+        "sample": _ID,
+        "votes": int,
+        **dict.fromkeys(("skipped", "filtering"), bool),
+        "colours": [{"path": str}],
+        "left": [(str, float)],
+        "at": (_ID, str),
+        "past": [(_ID, str)],
+        "n": int,
+        "editing": {"active": [str], "fields": [str], "step": str},
+        "watched": {_ID: object},
+        "counted": {},
+    },
+}
+
+
+def damaged_parts(kept: dict[str, Any]) -> list[str]:
+    """Names of the parts of what the App keeps that are of another type than the panel left there."""
+    return sorted(name for name, value in kept.items() if not _is_of(value, _KEPT.get(name, object)))
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    if value is None or kind is object:
+        return True
+    if isinstance(kind, list | tuple):
+        kinds = kind if isinstance(kind, tuple) else kind * len(value if isinstance(value, list) else ())
+        same = isinstance(value, list | tuple) and len(value) == len(kinds) and None not in value
+        return same and all(map(_is_of, value, kinds))
+    if isinstance(kind, dict):
+        if not isinstance(value, dict) or (_ID in kind and not all(map(_ID.fullmatch, value))):
+            return False
+        other = kind.get(..., object)
+        return all(_is_of(entry, kind.get(name, other)) for name, entry in value.items())
+    if isinstance(kind, re.Pattern):
+        return isinstance(value, str) and kind.fullmatch(value) is not None
+    return isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +82,7 @@ class PanelState:
     notes: list[str] = field(default_factory=list)  #: changes since the run was computed
     has_dataset: bool = True  #: whether there is a dataset to compute on
     n_changed: int = 0  #: samples that somebody changed since the run
+    lacks_colors: bool = False  #: whether all annotators' labels are in one field, and have one colour
 
     @property
     def results_id(self) -> str:
@@ -48,6 +100,11 @@ class PanelState:
         """Prefix of the run's fields; differs from the key if the run was renamed with FiftyOne's ``rename_run()``."""
         key: str | None = self.config.get("options", {}).get("run_key", self.run_key)
         return key
+
+    @property
+    def fields(self) -> list[str]:
+        """The annotators' fields."""
+        return list(self.config.get("options", {}).get("fields", ()))
 
 
 #: somebody deleted the dataset meanwhile
@@ -83,7 +140,9 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
     if problem is None:
         notes += _lost_fields(dataset, config)
     n_changed = (changed_since(dataset, run_key) or 0) if problem is None else 0
-    return PanelState(keys, run_key, config, problem, advice, notes, n_changed=n_changed)
+    in_one_field = problem is None and config["options"].get("annotator_attribute") is not None
+    lacks_colors = in_one_field and app_settings_of(dataset, run_key).color_by is None
+    return PanelState(keys, run_key, config, problem, advice, notes, n_changed=n_changed, lacks_colors=lacks_colors)
 
 
 def _default(dataset: fo.Dataset, keys: list[str]) -> str:

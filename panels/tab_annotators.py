@@ -6,14 +6,15 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..agreement.evidence.hypotheses import Finding
 from ..agreement.report import AgreementReport
-from ..charts.advice import OF_TWO
+from ..charts.advice import OF_TWO, finding_text
 from ..charts.families import family_of
 from ..charts.figures.matrices import annotator_order
 from ..charts.figures.people import plot_skill
 from ..charts.sections import plain_markdown
 from ..charts.shortlists import MOST_ANNOTATORS, annotators_by_evidence, shortlist_annotators
-from ..charts.words import VERDICTS, ends_of, shown_number, shown_share, signed
+from ..charts.words import VERDICTS, ends_of, listed, other_class, shown_number, shown_share, signed
 from .items import Choices, Field, Item, Link, chart_item, link, table_item, text_item
 
 #: verdicts in the table
@@ -31,16 +32,38 @@ _ROOMY = 5
 def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """The tables on annotators and pairs."""
     everybody: Sequence[Any] = getattr(report, "annotators", [])
-    listed, shown = shortlist_annotators(report), annotators_by_evidence(report)
-    note = f"{listed.rest} Score: with each of the others, on average. […] are 95 % intervals.".lstrip()
+    shortlist, shown = shortlist_annotators(report), annotators_by_evidence(report)
+    note = f"{shortlist.rest} Score: with each of the others, on average. […] are 95 % intervals.".lstrip()
+    if any(getattr(entry, "n_majority", 0) for entry in everybody):
+        note += f" {other_class(report)} A click shows all that are in a conflict, whoever is right."
     if len(everybody) > MOST_ANNOTATORS:
         yield from chart_item("skill", functools.partial(plot_skill, report), _SKILL_HINT, _labels_link)
     if len(everybody) == 2:
         yield text_item("two", plain_markdown(OF_TWO))
     fields = list(_fields(report))
-    yield table_item("annotators", fields, shown, choices, title=listed.title, note=note, per_page=_PER_PAGE)
+    yield table_item("annotators", fields, shown, choices, title=shortlist.title, note=note, per_page=_PER_PAGE)
+    yield from _findings(report, choices)
     yield from _pairs(report, choices)
     yield from _bias(report, shown, choices)
+
+
+def _findings(report: AgreementReport, choices: Choices) -> Iterator[Item]:
+    """Everything that stands out by test."""
+    fields = [
+        Field("Who or what", _about, is_number=False, first_down=False),
+        Field("Finding", lambda each: finding_text(each, report, family_of(report).says), is_number=False),
+        Field("Labels", lambda each: f"{each.n_labels:,}", lambda each: each.n_labels),
+        Field("Images", lambda each: f"{each.n_images:,}", lambda each: each.n_images),
+    ]
+    if report.findings:
+        title = f"Findings: {len(report.findings):,} of {report.n_tested:,} comparisons"
+        note = "The greatest difference first, by tests at a false discovery rate of 5 %."
+        found = report.findings
+        yield table_item("findings", fields, found, choices, title=title, note=note, per_page=_PER_PAGE_BELOW)
+
+
+def _about(finding: Finding) -> str:
+    return listed([*finding.annotators, *finding.classes, *([f"{finding.size} objects"] if finding.size else [])])
 
 
 def _labels_link(name: str) -> Link:
@@ -57,7 +80,7 @@ def _fields(report: AgreementReport) -> Iterator[Field]:
     if family_of(report).verdicts is not None:
         for verdict in _VERDICTS:
             if verdict != "missed" and any(entry.verdicts.get(verdict) for entry in entries):
-                yield _verdict_field(verdict, alone=not several)
+                yield _other_class(report) if verdict == "class_conflict" else _verdict_field(verdict)
     if any(getattr(entry, "bias", None) is not None for entry in entries):
         yield Field("Size", _size, lambda entry: entry.bias.mean["size"] if entry.bias is not None else None)
 
@@ -88,7 +111,7 @@ def _missed_link(entry: Any) -> Link:
     return link(f"What {entry.name} missed: the labels of the others", missed_by=entry.name)
 
 
-def _verdict_field(verdict: str, *, alone: bool) -> Field:
+def _verdict_field(verdict: str) -> Field:
     def n(entry: Any) -> int:
         found: int = entry.verdicts.get(verdict, 0)
         return found
@@ -101,12 +124,23 @@ def _verdict_field(verdict: str, *, alone: bool) -> Field:
         interval = entry.intervals.get(f"verdict_shares.{verdict}")
         return f"{n(entry):,} · {_share_with_interval(share(entry), interval)}"
 
-    def leads(entry: Any) -> Link | None:
-        title = f"Labels of {entry.name}: {VERDICTS[verdict]}"
-        return link(title, annotators=entry.name, verdict=verdict) if n(entry) else None
+    return Field(VERDICTS[verdict].capitalize(), text, share, functools.partial(_with_verdict, verdict))
 
-    title = {"lone": "Only they drew" if alone else "Only theirs", "class_conflict": "Other class"}[verdict]
-    return Field(title, text, share, leads)
+
+def _with_verdict(verdict: str, entry: Any) -> Link | None:
+    title = f"Labels of {entry.name}: {VERDICTS[verdict]}"
+    return link(title, annotators=entry.name, verdict=verdict) if entry.verdicts.get(verdict) else None
+
+
+def _other_class(report: Any) -> Field:
+    """How often somebody gave another class than most of the others; below it all their labels in a conflict."""
+
+    def text(entry: Any) -> str:
+        ends = _share_with_interval(entry.other_class, entry.intervals.get("other_class")).replace("\n", " ")
+        return f"{ends}\n{entry.verdicts.get('class_conflict', 0):,} in conflict"
+
+    title = "Other class" if getattr(report, "level", "nominal") == "nominal" else "Other rating"
+    return Field(title, text, lambda entry: entry.other_class, functools.partial(_with_verdict, "class_conflict"))
 
 
 def _size(entry: Any) -> str:

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..agreement.errors import AgreementInputError
-from ..agreement.evidence.ranking import least_first, name_of
+from ..agreement.evidence.ranking import lowest_first, name_of, natural_key
 from ..charts.advice import clearly_confused
 from ..charts.families import family_of
 from ..charts.figures.matrices import class_confusions, confused_first
-from ..charts.shortlists import annotators_by_evidence
+from ..charts.shortlists import annotators_by_evidence, ranked_title
 from ..charts.words import ends_of, shown_number, shown_share
 from .items import Choices, Field, Item, Link, link, table_item
 
 if TYPE_CHECKING:
     from .model_cache import Shown
 
-#: rows of the table on a page, and of the matrices
-PER_PAGE = 10
+#: rows of the tables on a page, and of the matrices
+PER_PAGE, _FEW = 10, 6
 _MATRIX = 10
 #: with more names the headers of a matrix are vertical
 _ROOMY = 5
@@ -39,8 +39,53 @@ def class_items(shown: Shown, choices: Choices) -> Iterator[Item]:
         else:
             yield _other_classes(report, entries, choices)
     yield from _confusion(shown, choices)
+    yield from _other_class(report, choices)
+    yield from _areas(report, choices)
     if hasattr(report, "existence") and report.classes:
         yield from _by_annotator(shown, entries, choices)
+
+
+def _other_class(report: Any, choices: Choices) -> Iterator[Item]:
+    """Who says which class where most of the others say another one, the most frequent first."""
+    found = [(entry.name, said) for entry in report.annotators for said in getattr(entry, "other_classes", [])]
+    found.sort(key=lambda row: (-row[1]["n"], natural_key(row[0]), row[1]["a"], row[1]["b"]))
+    fields = [
+        Field("Annotator", lambda row: row[0], is_number=False, first_down=False),
+        Field("Says", lambda row: row[1]["a"], None, lambda row: _said_link(*row), is_number=False, first_down=False),
+        Field("Most others say", lambda row: row[1]["b"], is_number=False, first_down=False),
+        Field("Times", lambda row: f"{row[1]['n']:,}", lambda row: row[1]["n"]),
+    ]
+    if found:
+        note = "Where more than half of the others, at least two, say the same. A click shows all with these two."
+        title = "Who says what most others do not"
+        yield table_item("other_classes", fields, found, choices, title=title, note=note, per_page=_FEW)
+
+
+def _said_link(name: str, said: dict[str, Any]) -> Link:
+    title = f"Labels of {name}: {said['a']!r} where others say {said['b']!r}"
+    return link(title, confusion=[said["a"], said["b"]], annotators=name)
+
+
+def _areas(report: Any, choices: Choices) -> Iterator[Item]:
+    """The share of the pixels that every annotator gives each class, where labels are pixels."""
+    if not family_of(report).shares_of_classes:
+        return
+    entries = annotators_by_evidence(report)
+    drawn = [entry.name for entry in report.classes if not entry.is_background]
+    most = max((entry.classes.get(name, 0.0) for entry in entries for name in drawn), default=0.0) or 1.0
+
+    def column(entry: Any) -> Field:
+        def share(name: str) -> float:
+            found: float = entry.classes.get(name, 0.0)
+            return found
+
+        return Field(entry.name, lambda name: shown_share(share(name)), share, shade=lambda name: share(name) / most)
+
+    fields = [Field("Class", lambda name: name, is_number=False, first_down=False), *map(column, entries)]
+    if drawn and entries:
+        title, slanted = "Area by class and annotator", len(entries) > _ROOMY
+        note = "Shares of an annotator's pixels."
+        yield table_item("areas", fields, drawn, choices, title=title, note=note, per_page=PER_PAGE, slanted=slanted)
 
 
 def classes_link(name: str) -> Link:
@@ -50,6 +95,7 @@ def classes_link(name: str) -> Link:
 
 def _object_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Item:
     several = len(report.annotators) > 2
+    most = max(entry.share_of_disagreement or 0.0 for entry in entries)
 
     def confused(entry: Any) -> Link | None:
         if not entry.confused_with:
@@ -60,14 +106,14 @@ def _object_classes(report: Any, entries: Sequence[Any], choices: Choices) -> It
     fields = [
         Field("Class", lambda entry: entry.name, is_number=False, first_down=False),
         Field(
-            "Of all disagreement",
+            "Of what the score loses",
             lambda entry: shown_share(entry.share_of_disagreement),
             lambda entry: entry.share_of_disagreement,
-            bar=lambda entry: entry.share_of_disagreement,
+            bar=lambda entry: (entry.share_of_disagreement or 0.0) / most if most else None,
         ),
         Field("Objects", lambda e: f"{e.n_units:,}", lambda e: e.n_units, lambda e: classes_link(e.name)),
         Field(
-            "Only one drew it",
+            "Lone",
             lambda entry: f"{entry.n_lone:,}\n{shown_share(entry.n_lone / entry.n_units if entry.n_units else None)}",
             lambda entry: entry.n_lone,
             lambda entry: _lone_link(entry.name) if entry.n_lone else None,
@@ -89,7 +135,7 @@ def _object_classes(report: Any, entries: Sequence[Any], choices: Choices) -> It
 
 
 def _lone_link(name: str) -> Link:
-    return link(f"Objects that one annotator alone drew, as {name!r}", classes=name, votes=1, n_annotators=RATED)
+    return link(f"Lone objects {name!r}", classes=name, votes=1, n_annotators=RATED)
 
 
 def _alpha(entry: Any) -> str:
@@ -102,11 +148,15 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
     classes = family_of(report).classes
     assert classes is not None
     known = [entry for entry in entries if not getattr(entry, "is_background", False)]
-    known = least_first(known, classes.number)
+    known = lowest_first(known, classes.number)
 
     def name(entry: Any) -> str:
         found: str = getattr(entry, classes.name)
         return found
+
+    def _number(entry: Any) -> str:
+        ends = ends_of(entry.intervals.get(classes.number), lambda end: shown_number(end, 2))
+        return f"{shown_number(getattr(entry, classes.number), 2)}\n{ends}".rstrip()
 
     fields = [
         Field(classes.kind.capitalize(), name, is_number=False, first_down=False),
@@ -114,12 +164,11 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
               (lambda entry: classes_link(name(entry))) if classes.has_labels else None),
         *([Field("Given by all", lambda e: f"{e.n_agreed:,}", lambda e: e.n_agreed)]
           if hasattr(entries[0], "n_agreed") else []),
-        Field(classes.title, lambda entry: shown_number(getattr(entry, classes.number), 2),
-              lambda entry: getattr(entry, classes.number), first_down=False),
+        Field(classes.title, _number, lambda entry: getattr(entry, classes.number), first_down=False),
     ]  # fmt: skip
     title = "Tags" if classes.kind == "tag" else "Classes"
     return table_item(
-        "classes", fields, known, choices, title=f"{title}, those with the least agreement first", per_page=PER_PAGE
+        "classes", fields, known, choices, title=ranked_title(title, known, classes.number), per_page=PER_PAGE
     )
 
 
@@ -171,7 +220,7 @@ def _confusion_link(a: str, b: str) -> Link:
 
 
 def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Iterator[Item]:
-    """Who misses objects of which class; of two annotators, who alone drew what."""
+    """Who misses objects of which class; of two annotators, who has which lone objects."""
     report: Any = shown.report
     several = len(report.annotators) > 2
     counts = shown.left_out.missed if several else shown.left_out.lone
@@ -192,13 +241,13 @@ def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Ite
                 return None
             if several:
                 return link(f"{entry[0]!r} that {name} missed", classes=entry[0], missed_by=name)
-            title = f"Objects that only {name} drew, as {entry[0]!r}"
+            title = f"Lone objects {entry[0]!r} of {name}"
             return link(title, classes=entry[0], annotators=name, votes=1, n_annotators=RATED)
 
         return Field(name, lambda entry: f"{n(entry):,}", n, leads, shade=lambda entry: n(entry) / most)
 
     fields = [Field("Class", lambda entry: entry[0], is_number=False, first_down=False), *map(column, names)]
-    title = "Objects that an annotator missed, by class" if several else "Objects that only one drew, by class"
+    title = "Missed objects, by class and annotator" if several else "Lone objects, by class and annotator"
     note = "Of the objects that two others drew." if several else ""
     slanted = len(names) > _ROOMY
     yield table_item("left_out", fields, rows, choices, title=title, note=note, slanted=slanted)

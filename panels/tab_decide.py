@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +13,19 @@ from ..agreement.family import FAMILIES
 from ..charts.decided import DECIDED, decisions_section
 from ..charts.words import VERDICTS, counted, file_name, shown_number
 from ..dataset_io import decide, record_own_labels, report_decisions, undo_decisions
-from ..dataset_io.decide.decidable import CHANGED
-from ..dataset_io.decide.decide import Decided, open_to_decide, user_name
+from ..dataset_io.app.settings import annotator_colors
+from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
+from ..dataset_io.decide.decide import Decided, open_to_decide
 from ..dataset_io.decide.decision_units import DecisionUnits
 from ..dataset_io.decide.decisions import open_gold
-from ..dataset_io.decide.editing import LabelToEdit, can_edit, edit_object
+from ..dataset_io.decide.editing import LabelToEdit, can_edit, close_unedited, edit_object
 from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
 from ..dataset_io.decide.picture import picture_of
+from ..dataset_io.decide.stored_decisions import is_opened
 from ..dataset_io.record.changes import stamps_of
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.results.load import MOST_DECIDED
 from ..names import (
-    ANNOTATOR_COLORS,
     APPLY_DECISIONS,
     DECIDE,
     DEFAULT_GOLD_FIELD,
@@ -39,8 +41,12 @@ if TYPE_CHECKING:
 
 #: what the dropdowns call all objects
 ALL = "all"
+#: versions with a key
+_MOST_KEYS = 9
 #: objects that one can go back to, and samples whose edits are looked for
 _MOST_BACK, _MOST_WATCHED = 50, 10
+#: the App has stored an edit after this time, in seconds
+_SAVED_SECONDS = 5.0
 
 
 def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Dataset | None) -> Iterator[Item]:
@@ -65,7 +71,7 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
 
 def _who() -> Item:
     """The question who decides."""
-    return {"name": "who", "kind": "name", "text": _ASKED, "value": user_name()}
+    return {"name": "who", "kind": "name", "text": "It is stored with every decision, and kept in this browser."}
 
 
 def beside_items(shown: Shown, state: PanelState, chosen: Mapping[str, Any], dataset: fo.Dataset) -> Iterator[Item]:
@@ -147,9 +153,9 @@ def counted_decisions(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
             {
                 "texts": [cell.text for cell in row],
                 "values": [cell.value for cell in row],
-                "link": None if on_frames else _against(entry.name),
+                "link": None if on_frames or entry is report.by_rule else _against(entry.name),
             }
-            for entry, row in zip(report.annotators, rows, strict=bool(rows))
+            for entry, row in zip(report.rows, rows, strict=bool(rows))
         ],
     }
 
@@ -161,11 +167,8 @@ def _against(annotator: str) -> Link:
     return {**link(f"Decided against {annotator}"), "against": annotator}
 
 
-_ASKED = "Your name is stored with every decision."
 #: what the button says that decides that no version is right, by what is decided on
 _NONE = {"object": "No object", "tag": "Not this tag", "image": "None is right"}
-#: what was decided, where the name of the choice does not say it
-_SAID = {"own": "own label"}
 
 
 def _sought(chosen: Mapping[str, Any]) -> Sought:
@@ -185,10 +188,11 @@ def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, 
     opened = open_to_decide(labels, DEFAULT_GOLD_FIELD, among=())
     n_decided, n_skipped = opened.gold.counts(MEANT[sought.verdict], sought.annotator, sought.label, sought.votes)
     at = tuple(chosen["at"]) if chosen.get("at") else None
-    if at is None:
-        at = next_object(labels, DEFAULT_GOLD_FIELD, shown.index, objects, sought)
     found = None if at is None else shown_object(labels, DEFAULT_GOLD_FIELD, *at)
-    colours = dict(zip(labels.annotators, list(ANNOTATOR_COLORS.values()) * len(labels.annotators), strict=False))
+    if found is None:  # none is in hand, or it is gone
+        at = next_object(labels, DEFAULT_GOLD_FIELD, shown.index, objects, sought)
+        found = None if at is None else shown_object(labels, DEFAULT_GOLD_FIELD, *at)
+    colours = annotator_colors(labels, chosen.get("colours"))
     beside = sought.sample_id is not None
     return {
         "name": "decide",
@@ -198,6 +202,7 @@ def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, 
         + (f", {n_skipped:,} skipped" if n_skipped else ""),
         "n_skipped": n_skipped,
         "filters": [] if beside else _filters(shown, opened.units, sought),
+        "filtering": bool(chosen.get("filtering")),
         "can_go_back": bool(chosen.get("past")),
         "beside": beside,
         "object": None if found is None else _described(found, labels, opened.units, colours, with_picture=not beside),
@@ -226,25 +231,32 @@ def _described(
     found: ShownObject, labels: RunLabels, units: DecisionUnits, colours: Mapping[str, str], *, with_picture: bool
 ) -> dict[str, Any]:
     """What is shown of an object, and the parameters of its buttons."""
-    place = {"document": found.document_id, "unit": found.unit}
+    place, none_label = {"document": found.document_id, "unit": found.unit}, _NONE[units.unit]
+    none = {**place, "choice": "none"}
     drew = {version.annotator: version for version in found.versions}
-    asked = sorted({*drew, *found.missing})
-    versions = [
+    versions: list[dict[str, Any]] = [
         {
-            "label": f"{name}: {drew[name].label}" if name in drew else f"{name}: –",
-            "hint": f"IoU {shown_number(drew[name].iou, 2)}" if name in drew and drew[name].iou is not None else "",
+            "label": f"{name}: {drew[name].label}",
+            "hint": "" if drew[name].iou is None else f"IoU {shown_number(drew[name].iou, 2)} with the others",
             "colour": colours[name],
-            "disabled": name not in drew,
             "params": {**place, "choice": "version", "annotator": name},
         }
-        for name in asked
+        if name in drew
+        else {"label": f"{name}: nothing", "hint": none_label, "colour": colours[name], "params": none}
+        for name in sorted({*drew, *found.missing})
     ]
+    for k, version in enumerate(versions):
+        version |= {"key": str(k + 1) if k < _MOST_KEYS else None, "disabled": False}
     if units.has_consensus:
+        n_drew = f" ({len(drew)} of {len(versions)})" if 2 * len(drew) <= len(versions) else ""
         versions.append(
             {
-                "label": f"Consensus: {found.consensus}" if found.consensus is not None else "Consensus: tie",
-                "hint": "The median, the class with most votes, or the most typical shape",
+                "label": f"Consensus: {found.consensus}"
+                if found.consensus is not None
+                else f"Consensus: no majority{n_drew}",
+                "hint": "What more than half drew: the median or the most typical shape, with the class of most",
                 "colour": "var(--fo-palette-text-secondary)",
+                "key": "C",
                 "disabled": found.consensus is None,
                 "params": {**place, "choice": "consensus"},
             }
@@ -252,17 +264,15 @@ def _described(
     frame = "" if found.frame_number is None else f", frame {found.frame_number}"
     note = ""
     if found.decision is not None:
-        what = found.decision["annotator"] or _SAID.get(found.decision["choice"], found.decision["choice"])
-        note = f"{found.decision['decided_by']} decided: {what}"
-        note += "; labels were changed since" if found.state == CHANGED else ""
+        note = _said(found.decision, none_label) + ("; labels were changed since" if found.state == CHANGED else "")
     return {
         **place,
         "sample": found.sample_id,
         "title": f"{VERDICTS.get(str(found.verdict), '')} · {file_name(found.filepath)}{frame}",
         "note": note,
         "versions": versions,
-        "none_label": _NONE[units.unit],
-        "none": {**place, "choice": "none"},
+        "none_label": none_label,
+        "none": none,
         "skip": {**place, "choice": "skip"},
         "picture": None
         if not with_picture or found.filepath is None or found.frame_number is not None
@@ -273,6 +283,15 @@ def _described(
             for version in found.versions if "_id" in version.stored
         ],
     }  # fmt: skip
+
+
+def _said(decision: Mapping[str, Any], none_label: str) -> str:
+    """What somebody decided, in words."""
+    choice = decision["choice"]
+    if choice == "skip":
+        return f"{decision['decided_by']} {'is editing' if is_opened(dict(decision)) else 'skipped'} it"
+    said = {"version": decision["annotator"], "own": "own label", "none": none_label[0].lower() + none_label[1:]}
+    return f"{decision['decided_by']} decided: {said.get(choice, choice)}"
 
 
 def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], params: Mapping[str, Any]) -> str | None:
@@ -288,10 +307,13 @@ def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], para
     if sample is None:
         return "The labels of this object were deleted or added since the run"
     again = bool(chosen.get("at"))  # the user went back to it
+    wanted = {"decided_by": by, "choice": params.get("choice"), "annotator": params.get("annotator")}
+    if not again and sample.state != CHANGED and wanted.items() <= (sample.decision or {}).items():
+        return None  # pressed twice
     done: Decided = decide(
         dataset.select(sample.sample_id),
         run_key,
-        params["choice"],
+        params.get("choice"),  # type: ignore[arg-type]
         annotator=params.get("annotator"),
         objects=unit,
         by=by,
@@ -322,7 +344,8 @@ def seen_again(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 def after_decision(chosen: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     """What is chosen after a decision: the next object, with a way back to this one."""
-    past = [*(chosen.get("past") or []), [str(params.get("document")), str(params.get("unit"))]]
+    here = [str(params.get("document")), str(params.get("unit"))]
+    past = [*(each for each in chosen.get("past") or () if each != here), here]
     return {**chosen, "at": None, "past": past[-_MOST_BACK:], "n": _next(chosen)}
 
 
@@ -381,18 +404,43 @@ def while_editing(
     return {
         **chosen,
         "at": [str(params.get("document")), str(params.get("unit"))],
-        "editing": {"shown": found.shown_id, "opens": "view", "fields": found.fields, "active": active},
+        "editing": {
+            "shown": found.shown_id,
+            "opens": "view",
+            "fields": found.fields,
+            "active": active,
+            "step": found.step,
+        },
         "watched": dict(list(watched.items())[-_MOST_WATCHED:]),
         "n": _next(chosen),
     }
 
 
+def is_decided(dataset: fo.Dataset, run_key: str, params: Mapping[str, Any]) -> bool:
+    """Whether somebody decided on the object of a button."""
+    labels = open_run_labels(dataset, run_key)
+    found = shown_object(labels, DEFAULT_GOLD_FIELD, str(params.get("document")), str(params.get("unit")))
+    return found is not None and found.state not in (OPEN, SKIPPED)
+
+
+def after_editing(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What is chosen when the user has left the form: an edit may still be on its way to the database."""
+    step = (chosen.get("editing") or {}).get("step")
+    left = [] if step is None else [[step, time.time()]]
+    return {**chosen, "editing": None, "left": [*(chosen.get("left") or []), *left]}
+
+
 def after_edits(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Record what was edited in the samples that the user opened to edit; None if nothing was."""
+    """Record what was edited in the samples that the user opened to edit, and close the forms; None if nothing was."""
     watched = chosen.get("watched") or {}
+    left = [each for each in chosen.get("left") or () if each[1] < time.time() - _SAVED_SECONDS]
+    for step, _ in left:
+        close_unedited(dataset, DEFAULT_GOLD_FIELD, step)
+    if left:
+        chosen = {**chosen, "left": [each for each in chosen["left"] if each not in left], "n": _next(chosen)}
     stamps = stamps_of(dataset, list(watched))
     changed = [each for each, stamp in stamps.items() if stamp != watched[each]]
     if not changed:
-        return None
+        return dict(chosen) if left else None
     record_own_labels(dataset.select(changed), run_key, by=_name_of(chosen))
     return {**chosen, "watched": {each: stamps.get(each, watched[each]) for each in watched}, "n": _next(chosen)}

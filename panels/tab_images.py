@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import fiftyone as fo
 
+from ..charts.families import family_of
 from ..charts.figures import plot_scores
 from ..charts.words import counted, documents, file_name, shown_number, shown_share
 from .items import Choices, Item, chart_item
@@ -78,8 +79,9 @@ def _share_sentence(shown: Shown, first: int, end: int) -> str:
     if share != share:
         return f"{counted(len(shown.work), what[:-1])} with disputes."
     these = f"These {end - first}" if end - first > 1 else "This one"
+    lost = family_of(shown.report).lost
     verb = "hold" if end - first > 1 else "holds"
-    return f"{these} of {len(shown.work):,} disputed {what} {verb} {shown_share(share)} of what is missed or misnamed."
+    return f"{these} of {len(shown.work):,} disputed {what} {verb} {shown_share(share)} of {lost}."
 
 
 def thumbnail(dataset: fo.Dataset | None, path: str | None) -> str | None:

@@ -12,7 +12,6 @@ from ..charts.words import VERDICTS, percent, shown_number
 from ..dataset_io.decide.next_object import MEANT
 from ..names import (
     ADD_AGREEMENT_UNITS,
-    AGREEMENT_PATCHES,
     RESOLVE_UNITS,
     TAG_AGREEMENT_LABELS,
     VERDICT_COLORS,
@@ -30,8 +29,8 @@ _MEANINGS = {
     "agreed": "everybody drew it and called it the same",
     "class_conflict": "drawn by two or more, who gave it different classes",
     "attribute_conflict": "the same class, but another value of an attribute",
-    "missed": "two or more drew it alike, somebody else did not",
-    "lone": "only this annotator drew it",
+    "missed": "two or more drew it alike, somebody assigned did not",
+    "lone": "only one annotator drew it",
     "split": "one drew a whole, another one its parts",
     "duplicate": "the same annotator drew it twice",
     "crowd": "a crowd region, or inside one: not counted",
@@ -43,7 +42,7 @@ def object_items(shown: Shown, choices: Choices) -> Iterator[Item]:
     report: Any = shown.report
     yield button_item("object_steps", "Go through the disputed objects, one after the other", [
         ("Decide who is right", "gavel", "go_to_tab", {"tab": "decide"}),
-        ("Show disputed objects", "crop", "run_operator", {"operator": AGREEMENT_PATCHES}),
+        ("Show disputed objects", "crop", "show_disputed", {}),
         ("Write one label per object", "edit_note", "run_operator", {"operator": ADD_AGREEMENT_UNITS}),
         ("Make a consensus", "how_to_vote", "run_operator", {"operator": RESOLVE_UNITS}),
         ("Tag labels", "sell", "run_operator", {"operator": TAG_AGREEMENT_LABELS}),
@@ -136,7 +135,7 @@ def _sizes(report: Any, choices: Choices) -> Iterator[Item]:
     fields = [
         Field("Size", lambda entry: entry.size, is_number=False),
         Field("Objects", lambda entry: f"{entry.n_units:,}", lambda entry: entry.n_units),
-        Field("Only one drew it", lambda e: f"{e.n_lone:,} ({percent(e.n_lone, e.n_units)})", lambda e: e.n_lone),
+        Field("Lone", lambda e: f"{e.n_lone:,} ({percent(e.n_lone, e.n_units)})", lambda e: e.n_lone),
         *([Field("Missed", lambda e: percent(e.miss_rate or 0.0, 1.0) if e.miss_rate is not None else "–",
                  lambda e: e.miss_rate)] if several else []),
         Field(f"Mean {report.localisation.measure}", lambda e: shown_number(e.mean_iou, 2), lambda e: e.mean_iou),

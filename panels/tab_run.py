@@ -11,7 +11,6 @@ from ..charts.document import computation_markdown, overview_markdown
 from ..charts.figures import plot_thresholds
 from ..charts.sections import plain_markdown
 from ..names import (
-    AGREEMENT_PATCHES,
     COMPARE_AGREEMENT,
     DELETE_AGREEMENT,
     EXPORT_AGREEMENT,
@@ -44,14 +43,16 @@ def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState) 
         yield text_item("overview", text)
     has_objects = hasattr(shown.report, "existence")
     steps = [
-        *([("Show disputed objects", "crop", AGREEMENT_PATCHES)] if has_objects else []),
         ("Save these as views", "bookmark_add", SAVE_AGREEMENT_VIEWS),
         *([("Make a consensus", "how_to_vote", RESOLVE_UNITS)] if has_objects else []),
         ("Tag labels", "sell", TAG_AGREEMENT_LABELS),
         ("Export the report", "file_download", EXPORT_AGREEMENT),
         ("Delete this run", "delete", DELETE_AGREEMENT),
     ]
-    buttons = [(label, icon, "run_operator", {"operator": operator}) for label, icon, operator in steps]
+    buttons: list[tuple[str, str, str, dict[str, Any]]] = []
+    if has_objects:
+        buttons.append(("Show disputed objects", "crop", "show_disputed", {}))
+    buttons += [(label, icon, "run_operator", {"operator": operator}) for label, icon, operator in steps]
     if state.config.get("previous"):
         params = {"operator": COMPARE_AGREEMENT, "run_key": str(state.run_key), "other_run_key": RUN_NOW}
         buttons.append(("Before and after the update", "compare_arrows", "run_operator", params))

@@ -9,14 +9,14 @@ import fiftyone as fo
 
 from ..agreement.family import FAMILIES
 from ..charts.families import family_of
-from ..charts.headline import alpha_level
+from ..charts.headline import alpha_level, leading_alpha
 from ..charts.words import documents, ends_of, percent, shown_number
 from .items import Choices, Item, Link, link
 from .tab_annotators import annotator_items
 from .tab_classes import RATED, class_items
 from .tab_decide import decide_items
 from .tab_images import image_items
-from .tab_objects import object_items, votes_link
+from .tab_objects import object_items
 from .tab_run import overview_items, rule_items
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ViewModel = dict[str, Any]
 
+#: the largest score of masks that differ
+_NOT_EQUAL = 1.0 - 1e-12
 #: the tabs, by the name that the state of the panel keeps
 TABS = {
     "overview": "Overview",
@@ -35,7 +37,7 @@ TABS = {
     "decide": "Decide",
     "rules": "How it was computed",
 }
-FIRST_TAB = "overview"
+FIRST_TAB, DECIDE_TAB = "overview", "decide"
 
 
 def view_model(
@@ -90,19 +92,20 @@ def _cards(shown: Shown) -> list[dict[str, Any]]:
     """The main numbers: title, value, a line below, and the labels behind it."""
     report: Any = shown.report
     what = documents(report).replace("samples", "images")
-    level, word = alpha_level(report.alpha.pooled)
+    (_, alpha, interval), (level, word) = leading_alpha(report), alpha_level(report)
     cards = [
         _card("Score", shown_number(report.score.mean, 2), ends_of(report.intervals.get("score.mean"), _two)),
         _card(
-            "α",
-            shown_number(report.alpha.pooled, 2),
-            ends_of(report.intervals.get("alpha.pooled"), _two),
+            "α" if report.image_alpha is None else "α of images",
+            shown_number(alpha, 2),
+            ends_of(interval, _two),
             word=word,
             level=level,
         ),
     ]
     if hasattr(report, "existence"):
-        cards.append(_drawn_by_all(report))
+        of_f1 = ends_of(report.intervals.get("existence.f1"), _two)
+        cards.insert(1, _card("F1", shown_number(report.existence.f1, 2), of_f1))
     elif report.share_full_agreement is not None:
         share = percent(report.share_full_agreement, 1.0)
         cards.append(_card("Nothing disputed", share, f"of {report.n_rated:,} {what}"))
@@ -123,15 +126,6 @@ def _card(
     return {"title": title, "value": value, "below": below, "link": leads, "word": word, "level": level}
 
 
-def _drawn_by_all(report: Any) -> dict[str, Any]:
-    """Objects that everybody drew who was assigned."""
-    votes = [entry for entry in report.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1]
-    full = [entry for entry in votes if entry["votes"] == entry["assigned"]]
-    n, total = (sum(entry["units"] for entry in entries) for entries in (full, votes))
-    leads = votes_link(full[0]["votes"], full[0]["assigned"]) if len(full) == 1 and n else None
-    return _card("Drawn by everybody", percent(n, total), f"{n:,} of {total:,} objects", leads)
-
-
 def _disputed(shown: Shown) -> dict[str, Any]:
     """Objects, tags or samples on which somebody disagrees."""
     report: Any = shown.report
@@ -141,5 +135,7 @@ def _disputed(shown: Shown) -> dict[str, Any]:
     verdicts = FAMILIES[report.family].disputed
     if verdicts and shown.n_disputed:
         leads = link(f"All {disputed}", verdict=list(verdicts))
-    of = f"of {report.n_units:,}" if hasattr(report, "existence") else ""
+    elif shown.n_disputed:  # of masks, which have no verdict: the images on which they differ
+        leads = link(f"Images with {disputed}, the lowest scores first", max_score=_NOT_EQUAL)
+    of = f"of {report.n_units:,}" if report.n_units else ""
     return _card(title, f"{shown.n_disputed:,}", of, leads)

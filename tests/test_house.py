@@ -27,6 +27,7 @@ MAY_BE_SHORT = {"agreement/errors.py", "dataset_io/families/protocol.py"}
 LAZY = {
     "agreement/report.py": {"charts/__init__.py", "charts/figures/__init__.py"},
     "agreement/comparison.py": {"charts/__init__.py"},
+    "agreement/disputes/judged.py": {"charts/__init__.py"},
 }
 
 

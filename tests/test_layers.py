@@ -41,7 +41,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
 }
 #: reports and comparisons draw and print themselves: functions of these files may import this layer
 EXCEPTION = (
-    ("agreement/report.py", "agreement/comparison.py"),
+    ("agreement/report.py", "agreement/comparison.py", "agreement/disputes/judged.py"),
     "charts",
     ("plot_", "to_dataframe", "print_report", "_repr_html_"),
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 import numpy as np
 
@@ -14,10 +15,16 @@ from ...metrics.bootstrap.draws import hstack
 from ..numbers import Fields, Numbers, estimates, ratio
 from ..report import Each, Interval
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 #: class of an object that there is not, or that an annotator did not draw
 NOTHING = -1
 #: whether an annotator missed an object is not known: a crowd region may excuse them
 UNKNOWN = -2
+
+#: stands for the name of an annotator where a rule decided
+BY_RULE = "decided by a rule"
 
 _VALUES = ("precision", "recall", "class_errors")
 
@@ -42,7 +49,7 @@ class ClassDecided:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorDecided:
-    """How right an annotator was on the objects that were decided, and to which they were assigned."""
+    """How right an annotator was on the objects that somebody decided, and to which they were assigned."""
 
     name: str
     n_right: int  #: objects that they drew with the right class
@@ -58,7 +65,7 @@ class AnnotatorDecided:
     parts: ClassVar[dict[str, Any]] = {"classes": ClassDecided, "intervals": Each(Interval)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DecisionReport:
     """What was decided on the objects of a run, and how right annotators and consensus were."""
 
@@ -69,18 +76,57 @@ class DecisionReport:
     n_disputed: int  #: of these disputed
     n_decided: int  #: objects that were decided, skipped ones not included
     n_disputed_decided: int  #: of these disputed
+    n_samples: int  #: images (frames) of the run
+    n_samples_decided: int  #: of these with decisions, skipped ones included
     n_skipped: int  #: objects that were left for later
     n_changed: int  #: objects that were decided, but labels were edited, added or deleted since; in no other number
-    #: decided objects on which the majority was right: that there is one or not, and of which class; without those that
-    #: were applied to labels; None without a consensus (masks)
+    #: objects decided by hand, without those that were applied to labels, on which the majority was right: more than
+    #: half of the assigned annotators drew it, and most of these gave it the right class (numbers: the median is
+    #: right); or more than half did not draw what is none; None without a consensus (masks)
     n_consensus_right: int | None
+    n_consensus_wrong: int | None  #: of these objects those on which the majority was wrong
+    n_no_majority: int | None  #: of these objects those without a majority: half drew it, or several classes lead
     annotators: list[AnnotatorDecided] = dataclasses.field(default_factory=list)
     #: decided objects of which annotators' labels were changed to what was decided; such a label counts for nobody
     n_applied: int = 0
+    n_by_rule: int = 0  #: objects that a rule decided, which says nothing of who was right
+    #: what all annotators did on these objects, without shares; None if a rule decided nothing
+    by_rule: AnnotatorDecided | None = None
     #: decisions, and labels in their field, that other programs damaged: they are left out
     n_damaged: int = 0
 
-    parts: ClassVar[dict[str, Any]] = {"annotators": AnnotatorDecided}
+    parts: ClassVar[dict[str, Any]] = {"annotators": AnnotatorDecided, "by_rule": AnnotatorDecided}
+
+    def __repr__(self) -> str:
+        decided = f"{self.n_disputed_decided:,} of {self.n_disputed:,} disputed {self.unit}s decided"
+        return f"<{type(self).__name__} of {self.run_key!r}: {decided}; print_report() says more>"
+
+    def _repr_html_(self) -> str:
+        from ...charts import decisions_html
+
+        shown: str = decisions_html(self)
+        return shown
+
+    def print_report(self, file: TextIO | None = None) -> None:
+        """Print the report as aligned text.
+
+        Args:
+            file: output file, standard output by default
+        """
+        from ...charts import decisions_text
+
+        (file or sys.stdout).write(decisions_text(self) + "\n")
+
+    def to_dataframe(self) -> DataFrame:
+        """What every annotator did, and what a rule decided, a row each; undefined numbers are nan."""
+        from ...charts import decisions_frame
+
+        return decisions_frame(self)
+
+    @property
+    def rows(self) -> list[AnnotatorDecided]:
+        """The annotators, and what a rule decided, if anything."""
+        return [*self.annotators, *([] if self.by_rule is None else [self.by_rule])]
 
     @property
     def share_decided(self) -> float | None:
@@ -89,8 +135,8 @@ class DecisionReport:
 
     @property
     def share_consensus_right(self) -> float | None:
-        """Share of the decided objects on which the majority was right, without those that were applied to labels."""
-        n_judged = self.n_decided - self.n_applied
+        """Share of the objects decided by hand, with a majority, on which it was right; see ``n_consensus_right``."""
+        n_judged = (self.n_consensus_right or 0) + (self.n_consensus_wrong or 0)
         return self.n_consensus_right / n_judged if self.n_consensus_right is not None and n_judged else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -128,7 +174,6 @@ def annotators_decided(
     for k, name in enumerate(annotators):
         own = judged.annotator == k
         right, given = judged.right[own], judged.given[own]
-        drew, there = given >= 0, right != NOTHING
         classes = [
             ClassDecided(
                 name=class_names[code],
@@ -141,15 +186,32 @@ def annotators_decided(
         found.append(
             AnnotatorDecided(
                 name=name,
-                n_right=int((there & (right == given)).sum()),
-                n_wrong_class=int((there & drew & (right != given)).sum()),
-                n_missed=int((there & (given == NOTHING)).sum()),
-                n_too_many=int((drew & ~there).sum()),
+                **_counts(right, given),
                 classes=sorted(classes, key=lambda entry: (-entry.n_objects, entry.name)),
                 **fields.of(name),
             )
         )
     return found
+
+
+def decided_by_rule(judged: Judged) -> AnnotatorDecided | None:
+    """What all annotators did on the objects that a rule decided; None if there are none."""
+    if not len(judged.right):
+        return None
+    counts = _counts(judged.right, judged.given)
+    return AnnotatorDecided(name=BY_RULE, **counts, precision=None, recall=None, class_errors=None)
+
+
+def _counts(right: IntArray, given: IntArray) -> dict[str, Any]:
+    """How often annotators were right, and wrong in each way, by field of :class:`AnnotatorDecided`."""
+    drew, there = given >= 0, right != NOTHING
+    found = {
+        "n_right": there & (right == given),
+        "n_wrong_class": there & drew & (right != given),
+        "n_missed": there & (given == NOTHING),
+        "n_too_many": drew & ~there,
+    }
+    return {name: int(each.sum()) for name, each in found.items()}
 
 
 def _codes(right: IntArray, given: IntArray, class_names: Sequence[str]) -> list[int]:

@@ -20,7 +20,9 @@ class Disputes:
     lone: Counter[str] = field(default_factory=Counter)  #: that only this annotator drew
     missed: Counter[str] = field(default_factory=Counter)  #: that two or more others drew and this annotator did not
     n_missed: int = 0  #: that two or more drew, and somebody did not
-    classes: Counter[tuple[str, ...]] = field(default_factory=Counter)  #: that were given these classes
+    classes: Counter[tuple[str, ...]] = field(default_factory=Counter)  #: that were given these classes, by no majority
+    #: labels of objects most of whose annotators said something else: (annotator, class, class of the majority)
+    other_classes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     n_attributes: int = 0  #: with different values of an attribute
     n_disputed: int = 0  #: disputed for any reason
 
@@ -39,6 +41,7 @@ def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disput
     own = np.flatnonzero((units.sample == sample) & (units.verdict > AGREED))
     asked = np.flatnonzero(units.assigned[sample]).tolist()
     excused = set(zip(*(column.tolist() for column in units.excused), strict=True))
+    other_classes: Counter[tuple[str, str, str]] = Counter()
     n_missed = 0
     for unit in own.tolist():
         rows = np.flatnonzero(units.unit == unit)
@@ -50,6 +53,12 @@ def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disput
         missed.update(context.annotators[k] for k in left)
         n_missed += bool(left)
         if units.verdict[unit] == CLASS_CONFLICT:
-            classes[tuple(sorted({context.class_names[k] for k in units.category[rows].tolist()}))] += 1
+            said = [context.class_names[k] for k in units.category[rows].tolist()]
+            most, n = Counter(said).most_common(1)[0]
+            if 2 * n > len(said):
+                named = zip(drew, said, strict=True)
+                other_classes.update((context.annotators[k], own, most) for k, own in named if own != most)
+            else:
+                classes[tuple(sorted(set(said)))] += 1
     n_attributes = int((units.verdict[own] == ATTRIBUTE_CONFLICT).sum())
-    return Disputes(lone, missed, n_missed, classes, n_attributes, len(own))
+    return Disputes(lone, missed, n_missed, classes, other_classes, n_attributes, len(own))

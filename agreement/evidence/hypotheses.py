@@ -29,7 +29,9 @@ class Finding:
     """Something that stands out: a rate that is higher than that of the others on the same images.
 
     ``kind`` says what was counted, see :data:`KINDS`; ``annotators``, ``classes`` and ``size`` whose or which.
-    ``value`` is the rate, ``others`` that of the others, ``difference`` their difference with its 95 % interval.
+    ``value`` is the rate, ``others`` that of the others, ``difference`` their difference with its interval from
+    ``low`` to ``high``, of which at most 5 % are expected not to contain the true difference, although findings are
+    selected (false coverage rate: the level is ``1 - 0.05 findings / n_tested``; Benjamini and Yekutieli 2005).
     ``p_value`` is that of the null hypothesis that the difference is at most 2 percentage points (1 % of the size of a
     box), with images as independent draws. Of all hypotheses with 20 labels and 10 images or more, these are rejected
     at a false discovery rate of 5 % (Benjamini and Hochberg).
@@ -259,7 +261,8 @@ def findings_of(
     if len(annotators) > 2:
         _compare_with_median_annotator(moments, known, error_of_known)
     margin = np.array([kind.margin for kind in KINDS])[code]
-    found = rate_tests(moments, known, margin, error_of_known, _limits(code, known))
+    limits = _limits(code, known)
+    found = rate_tests(moments, known, margin, error_of_known, limits)
     p_values = np.where(np.array([kind.two_sided for kind in KINDS])[code], found.p_different, found.p_greater)
     by_image = np.array([kind.by_image for kind in KINDS])[code]
     whole, of_others = np.where(by_image, moments.n, moments.sums[:, 1]), moments.sums[:, 3]
@@ -270,8 +273,12 @@ def findings_of(
     enough &= (of_others >= MIN_LABELS) | ~np.isnan(known) | by_image
     p_values = np.where(enough, p_values, np.nan)
     _of_both(p_values, of_pairs, first, second)
+    rows, n_tested = np.flatnonzero(false_discoveries(p_values, FALSE_DISCOVERY_RATE)), np.sum(~np.isnan(p_values))
+    # intervals of what was selected by a test (Benjamini and Yekutieli 2005): 5 % of them, not of all, may be wrong
+    level = 1.0 - FALSE_DISCOVERY_RATE * max(len(rows), 1) / max(int(n_tested), 1)
+    found = rate_tests(moments, known, margin, error_of_known, limits, level)
     entries = []
-    for row in np.flatnonzero(false_discoveries(p_values, FALSE_DISCOVERY_RATE)).tolist():
+    for row in rows.tolist():
         kind = KINDS[code[row]].name
         entries.append(
             Finding(
@@ -287,7 +294,7 @@ def findings_of(
                 n_images=int(moments.n[row]),
             )
         )
-    return sorted(entries, key=_order), int(np.count_nonzero(~np.isnan(p_values)))
+    return sorted(entries, key=_order), int(n_tested)
 
 
 def _limits(code: IntArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -359,22 +366,33 @@ def _order(finding: Finding) -> tuple[object, ...]:
     return (-round(abs(finding.difference), 9), KINDS[CODES[finding.kind]].name, names, finding.size or "")
 
 
-def by_subject(findings: Sequence[Finding], at_most: int) -> Iterator[list[Finding]]:
+def by_subject(findings: Sequence[Finding], at_most: int) -> list[list[Finding]]:
     """Groups of findings of one annotator (pair, class or size), the group with the greatest difference first.
 
     Of findings on one topic (missed objects in all, of a size, of a class) the first counts; or the one on all objects,
-    if the first is not clearly greater.
+    if the first is not clearly greater. If there are more than ``at_most`` groups, those with the greatest difference
+    on any topic come first, and every group has one finding.
     """
-    groups: dict[object, dict[str, Finding]] = {}
+    groups: dict[tuple[str, ...], dict[str, Finding]] = {}
     for finding in findings:
         subject = (*finding.annotators,) or (*finding.classes, finding.size or "")
-        if subject not in groups and len(groups) == at_most:
-            continue
         topics = groups.setdefault(subject, {})
         first = topics.setdefault(_TOPICS.get(finding.kind, finding.kind), finding)
         if finding.kind == "misses" and finding.difference >= first.low:
             topics["misses"] = finding
-    yield from (list(topics.values()) for topics in groups.values())
+    if len(groups) <= at_most:
+        return [list(topics.values()) for topics in groups.values()]
+    greatest: dict[str, tuple[tuple[str, ...], Finding]] = {}
+    for subject, topics in groups.items():
+        for topic, finding in topics.items():
+            if topic not in greatest or _order(finding) < _order(greatest[topic][1]):
+                greatest[topic] = (subject, finding)
+    chosen: dict[tuple[str, ...], Finding] = {}
+    for subject, finding in sorted(greatest.values(), key=lambda each: _order(each[1])):
+        chosen.setdefault(subject, finding)
+    for subject, topics in groups.items():
+        chosen.setdefault(subject, next(iter(topics.values())))
+    return [[finding] for finding in list(chosen.values())[:at_most]]
 
 
 _TOPICS = {"misses_size": "misses", "misses_class": "misses", "box_right": "box_size", "box_down": "box_size"}

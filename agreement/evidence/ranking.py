@@ -68,6 +68,16 @@ def least_first(entries: Sequence[E], number: str = "score") -> list[E]:
     return _ranked(entries, number, "high", 1.0)
 
 
+def lowest_first(entries: Sequence[E], number: str) -> list[E]:
+    """By the number itself, for lists that show it; what has no evidence last, by name."""
+
+    def key(entry: Any) -> tuple[Any, ...]:
+        is_known = supported(entry, number) is not None
+        return (not is_known, round(getattr(entry, number), 9) if is_known else 0.0, name_of(entry))
+
+    return sorted(entries, key=key)
+
+
 def _ranked(entries: Sequence[E], number: str, end: str, sign: float) -> list[E]:
     def key(entry: Any) -> tuple[Any, ...]:
         interval = supported(entry, number)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.consensus import majority_of_others
 from ..annotators import pair_names
 from ..numbers import Fields, GroupRows, Numbers
 from ..numbers import ratio as ratio_of_sums
@@ -125,11 +126,15 @@ class AssignedCells:
 def annotator_numbers(annotators: Sequence[str], *, by_sample: bool) -> list[AnnotatorNumbers]:
     """The collectors of all numbers of annotators except vitality."""
     readers: list[tuple[tuple[str, ...], Mapping[str, tuple[str, str]], Callable[[AssignedCells], _Columns]]] = [
-        ((), _RATIOS, lambda assigned: missed_columns(assigned) | verdict_columns(assigned) | _pairs(assigned)),
+        ((), _RATIOS, _habits),
         (("consensus",), _OF_CONSENSUS, _consensus),
         (("bias",), {name: (name, "n_boxes") for name in MEASURES}, _bias),
     ]
     return [AnnotatorNumbers(annotators, *reader, by_sample=by_sample) for reader in readers]
+
+
+def _habits(assigned: AssignedCells) -> _Columns:
+    return missed_columns(assigned) | verdict_columns(assigned) | _class_columns(assigned) | _pairs(assigned)
 
 
 #: numbers of an annotator as quotients of two columns, by name
@@ -137,6 +142,7 @@ _RATIOS = {
     "miss_rate": ("n_missed", "n_could_miss"),
     **{f"miss_rate_by_size.{size}": (f"n_missed_{size}", f"n_could_miss_{size}") for size in SIZES},
     **{f"verdict_shares.{verdict}": (verdict, "n_judged") for verdict in VERDICTS},
+    "other_class": ("n_other_class", "n_majority"),
     "score": ("score", "n_scored"),
     "mean_iou": ("iou", "n_matched"),
 }
@@ -171,6 +177,24 @@ def verdict_columns(assigned: AssignedCells) -> _Columns:
     verdict = assigned.chunk.agreement.object_verdict
     counts = assigned.cells(verdict != NO_VERDICT, verdict, len(VERDICTS))
     return {**dict(zip(VERDICTS, counts, strict=True)), "n_judged": counts.sum(axis=0)}
+
+
+def _class_columns(assigned: AssignedCells) -> _Columns:
+    """Labels to whose objects most of the others gave one class, and those of them with another class."""
+    majority = _class_of_others(assigned.chunk)
+    other = ~np.isnan(majority) & (majority != assigned.chunk.agreement.objects.category)
+    return {"n_majority": assigned.count(~np.isnan(majority)), "n_other_class": assigned.count(other)}
+
+
+def _class_of_others(chunk: Chunk) -> FloatArray:
+    """The class that more than half of the others who drew an object gave it, shape ``(N,)``; nan without.
+
+    At least two of them: otherwise nobody can tell who of two is right. With two annotators in all, that of the other.
+    """
+    agreement = chunk.agreement
+    at_least = MIN_OTHERS if agreement.n_annotators > MIN_OTHERS else 1
+    category, n_units = agreement.objects.category, len(agreement.units.votes)
+    return majority_of_others(agreement.unit, category, chunk.alike, n_units, at_least)
 
 
 def _pairs(assigned: AssignedCells) -> _Columns:
@@ -238,6 +262,8 @@ class AnnotatorSums(Additive):
     n_drew_nothing: IntArray  #: shape ``(R,)``, assigned samples without an object
     n_crowd: IntArray  #: shape ``(R,)``, labels that are crowd regions, or lie in those of all others
     classes: SparseCounts  #: counts of (annotator, class) of all objects
+    #: counts of (annotator, class, class that most of the others gave) of objects where these differ
+    other_classes: SparseCounts
     bias: Moments  #: moments of the offsets of boxes; rows are (annotator, measure)
     n_judged: IntArray  #: shape ``(R,)``, objects in the others' consensus, if that has a class
     n_same_class: IntArray  #: shape ``(R,)``, of these, objects with the class of the consensus
@@ -249,11 +275,16 @@ class AnnotatorSums(Additive):
         row, offsets = chunk.offsets
         cells = objects.annotator[row][:, None] * len(MEASURES) + np.arange(len(MEASURES))
         judged, same = _class_by_others(chunk)
+        majority = _class_of_others(chunk)
+        other = np.flatnonzero(~np.isnan(majority) & (majority != objects.category))
         return cls(
             n_assigned=agreement.assigned.sum(axis=0),
             n_drew_nothing=(agreement.assigned & ~chunk.drew).sum(axis=0),
             n_crowd=agreement.n_crowd.sum(axis=0),
             classes=SparseCounts.of(objects.annotator, objects.category),
+            other_classes=SparseCounts.of(
+                objects.annotator[other], objects.category[other], majority[other].astype(np.int64)
+            ),
             bias=Moments.of(cells.ravel(), offsets.ravel(), n * len(MEASURES)),
             n_judged=np.bincount(objects.annotator[judged], minlength=n),
             n_same_class=np.bincount(objects.annotator[same], minlength=n),
@@ -309,6 +340,7 @@ def annotator_summaries(
     persons = persons_of(config)
     classes = _classes(sums.classes, context)
     conflicts = _conflicts(pairs.confusion, context)
+    other_classes = _by_annotator(sums.other_classes.columns(), sums.other_classes.counts, context)
     rematched = totals.rematched.alphas(config)
     own = total[""]
     has_sizes = any(own[f"n_could_miss_{size}"].any() for size in SIZES)
@@ -331,6 +363,9 @@ def annotator_summaries(
                 person=persons.get(name),
                 n_could_miss=int(own["n_could_miss"][k]),
                 class_conflicts=conflicts[k].entries,
+                n_majority=int(own["n_majority"][k]),
+                n_other_class=int(own["n_other_class"][k]),
+                other_classes=other_classes[k].entries,
                 bias=_bias_summary(fields, sums.bias, name, k),
                 vitality_rematched=number(alpha - rematched[k]) if rematched else None,
                 consensus=_consensus_summary(fields, total["consensus"], sums, name, k),
@@ -386,9 +421,12 @@ def _conflicts(confusion: SparseCounts, context: ReportContext) -> list[Listed]:
     pair, own, other = confusion.columns()
     a, b = pair_names(len(context.annotators))
     both = confusion.regrouped(a[pair], own, other) + confusion.regrouped(b[pair], other, own)
-    annotator, said, others = both.columns()
+    _, said, others = both.columns()
     differ = said != others
-    return listed_by_row(
-        annotator[differ], said[differ], others[differ], both.counts[differ], context.class_names,
-        len(context.annotators), MAX_LISTED,
-    )  # fmt: skip
+    return _by_annotator([column[differ] for column in both.columns()], both.counts[differ], context)
+
+
+def _by_annotator(columns: Sequence[IntArray], counts: IntArray, context: ReportContext) -> list[Listed]:
+    """What each annotator said and others said instead, the most frequent pairs of classes; from these columns."""
+    annotator, said, others = columns
+    return listed_by_row(annotator, said, others, counts, context.class_names, len(context.annotators), MAX_LISTED)

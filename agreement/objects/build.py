@@ -13,8 +13,9 @@ import numpy as np
 from ...metrics.arrays import FloatArray, sums_by
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..evidence.object_habits import ObjectHabits
+from ..image_alpha.object_distances import object_distances
 from ..numbers import Fields, Numbers, other_reading, rated_only, report_estimates, report_of, sample_numbers
-from ..report import ReportContext, mean_defined
+from ..report import ReportContext, mean_defined, number
 from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
 from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, given_together, merges, similar_names
@@ -110,6 +111,7 @@ class Collection:
 
     def __init__(self, records: ObjectRecords, context: ReportContext, *, by_sample: bool) -> None:
         config, names, n_categories = context.config, context.annotators, len(context.class_names)
+        self.expected = object_distances(records, context)
         self._records = records
         self._context = context
         self._by_sample = by_sample
@@ -120,7 +122,7 @@ class Collection:
         self.attributes = attribute_numbers(records, context, by_sample=by_sample)
         self._collectors: list[Collector] = [
             self.headline,
-            *pair_numbers(assigned, names, config, by_sample=by_sample),
+            *pair_numbers(assigned, names, config, self.expected.mean, by_sample=by_sample),
             ClassNumbers(context.class_names, config.undefined, by_sample=by_sample),
             *self.annotators,
             VitalityNumbers(names, assigned, n_categories, config, by_sample=by_sample),
@@ -133,6 +135,7 @@ class Collection:
     def numbers(self, *others: Collector) -> Iterator[Numbers]:
         """All numbers; other collectors get the samples too."""
         yield sample_numbers(self._records)
+        yield self.expected.numbers(self._records)
         if self._in_one_pass:
             yield from self._pass([*others, *self._collectors])
             return
@@ -143,6 +146,7 @@ class Collection:
     def headline_numbers(self) -> Iterator[Numbers]:
         """Only the headline numbers."""
         yield sample_numbers(self._records)
+        yield self.expected.numbers(self._records)
         yield from self._pass([self.headline])
 
     def chunks(self, records: ObjectRecords) -> Iterator[Chunk]:
@@ -216,6 +220,9 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         other = other_reading(records, context, *found_otherwise)
     fields, sums, headline = Fields(found), rest.total, collection.headline
     met = class_pairs(sums.pairs.confusion, class_names)
+    image_alpha = collection.expected.summary(
+        number(found["image_alpha.value",].value), rated, sums.headline.pair_scores.values()
+    )
     pairs = pair_summaries(fields, sums.pairs, totals, context)
     consistency = [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
     classes, n_classes_unlisted = class_summaries(fields, sums.classes, met, sums.headline.matches, class_names)
@@ -241,6 +248,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         n_points=None if records.totals is None else totals.n_points,
         track_consistency=mean_defined(consistency)[0],
         **headline_parts(fields.of(), headline, sums.headline, met, class_names, context.measure, of_rated.describe),
+        image_alpha=image_alpha,
         attributes=[attribute.summary(found, of_rated.describe) for attribute in collection.attributes],
         sizes=size_summaries(sums.sizes, collection.sizes, sums.headline.matches),
         pairs=pairs,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...metrics.alpha.nominal import alpha_by_group, ratings_by_group
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.geometry.objects import Objects, Overlaps, dice_from_iou, iou_from_areas
+from ...metrics.geometry.objects import Geometry, Objects, Overlaps, dice_from_iou, iou_from_areas
 from ...metrics.matching import Matching, match_objects, without_units_of
 from ...metrics.matching.partition import TIE
 from ...metrics.pairs import panoptic_quality
@@ -236,7 +236,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     excuses = Excuses.of(matching.unit, objects.annotator, covered)
     excused, n_excused = excuses.of_objects(matching.unit), excuses.n_of_units(matching.n_units)
     units = _units(batch, matching, n_assigned, n_excused, config.tolerance)
-    pairs = _matched_pairs(batch, overlaps, matching)
+    pairs = matched_pairs(objects, batch.geometry, overlaps, matching)
     sample_pairs = SamplePairs.of(objects, batch.assigned, excused)
     n_objects = np.bincount(objects.sample, minlength=n_samples)
     pair_score = pair_scores(objects, pairs, sample_pairs, n_objects, empty=config.empty)
@@ -363,17 +363,17 @@ def _units(batch: Batch, matching: Matching, n_assigned: IntArray, n_excused: In
     return Units(sample, votes, assigned, unit_verdicts(batch, matching, votes, assigned, tolerance))
 
 
-def _matched_pairs(batch: Batch, overlaps: Overlaps, matching: Matching) -> MatchedPairs:
+def matched_pairs(objects: Objects, geometry: Geometry, overlaps: Overlaps, matching: Matching) -> MatchedPairs:
+    """The pairs of objects of one unit."""
     order = np.argsort(matching.unit, kind="stable")
     first, second = pairs_within(matching.unit[order])
     i, j = order[first], order[second]
-    category = batch.objects.category
     iou = overlaps.values_at(overlaps.iou, i, j)
     if overlaps.crowded is not None:  # not all overlapping pairs are there
         left_out = np.flatnonzero(overlaps.crowded[i] & (iou == 0.0))
         a, b = i[left_out], j[left_out]
-        iou[left_out] = iou_from_areas(batch.geometry.intersection_of(a, b), overlaps.area[a], overlaps.area[b])
-    return MatchedPairs(i, j, iou, category[i] == category[j])
+        iou[left_out] = iou_from_areas(geometry.intersection_of(a, b), overlaps.area[a], overlaps.area[b])
+    return MatchedPairs(i, j, iou, objects.category[i] == objects.category[j])
 
 
 def pair_scores(

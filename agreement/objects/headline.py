@@ -31,6 +31,7 @@ from .report import ClassGivenMatch, Existence, Localisation
 from .sums import (
     Additive,
     Chunk,
+    Kept,
     Matches,
     SparseCounts,
     Worst,
@@ -54,6 +55,8 @@ _PLAIN = tuple(dict.fromkeys(column for names in _RATIOS.values() for column in 
 #: number of columns of a tally before the category columns, and the column with the number of units
 _HEAD = 3
 N_UNITS = 2
+#: smaller sums of shares are those of an absent category
+_ROUNDING = 1e-9
 _COEFFICIENTS = ("ac1", "brennan_prediger", "fleiss_kappa")
 
 #: coefficients of the same ratings: name in the report by name in ``TallySums``
@@ -71,10 +74,11 @@ _OF_PRESENCE = {f"existence.presence.{name}": name for name in ("alpha", "percen
 
 
 def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: int) -> SparseColumns:
-    """The columns of alpha and similar coefficients, shape ``(n_rows, 3 + 2 K)``, over units with two ratings or more.
+    """The columns of alpha and similar coefficients, shape ``(n_rows, 3 + 2 K)``.
 
-    These are: observed disagreement of alpha, sum over units of the share of pairs of ratings that differ, number of
-    units; then for every category the number of its ratings, and the sum over units of its share of the ratings.
+    These are, over the units with two ratings or more: observed disagreement of alpha, sum over units of the share of
+    pairs of ratings that differ, number of units; then for every category the number of its ratings on these units, and
+    the sum over all units of its share of the ratings.
 
     Args:
         ratings: ratings of units
@@ -85,13 +89,15 @@ def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: in
     m, differing = unit_disagreement(ratings.unit, ratings.count, len(row))
     several = m >= 2
     share = np.where(several, differing / np.maximum(m * (m - 1), 1), 0.0)
-    rated = several[ratings.unit]
-    of_unit, category, count = ratings.unit[rated], ratings.category[rated], ratings.count[rated]
+    of_unit, category, count = ratings.unit, ratings.category, ratings.count
+    paired = several[of_unit]
     head = [sums_by(row, values, n_rows) for values in (share * m, share, several.astype(np.int64))]
     return sparse(
-        np.concatenate([np.tile(np.arange(n_rows), _HEAD), np.tile(row[of_unit], 2)]),
-        np.concatenate([np.repeat(np.arange(_HEAD), n_rows), _HEAD + category, _HEAD + n_categories + category]),
-        np.concatenate([*head, count, count / m[of_unit]]),
+        np.concatenate([np.tile(np.arange(n_rows), _HEAD), row[of_unit[paired]], row[of_unit]]),
+        np.concatenate(
+            [np.repeat(np.arange(_HEAD), n_rows), _HEAD + category[paired], _HEAD + n_categories + category]
+        ),
+        np.concatenate([*head, count[paired], count / m[of_unit]]),
         (n_rows, _HEAD + 2 * n_categories),
     )
 
@@ -113,7 +119,7 @@ def alpha_columns(ratings: Ratings, n_samples: int, n_categories: int) -> Sparse
 def of_used_categories(columns: SparseColumns) -> tuple[SparseColumns, IntArray]:
     """The columns of a tally without unused categories, and the codes of the used ones."""
     n_categories = (columns.shape[1] - _HEAD) // 2
-    used = np.flatnonzero(columns.sum(axis=0)[_HEAD : _HEAD + n_categories])
+    used = np.flatnonzero(columns.sum(axis=0)[_HEAD + n_categories :])
     return columns[:, np.concatenate([np.arange(_HEAD), _HEAD + used, _HEAD + n_categories + used])], used
 
 
@@ -154,10 +160,11 @@ class TallySums:
             undefined: alpha without variation
             n_categories: number of possible categories; by default the number that occurs
         """
+        shares = self.sums[..., _HEAD + self._n_categories :]
         # the share of an absent category is rounding
-        shares = np.where(self.counts > 0, self.sums[..., _HEAD + self._n_categories :], 0.0)
+        shares = np.where(shares > _ROUNDING, shares, 0.0)
         n_categories = self._n_categories if n_categories is None else n_categories
-        found = nominal_coefficients_of_sums(self.sums[..., 1], shares, n_categories)
+        found = nominal_coefficients_of_sums(self.sums[..., 1], self.n_units, shares, n_categories)
         return {"alpha": self.alpha(undefined), **found._asdict()}
 
 
@@ -181,6 +188,8 @@ class HeadlineNumbers:
         ratings = chunk.agreement.ratings
         k, row, presence = self._n_categories, chunk.rows_of(ratings.sample), _presence(chunk)
         given = ratings.category != MISSING
+        n_labels = sums_by(ratings.unit[given], ratings.count[given], len(ratings.sample))
+        given &= n_labels[ratings.unit] >= 2
         matched = Ratings(ratings.unit[given], ratings.category[given], ratings.count[given], ratings.sample)
         self._plain.add(_plain_columns(chunk))
         self._joint.add(tally_columns(ratings, row, chunk.n_rows, k))
@@ -191,7 +200,8 @@ class HeadlineNumbers:
         """The headline numbers."""
         plain = self._plain.columns()
         self.total = dict(zip(_PLAIN, column_sums(plain).tolist(), strict=True))
-        yield Numbers(tuple((name,) for name in _RATIOS), plain, _quotients, by_sample=self._by_sample)
+        keys, below = tuple((name,) for name in _RATIOS), np.array([_PLAIN.index(name) for _, name in _RATIOS.values()])
+        yield Numbers(keys, plain, _quotients, compared=below, by_sample=self._by_sample)
         joint, self.used = of_used_categories(self._joint.columns())
         given_match, _ = of_used_categories(self._given_match.columns())
         presence, _ = of_used_categories(self._presence.columns())
@@ -208,7 +218,8 @@ class HeadlineNumbers:
             found = TallySums(sums).coefficients(self._undefined, n_categories)
             return np.stack([found[name] for name in names.values()], axis=-1)
 
-        return Numbers(tuple((name,) for name in names), tally, formula, by_sample=self._by_sample)
+        keys, units = tuple((name,) for name in names), np.full(len(names), N_UNITS)
+        return Numbers(keys, tally, formula, compared=units, by_sample=self._by_sample)
 
     def joint_counts(self) -> FloatArray:
         """Number of ratings of every category in alpha, shape ``(K,)``."""
@@ -298,6 +309,7 @@ class HeadlineSums(Additive):
     most_confused: Worst  #: the samples with the largest share of class conflicts (stored with opposite sign)
     loosest: Worst  #: the samples with the lowest mean IoU
     matches: Matches  #: all pairs of matched labels
+    pair_scores: Kept  #: score of every pair of annotators on every sample, nan where not scored
 
     @classmethod
     def of(cls, chunk: Chunk) -> HeadlineSums:
@@ -323,6 +335,7 @@ class HeadlineSums(Additive):
             most_confused=Worst.of(-share, n_matched, area),
             loosest=Worst.of(np.where((n_matched > 0) & (mean < 1.0 - TIE), mean, np.nan), n_matched, area),
             matches=Matches.of(chunk),
+            pair_scores=Kept.of(agreement.pair_score),
         )
 
 

@@ -21,6 +21,7 @@ from ..annotators import chosen_pairs, n_shared, pair_names
 from ..codes import MISSING
 from ..config import AgreementConfig, Undefined
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order, n_labels_of
+from ..image_alpha.expected import pair_alpha
 from ..main_numbers import MEASURES
 from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
 from ..report import ReportContext, number, numbers_for_json
@@ -54,7 +55,7 @@ _MEANS = ("score", "f1", "mean_iou")
 
 
 def pair_numbers(
-    assigned: BoolArray, annotators: Sequence[str], config: AgreementConfig, *, by_sample: bool
+    assigned: BoolArray, annotators: Sequence[str], config: AgreementConfig, expected: float, *, by_sample: bool
 ) -> list[PairNumbers | SessionNumbers | CountNumbers]:
     """The collectors of all numbers of pairs of annotators, and of the agreement on counts.
 
@@ -62,6 +63,7 @@ def pair_numbers(
         assigned: shape ``(S, R)``
         annotators: their names
         config: the options of the run
+        expected: expected distance of annotations of different images
         by_sample: whether the numbers have intervals
     """
     shared, chosen = n_shared(assigned), np.empty(0, np.int64)
@@ -71,7 +73,7 @@ def pair_numbers(
     group[chosen] = (np.cumsum(shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
     groups = [np.flatnonzero(group == k) for k in np.unique(group)] or [np.empty(0, np.int64)]
     found: list[PairNumbers | SessionNumbers | CountNumbers] = [
-        *(PairNumbers(annotators, pairs, chosen, config) for pairs in groups),
+        *(PairNumbers(annotators, pairs, chosen, config, expected) for pairs in groups),
         CountNumbers(annotators, chosen, by_sample=by_sample),
     ]
     intra = intra_pairs(annotators, config)
@@ -89,14 +91,16 @@ class PairNumbers:
         pairs: the pairs, by number
         resampled: pairs with intervals
         config: the options of the run
+        expected: expected distance of annotations of different images
     """
 
     def __init__(
-        self, annotators: Sequence[str], pairs: IntArray, resampled: IntArray, config: AgreementConfig
+        self, annotators: Sequence[str], pairs: IntArray, resampled: IntArray, config: AgreementConfig, expected: float
     ) -> None:
         a, b = pair_names(len(annotators))
         self._keys = {pair: ("pairs", annotators[a[pair]], annotators[b[pair]]) for pair in pairs.tolist()}
         self._undefined = config.undefined
+        self._expected = expected
         self._wanted = np.zeros(len(a), np.bool_)
         self._wanted[pairs] = True
         self._rows = GroupRows(len(a), resampled)
@@ -113,9 +117,11 @@ class PairNumbers:
         """The numbers of every pair."""
 
         def formula(sums: FloatArray) -> FloatArray:
-            return np.stack([*_ratios(sums).values(), _alpha(sums, self._undefined)], axis=-1)
+            ratios = _ratios(sums)
+            of_images = pair_alpha(ratios["score"], self._expected)
+            return np.stack([*ratios.values(), _alpha(sums, self._undefined), of_images], axis=-1)
 
-        names = (*_RATIOS, "alpha")
+        names = (*_RATIOS, "alpha", "image_alpha")
         rows = self._rows
         del self._rows  # frees its memory after the last number
         yield from rows.numbers(self._keys, names, formula, np.full(len(names), _SHARED), len(_PLAIN))

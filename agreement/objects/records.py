@@ -31,7 +31,7 @@ MAX_OVERLAPS_KEPT = 100_000
 
 #: meaning of the rows of every column: the column with their number per sample
 _OBJECT, _UNIT, _MATCHED, _SAMPLE_PAIR, _CROWD = "n_objects", "n_units", "n_matched", "n_pairs", "n_crowd"
-_EXCUSED, _OVERLAP, _COVERED = "n_excused", "n_overlaps", "n_covered"
+_EXCUSED, _OVERLAP, _COVERED, _COORDINATE = "n_excused", "n_overlaps", "n_covered", "n_coordinates"
 _ROWS = {
     "n_objects": OF_SAMPLE,
     "n_units": OF_SAMPLE,
@@ -50,6 +50,9 @@ _ROWS = {
     "verdict": _OBJECT,
     "area": _OBJECT,
     "boxes_xyxy": _OBJECT,
+    "first_frame": _OBJECT,
+    "n_coordinates": OF_SAMPLE,
+    "coordinates": _COORDINATE,
     "attributes": _OBJECT,
     "unit_verdict": _UNIT,
     "iou": _MATCHED,
@@ -213,6 +216,7 @@ def record(agreement: MatchedBatch) -> ObjectRecords:
         "excused_unit": compact(agreement.excuses.unit - first_unit[excused_sample]),
         "excused_annotator": compact(agreement.excuses.annotator),
         **_to_match_again(agreement),
+        **_places(agreement),
     }
     if agreement.batch.otherwise is not None:
         columns["otherwise"] = packed(agreement.batch.otherwise)
@@ -220,13 +224,25 @@ def record(agreement: MatchedBatch) -> ObjectRecords:
         columns["size_px"] = agreement.size_px.astype(np.float32)
     if agreement.attributes:
         columns["attributes"] = compact(np.column_stack(agreement.attributes))
-    if agreement.boxes_xyxy is not None:
-        columns["boxes_xyxy"] = agreement.boxes_xyxy.astype(np.float32)
     if agreement.visibility is not None:
-        columns["visibility"] = agreement.visibility.astype(np.float32)
+        columns["visibility"] = agreement.visibility
     if agreement.aligned is not None:
         columns["aligned"] = agreement.aligned
     return ObjectRecords(agreement.n_annotators, (columns,), totals_of(agreement))
+
+
+def _places(agreement: MatchedBatch) -> Columns:
+    """Where objects are, to compare those of different images: boxes, points, or first frames."""
+    places = agreement.batch.geometry.places()
+    columns: Columns = {}
+    if agreement.boxes_xyxy is not None:
+        columns["boxes_xyxy"] = agreement.boxes_xyxy.astype(np.float32)
+    if "first" in places:
+        columns["first_frame"] = compact(places["first"].astype(np.int64))
+    if "points_xy" in places:
+        columns["n_coordinates"] = compact(agreement.n_objects * 2 * places["points_xy"].shape[1])
+        columns["coordinates"] = places["points_xy"].astype(np.float32).ravel()
+    return columns
 
 
 def _to_match_again(agreement: MatchedBatch) -> Columns:

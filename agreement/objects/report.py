@@ -152,6 +152,7 @@ class PairSummary:
     """Agreement of two annotators on the samples that both were assigned to.
 
     ``score`` is the mean over samples of the panoptic quality; ``pq`` is pooled over samples (``sq`` times ``rq``).
+    ``image_alpha`` is ``1 - (1 - score) / expected``, with the expected distance of the whole report for all pairs.
     ``f1`` and ``jaccard`` count matched objects of any class, ``rq`` only matched objects of equal class. ``kappa``
     (Cohen) and ``ac1`` (Gwet) are over the classes of matched objects; ``confusion`` lists the 20 most frequent pairs
     of different classes ``{a, b, n}``, in the order of the annotators; fewer from 101 annotators on, 100,000 of all
@@ -181,6 +182,7 @@ class PairSummary:
     rq: float | None
     mean_max_iou: dict[str, SampleMean]
     alignment: dict[str, float | int | None] | None
+    image_alpha: float | None = None
     visibility: float | None = None
     track_consistency: float | None = None
     jaccard: float | None = None
@@ -252,6 +254,11 @@ class AnnotatorSummary:
     ``mean_iou`` are means over the pairs with the other annotators: of the scores of samples, and of the IoU of matched
     labels. ``class_conflicts`` lists the 20 most frequent ``{a, b, n}``: this annotator gave ``a``, another one ``b``.
 
+    ``n_majority`` counts the labels to whose objects more than half of the others who drew them, at least two, gave one
+    class (with two annotators in all: the other's class); ``n_other_class`` those of them with another class, and
+    ``other_class`` is their share. ``other_classes`` lists the 20 most frequent ``{a, b, n}``: ``n`` labels with the
+    class ``a`` where most of the others said ``b``.
+
     ``vitality`` is pooled alpha with all annotators minus pooled alpha without this one (positive: this one raises
     agreement), with unchanged matching, on samples with at least two other assigned annotators;
     ``vitality_rematched`` (option ``rematch``) matches the others' objects again. Both are None with fewer than 3
@@ -275,6 +282,10 @@ class AnnotatorSummary:
     miss_rate_by_size: dict[str, float | None] = dataclasses.field(default_factory=dict)
     mean_iou: float | None = None
     class_conflicts: list[Confusion] = dataclasses.field(default_factory=list)
+    n_majority: int = 0
+    n_other_class: int = 0
+    other_class: float | None = None
+    other_classes: list[Confusion] = dataclasses.field(default_factory=list)
     bias: Bias | None = None
     vitality: float | None = None
     vitality_rematched: float | None = None

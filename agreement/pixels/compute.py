@@ -15,7 +15,7 @@ from ...metrics.geometry.objects import dice_from_areas, iou_from_areas
 from ...metrics.pixels.boundaries import boundary_agreement
 from ...metrics.pixels.joint_counts import ClassMask, ignored_pixels, joint_counts
 from ..config import AgreementConfig
-from .counts import MaskCounts, MaskTable, SampleMasks, count_areas
+from .counts import GRID, MaskCounts, MaskTable, SampleMasks, are_classes, count_areas
 from .mask_values import MaskValues
 
 #: numbers of every pair of annotators and (as means over pairs) of every sample; columns of all tables of numbers
@@ -66,12 +66,18 @@ def compare_masks(
         raise TooManyValuesError(str(len(values)))
     boundaries = None
     if config.boundaries:
-        boundaries = _boundaries(masks, values[_are_classes(values, meaning.background)], meaning, config)
-    return SampleMasks(tuple(annotators), values, *count_areas(joint, values), joint.n_ignored, boundaries)
+        boundaries = _boundaries(masks, values[are_classes(values, meaning.background)], meaning, config)
+    grid = _grid(masks, values, meaning.ignored)
+    return SampleMasks(tuple(annotators), values, *count_areas(joint, values), joint.n_ignored, boundaries, grid)
 
 
-def _are_classes(values: IntArray, background: int | None) -> BoolArray:
-    return np.ones(len(values), np.bool_) if background is None else values != background
+def _grid(masks: Sequence[ClassMask], values: IntArray, ignored: Sequence[int]) -> IntArray:
+    """The values in the middles of the cells of a grid, by number, ``(M, GRID²)``; ``len(values)`` where ignored."""
+    rows, columns = (((np.arange(GRID) + 0.5) * length / GRID).astype(np.int64) for length in masks[0].shape)
+    found = np.stack([mask[np.ix_(rows, columns)].ravel().astype(np.int64) for mask in masks])
+    number = np.searchsorted(values, found)
+    number[:, np.isin(found, np.asarray(ignored, np.int64)).any(axis=0)] = len(values)
+    return number
 
 
 def _boundaries(
@@ -182,9 +188,9 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
         class_dice=np.zeros(n_values),
         area=np.zeros((n_values, n_annotators), np.int64),
     )
-    are_classes = _are_classes(counts.values, background)
+    is_class = are_classes(counts.values, background)
     for table in counts.tables():
-        _fill(found, table, table.spread(are_classes), config)
+        _fill(found, table, table.spread(is_class), config)
     return found
 
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.pixels.joint_counts import JointCounts
 
+#: cells of a side of the grid by which masks of different images are compared
+GRID = 16
 #: maximum number of entries of a table (samples x pairs of annotators x values)
 _ENTRIES_AT_ONCE = 500_000
 
@@ -32,6 +34,13 @@ class SampleMasks:
     n_ignored: int  #: pixels left out because somebody gave them an ignored value
     #: shape ``(P, 3)``, the boundary numbers of every pair, nan where undefined; None if not requested
     boundaries: FloatArray | None
+    #: shape ``(M, G)``, values at the cells of a grid, by their place in ``values``; ``K`` where pixels are ignored
+    grid: IntArray
+
+
+def are_classes(values: IntArray, background: int | None) -> BoolArray:
+    """Whether values are classes, not the background."""
+    return np.ones(len(values), np.bool_) if background is None else values != background
 
 
 def count_areas(joint: JointCounts, values: IntArray) -> tuple[IntArray, IntArray]:
@@ -57,6 +66,8 @@ class MaskCounts:
     shared: IntArray  #: shared areas of all samples in one column, pair by pair
     #: shape ``(Q, 3)``, boundary numbers of the pairs of annotators of every sample; None if not requested
     boundaries: FloatArray | None
+    #: shape ``(M, G)``, the grids of all compared masks, sample by sample; None in runs of older versions
+    grid: NDArray[Any] | None = None
 
     @classmethod
     def of(cls, samples: Sequence[SampleMasks | None], assigned: BoolArray) -> MaskCounts:
@@ -76,6 +87,7 @@ class MaskCounts:
             areas=np.concatenate([none, *(sample.areas.ravel() for sample in rated)]),
             shared=np.concatenate([none, *(sample.shared.ravel() for sample in rated)]),
             boundaries=np.concatenate(boundaries) if boundaries else None,
+            grid=np.concatenate([np.empty((0, GRID**2), np.int64), *(sample.grid for sample in rated)]),
         )
 
     @property
@@ -90,6 +102,23 @@ class MaskCounts:
         n = self.n_masks
         pairs: IntArray = n * (n - 1) // 2
         return pairs
+
+    def without_empty(self, background: int | None) -> MaskCounts:
+        """The counts as if nobody had a mask where all masks are only background."""
+        of_value = np.repeat(np.arange(len(self.n_values)), self.n_values)
+        n_classes = np.bincount(of_value[are_classes(self.values, background)], minlength=len(self.n_values))
+        kept = (n_classes > 0) | (self.n_values == 0)
+        if kept.all():
+            return self
+        return MaskCounts(
+            assigned=self.assigned & kept[:, None],
+            n_values=self.n_values * kept,
+            n_ignored=self.n_ignored * kept,
+            values=self.values[np.repeat(kept, self.n_values)],
+            areas=self.areas[np.repeat(kept, self.n_values * self.n_masks)],
+            shared=self.shared[np.repeat(kept, self.n_values * self.n_pairs)],
+            boundaries=None if self.boundaries is None else self.boundaries[np.repeat(kept, self.n_pairs)],
+        )
 
     def tables(self) -> Iterator[MaskTable]:
         """Tables of the rated samples; each has samples with the same number of masks."""

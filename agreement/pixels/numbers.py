@@ -13,9 +13,11 @@ from ..annotators import chosen_pairs, n_shared, pair_names, pair_rows
 from ..config import Undefined
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..evidence.pixel_habits import PixelHabits
+from ..image_alpha.expected import ExpectedDistances, pair_alpha
+from ..image_alpha.mask_distances import mask_distances
 from ..numbers import GroupRows, Key, Numbers, Rows, ratio, sample_numbers
 from ..report import ReportContext
-from .compute import NUMBERS, PixelAgreement, kappa_of_areas
+from .compute import NUMBERS, SCORE, PixelAgreement, kappa_of_areas
 from .counts import MaskCounts
 from .mask_values import MaskValues
 from .records import PixelRecords
@@ -33,19 +35,35 @@ _NAMES = tuple("score" if name == "score" else f"mean.{name}" for name in NUMBER
 
 
 def pixel_numbers(
-    records: PixelRecords, context: ReportContext, habits: PixelHabits | None = None
+    records: PixelRecords,
+    context: ReportContext,
+    habits: PixelHabits | None = None,
+    expected: ExpectedDistances | None = None,
+    pair_scores: list[FloatArray] | None = None,
 ) -> Iterator[Numbers]:
-    """All numbers of rated samples; ``habits`` get the samples too."""
+    """All numbers of rated samples.
+
+    Args:
+        records: of rated samples
+        context: of the report
+        habits: gets the samples too
+        expected: distances of masks of different images, if they are known
+        pair_scores: gets the scores of all pairs of masks
+    """
+    expected = mask_distances(records, context) if expected is None else expected
     values = np.unique(records.column("values")).astype(np.int64)
-    pairs = _Pairs(records, context, values)
+    pairs = _Pairs(records, context, values, expected.mean)
     headline, classes = _Headline(values, context), _Classes(values, context)
     yield sample_numbers(records)
+    yield expected.numbers(records)
     for agreement in records.agreements(MaskValues.from_dict(context.details).background, context.config):
         headline.add(agreement)
         classes.add(agreement)
         pairs.add(agreement)
         if habits is not None:
             habits.add(agreement)
+        if pair_scores is not None:
+            pair_scores.append(agreement.pair_numbers[:, SCORE])
     yield from headline.numbers()
     yield from classes.numbers()
     yield from pairs.numbers()
@@ -184,7 +202,8 @@ def _of_classes(sums: FloatArray) -> FloatArray:
 class _Pairs:
     """The numbers of pairs and annotators; one row for every pair and shared sample."""
 
-    def __init__(self, records: PixelRecords, context: ReportContext, values: IntArray) -> None:
+    def __init__(self, records: PixelRecords, context: ReportContext, values: IntArray, expected: float) -> None:
+        self._expected = expected
         names, assigned, resampled = context.annotators, records.assigned, context.config.resamples > 0
         a, b = (index.tolist() for index in pair_names(len(names)))
         self._names, self._values, self._undefined = names, values, context.config.undefined
@@ -236,11 +255,13 @@ class _Pairs:
         def formula(sums: FloatArray) -> FloatArray:
             agreed, n_pixels, counts = sums[..., 2 * n], sums[..., 2 * n + 1], sums[..., first:]
             alpha = _alpha(2.0 * (n_pixels - agreed), counts, undefined)
-            pooled = np.stack([ratio(agreed, n_pixels), alpha], axis=-1)
-            return np.concatenate([ratio(sums[..., :n], sums[..., n : 2 * n]), pooled], axis=-1)
+            means = ratio(sums[..., :n], sums[..., n : 2 * n])
+            of_images = pair_alpha(means[..., SCORE], self._expected)
+            pooled = np.stack([ratio(agreed, n_pixels), alpha, of_images], axis=-1)
+            return np.concatenate([means, pooled], axis=-1)
 
-        names = (*_NAMES, "accuracy", "alpha")
-        yield from self._rows.numbers(self._keys, names, formula, np.full(n + 2, first - 1), first)
+        names = (*_NAMES, "accuracy", "alpha", "image_alpha")
+        yield from self._rows.numbers(self._keys, names, formula, np.full(len(names), first - 1), first)
         yield from self._areas.numbers(self._keys, ("kappa",), _kappa, np.array([0]), 2 + 2 * len(self._values))
         n_names = len(self._names)
         yield self._scores.numbers(

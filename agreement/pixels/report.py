@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...metrics.arrays import IntArray
+from ...metrics.arrays import FloatArray, IntArray
 from ..annotators import n_shared
 from ..evidence.pixel_habits import PixelHabits
+from ..image_alpha.mask_distances import mask_distances
 from ..main_numbers import PIXEL_NUMBERS, MainNumber
 from ..numbers import Fields, rated_only, report_estimates, report_of
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, mean_defined
@@ -49,6 +50,7 @@ class MaskPairSummary:
     """Agreement of two annotators on the samples with masks of both.
 
     ``score`` is the mean over samples; ``alpha``, ``accuracy`` and ``kappa`` (Cohen's) are over all pixels together.
+    ``image_alpha`` is ``1 - (1 - score) / expected``, with the expected distance of the whole report for all pairs.
     """
 
     a: str
@@ -59,6 +61,7 @@ class MaskPairSummary:
     accuracy: float | None
     kappa: float | None
     mean: PixelNumbers
+    image_alpha: float | None = None
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
 
     parts: ClassVar[dict[str, Any]] = {"mean": PixelNumbers, "intervals": Each(Interval)}
@@ -145,7 +148,8 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
     rated, of_rated = rated_only(records, context)
     counts = _Counts.of(rated, len(context.annotators))
     habits = PixelHabits(counts.values, meaning.background, of_rated.clusters)
-    numbers = pixel_numbers(rated, of_rated, habits)
+    expected, pair_scores = mask_distances(rated, of_rated), list[FloatArray]()
+    numbers = pixel_numbers(rated, of_rated, habits, expected, pair_scores)
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), of_rated))
     of_report = fields.of()
     pairs = _pairs(rated, fields, context.annotators)
@@ -154,6 +158,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
     n_ignored = int(rated.column("n_ignored").sum(dtype=np.int64))
     n_pixels = int(counts.of_samples.sum())
     only_background = (rated.column("n_values") == 1) & (counts.first_value == meaning.background)
+    counted = ~only_background | (context.config.empty == "agree")
     undefined = (records.n_samples - rated.n_samples, counts.of_samples == 0, np.isnan(alpha) & (counts.of_samples > 0))
     return report_of(
         PixelReport,
@@ -178,8 +183,9 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
                 reason: int(np.sum(samples)) for reason, samples in zip(ALPHA_REASONS[1:], undefined, strict=True)
             },
             percent_agreement=of_report["alpha"]["percent_agreement"],
-            n_units=n_pixels,
+            n_units=int(counts.of_samples[counted].sum()),
         ),
+        image_alpha=expected.summary(of_report["image_alpha"]["value"], rated, np.concatenate(pair_scores)),
         kappa=mean_defined([pair.kappa for pair in pairs if pair.kappa is not None])[0],
         n_classes=len(classes),
         classes=classes[:MAX_CLASSES],

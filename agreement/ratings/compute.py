@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.consensus import unit_votes
+from ...metrics.consensus import majority_of_others, unit_votes
 from ..records import OF_SAMPLE, Records, SampleValues, compact
 
 VERDICTS = ("agreed", "class_conflict")
@@ -82,6 +82,24 @@ def agreeing(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
     if tolerance > 0:
         agree = np.abs(a - b) <= tolerance + ROUNDING * np.maximum(np.abs(a), np.abs(b))
     return agree
+
+
+def rating_of_others(ratings: FloatArray) -> FloatArray:
+    """What more than half of the others said of a sample, at least two of them, shape ``(S, R)``; nan without.
+
+    With two annotators in all, what the other one said.
+
+    Args:
+        ratings: shape ``(S, R)``, nan where an annotator did not rate
+    """
+    n_annotators = ratings.shape[1]
+    sample, annotator = np.nonzero(~np.isnan(ratings))
+    alike = np.column_stack([(ratings == ratings[:, k : k + 1]).sum(axis=1) for k in range(n_annotators)])
+    found = np.full(ratings.shape, np.nan)
+    found[sample, annotator] = majority_of_others(
+        sample, ratings[sample, annotator], alike[sample, annotator], len(ratings), 2 if n_annotators > 2 else 1
+    )
+    return found
 
 
 def mean_and_spread(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -14,11 +14,11 @@ from ..annotators import chosen_pairs, n_shared, pair_names
 from ..content_order import Hashes, combined, hash_sums, mixed, name_hashes
 from ..numbers import Key, Numbers, Rows, ratio, sample_numbers
 from ..report import ReportContext
-from .compute import RatingRecords, agreeing
+from .compute import RatingRecords, agreeing, rating_of_others
 from .scale import ScaledRatings, level_of, scaled_ratings
 
 #: samples that are compared at once
-_SAMPLES_AT_ONCE = 4_096
+SAMPLES_AT_ONCE = 4_096
 
 
 def rating_numbers(records: RatingRecords, context: ReportContext) -> Iterator[Numbers]:
@@ -90,17 +90,20 @@ def _alpha(
 
 
 def _annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -> Numbers:
-    """For every annotator, the share of the others' ratings on the same samples that agree."""
+    """For every annotator, the share of the others' ratings that agree, and of ratings that differ from most."""
     n = ratings.shape[1]
     rows = Rows(by_sample=context.config.resamples > 0)
-    for start in range(0, max(len(ratings), 1), _SAMPLES_AT_ONCE):
-        some = ratings[start : start + _SAMPLES_AT_ONCE]
+    for start in range(0, max(len(ratings), 1), SAMPLES_AT_ONCE):
+        some = ratings[start : start + SAMPLES_AT_ONCE]
         given = ~np.isnan(some)
         n_others = np.where(given, given.sum(axis=1, keepdims=True) - 1, 0)
         n_agreeing = [agreeing(some, some[:, k : k + 1], tolerance).sum(axis=1) - given[:, k] for k in range(n)]
-        rows.add(hstack([np.column_stack([*n_agreeing, n_others]).astype(np.float64)]))
+        majority = rating_of_others(some)
+        differ = given & ~np.isnan(majority) & ~agreeing(some, majority, tolerance)
+        columns = [*n_agreeing, *differ.T, n_others, ~np.isnan(majority)]
+        rows.add(hstack([np.column_stack(columns).astype(np.float64)]))
     return rows.numbers(
-        tuple(("annotators", name, "score") for name in context.annotators),
-        lambda sums: ratio(sums[..., :n], sums[..., n:]),
-        n + np.arange(n),
+        tuple(("annotators", name, number) for number in ("score", "other_class") for name in context.annotators),
+        lambda sums: ratio(sums[..., : 2 * n], sums[..., 2 * n :]),
+        2 * n + np.arange(2 * n),
     )

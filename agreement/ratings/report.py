@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -27,9 +28,10 @@ from ..evidence.confusions import Confused
 from ..evidence.rating_habits import rating_habits
 from ..main_numbers import RATING_NUMBERS, MainNumber
 from ..numbers import Fields, rated_only, report_estimates, report_of
+from ..options import value_name
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, number
-from .compute import VERDICTS, RatingRecords, mean_and_spread
-from .numbers import numbers_of_table, sample_contents
+from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
+from .numbers import SAMPLES_AT_ONCE, numbers_of_table, sample_contents
 from .scale import ScaledRatings, level_of, scaled_ratings
 
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs
@@ -47,6 +49,8 @@ MAX_CONFUSIONS = 100_000
 MAX_CONFUSIONS_OF_PAIR = 1_000
 #: maximum number of classes counted per annotator; the rarest are left out
 MAX_CLASSES = 1_000
+#: listed pairs of what an annotator said and most of the others said instead
+MAX_OTHER_CLASSES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,11 @@ class RaterSummary:
 
     ``score`` is the share of the others' ratings on the same samples that agree with this annotator. ``verdicts``
     counts this annotator's ratings on rated samples. ``mean`` and ``std`` exist only for numbers.
+
+    ``n_majority`` counts the ratings of samples of which more than half of the others, at least two, said the same
+    (with two annotators in all: what the other one said); ``n_other_class`` those of them that differ from it, and
+    ``other_class`` is their share. ``other_classes`` lists the 20 most frequent ``{a, b, n}``: ``n`` ratings ``a``
+    where most of the others said ``b``.
     """
 
     name: str
@@ -91,6 +100,10 @@ class RaterSummary:
     classes: dict[str, int]
     mean: float | None
     std: float | None
+    n_majority: int = 0
+    n_other_class: int = 0
+    other_class: float | None = None
+    other_classes: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
 
     parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
@@ -173,11 +186,15 @@ def coefficients_of(scaled: ScaledRatings) -> dict[str, dict[str, float | None]]
     categories = np.arange(len(scaled.categories), dtype=np.float64)
     weights = WEIGHTS if scaled.weighted else WEIGHTS[:1]
     found: dict[str, dict[str, float | None]] = {
-        name: {kind: number(function(scaled.positions, weights=kind, categories=categories)) for kind in weights}
+        name: {
+            kind: number(function(scaled.positions, weights=scaled.weights(kind), categories=categories))
+            for kind in weights
+        }
         for name, function in _COEFFICIENTS.items()
     }
     gwet: dict[str, float | None] = {
-        kind: number(gwet_ac2(scaled.positions, weights=kind, categories=categories)) for kind in weights
+        kind: number(gwet_ac2(scaled.positions, weights=scaled.weights(kind), categories=categories))
+        for kind in weights
     }
     found["gwet_ac1"] = {"identity": gwet.pop("identity")}
     if gwet:
@@ -221,7 +238,9 @@ def _on_scale(first: FloatArray, second: FloatArray, scaled: ScaledRatings, long
     weights = WEIGHTS[:3] if scaled.weighted else WEIGHTS[:1]
     confusion = _confusion(first, second, scaled.categories, longest)
     return {
-        "kappa": {kind: number(cohen_kappa(first, second, weights=kind, categories=every)) for kind in weights},
+        "kappa": {
+            kind: number(cohen_kappa(first, second, weights=scaled.weights(kind), categories=every)) for kind in weights
+        },
         "scott_pi": number(scott_pi(first, second, categories=every)),
         "confusion": confusion,
         "n_unlisted": len(first) - sum(entry["n"] for entry in confusion),
@@ -235,7 +254,9 @@ def _raters(
     n_given = assigned.sum(axis=0).tolist()
     verdicts = np.stack([assigned[samples].sum(axis=0) for samples in (score == 1.0, score < 1.0)], axis=1).tolist()
     undefined = np.full(len(n_given), np.nan)
-    means, spreads = mean_and_spread(records.ratings.T) if context.details["numbers"] else (undefined, undefined)
+    numbers = bool(context.details["numbers"])
+    n_majority, others = _against_most(records, context.config.tolerance if numbers else 0.0)
+    means, spreads = mean_and_spread(records.ratings.T) if numbers else (undefined, undefined)
     return [
         RaterSummary(
             name=name,
@@ -246,10 +267,41 @@ def _raters(
             classes=_most_frequent(scaled.counts(k)) if scaled is not None else {},
             mean=number(means[k]),
             std=number(spreads[k]),
+            n_majority=n_majority[k],
+            n_other_class=sum(others[k].values()),
+            other_classes=_other_classes(others[k], context),
             **fields.of("annotators", name),
         )
         for k, name in enumerate(context.annotators)
     ]
+
+
+def _against_most(records: RatingRecords, tolerance: float) -> tuple[list[int], list[Counter[tuple[float, float]]]]:
+    """How often most of the others said one thing, and what annotators said instead, by annotator."""
+    n_annotators = records.n_annotators
+    n_majority, said = np.zeros(n_annotators, np.int64), [Counter[tuple[float, float]]() for _ in range(n_annotators)]
+    table = records.ratings
+    for start in range(0, len(table), SAMPLES_AT_ONCE):
+        some = table[start : start + SAMPLES_AT_ONCE]
+        majority = rating_of_others(some)
+        n_majority += (~np.isnan(majority)).sum(axis=0)
+        sample, annotator = np.nonzero(~np.isnan(majority) & ~agreeing(some, majority, tolerance))
+        for k, own, most in zip(
+            annotator.tolist(), some[sample, annotator].tolist(), majority[sample, annotator].tolist(), strict=True
+        ):
+            said[k][own, most] += 1
+    return n_majority.tolist(), said
+
+
+def _other_classes(said: Counter[tuple[float, float]], context: ReportContext) -> list[dict[str, Any]]:
+    """What an annotator said and most of the others said instead, the most frequent first."""
+
+    def name(value: float) -> str:
+        return value_name(value) if context.details["numbers"] else context.class_names[int(value)]
+
+    named = [(name(own), name(most), n) for (own, most), n in said.items()]
+    ordered = sorted(named, key=lambda entry: (-entry[2], entry[0], entry[1]))[:MAX_OTHER_CLASSES]
+    return [{"a": own, "b": most, "n": n} for own, most, n in ordered]
 
 
 def _confusion(first: FloatArray, second: FloatArray, categories: Sequence[str], longest: int) -> list[dict[str, Any]]:

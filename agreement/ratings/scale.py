@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...metrics.alpha.kappas import Weights, category_weights
 from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import BoolArray, FloatArray
 from ..codes import NO_LABEL as NO_LABEL
@@ -68,6 +69,14 @@ class ScaledRatings:
     #: integers at the levels interval and ratio all integers from smallest to largest, so that one step is 1
     categories: tuple[str, ...]
     ordered: bool  #: whether the order of the categories matters
+    #: shape ``(K,)``, the numbers that the categories are, where weights go by their differences; None: by steps
+    values: FloatArray | None = None
+
+    def weights(self, kind: Weights) -> Weights | FloatArray:
+        """Weights of a kind: of steps in the list of categories, or of differences of the numbers."""
+        if self.values is None or kind == "identity":
+            return kind
+        return category_weights(kind, len(self.categories), self.values)
 
     @property
     def weighted(self) -> bool:
@@ -142,7 +151,8 @@ def scale_numbers(numbers: FloatArray, level: Level, config: AgreementConfig) ->
         if used[-1] - used[0] >= MAX_CATEGORIES:
             return None
         scale = np.arange(used[0], used[-1] + 1)
-    return _placed(numbers, used, names, tuple(value_name(number) for number in scale.tolist()), ordered=ordered)
+    placed = _placed(numbers, used, names, tuple(value_name(number) for number in scale.tolist()), ordered=ordered)
+    return replace(placed, values=scale) if level in ("interval", "ratio") else placed
 
 
 def _placed(

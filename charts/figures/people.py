@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -47,6 +47,8 @@ _COLOURS = {
 MISSED = "missed_by"
 _SIDES = {"size": "size", "left": "left edge", "top": "upper edge", "right": "right edge", "bottom": "lower edge"}
 _ROW = 26
+#: pixels of the points of a figure across and down, of a letter, and of a line
+_WIDE, _HIGH, _LETTER, _LINE = 380.0, 200.0, 7.0, 14.0
 
 
 def plot_skill(report: AgreementReport) -> go.Figure:
@@ -67,7 +69,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
         y=[entry.score for entry in annotators],
         mode="markers+text",
         text=[safe(shortened(entry.name, 16)) if entry.name in named else "" for entry in annotators],
-        textposition="top center",
+        textposition=_free_places(annotators, named),
         textfont={"size": 11},
         marker={
             "color": [colours.get(entry.name, BLUE) for entry in annotators],
@@ -98,6 +100,30 @@ def plot_skill(report: AgreementReport) -> go.Figure:
     return drawn
 
 
+def _free_places(annotators: Sequence[Any], named: Collection[str]) -> list[str]:
+    """On which side of its point every name stands, so that names do not overlap, in a figure of usual width."""
+    width = max(n_labels_of(entry) for entry in annotators) or 1
+    scores = [entry.score for entry in annotators]
+    height = max(max(scores) - min(scores), 1e-9)
+    taken: list[tuple[float, float, float]] = []
+    places = []
+    for entry in annotators:
+        x, y = n_labels_of(entry) / width * _WIDE, (entry.score - min(scores)) / height * _HIGH
+        half = len(shortened(entry.name, 16)) * _LETTER / 2
+        sides = {"top center": (x, y + _LINE), "bottom center": (x, y - _LINE),
+                 "middle right": (x + half + _LINE, y), "middle left": (x - half - _LINE, y)}  # fmt: skip
+
+        def overlap(place: tuple[float, float], half: float = half) -> float:
+            apart = [(half + other - abs(place[0] - x), _LINE - abs(place[1] - y)) for x, y, other in taken]
+            return sum(max(across, 0.0) * max(down, 0.0) for across, down in apart)
+
+        side = min(sides, key=lambda name: overlap(sides[name]))
+        places.append(side)
+        if entry.name in named:
+            taken.append((*sides[side], half))
+    return places
+
+
 def _reach(entry: Any) -> tuple[float, float]:
     """Distances of the ends of the interval of a score, below and above."""
     interval = supported(entry)
@@ -122,7 +148,7 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
         counts = [(entry.n_missed, entry.n_could_miss) for entry in annotators]
         bars.append(_share_bars(names, counts, "missed", "objects", BLUE, MISSED))
     for verdict, title in shown.titles.items():
-        counts = [(entry.verdicts.get(verdict, 0), sum(entry.verdicts.values())) for entry in annotators]
+        counts = [_counts(entry, verdict) for entry in annotators]
         if any(n for n, _ in counts):
             bars.append(_share_bars(names, counts, title, "labels", _COLOURS[verdict], verdict))
     require(bars, "nobody missed or contradicted anything")
@@ -135,6 +161,13 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
     drawn.update_xaxes(tickformat=".0%", rangemode="tozero")
     drawn.update_yaxes(names_axis(names, autorange="reversed"))
     return drawn
+
+
+def _counts(entry: Any, verdict: str) -> tuple[int, int]:
+    """Labels with a verdict, and all; for conflicts of classes those that differ from most of the others."""
+    if verdict == "class_conflict":
+        return entry.n_other_class, entry.n_majority
+    return entry.verdicts.get(verdict, 0), sum(entry.verdicts.values())
 
 
 def _share_bars(
@@ -164,11 +197,10 @@ def _annotators_finding(shown: VerdictShares, annotators: list[Any], missed: lis
         if leader is not None:
             return f"{leader.name} misses most: {shown_share(leader.miss_rate)} of what two others drew"
         return f"Annotators miss {_range(known)} of what two others drew"
-    counts = [(entry.name, entry.verdicts.get(shown.worst, 0), sum(entry.verdicts.values())) for entry in annotators]
-    leader = _leader(annotators, f"verdict_shares.{shown.worst}")
+    counts = [(entry.name, *_counts(entry, shown.worst)) for entry in annotators]
+    leader = _leader(annotators, "other_class" if shown.worst == "class_conflict" else f"verdict_shares.{shown.worst}")
     if leader is not None:
-        share = percent(leader.verdicts[shown.worst], sum(leader.verdicts.values()))
-        return f"{leader.name} {shown.finding.format(share)}"
+        return f"{leader.name} {shown.finding.format(percent(*_counts(leader, shown.worst)))}"
     return f"{shown.titles[shown.worst].capitalize()}: {_range(counts)} of their {shown.labels}"
 
 
@@ -184,8 +216,8 @@ def _leader(annotators: Sequence[Any], share: str) -> Any | None:
 
 def _range(counts: Sequence[tuple[str, int, int]]) -> str:
     """The smallest and the largest share."""
-    shares = [n / whole for _, n, whole in counts]
-    return " to ".join(dict.fromkeys(map(shown_share, (min(shares), max(shares)))))
+    shares = [n / whole for _, n, whole in counts if whole]
+    return " to ".join(dict.fromkeys(map(shown_share, (min(shares, default=None), max(shares, default=None)))))
 
 
 def plot_bias(report: AgreementReport) -> go.Figure:

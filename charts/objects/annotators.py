@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING
 
 from ..sections import Section
 from ..shortlists import shortlist_annotators, shortlist_parts
-from ..tables import Cell, Column, Table, table, verdict_column
+from ..tables import Cell, Column, Table, other_class_column, share_of, table, verdict_column
 from ..words import (
     UNDEFINED,
     VERDICTS,
     documents,
     listed,
-    percent,
+    other_class,
     shown_interval,
     shown_number,
     shown_share,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: verdicts that are shown only if they occur
 _RARE = ("attribute_conflict", "split", "duplicate")
+#: titles of the verdicts on the labels of an annotator, beside what the annotator missed
+_OF_LABELS = {**VERDICTS, "missed": "missed by others"}
 _SIDES = ("size", "left", "top", "right", "bottom")
 _NAME = Column("annotator", "name")
 _DRAWS = Column("draws", lambda entry: bias_in_words(entry.bias))
@@ -38,26 +41,20 @@ def annotators_section(report: ObjectReport) -> list[Section]:
     has_missed = len(report.annotators) > 2
     columns = [
         *(_NAME, Column("labels", "n_objects")),
-        *([Column("missed", _missed)] if has_missed else []),
-        *(verdict_column(name, VERDICTS[name]) for name in ("lone", "class_conflict")),
+        *([Column("missed", lambda entry: share_of(entry.n_missed, entry.n_could_miss))] if has_missed else []),
+        *(verdict_column("lone", VERDICTS["lone"]), other_class_column()),
         *([_DRAWS] if has_bias else []),
     ]
     notes = ["Missed: of the objects that two others drew."] * has_missed + [
-        "Only theirs: labels of objects that nobody else drew."
-        + " Draws: against the median box of the object." * has_bias
+        "Lone: nobody else drew the object. " + other_class(report)
     ]
+    notes += ["Draws: against the median box of the object."] * has_bias
     if has_bias and len(report.annotators) == 2:
         notes.append("The median of two boxes lies between them: each annotator shows half of the difference.")
     shown = shortlist_annotators(report)
     words = [" ".join(notes)] if shown.entries else []
     parts = [*shortlist_parts(columns, shown), *words]
     return [Section(shown.title, parts, figures=("annotators", "bias"), key="annotators")]
-
-
-def _missed(entry: AnnotatorSummary) -> Cell:
-    """Number and share of the objects of two others that an annotator missed."""
-    n, whole = entry.n_missed, entry.n_could_miss
-    return Cell(n, f"{n:,} of {whole:,} ({percent(n, whole)})" if whole else f"{n:,}")
 
 
 def annotator_details(report: ObjectReport) -> list[Section]:
@@ -91,7 +88,7 @@ def _verdicts(report: ObjectReport) -> Table:
     shown = [name for name in names if name not in _RARE or any(entry.verdicts[name] for entry in report.annotators)]
     columns = [
         _NAME,
-        *(verdict_column(name, VERDICTS.get(name, name)) for name in shown),
+        *(verdict_column(name, _OF_LABELS.get(name, name)) for name in shown),
         Column("missed by them", "n_missed"),
     ]
     return table(columns, report.annotators, "Verdicts on their labels, and objects of two others that they missed")
@@ -107,12 +104,26 @@ def _habits(report: ObjectReport) -> list[Table]:
         Column("miss rate", "miss_rate", shown_number, interval=True),
         *(Column(f"… of {size}", functools.partial(_missed_of, size)) for size in sizes),
         Column(f"mean {report.localisation.measure}", "mean_iou", shown_number, interval=True),
-        Column("raises alpha by", "vitality", signed),
+        *_vitality(report, "vitality", "raises alpha, against the mean"),
+        *_vitality(report, "vitality_rematched", "… matched again"),
     ]
-    if any(entry.vitality_rematched is not None for entry in report.annotators):
-        columns.append(Column("… matched again", "vitality_rematched", signed))
-    columns.append(Column("most frequent conflict", _conflict))
+    columns.append(Column("most often", _conflict))
     return [table(columns, report.annotators, "Agreement with the others")]
+
+
+def _vitality(report: ObjectReport, name: str, title: str) -> list[Column]:
+    """By how much annotators raise alpha more than the mean of all: each further one raises it, whoever it is."""
+    values = [value for entry in report.annotators if (value := getattr(entry, name)) is not None]
+    if not values:
+        return []
+    mean = math.fsum(values) / len(values)
+
+    def cell(entry: AnnotatorSummary) -> Cell:
+        value = getattr(entry, name)
+        more = None if value is None else value - mean
+        return Cell(more, signed(more))
+
+    return [Column(f"{title} of {signed(mean)}", cell)]
 
 
 def _missed_of(size: str, entry: AnnotatorSummary) -> Cell:
@@ -121,7 +132,7 @@ def _missed_of(size: str, entry: AnnotatorSummary) -> Cell:
 
 
 def _conflict(entry: AnnotatorSummary) -> str:
-    conflict = entry.class_conflicts[0] if entry.class_conflicts else None
+    conflict = entry.other_classes[0] if entry.other_classes else None
     return f"{conflict['a']} for {conflict['b']} ({conflict['n']})" if conflict else UNDEFINED
 
 

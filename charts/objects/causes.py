@@ -45,21 +45,18 @@ def losses(report: ObjectReport) -> Losses | None:
 
 
 def cause_sentence(report: ObjectReport) -> str:
-    """The share of every cause in the disagreement, as a sentence."""
+    """The share of every cause in what the score loses, as a sentence."""
     lost = losses(report)
     if lost is None:
         return "No two annotators have labels to compare, so there is no disagreement."
     if lost.total < NOTHING:
         return "The annotators agree: they drew the same objects, in the same places, with the same classes."
-    missed = "missed objects" if len(report.annotators) > 2 else "objects that only one of them drew"
+    missed = "missed objects" if len(report.annotators) > 2 else "lone objects (only one of the two drew them)"
     named = {missed: lost.missed, "different classes": lost.classes, "how objects are drawn": lost.places}
     ordered = sorted(named, key=lambda name: -round(named[name], 9))
     shares = {name: round(100.0 * named[name] / lost.total) for name in ordered}
     largest, *others = [name for name in ordered if shares[name]]
     if not others:
-        return f"All disagreement is about {largest}."
+        return f"All that the score loses is about {largest}."
     rest = [f"{shares[name]} % about {name}" for name in others]
-    if named[largest] > 0.5 * lost.total:
-        rest[0] = rest[0].replace("% about", "% is about")
-        return f"Most disagreement ({shares[largest]} %) is about {largest}; {listed(rest)}."
-    return f"Of all disagreement, {listed([f'{shares[largest]} % is about {largest}', *rest])}."
+    return f"Of what the score loses, {listed([f'{shares[largest]} % is about {largest}', *rest])}."

@@ -68,10 +68,10 @@ def _classes(report: ObjectReport) -> Section:
 
 
 def missed_or_lone(report: ObjectReport) -> Column:
-    """How many objects of a class or size were missed; of two annotators, how many only one drew."""
+    """How many objects of a class or size were missed; of two annotators, how many are lone."""
     if len(report.annotators) > 2:
         return Column("missed", "miss_rate", shown_share)
-    return Column("only one drew it", lambda entry: part_of(entry.n_lone, entry.n_units))
+    return Column("lone", lambda entry: part_of(entry.n_lone, entry.n_units))
 
 
 def _confused(entry: ClassSummary) -> str:

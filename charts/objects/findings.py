@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.main_numbers import MEASURES
-from ..advice import Says, against, by_share, loose, stands_out, write_down
+from ..advice import Says, against, against_median_box, loose, stands_out, write_down
 from ..words import shown_share
 from .causes import NOTHING, Losses, cause_sentence, losses
 
@@ -41,25 +41,26 @@ def _misses(finding: Finding, report: ObjectReport) -> tuple[str, str]:
 
 
 def _class_missed(finding: Finding, report: ObjectReport) -> tuple[str, str]:
-    what = "Of {!r} {} is missed" if len(report.annotators) > 2 else "Of {!r} only one drew {}"
-    return what.format(finding.classes[0], shown_share(finding.value)), against(finding, "other classes")
+    return f"Of {finding.classes[0]!r} {_left_out(finding, report)}", against(finding, "other classes")
 
 
 def _of_size(finding: Finding, report: ObjectReport) -> tuple[str, str]:
-    what = "is missed" if len(report.annotators) > 2 else "only one drew"
-    share = shown_share(finding.value)
-    said = f"{share} {what}" if len(report.annotators) > 2 else f"{what} {share}"
-    return f"Of {finding.size} objects {said}", against(finding, "of other sizes")
+    return f"Of {finding.size} objects {_left_out(finding, report)}", against(finding, "of other sizes")
+
+
+def _left_out(finding: Finding, report: ObjectReport) -> str:
+    """The share that is missed; of two annotators, the share that is lone."""
+    return f"{shown_share(finding.value)} are {'missed' if len(report.annotators) > 2 else 'lone'}"
 
 
 OBJECT_SAYS: dict[str, Says] = {
     **dict.fromkeys(("misses", "misses_size", "misses_class"), _misses),
-    "lone": lambda finding, report: (f"drew {shown_share(finding.value)} of their labels alone", against(finding)),
+    "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone labels", against(finding)),
     "twice": lambda finding, report: (f"drew {shown_share(finding.value)} of their labels twice", against(finding)),
     "loose": loose("mean {report.localisation.measure}"),
-    "box_size": by_share("draws boxes {share} larger", "draws boxes {share} smaller"),
-    "box_right": by_share("draws boxes {share} further right", "draws boxes {share} further left"),
-    "box_down": by_share("draws boxes {share} lower", "draws boxes {share} higher"),
+    "box_size": against_median_box("larger", "smaller"),
+    "box_right": against_median_box("further right", "further left"),
+    "box_down": against_median_box("lower", "higher"),
     "class_missed": _class_missed,
     "size_missed": _of_size,
 }

@@ -27,7 +27,7 @@ def pairs_section(report: ObjectReport) -> list[Section]:
         *_NAMES,
         Column(documents(report), "n_samples"),
         Column("score", "score", shown_number),
-        Column("alpha", "alpha", shown_number, interval=True),
+        Column("alpha of objects", "alpha", shown_number, interval=True),
         Column("F1", "f1", shown_number),
         Column("same class", "class_agreement", shown_number),
         Column(f"mean {measure.name}", "mean_iou", shown_number),

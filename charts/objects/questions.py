@@ -40,7 +40,7 @@ def questions_section(report: ObjectReport) -> list[Section]:
         if numbers:
             sentence = _SENTENCES[group](report) if group in _SENTENCES else ""
             parts.append(Answer(question, numbers, sentence))
-    return [Section("Three questions behind alpha", parts, figures=("votes", "iou"))]
+    return [Section("Question by question", parts, figures=("votes", "iou"))]
 
 
 def question_details(report: ObjectReport) -> list[Section]:
@@ -146,7 +146,7 @@ def _coefficients(report: ObjectReport) -> list[Section]:
         *(_coefficient_column(name, title) for name, title in _COEFFICIENTS.items()),
     ]
     known = [item for item in found.items() if item[1] is not None]
-    text = "Alpha and kappa fall if one category prevails; AC1 and Brennan-Prediger do not."
+    text = "Where one category prevails alpha and kappa fall, AC1 rises, and Brennan-Prediger stays."
     return [Section("Coefficients beside alpha", [table(columns, known), text])] if known else []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
-from ...agreement.main_numbers import MEASURES
+from ...agreement.main_numbers import IMAGE_ALPHA, MEASURES
 from ...agreement.no_labels import reading_name
 from ...agreement.options import OPTIONS
 from ..sections import Section
@@ -45,7 +45,7 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
         ("classes", f"{chosen('classes')} ({config['classes']})"),
         ("a missed object", f"counts in alpha {chosen('missing')}"),
         ("nothing drawn", f"images that everybody left empty {_EMPTY[config['empty']]}"),
-        ("one class only", f"alpha is {chosen('undefined')}"),
+        ("one category only", f"alpha is {chosen('undefined')}"),
     ]
     rules.append(("findings", FINDINGS_RULE))
     if config.get("attributes"):
@@ -79,23 +79,28 @@ def object_words(report: ObjectReport) -> list[tuple[str, str]]:
     words = [
         ("object", "what annotators drew at one place: their labels that match, or the label of one alone"),
         ("score", "panoptic quality: objects in common (F1) x same class x overlap, for two annotators on one image"),
+        ("alpha of objects", "agreement beyond chance on class or missing, over all objects together"),
+        (IMAGE_ALPHA.title, "agreement beyond chance on whole images, by the distance 1 - score of two annotators"),
         ("F1", "objects that both of two annotators drew, as a share of what each of them drew"),
-        ("ICC of counts", "agreement on the number of objects of an image; 1 if always the same"),
+        ("ICC of counts", "agreement on the number of objects; 1 if always equal, undefined if it never varies"),
         (measure, _MEASURES[measure]),
     ]
     if not MEASURES[measure].of_points:
         words.append(("Dice", "2 x what both cover / what the one covers + what the other covers; 1 if identical"))
     optional = (number for number in report.main_numbers if number.is_optional and number.value(report) is not None)
-    words += [(number.name(measure), number.meaning) for number in optional if number.meaning]
+    words += [
+        (number.name(measure), number.meaning)
+        for number in optional
+        if number.meaning and number.name(measure) not in dict(words)
+    ]
     words += [
         ("class conflict", "others drew the object too, and somebody gave it another class"),
-        ("only theirs", "nobody else drew the object (verdict lone)"),
+        ("lone", "only one annotator drew the object"),
     ]
-    # of two annotators, an object is drawn by both or only theirs
+    # of two annotators, an object is drawn by both or lone
     if len(report.annotators) > 2:
         words += [
-            ("others missed it", "at least two drew the object, but not everybody assigned (verdict missed)"),
-            ("missed, of an annotator", "objects that at least two others drew, and this annotator did not"),
+            ("missed", "at least two drew the object, and somebody assigned did not"),
         ]
     return words
 
@@ -135,4 +140,4 @@ def other_rules(report: ObjectReport) -> list[Section]:
         Column("", lambda entry: "this run" if all(getattr(entry, name) == own[name] for name in names) else ""),
     ]
     text = "The same labels at the same threshold; only the rules differ. `undefined` concerns the mean over images."
-    return [Section("Alpha under other rules", [text, table(columns, report.rules)])]
+    return [Section("Alpha of objects under other rules", [text, table(columns, report.rules)])]

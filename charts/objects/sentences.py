@@ -31,12 +31,16 @@ def existence_sentence(report: ObjectReport) -> str:
     share = shown_share(1.0 - n_missed / n)
     head = f"{n - n_missed:,} of {counted(n, 'object')} ({share}) were drawn by everybody assigned"
     if n_lone == n_missed:
-        return f"{head}, the others by one annotator alone."
-    return f"{head}, {n_lone:,} ({shown_share(n_lone / n)}) by one annotator alone."
+        return f"{head}, the others by one annotator alone (lone)."
+    return f"{head}, {n_lone:,} ({shown_share(n_lone / n)}) by one annotator alone (lone)."
 
 
 def class_sentence(report: ObjectReport) -> str:
-    """Do they name a shared object alike?"""
+    """Do they name a shared object alike? And what the alpha of objects says."""
+    return " ".join(filter(None, [_conflict_sentence(report), object_alpha_sentence(report)]))
+
+
+def _conflict_sentence(report: ObjectReport) -> str:
     given = report.class_given_match
     if not given.n_units or given.percent_agreement is None:
         return "No object was drawn by two annotators, so there are no classes to compare."
@@ -54,6 +58,22 @@ def class_sentence(report: ObjectReport) -> str:
     effect = merge_effect(report, {first, second})
     n = round(confused.value * total)
     return f"Confused more often than by chance are {first!r} and {second!r}: {n:,} of {total:,} times{effect}."
+
+
+def object_alpha_sentence(report: ObjectReport) -> str:
+    """What the alpha of objects can be compared with, or why it is no verdict; empty where missing objects are left out
+    of it."""
+    if report.alpha.pooled is None or report.config["missing"] != "category":
+        return ""
+    given = report.class_given_match.percent_agreement
+    if len(report.classes) + report.n_classes_unlisted < 2:
+        alone = "With one class"
+    elif given is None or given > 1.0 - 1e-9:
+        alone = "Without a conflict of classes"
+    else:
+        return "Compare the alpha of objects only between runs with equal numbers of annotators and similar classes."
+    why = "only says who drew what, and rises with the number of annotators: it is no verdict"
+    return f"{alone} the alpha of objects {why}."
 
 
 def localisation_sentence(report: ObjectReport) -> str:

@@ -48,8 +48,8 @@ def alpha_by_threshold(report: ObjectReport) -> list[str]:
     spread = max(alphas) - min(alphas)
     verdict = "hardly depends" if spread < _STILL else "depends"
     return [
-        f"Alpha {verdict} on the threshold of {own:g}: at {low.threshold:g} it is {shown_number(low.alpha)}, at "
-        f"{high.threshold:g} {shown_number(high.alpha)}{_where_it_falls(report, high)}."
+        f"Alpha of objects {verdict} on the threshold of {own:g}: at {low.threshold:g} it is "
+        f"{shown_number(low.alpha)}, at {high.threshold:g} {shown_number(high.alpha)}{_where_it_falls(report, high)}."
     ]
 
 

@@ -19,6 +19,7 @@ from plotly.offline import get_plotlyjs
 from ... import names
 from ...agreement.errors import AgreementInputError
 from ..comparison import comparison_sections
+from ..decided import decided_alone
 from ..document import report_details, report_head, report_sections
 from ..figures import FIGURES, plot_scores
 from ..figures.theme import take_title
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...agreement.comparison import AgreementComparison
+    from ...agreement.disputes.judged import DecisionReport
     from ...agreement.report import AgreementReport
     from ..sections import Part, Section
 
@@ -88,7 +90,7 @@ def _readable(section: Section) -> Section:
             more = len(part.rows) - _MOST_ROWS
             parts += [
                 replace(part, rows=part.rows[:_MOST_ROWS], keys=part.keys[:_MOST_ROWS]),
-                f"{more:,} more rows: report.print_report(full=True), report.to_dataframe().",
+                f"{more:,} more rows: report.print_report(full=True).",
             ]
         else:
             parts.append(part)
@@ -105,6 +107,11 @@ def report_html(report: AgreementReport) -> str:
 def comparison_html(comparison: AgreementComparison) -> str:
     """The beginning of a comparison as HTML, for notebooks."""
     return sections_html(comparison_sections(comparison)[:2], note="print_report() prints the whole comparison.")
+
+
+def decisions_html(report: DecisionReport) -> str:
+    """What was decided as HTML, for notebooks."""
+    return sections_html([decided_alone(report)])
 
 
 def sections_html(sections: Iterable[Section], *, code: str = "", note: str = "") -> str:

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ...agreement.errors import AgreementInputError, shown
 from ...metrics.arrays import BoolArray
@@ -21,6 +21,12 @@ QUESTION = "classes"
 _CORNERS_OF_ELLIPSE = 64
 #: pixels of the longest side that an image can have
 _LONGEST_SIDE = 2**31
+#: bytes that may be made of a file, or, if that is more, of each of its bytes: its content, and what is made of that
+_MOST_MADE, _MOST_MADE_OF_A_BYTE = 640 << 20, 32
+#: pixels in the boxes of all masks of a file, or, if that is more, for each of its bytes
+_MOST_PIXELS, _MOST_PIXELS_OF_A_BYTE = 1 << 29, 25
+#: bytes that a page, a label and a point take, measured with hundreds of thousands
+_OF_PAGE, OF_LABEL, OF_POINT = 900, 800, 250
 
 
 class ImageKey(NamedTuple):
@@ -30,12 +36,37 @@ class ImageKey(NamedTuple):
     frame: int = 0  #: number of the frame, from 1; 0 where it is an image
 
 
+class Mask(Protocol):
+    """A mask in an image."""
+
+    @property
+    def left(self) -> int:
+        """Column of its first pixel in the image."""
+
+    @property
+    def top(self) -> int:
+        """Row of it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Height and width of the box around it."""
+
+    @property
+    def pixels(self) -> BoolArray:
+        """The pixels in this box."""
+
+
 class PlacedMask(NamedTuple):
     """A mask cut to its pixels, and the column and row of its first pixel in the image."""
 
     pixels: BoolArray
     left: int
     top: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Height and width."""
+        return self.pixels.shape
 
 
 @dataclass(slots=True)
@@ -47,7 +78,7 @@ class DrawnLabel:
     rings: list[list[Point]] | None = None  #: of a polygon; a ring in a ring is a hole
     closed: bool = True  #: whether the rings enclose an area
     rotated: bool = False  #: whether the rings are the corners of a rotated box
-    mask: Callable[[], PlacedMask] | None = None  #: in pixels of the image
+    mask: Callable[[], Mask] | None = None  #: in pixels of the image
     points: list[Point] | None = None  #: keypoints, nan where one is not labelled
     named_points: dict[str, Point] | None = None  #: keypoints that have names instead of an order
     value: float | None = None  #: a number that was given instead of a class
@@ -85,6 +116,16 @@ class StoredImage:
     numbers: dict[str, float]  #: what a run says of it
 
 
+def room_for(n_bytes: int) -> int:
+    """Bytes that may be made of a file."""
+    return max(_MOST_MADE, _MOST_MADE_OF_A_BYTE * n_bytes)
+
+
+def most_pixels_of(n_bytes: int) -> int:
+    """Pixels that the boxes of all masks of a file may have."""
+    return max(_MOST_PIXELS, _MOST_PIXELS_OF_A_BYTE * n_bytes)
+
+
 class Tally:
     """How often something happened, with the first examples."""
 
@@ -93,7 +134,7 @@ class Tally:
 
     def add(self, what: str, example: object) -> None:
         """Count one."""
-        self.examples[what].append(str(example))
+        self.examples[whole_characters(what)].append(whole_characters(str(example)))
 
     def lines(self) -> list[str]:
         """A sentence for each: what, how often, where first."""
@@ -115,10 +156,38 @@ class AnnotationSet:
     persons: dict[str, str] = field(default_factory=dict)  #: the person behind each session, by its name
     left_out: Tally = field(default_factory=Tally)
     notes: list[str] = field(default_factory=list)
+    room: int = _MOST_MADE  #: bytes that may still be made of the file
+    most_pixels: int = _MOST_PIXELS  #: pixels that the boxes of all masks may have
+
+    def reserve(self, n_bytes: int, what: str) -> None:
+        """Account for the memory that something takes, before it is made.
+
+        Raises:
+            AgreementInputError: if all together takes too much
+        """
+        self.room -= n_bytes
+        if self.room < 0:
+            raise AgreementInputError(
+                f"What a file holds must fit into the memory ({_MOST_MADE >> 20} MB, or {_MOST_MADE_OF_A_BYTE} "
+                f"times its size), got more with its {what}; split the file, and import one part after the other"
+            )
 
     def page(self, annotator: str, image: ImageKey) -> Page:
         """The page of an annotator, a new one if there is none: they looked at this image."""
-        return self.pages.setdefault(annotator, {}).setdefault(image, Page())
+        return self.page_in(self.pages.setdefault(annotator, {}), image)
+
+    def page_in(self, pages: dict[ImageKey, Page], image: ImageKey) -> Page:
+        """The page of an image, a new one if there is none."""
+        if image not in pages:
+            self.reserve(_OF_PAGE, "images and their annotators")
+            pages[image] = Page()
+        return pages[image]
+
+    def add_label(self, page: Page, label: DrawnLabel) -> None:
+        """Put a label on a page."""
+        points = sum(map(len, label.rings or ())) + len(label.points or ()) + len(label.named_points or ())
+        self.reserve(OF_LABEL + OF_POINT * points, "labels and their points")
+        page.labels.append(label)
 
     def every_page(self) -> Iterator[tuple[ImageKey, Page]]:
         """All pages, also of what is nobody's."""
@@ -144,6 +213,8 @@ class AnnotationSet:
             self.separate[owner] = pages | self.separate.get(owner, {})
         self.other_names.update(other.other_names)
         self.persons.update(other.persons)
+        self.room += other.room
+        self.most_pixels += other.most_pixels
         self.every_type |= other.every_type
         for what, examples in other.left_out.examples.items():
             self.left_out.examples[what] += examples
@@ -156,6 +227,7 @@ class AnnotationSet:
             names[label.label].update(label.named_points or ())
         for label in self.labels():
             if label.named_points is not None:
+                self.reserve(OF_POINT * len(names[label.label]), "names of keypoints")
                 absent = (float("nan"), float("nan"))
                 label.points = [label.named_points.get(name, absent) for name in sorted(names[label.label])]
         for owner, found in sorted((str(owner), found) for owner, found in names.items() if found):
@@ -179,6 +251,11 @@ def refuse_repeated(owner: str, images: Iterable[ImageKey]) -> None:
 def without_run(values: dict[str, Any]) -> dict[str, Any]:
     """The entries of a label without those that an export wrote about a run."""
     return {name: value for name, value in values.items() if name not in OF_RUN} if OF_RUN[0] in values else values
+
+
+def whole_characters(text: str) -> str:
+    """A text that can be shown: halves of surrogate pairs become their codes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def ellipse_ring(x: float, y: float, radius_x: float, radius_y: float, degrees: float) -> list[Point]:

@@ -12,6 +12,7 @@ import shapely
 
 from ...agreement.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
+from ..labels.label_facts import is_crowd
 from .annotation_set import (
     AnnotationSet,
     DrawnLabel,
@@ -40,12 +41,13 @@ _OWN_KEYS = (
 )
 
 
-def read_coco(content: Entry, annotator: str | None) -> AnnotationSet:
+def read_coco(content: Entry, annotator: str | None, room: int) -> AnnotationSet:
     """All annotations of a file.
 
     Args:
         content: of the file
         annotator: who drew everything in it; None: the file says who drew what
+        room: bytes that may be made of it
 
     Raises:
         AgreementInputError: if the file does not say it, or its parts do not belong together
@@ -53,7 +55,7 @@ def read_coco(content: Entry, annotator: str | None) -> AnnotationSet:
     images = _by_id(content, "images")
     annotations = [entry for entry in content.get("annotations") or [] if isinstance(entry, dict)]
     classes = {number: str(entry.get("name", number)) for number, entry in _by_id(content, "categories").items()}
-    found = AnnotationSet(TITLE, every_type=True)
+    found = AnnotationSet(TITLE, every_type=True, room=room)
     lost = [entry.get("id") for entry in annotations if entry.get("image_id") not in images]
     if lost:
         raise AgreementInputError(
@@ -61,11 +63,11 @@ def read_coco(content: Entry, annotator: str | None) -> AnnotationSet:
         )
     raters = _Raters(images.values(), annotations, annotator)
     found.persons, found.notes = raters.persons, raters.notes
-    looked = [(name, image) for image in images.values() for name in raters.of_image(image)]
-    for name, image in looked:
-        if ImageKey(str(image["file_name"])) in found.pages.get(name, {}):
-            refuse_repeated(name, [ImageKey(str(image["file_name"]))])
-        _page(found, name, image)
+    for image in images.values():
+        for name in raters.of_image(image):
+            if ImageKey(str(image["file_name"])) in found.pages.get(name, {}):
+                refuse_repeated(name, [ImageKey(str(image["file_name"]))])
+            _page(found, name, image)
     n_unlisted = 0
     for entry in annotations:
         image = images[entry["image_id"]]
@@ -76,7 +78,7 @@ def read_coco(content: Entry, annotator: str | None) -> AnnotationSet:
         if label is None:
             found.left_out.add("annotations that cannot be read", f"{key.name}: id {entry.get('id')}")
         else:
-            _page(found, name, image).labels.append(label)
+            found.add_label(_page(found, name, image), label)
     if n_unlisted:
         found.notes.append(f"{n_unlisted} times somebody drew on an image whose {_RATER_LIST} lacks them; they count "
                            "as assigned to it")  # fmt: skip
@@ -126,6 +128,7 @@ class _Raters:
         self.persons: dict[str, str] = {}
         self.notes: list[str] = []
         self._everybody: list[str] = []
+        self._first: dict[int, str] = {}  #: the only one who looked at an image, by its place in memory
         sessions: dict[str, set[str]] = defaultdict(set)
         for image in images:
             for person, session in _listed(image.get(_RATER_LIST)):
@@ -178,7 +181,9 @@ class _Raters:
         if self._only is not None:
             return self._only
         if self._key is None:
-            return self.of_image(image)[0]
+            if id(image) not in self._first:
+                self._first[id(image)] = self.of_image(image)[0]
+            return self._first[id(image)]
         if entry.get(self._key) is None:
             raise AgreementInputError(
                 f"Every annotation must name its annotator in {self._key!r}, got id {entry.get('id')!r} without"
@@ -216,6 +221,8 @@ def _label(entry: Entry, classes: dict[Any, str], image: Entry) -> DrawnLabel | 
             label.rings = [_pairs(ring) for ring in shape if len(ring) >= 6] or None
         elif isinstance(shape, dict):
             height_px, width_px = shape.get("size") or (image["height"], image["width"])
+            if image.get("width") and (image["width"], image["height"]) != (width_px, height_px):
+                return None  # a mask of another size is not one of this image
             label.mask = functools.partial(coco_mask, shape["counts"], int(width_px), int(height_px))
         points = entry.get("keypoints")
         if points:
@@ -307,5 +314,5 @@ def _said(label: DrawnLabel) -> Entry:
     """Attributes of a label, and what a run says of it."""
     said: Entry = {} if label.confidence is None else {"score": label.confidence}
     if "iscrowd" in label.attributes:
-        said["iscrowd"] = int(bool(label.attributes["iscrowd"]))
+        said["iscrowd"] = int(is_crowd(label.attributes["iscrowd"]))
     return {**said, **({"attributes": label.attributes} if label.attributes else {}), **label.of_run}

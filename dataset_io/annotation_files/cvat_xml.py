@@ -10,26 +10,38 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...agreement.errors import AgreementInputError
-from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, Page, Point, ellipse_ring, refuse_repeated
+from .annotation_set import (
+    OF_POINT,
+    AnnotationSet,
+    DrawnLabel,
+    ImageKey,
+    Page,
+    Point,
+    ellipse_ring,
+    refuse_repeated,
+)
 from .run_length import cvat_mask
 
 TITLE = "CVAT XML"
 
 #: frames of a video that can be read: a file cannot make us fill the memory
 MOST_FRAMES = 1_000_000
+#: bytes that a frame of a video, and a shape between two key frames take before they become pages and labels
+_OF_FRAME, _OF_BETWEEN = 100, 700
 #: the question that tags of an image answer
 TAGS = "tags"
 
 
-def read_cvat(root: Element, annotator: str | None, file_name: str) -> AnnotationSet:
+def read_cvat(root: Element, annotator: str | None, file_name: str, room: int) -> AnnotationSet:
     """All labels of an export.
 
     Args:
         root: its first element
         annotator: whose labels they are; None: the assignee's, or where there is none that of the file's name
         file_name: name of the file
+        room: bytes that may be made of it
     """
-    found = AnnotationSet(TITLE)
+    found = AnnotationSet(TITLE, room=room)
     meta = root.find("meta")
     types = _attribute_types(meta)
     if root.find("image") is None and (root.find("track") is not None or _is_video(meta)):
@@ -44,12 +56,16 @@ def _text(element: Element | None, path: str) -> str:
     return (element.findtext(path) or "").strip() if element is not None else ""
 
 
-def _assignee(meta: Element | None, task: str = "") -> str:
+def _assignee(meta: Element | None) -> str:
     """User name of who a job, task or project was assigned to."""
-    tasks = meta.findall("project/tasks/task") if meta is not None else []
-    of_task = next((_text(entry, "assignee/username") for entry in tasks if _text(entry, "id") == task), "")
     places = ("job", "task", "project")
-    return of_task or next((name for place in places if (name := _text(meta, f"{place}/assignee/username"))), "")
+    return next((name for place in places if (name := _text(meta, f"{place}/assignee/username"))), "")
+
+
+def _assignees(meta: Element | None) -> dict[str, str]:
+    """User names of who the tasks of a project were assigned to, by number of the task."""
+    tasks = meta.findall("project/tasks/task") if meta is not None else []
+    return {_text(entry, "id"): _text(entry, "assignee/username") for entry in reversed(tasks)}
 
 
 def _is_video(meta: Element | None) -> bool:
@@ -76,12 +92,13 @@ def _read_images(
 ) -> None:
     images = root.findall("image")
     names = [str(image.get("name")) for image in images]
+    assignees, otherwise = _assignees(meta), _assignee(meta) or file_name
     repeated = {name for name, n in Counter(names).items() if n > 1}
     for image, name in zip(images, names, strict=True):
         subset = image.get("subset")
         if name in repeated and subset:  # subsets of a project may have images of one name
             name = f"{subset}/{name}"
-        owner = annotator or _assignee(meta, image.get("task_id") or "") or file_name
+        owner = annotator or assignees.get(image.get("task_id") or "") or otherwise
         key = ImageKey(name)
         if key in found.pages.get(owner, {}):
             refuse_repeated(owner, [key])
@@ -112,7 +129,7 @@ def _add_shape(
         if element.tag != "attribute":
             found.left_out.add(f"shapes of the type {element.tag}, which are not read", name)
         return None
-    page.labels.append(shape)
+    found.add_label(page, shape)
     return shape
 
 
@@ -192,8 +209,10 @@ def _read_video(
     last = max([*drawn, int(stop or 0)])
     if last > MOST_FRAMES or min([*drawn, int(start or 0)]) < 0:
         raise AgreementInputError(f"Frames of a video must be numbers from 0 to {MOST_FRAMES:,}, got up to {last:,}")
-    frames = set(range(int(start), int(stop) + 1, step)) if start and stop else set()
-    shapes = [(track, list(_track(track, step))) for track in root.findall("track")]
+    every = range(int(start), int(stop) + 1, step) if start and stop else range(0)
+    found.reserve(_OF_FRAME * len(every), "frames")
+    frames = set(every)
+    shapes = [(track, list(_track(found, track, step))) for track in root.findall("track")]
     frames |= {frame for _, track in shapes for frame, _ in track}
     for frame in sorted(frames):
         page = found.page(owner, ImageKey(name, frame + 1))
@@ -207,7 +226,7 @@ def _read_video(
                 shape.index = index
 
 
-def _track(track: Element, step: int) -> Iterator[tuple[int, Element]]:
+def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[int, Element]]:
     """Frames in which a track is seen, and its shape there; between key frames the shapes that lie between theirs."""
     shapes = sorted(
         (element for element in track if element.get("frame") is not None), key=lambda e: int(e.attrib["frame"])
@@ -219,6 +238,9 @@ def _track(track: Element, step: int) -> Iterator[tuple[int, Element]]:
         yield first, shape
         if following is not None:
             last = int(following.attrib["frame"])
+            n_points = len(_numbers(shape.attrib.get("points", "0")))
+            n_between = len(range(first + step, last, step))
+            found.reserve(n_between * (_OF_BETWEEN + OF_POINT * n_points), "shapes between the key frames of tracks")
             for frame in range(first + step, last, step):
                 yield frame, _between(shape, following, (frame - first) / (last - first))
 

@@ -320,7 +320,7 @@ def _documents(again: AnnotationSet, label_type: str, lost: Tally) -> Callable[[
     if label_type == CLASSES and not any(label.question for label in again.labels()):
         return lambda page, place: []
     slots = slots_of(again, label_type)
-    maker = LabelMaker(slots, lost, every_type=again.every_type, clip=False)
+    maker = LabelMaker(slots, lost, every_type=again.every_type, clip=False, most_pixels=math.inf)
     return lambda page, place: [document for made in maker.documents(page, place).values() for document in made]
 
 

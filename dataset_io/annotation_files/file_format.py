@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from defusedxml.ElementTree import parse as parse_xml
 
 from ...agreement.errors import AgreementInputError, shown
 from . import coco_json, cvat_xml, label_studio, long_table
-from .annotation_set import AnnotationSet
+from .annotation_set import AnnotationSet, most_pixels_of, room_for
 from .image_names import files_in
 
 #: the formats that we read ourselves
@@ -25,6 +26,12 @@ TITLES = {
     TABLE: long_table.TITLE,
 }
 _SUFFIXES = {".json": "JSON", ".xml": "XML", **dict.fromkeys(long_table.SUFFIXES, "a table")}
+#: bytes that the parts of a file take when it is read, by the signs that begin them, measured
+_OF_SIGNS = {
+    "JSON": {b",": 32, b"{": 200, b"[": 72},
+    "XML": {b"<": 150, b"=": 110},
+    "a table": {b",": 25, b"\t": 25, b"\n": 50},
+}
 #: larger files would fill the memory while they are read
 MOST_BYTES = 1 << 30
 #: names that tools give to all of their files: the folder tells whose they are
@@ -90,7 +97,9 @@ def _read_file(
             "FiftyOne reads, such as YOLO, say `format=fo.types.…`"
         )
     try:
-        return _parsed(path, kind, format, annotator, columns, in_folder=in_folder)
+        found = _parsed(path, kind, format, annotator, columns, in_folder=in_folder)
+        found.most_pixels = most_pixels_of(size)
+        return found
     except AgreementInputError:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
@@ -104,22 +113,39 @@ def _parsed(
 ) -> AnnotationSet:
     """What a file of a kind says."""
     own_name = path.parent.name if path.stem.lower() in _NAMES_OF_TOOLS else path.stem
+    room = _room(path, kind)
     if kind == "a table":
         _check_format(path, format, TABLE)
-        return long_table.read_table(long_table.load_table(path), annotator, columns)
+        return long_table.read_table(long_table.load_table(path), annotator, columns, room)
     if kind == "XML":
         root = _xml(path)
         _check_format(path, format, _format_of_xml(root))
-        return cvat_xml.read_cvat(root, annotator, own_name)
+        return cvat_xml.read_cvat(root, annotator, own_name, room)
     content = _json(path)
     found = _format_of_json(content)
     _check_format(path, format, found)
     if found == LABEL_STUDIO:
         tasks = content if isinstance(content, list) else [content]
-        return _of_one(label_studio.read_label_studio(tasks), annotator)
+        return _of_one(label_studio.read_label_studio(tasks, room), annotator)
     return coco_json.read_coco(
-        content, annotator or (own_name if in_folder and not coco_json.names_raters(content) else None)
+        content, annotator or (own_name if in_folder and not coco_json.names_raters(content) else None), room
     )
+
+
+def _room(path: Path, kind: str) -> int:
+    """Bytes that may be made of a file, without its own content.
+
+    Raises:
+        AgreementInputError: if its content alone is more
+    """
+    n_signs: Counter[bytes] = Counter()
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            for sign in _OF_SIGNS[kind]:
+                n_signs[sign] += part.count(sign)
+    found = AnnotationSet("", room=room_for(path.stat().st_size))
+    found.reserve(sum(n * _OF_SIGNS[kind][sign] for sign, n in n_signs.items()), "content, of many small parts")
+    return found.room
 
 
 def _of_one(found: AnnotationSet, annotator: str | None) -> AnnotationSet:

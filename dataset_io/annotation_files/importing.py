@@ -13,24 +13,21 @@ from typing import Literal, TypeAlias
 import fiftyone as fo
 import pandas as pd
 
+from ... import names
 from ...agreement.arguments import one_of, path_of, text_of, true_or_false
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.options import OPTIONS
+from ..labels.source import field_schema
 from ..run.work_through import Progress
 from . import fiftyone_formats
-from .annotation_set import AnnotationSet, ImageKey, Page, refuse_repeated
+from .annotation_set import AnnotationSet, ImageKey, Page, refuse_repeated, whole_characters
 from .file_format import TABLE, TITLES, read_annotations
 from .image_names import Match, Target, match_images
 from .label_documents import ANNOTATOR_ATTRIBUTE, Document, LabelMaker, Slot, slots_of
 from .long_table import read_table
-from .summaries import AnnotatorInFile, ImportSummary
-from .written_fields import (
-    NewField,
-    assigned_name,
-    check_fields,
-    field_name,
-    write_fields,
-)
+from .new_fields import Key, NewField, is_field_of
+from .summaries import AnnotatorInFile, FieldChange, ImportSummary
+from .written_fields import assigned_name, check_fields, field_name, write_fields
 
 Into = Literal["fields", "attribute"]
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | pd.DataFrame
@@ -52,6 +49,7 @@ def import_annotations(
     media_dir: str | os.PathLike[str] | None = None,
     annotators: Mapping[str, str] | None = None,
     overwrite: bool = False,
+    remove_others: bool = False,
     progress: Progress = None,
     columns: Mapping[str, str] | None = None,
     clip: bool = False,
@@ -80,7 +78,10 @@ def import_annotations(
             (without the ending) or ``"path"`` (the folders that the files name too)
         media_dir: folder with images, of which samples are made where the dataset has none
         annotators: names for the annotators in the files, such as ``{"1": "alice"}``
-        overwrite: replace fields that exist
+        overwrite: replace the labels that the fields hold already on the images of the file; without it such labels are
+            refused, and labels on other images are added
+        remove_others: with `overwrite`: also remove all other labels from these fields, so that they hold what is in
+            the file and nothing else; the summary counts them
         progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
         columns: of a table: which column has which meaning (``{"image": "scan", "annotator": "reader"}``), where it
             cannot be guessed
@@ -100,6 +101,9 @@ def import_annotations(
     text_of("prefix", prefix, may_be_empty=True)
     OPTIONS["progress"].checked(progress)
     clip, preview = true_or_false("clip", clip), true_or_false("preview", preview)
+    overwrite, remove_others = true_or_false("overwrite", overwrite), true_or_false("remove_others", remove_others)
+    if remove_others and not overwrite:
+        raise AgreementInputError("`remove_others` must come with overwrite=True, as it removes labels, got it alone")
     if columns is not None and not isinstance(columns, Mapping):
         raise AgreementInputError(f"`columns` must map meanings to columns, got {columns!r}")
     folder = None if media_dir is None else Path(path_of("media_dir", media_dir)).absolute()
@@ -107,6 +111,12 @@ def import_annotations(
     if columns and found.title != TITLES[TABLE]:
         raise AgreementInputError(f"`columns` are those of a table, got {found.title}; leave them out")
     _rename(found, annotators)
+    broken = [repr(name) for name in (*found.pages, *found.separate) if whole_characters(name) != name]
+    if broken:
+        raise AgreementInputError(
+            f"Names of annotators must be of whole characters, got {shown(broken)} with halves of a surrogate pair; "
+            "give them other names with `annotators`, or correct the file"
+        )
     shared = sorted(found.pages.keys() & found.separate.keys())
     if shared:
         raise AgreementInputError(
@@ -118,16 +128,16 @@ def import_annotations(
     for name in unknown:
         found.left_out.add("images that the dataset does not have", name)
     pages = _by_target(found, targets)
-    maker = LabelMaker(slots, found.left_out, every_type=found.every_type, clip=clip)
+    maker = LabelMaker(slots, found.left_out, every_type=found.every_type, clip=clip, most_pixels=found.most_pixels)
     plan = _Plan(dataset, found, slots, pages, maker)
     fields = plan.in_fields(prefix) if into == "fields" else plan.in_one_field(prefix, field)
     _refuse_pixels(maker)
-    check_fields(dataset, fields, overwrite=overwrite)
-    summary = plan.summary(into, prefix, fields)
+    options = {"overwrite": overwrite, "remove_others": remove_others}
     if preview:
-        return summary
-    write_fields(dataset, fields, plan.targets, progress)
-    return dataclasses.replace(summary, is_written=True)
+        changes, _ = check_fields(dataset, fields, plan.targets, **options)
+        return plan.summary(into, prefix, fields, changes)
+    changes = write_fields(dataset, fields, plan.targets, progress, **options)
+    return dataclasses.replace(plan.summary(into, prefix, fields, changes), is_written=True)
 
 
 def _read(
@@ -179,8 +189,8 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:
         raise AgreementInputError(
             f"`annotators` must map names in the files to others, got {type(annotators).__name__}"
         )
-    names = {str(old): str(new) for old, new in annotators.items()}
-    unknown = sorted(names.keys() - found.pages.keys())
+    renamed = {str(old): str(new) for old, new in annotators.items()}
+    unknown = sorted(renamed.keys() - found.pages.keys())
     if unknown:
         raise AgreementInputError(
             f"`annotators` must name annotators of the files ({shown(sorted(found.pages), 20)}), got "
@@ -188,15 +198,15 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:
         )
     pages: dict[str, dict[ImageKey, Page]] = {}
     for old, of_annotator in found.pages.items():
-        merged = pages.setdefault(names.get(old, old), {})
-        refuse_repeated(names.get(old, old), merged.keys() & of_annotator.keys())
+        merged = pages.setdefault(renamed.get(old, old), {})
+        refuse_repeated(renamed.get(old, old), merged.keys() & of_annotator.keys())
         merged.update(of_annotator)
     found.pages = pages
-    found.persons = {names.get(name, name): person for name, person in found.persons.items()}
+    found.persons = {renamed.get(name, name): person for name, person in found.persons.items()}
 
 
 #: by owner: the page for every sample, and the number of the frame
-_Pages = dict[str, dict[tuple[int, int], Page]]
+_Pages = dict[str, dict[Key, Page]]
 
 
 @dataclass(slots=True)
@@ -279,8 +289,10 @@ class _Plan:
         self._slots = slots
         self._pages = pages
         self._maker = maker
-        self._frames = "frames." if pages.on_frames else ""
-        self._made: dict[str, dict[tuple[int, int], dict[Slot, list[Document]]]] = {}
+        self._frames = names.FRAMES_PREFIX if pages.on_frames else ""
+        self._schema = field_schema(dataset)
+        self._n_new = sum(target.sample_id is None for target in self.targets)
+        self._made: dict[str, dict[Key, dict[Slot, list[Document]]]] = {}
         for owner, placed in {**pages.separate, **pages.annotators}.items():
             self._made[owner] = {
                 key: maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
@@ -314,13 +326,15 @@ class _Plan:
             )
         fields = []
         for slot in self._slots:
-            values: dict[tuple[int, int], list[Document]] = defaultdict(list)
+            values: dict[Key, list[Document]] = defaultdict(list)
+            owners: dict[Key, list[str]] = defaultdict(list)
             for owner in sorted(self._pages.annotators):
                 for key, made in self._made[owner].items():
+                    owners[key].append(owner)
                     values[key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
             path = self._path(name, slot)
-            fields.append(NewField(path, slot, {key: slot.value(found) for key, found in values.items()}, ""))
-        assigned: dict[tuple[int, int], list[str]] = defaultdict(list)
+            fields.append(NewField(path, slot, {key: slot.value(found) for key, found in values.items()}, "", owners))
+        assigned: dict[Key, list[str]] = defaultdict(list)
         for owner, placed in sorted(self._pages.annotators.items()):
             for number in dict.fromkeys(key[0] for key in placed):
                 assigned[number, 0].append(owner)
@@ -328,9 +342,18 @@ class _Plan:
         return [*fields, together, *self._own(self._pages.separate, prefix)]
 
     def _path(self, name: str, slot: Slot) -> str:
-        return self._frames + (name if len(self._slots) == 1 else f"{name}_{field_name(slot.name)}")
+        """The field of a slot: the one that an earlier batch made, which may have had other slots, or a new one."""
+        plain, own = self._frames + name, f"{self._frames}{name}_{field_name(slot.name)}"
+        is_first = slot is next(other for other in self._slots if other.stored is slot.stored)
+        usual = [own, plain] if len(self._slots) > 1 else [plain, own]
+        for path in usual if is_first else usual[:1]:
+            if path in self._schema and is_field_of(slot, self._schema[path]):
+                return path
+        return own if slot.is_answer and plain in self._schema else usual[0]
 
-    def summary(self, into: Into, prefix: str, fields: Sequence[NewField]) -> ImportSummary:
+    def summary(
+        self, into: Into, prefix: str, fields: Sequence[NewField], changes: Sequence[FieldChange]
+    ) -> ImportSummary:
         """What the import does."""
         of_owner: dict[str, list[str]] = defaultdict(list)
         for entry in fields:
@@ -348,11 +371,12 @@ class _Plan:
             annotators=annotators,
             separate=separate,
             n_images=len({key for made in self._made.values() for key in made}),
-            n_new=sum(target.sample_id is None for target in self.targets),
+            n_new=self._n_new,
             assigned_field=assigned,
             left_out=tuple(self._found.left_out.lines()),
             notes=tuple(self._notes(is_one_field=is_one_field)),
             calls=tuple(self._calls(fields, assigned)) if len(annotators) > 1 else (),
+            changes=tuple(changes),
         )
 
     def _annotator(self, owner: str, fields: tuple[str, ...]) -> AnnotatorInFile:
@@ -382,15 +406,15 @@ class _Plan:
             options = {}
             if assigned is not None:
                 options = {"annotator_attribute": ANNOTATOR_ATTRIBUTE, "assigned_field": assigned}
-                names: dict[str, str] = dict(persons)
+                named: dict[str, str] = dict(persons)
             else:
-                names = {path: persons.get(owner, owner) for owner, path in paths.items()}
+                named = {path: persons.get(owner, owner) for owner, path in paths.items()}
                 if not persons and not any("@" in owner for owner in paths):
-                    names = {}
+                    named = {}
             arguments = [repr(next(iter(paths.values()))) if assigned is not None else repr(sorted(paths.values()))]
             arguments += [f"{name}={value!r}" for name, value in options.items()]
-            if names:
-                arguments.append(f"annotators={dict(sorted(names.items()))!r}")
+            if named:
+                arguments.append(f"annotators={dict(sorted(named.items()))!r}")
             if slot.name == "polylines" and self._maker.has_open_lines:
                 arguments.append("line_tolerance=5.0")
             yield f"compute_agreement(dataset, {', '.join(arguments)})"

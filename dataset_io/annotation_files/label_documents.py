@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -16,12 +17,14 @@ from fiftyone.core.utils import serialize_numpy_array
 
 from ...agreement.arguments import texts_of
 from ...agreement.errors import AgreementInputError, shown
+from ...metrics.arrays import BoolArray
 from ...metrics.geometry.polygons import polygons_from_rings
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions
 from ..fiftyone_private import document_fields, list_of
 from ..labels.geometry_readers import is_finite, lies_outside
-from .annotation_set import AnnotationSet, DrawnLabel, Page, PlacedMask, Point, Tally
+from .annotation_set import AnnotationSet, DrawnLabel, Mask, Page, PlacedMask, Point, Tally
+from .run_length import MOST_PIXELS
 
 Document = dict[str, Any]
 
@@ -155,7 +158,7 @@ def _answer_type(label: DrawnLabel) -> type[fol.Label]:
 class LabelMaker:
     """Makes the documents of an import, and counts what becomes of its labels."""
 
-    def __init__(self, slots: list[Slot], left_out: Tally, *, every_type: bool, clip: bool) -> None:
+    def __init__(self, slots: list[Slot], left_out: Tally, *, every_type: bool, clip: bool, most_pixels: float) -> None:
         self._slots = slots
         self._by_name = {slot.name: slot for slot in slots if not slot.is_answer}
         self._answers = {slot.name: slot for slot in slots if slot.is_answer}
@@ -171,6 +174,7 @@ class LabelMaker:
         self.n_far_outside = 0  #: of these, those that lie outside of it
         self.n_reach_out = 0  #: of these, those that reach out of it
         self.has_open_lines = False
+        self._most_pixels = self._n_pixels = most_pixels
 
     def documents(self, page: Page, place: str) -> dict[Slot, list[Document]]:
         """The documents of a page, for every slot that gets a list, or has an answer."""
@@ -207,6 +211,8 @@ class LabelMaker:
             return label.document
         try:
             extent = self._extent(slot, label, page)
+        except AgreementInputError:
+            raise  # the masks of the whole file are too large: that is no matter of this label
         except (ValueError, TypeError, OverflowError, ZeroDivisionError) as error:
             self._left_out.add(f"labels that cannot be used ({error})", place)
             return None
@@ -234,15 +240,16 @@ class LabelMaker:
             points = self._points(label.points or [], page)
             self._count_box(_bounds([[(x, y) for x, y in points if x == x and y == y]]))
             return {"points": points}
-        mask = label.mask() if label.mask is not None else None
-        if mask is not None and not mask.pixels.size:
+        mask: Mask | None = label.mask() if label.mask is not None else None
+        if mask is not None and 0 in mask.shape:
             raise ValueError("the mask is empty")
         if slot.name == POLYLINES:
             return self._polyline(label, page, mask)
         if slot.name == MASKS and mask is None and label.rings and label.closed and page.size_px is not None:
-            mask = _filled(self._rings(label.rings, page), page.size_px)
-        if slot.name == MASKS and mask is not None and mask.pixels.size:
-            return {"bounding_box": self._box(_box_of(mask, page)), "mask": serialize_numpy_array(mask.pixels)}
+            mask = self._filled(self._rings(label.rings, page), page.size_px)
+        if slot.name == MASKS and mask is not None and 0 not in mask.shape:
+            box = self._box(_box_of(mask, page))
+            return {"bounding_box": box, "mask": serialize_numpy_array(self._pixels(mask))}
         if label.box is not None:
             scale = _scale(page)
             return {"bounding_box": self._box([value / side for value, side in zip(label.box, scale * 2, strict=True)])}
@@ -250,12 +257,12 @@ class LabelMaker:
             return {"bounding_box": self._box(_box_of(mask, page))}
         return {"bounding_box": self._box(_bounds(self._rings(label.rings or [], page)))}
 
-    def _polyline(self, label: DrawnLabel, page: Page, mask: PlacedMask | None) -> Document:
+    def _polyline(self, label: DrawnLabel, page: Page, mask: Mask | None) -> Document:
         if label.rings:
             rings = self._rings(label.rings, page)
             self.has_open_lines |= not label.closed
         elif mask is not None:
-            outline = fo.Detection(bounding_box=_box_of(mask, page), mask=mask.pixels).to_polyline(tolerance=1)
+            outline = fo.Detection(bounding_box=_box_of(mask, page), mask=self._pixels(mask)).to_polyline(tolerance=1)
             rings = [[(x, y) for x, y in ring] for ring in outline.points]
         else:
             x, y, width, height = label.box or (0.0,) * 4
@@ -287,6 +294,35 @@ class LabelMaker:
         )
         return [left, top, right - left, bottom - top]
 
+    def _pixels(self, mask: Mask) -> BoolArray:
+        """The pixels of a mask.
+
+        Raises:
+            AgreementInputError: if all masks together have more than are allowed
+        """
+        self._reserve(math.prod(mask.shape))
+        return mask.pixels
+
+    def _reserve(self, n_pixels: int) -> None:
+        if n_pixels > MOST_PIXELS:
+            raise ValueError(f"the box around a mask has more than {MOST_PIXELS:,} pixels")
+        self._n_pixels -= n_pixels
+        if self._n_pixels < 0:
+            raise AgreementInputError(
+                f"The masks of a file must have at most {self._most_pixels:,.0f} pixels in their boxes, got "
+                "more all together; split the file, or leave masks out with `label_types`"
+            )
+
+    def _filled(self, rings: list[list[Point]], size_px: tuple[int, int]) -> PlacedMask:
+        """The pixels of the image whose centres are in a polygon."""
+        points = np.array([point for ring in rings for point in ring])
+        low, high = (np.clip(ends, 0.0, 1.0) * size_px for ends in (points.min(axis=0), points.max(axis=0)))
+        self._reserve(math.prod(math.ceil(side) for side in high - low))
+        ring = np.repeat(np.arange(len(rings)), [len(entry) for entry in rings])
+        polygons = polygons_from_rings(points * size_px, ring, np.zeros(len(rings), np.int64), 1)
+        masks = region_pixels(Regions.of_polygons(polygons), np.array([size_px]))
+        return PlacedMask(masks.crop(0), int(masks.left[0]), int(masks.top[0]))
+
     def _count_box(self, box: list[float] | None) -> None:
         if box is not None:
             self.n_drawn += 1
@@ -311,12 +347,12 @@ def _scale(page: Page) -> tuple[float, float]:
     return page.scale
 
 
-def _box_of(mask: PlacedMask, page: Page) -> list[float]:
+def _box_of(mask: Mask, page: Page) -> list[float]:
     """The box of a mask as shares of the image."""
     if page.size_px is None:
         raise ValueError("the size of the image is unknown")
     width, height = page.size_px
-    rows, columns = mask.pixels.shape
+    rows, columns = mask.shape
     return [mask.left / width, mask.top / height, columns / width, rows / height]
 
 
@@ -325,12 +361,3 @@ def _bounds(rings: list[list[Point]]) -> list[float]:
     every = np.array([point for ring in rings for point in ring])
     low, high = every.min(axis=0), every.max(axis=0)
     return [*low.tolist(), *(high - low).tolist()]
-
-
-def _filled(rings: list[list[Point]], size_px: tuple[int, int]) -> PlacedMask:
-    """The pixels of the image whose centres are in a polygon."""
-    points = np.array([point for ring in rings for point in ring]) * size_px
-    ring = np.repeat(np.arange(len(rings)), [len(entry) for entry in rings])
-    polygons = polygons_from_rings(points, ring, np.zeros(len(rings), np.int64), 1)
-    masks = region_pixels(Regions.of_polygons(polygons), np.array([size_px]))
-    return PlacedMask(masks.crop(0), int(masks.left[0]), int(masks.top[0]))

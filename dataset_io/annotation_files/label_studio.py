@@ -5,18 +5,18 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from .annotation_set import (
+    OF_POINT,
     AnnotationSet,
     DrawnLabel,
     ImageKey,
     Page,
-    PlacedMask,
     Point,
     StoredImage,
     as_number,
@@ -44,9 +44,9 @@ _MOST_PARTS = 100_000
 _CONTROL, _IMAGE = "label", "image"
 
 
-def read_label_studio(tasks: list[Any]) -> AnnotationSet:
-    """All annotations, predictions and ground truths of an export."""
-    found = AnnotationSet(TITLE)
+def read_label_studio(tasks: list[Any], room: int) -> AnnotationSet:
+    """All annotations, predictions and ground truths of an export, of which so many bytes may be made."""
+    found = AnnotationSet(TITLE, room=room)
     for task in tasks:
         name, others = _image_names(task)
         if name is None:
@@ -82,8 +82,10 @@ def _add(found: AnnotationSet, pages: dict[ImageKey, Page], image: ImageKey, ann
         found.left_out.add("annotations that a later one of the same annotator replaces", image.name)
         return
     results = [result for result in annotation.get("result") or [] if isinstance(result, dict)]
-    page = pages[image] = Page(scale=_PERCENT, size_px=_size(results))
-    page.labels += _labels(found, image.name, results)
+    page = found.page_in(pages, image)
+    page.scale, page.size_px = _PERCENT, _size(results)
+    for label in _labels(found, image.name, results):
+        found.add_label(page, label)
 
 
 def _size(results: list[Result]) -> tuple[int, int] | None:
@@ -135,7 +137,8 @@ def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[
     drawn: dict[str, DrawnLabel] = {}
     for region, entries in regions.items():
         shapes = [entry for entry in entries if str(entry.get("type")).startswith(_DRAWN)]
-        others = [entry for entry in entries if entry not in shapes]
+        others = [entry for entry in entries if not str(entry.get("type")).startswith(_DRAWN)]
+        found.reserve(OF_POINT * len(shapes) * len(others), "results of one region")
         if not shapes:
             yield from _answers(found, name, others)
         for number, shape in enumerate(shapes):
@@ -147,6 +150,7 @@ def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[
             label.attributes.update(_of_region(found, name, others))
             whole, position, n_parts = part or (f"{region} {number}" if number else region, 0, 0)
             if part is not None:
+                found.reserve(OF_POINT * part[2] if whole not in drawn else 0, "parts of labels")
                 _add_part(drawn.setdefault(whole, label), label, position, n_parts)
             else:
                 (points if label.points else drawn)[whole] = label
@@ -184,7 +188,7 @@ def _drawn(shape: Result, others: list[Result]) -> DrawnLabel:
         label.points = [(float(value["x"]), float(value["y"]))]
     elif value.get("format") == "rle":
         label.mask = functools.partial(
-            _brush, value["rle"], int(shape["original_width"]), int(shape["original_height"])
+            label_studio_mask, value["rle"], int(shape["original_width"]), int(shape["original_height"])
         )
     else:
         raise ValueError(f"a brush in the format {value.get('format')!r}")
@@ -211,10 +215,6 @@ def _add_part(whole: DrawnLabel, part: DrawnLabel, position: int, n_parts: int) 
         (whole.points or [])[position : position + 1] = [point]
     elif whole is not part:
         whole.rings = [*(whole.rings or []), *(part.rings or [])]
-
-
-def _brush(rle: list[int], width: int, height: int) -> PlacedMask:
-    return label_studio_mask(rle, width, height)
 
 
 def _rotated(shape: Result, x: float, y: float, width: float, height: float) -> list[Point]:
@@ -289,10 +289,12 @@ def _keypoints(
             yield members[0]
             continue
         named: dict[str, Point] = {}
+        counts: Counter[str] = Counter()
         for member in members:
             for point in member.points or ():
-                number = sum(name.partition("#")[0] == str(member.label) for name in named)
-                named[str(member.label) if not number else f"{member.label}#{number + 1}"] = point
+                counts[str(member.label)] += 1
+                number = counts[str(member.label)]
+                named[str(member.label) if number <= 1 else f"{member.label}#{number}"] = point
         yield DrawnLabel(parents[0] if parents else "keypoints", named_points=named)
 
 

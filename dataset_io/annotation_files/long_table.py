@@ -16,7 +16,7 @@ import pandas as pd
 
 from ...agreement.errors import AgreementInputError, shown
 from ..results.export import as_it_was, not_a_formula
-from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKey, Point, StoredImage
+from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKey, Point, StoredImage, room_for
 
 TITLE = "a long table"
 
@@ -49,6 +49,10 @@ MEANINGS = tuple(_NAMES)
 _CORNERS, _SIZES = ("x_min", "y_min", "x_max", "y_max"), ("x", "y", "width", "height")
 #: with one corner of a box given as left and top, and its size
 _MIXED = ("x_min", "y_min", "width", "height")
+#: characters that are read of a file to find its columns
+_MOST_OF_HEAD = 1 << 16
+#: characters of a list in Python's spelling, whose reading takes a hundred times as much memory; JSON may be longer
+_LONGEST_LITERAL = 1 << 20
 #: classes of rows that mean that nothing was found
 _NOTHING = {"no finding", "no findings", "nothing", "none", "empty", "no object", "no objects"}
 
@@ -76,7 +80,7 @@ def load_table(path: Path) -> pd.DataFrame:
         raise AgreementInputError(f"{path.name!r} must be a table, got an error: {error}") from error
 
 
-def _column_names(path: Path, separator: str) -> dict[str, str]:
+def _column_names(path: Path | io.StringIO, separator: str) -> dict[str, str]:
     """The columns of a file of text as they are in it, and as they were before any became no formula."""
     stored = list(pd.read_csv(path, sep=separator, nrows=0, encoding="utf-8-sig").columns)
     names = list(map(as_it_was, stored))
@@ -100,25 +104,30 @@ def column_choices(path: Path) -> tuple[list[str], dict[str, str]]:
     if separator is None or not path.is_file():
         return [], {}
     try:
-        columns = list(_column_names(path, separator).values())
+        with path.open(encoding="utf-8-sig") as file:
+            head = file.read(_MOST_OF_HEAD)
+        columns = list(_column_names(io.StringIO(head), separator).values())
     except (ValueError, OSError):
         return [], {}  # the import says why
     return columns, guessed_columns(columns)
 
 
-def read_table(table: pd.DataFrame, annotator: str | None, columns: Mapping[str, str] | None) -> AnnotationSet:
+def read_table(
+    table: pd.DataFrame, annotator: str | None, columns: Mapping[str, str] | None, room: int | None = None
+) -> AnnotationSet:
     """All labels of a table.
 
     Args:
         table: the rows
         annotator: whose labels they are; None: a column says it
         columns: which column has which meaning, where it cannot be guessed
+        room: bytes that may be made of it; None: of a table that is in memory already
 
     Raises:
         AgreementInputError: if columns are not found or do not fit together
     """
     meant = _meanings(table, columns, annotator)
-    found = AnnotationSet(TITLE)
+    found = AnnotationSet(TITLE, room=room_for(int(table.memory_usage().sum())) if room is None else room)
     values = {meaning: table[column].tolist() for meaning, column in meant.items()}
     n = len(table)
     corners = next((names for names in (_CORNERS, _SIZES, _MIXED) if set(names) <= meant.keys()), None)
@@ -152,9 +161,10 @@ def read_table(table: pd.DataFrame, annotator: str | None, columns: Mapping[str,
         for shape in shapes[row]:
             shape.label, shape.attributes = text, dict(extra)
             shape.confidence = None if confidence is None or _is_absent(confidence) else float(confidence)
-            page.labels.append(shape)
+            found.add_label(page, shape)
         if not drawn:
-            page.labels += _answers(values, row, text)
+            for answer in _answers(values, row, text):
+                found.add_label(page, answer)
     if drawn and n_none:
         found.notes.append(f"{n_none} rows say that nothing was found: their annotators looked and drew nothing")
     return found
@@ -255,9 +265,14 @@ def _evaluated(value: Any) -> list[Any]:
     """The list that a cell holds or spells."""
     if isinstance(value, str):
         try:
-            value = ast.literal_eval(value)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return []
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            if len(value) > _LONGEST_LITERAL:
+                return []
+            try:
+                value = ast.literal_eval(value)
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                return []
     if hasattr(value, "tolist"):
         value = value.tolist()
     return list(value) if isinstance(value, list | tuple) else []

@@ -3,20 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...metrics.arrays import BoolArray, IntArray
-from .annotation_set import PlacedMask
+from .annotation_set import Mask, PlacedMask
 
-#: the most pixels of a mask: a file cannot make us fill the memory
-MOST_PIXELS = 1 << 28
+#: the most pixels of the box around a mask: a file cannot make us fill the memory
+MOST_PIXELS = 1 << 26
 #: bits of the lengths of runs in Label Studio's streams
 _BRUSH_SIZES = (3, 4, 8, 16)
+#: bits of a run length in COCO's text; more are no image's
+_MOST_BITS = 60
 
 
-def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> PlacedMask:
+@dataclass(frozen=True, slots=True)
+class RunMask:
+    """A mask as runs along the lines (rows or columns) of an image; only its own box is ever filled."""
+
+    starts: IntArray  #: first pixels of the runs, counted along the lines
+    stops: IntArray  #: pixels after the last ones
+    length: int  #: pixels of a line
+    is_by_column: bool
+    left: int = 0  #: column of its first pixel in the image
+    top: int = 0  #: row of it
+    shape: tuple[int, int] = (0, 0)  #: height and width of its box
+
+    @classmethod
+    def of_lengths(
+        cls, lengths: Sequence[int], length: int, n_lines: int, *, is_by_column: bool, left: int = 0, top: int = 0
+    ) -> RunMask:
+        """The mask whose runs are in turn outside and inside.
+
+        Raises:
+            ValueError: if they are not those of so many lines
+        """
+        runs = np.asarray(lengths, np.int64)
+        n_pixels = length * n_lines
+        if runs.ndim != 1 or (runs < 0).any() or (runs > n_pixels).any() or runs.sum() != n_pixels:
+            raise ValueError(f"Run lengths must add up to {length} x {n_lines} pixels, got others")
+        ends = np.cumsum(runs)
+        inside = runs[1::2] > 0
+        starts, stops = (ends[1::2] - runs[1::2])[inside], ends[1::2][inside]
+        return cls.of_runs(starts, stops, length, is_by_column=is_by_column, left=left, top=top)
+
+    @classmethod
+    def of_runs(
+        cls, starts: IntArray, stops: IntArray, length: int, *, is_by_column: bool, left: int = 0, top: int = 0
+    ) -> RunMask:
+        """The mask with runs inside, which are not empty, in their order."""
+        if not len(starts):
+            return cls(starts, stops, length, is_by_column)
+        first, last = starts // length, (stops - 1) // length
+        is_whole = bool((first != last).any())  # a run that goes on in the next line reaches its ends
+        low = 0 if is_whole else int((starts % length).min())
+        high = length if is_whole else int(((stops - 1) % length).max()) + 1
+        across, along = (int(first[0]), int(last[-1]) + 1), (low, high)
+        columns, rows = (across, along) if is_by_column else (along, across)
+        shape = (rows[1] - rows[0], columns[1] - columns[0])
+        return cls(starts, stops, length, is_by_column, left + columns[0], top + rows[0], shape)
+
+    @property
+    def pixels(self) -> BoolArray:
+        """The pixels in its box.
+
+        Raises:
+            ValueError: if there are too many
+        """
+        if self.shape[0] * self.shape[1] > MOST_PIXELS:
+            raise ValueError(f"the box around a mask has more than {MOST_PIXELS:,} pixels")
+        if not len(self.starts):
+            return np.zeros((0, 0), np.bool_)
+        n_lines, n_along = self.shape[::-1] if self.is_by_column else self.shape
+        first_line = int(self.starts[0]) // self.length
+        first, last = self.starts // self.length, (self.stops - 1) // self.length
+        low = 0 if (first != last).any() else int((self.starts % self.length).min())
+        n_parts = last - first + 1  # every run in parts that are in one line each
+        part = np.arange(n_parts.sum()) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
+        line = np.repeat(first, n_parts) + part
+        starts = np.maximum(np.repeat(self.starts, n_parts), line * self.length)
+        stops = np.minimum(np.repeat(self.stops, n_parts), (line + 1) * self.length)
+        # one more cell a line, in which what ends with the line ends
+        place = (line - first_line) * (n_along + 1) - line * self.length - low
+        steps = np.zeros(n_lines * (n_along + 1), np.int8)
+        steps[starts + place] += 1
+        steps[stops + place] -= 1
+        inside = np.cumsum(steps, dtype=np.int8, out=steps).view(np.bool_).reshape(n_lines, n_along + 1)[:, :-1]
+        return np.ascontiguousarray(inside.T if self.is_by_column else inside)
+
+
+def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> RunMask:
     """The mask of a COCO annotation: run lengths by column, as a list or as COCO's text of six bits a character.
 
     Raises:
@@ -25,35 +102,35 @@ def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> P
     if isinstance(counts, str):
         counts = counts.encode("ascii")
     lengths = _decoded_counts(counts) if isinstance(counts, bytes) else list(counts)
-    return cut_out(_from_lengths(lengths, height, width).T)
+    return RunMask.of_lengths(lengths, *_checked(height, width), is_by_column=True)
 
 
-def cvat_mask(lengths: Sequence[int], left: int, top: int, width: int, height: int) -> PlacedMask:
+def cvat_mask(lengths: Sequence[int], left: int, top: int, width: int, height: int) -> RunMask:
     """The mask of a CVAT label: run lengths by row within its box.
 
     Raises:
         ValueError: if the run lengths are not those of a mask of this size
     """
-    mask = cut_out(_from_lengths(lengths, width, height))
-    return PlacedMask(mask.pixels, mask.left + left, mask.top + top)
+    return RunMask.of_lengths(lengths, *_checked(width, height), is_by_column=False, left=left, top=top)
 
 
-def label_studio_mask(rle: Sequence[int], width: int, height: int) -> PlacedMask:
+def label_studio_mask(rle: Sequence[int], width: int, height: int) -> RunMask:
     """The mask of a Label Studio brush: bytes of a stream of bits, which give red, green, blue and opacity by pixel.
 
     Raises:
         ValueError: if they are not those of an image of this size
     """
-    values = _unpacked(np.asarray(rle, np.uint8), 4 * _checked(width, height))
-    return cut_out(values.reshape(height, width, 4)[:, :, 3] > 0)
+    _checked(width, height)
+    starts, stops = _opaque_runs(np.asarray(rle, np.uint8).tobytes(), 4 * width * height)
+    return RunMask.of_runs(starts, stops, width, is_by_column=False)
 
 
-def column_runs(mask: PlacedMask, width: int, height: int) -> list[int]:
+def column_runs(mask: Mask, width: int, height: int) -> list[int]:
     """COCO's run lengths of a mask in an image: by column, in turn outside and inside."""
     return _lengths(mask.pixels.T, mask.top, mask.left, height, width)
 
 
-def brush_runs(mask: PlacedMask, width: int, height: int) -> list[int]:
+def brush_runs(mask: Mask, width: int, height: int) -> list[int]:
     """Bytes of Label Studio's stream of bits for a mask in an image; every value stands four times in it."""
     lengths = _lengths(mask.pixels, mask.left, mask.top, width, height)
     bits = [f"{4 * width * height:032b}{7:05b}", *(f"{size - 1:04b}" for size in _BRUSH_SIZES)]
@@ -93,20 +170,11 @@ def cut_out(mask: BoolArray) -> PlacedMask:
     return PlacedMask(np.ascontiguousarray(mask[top : rows[-1] + 1, left : columns[-1] + 1]), left, top)
 
 
-def _checked(width: int, height: int) -> int:
-    if width < 1 or height < 1 or width * height > MOST_PIXELS:
-        raise ValueError(f"A mask must have 1 to {MOST_PIXELS:,} pixels, got {width} x {height}")
-    return width * height
-
-
-def _from_lengths(lengths: Sequence[int], width: int, height: int) -> BoolArray:
-    """Rows of pixels from the lengths of runs that are in turn outside and inside."""
-    n_pixels = _checked(width, height)
-    runs = np.asarray(lengths, np.int64)
-    if runs.ndim != 1 or (runs < 0).any() or runs.sum() != n_pixels:
-        raise ValueError(f"Run lengths must add up to {width} x {height} pixels, got a sum of {int(runs.sum())}")
-    inside: BoolArray = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(height, width)
-    return inside
+def _checked(length: int, n_lines: int) -> tuple[int, int]:
+    """The sides of an image whose pixels can be counted."""
+    if length < 1 or n_lines < 1 or length * n_lines > 1 << _MOST_BITS:
+        raise ValueError(f"A mask must have a width and height of an image, got {length} and {n_lines}")
+    return length, n_lines
 
 
 def _decoded_counts(text: bytes) -> list[int]:
@@ -115,6 +183,8 @@ def _decoded_counts(text: bytes) -> list[int]:
     value = shift = 0
     for character in text:
         bits = character - 48
+        if shift > _MOST_BITS:
+            raise ValueError("A run length must be that of an image, got a longer number")
         value |= (bits & 0x1F) << shift
         shift += 5
         if bits & 0x20:
@@ -126,36 +196,46 @@ def _decoded_counts(text: bytes) -> list[int]:
     return counts
 
 
-def _unpacked(content: NDArray[np.uint8], n_values: int) -> IntArray:
-    """Values from Label Studio's stream: runs of one value, and stretches of single values."""
-    bits = np.unpackbits(content)
-    position = 0
+def _opaque_runs(content: bytes, n_values: int) -> tuple[IntArray, IntArray]:
+    """Runs of pixels that are not transparent, from Label Studio's stream: runs of a value, and single values."""
+    position, n_bits = 0, 8 * len(content)
 
     def number(width: int) -> int:
         nonlocal position
-        position += width
-        if position > len(bits):
+        end = position + width
+        if end > n_bits:
             raise ValueError("The run lengths of a brush end too early")
-        return int("".join(map(str, bits[position - width : position].tolist())), 2)
+        found = int.from_bytes(content[position >> 3 : (end + 7) >> 3], "big") >> (-end & 7)
+        position = end
+        return found & ((1 << width) - 1)
 
     stated = number(32)
     if stated != n_values:
         raise ValueError(f"The run lengths of a brush must be those of {n_values} values, got {stated}")
     word = number(5) + 1
     widths = [number(4) + 1 for _ in range(4)]
-    weights = 1 << np.arange(word)[::-1]
-    values = np.zeros(n_values, np.int64)
+    starts: list[int] = []
+    stops: list[int] = []
     done = 0
     while done < n_values:
         is_run = number(1)
         end = min(n_values, done + 1 + number(widths[number(2)]))
+        # of the four values of a pixel the last one is its opacity
+        first, last = done // 4, end // 4
         if is_run:
-            values[done:end] = number(word)
+            if number(word) and first < last:
+                starts.append(first)
+                stops.append(last)
         else:
-            stretch = bits[position : position + (end - done) * word]
-            if len(stretch) < (end - done) * word:
+            n_read = (end - done) * word
+            if position + n_read > n_bits:
                 raise ValueError("The run lengths of a brush end too early")
-            values[done:end] = stretch.reshape(-1, word) @ weights
-            position += len(stretch)
+            stretch = content[position >> 3 : (position + n_read + 7) >> 3]
+            bits = np.unpackbits(np.frombuffer(stretch, np.uint8))[position & 7 :][:n_read]
+            opaque: BoolArray = np.any(bits.reshape(-1, word), axis=1)[3 - done % 4 :: 4]
+            edges = np.flatnonzero(np.diff(np.pad(opaque.astype(np.int8), 1)))
+            starts += (edges[::2] + first).tolist()
+            stops += (edges[1::2] + first).tolist()
+            position += n_read
         done = end
-    return values
+    return np.array(starts, np.int64), np.array(stops, np.int64)

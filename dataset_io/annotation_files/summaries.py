@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
-from ...charts.sections import Section, as_markdown, as_text
+from ...charts.sections import Note, Section, as_markdown, as_text
 from ...charts.tables import Column, table
 from ...charts.words import counted
 
@@ -22,6 +22,21 @@ class AnnotatorInFile:
     n_images: int  #: images (frames) that they looked at
     n_empty: int  #: of these, those on which they drew nothing
     n_labels: dict[str, int]  #: labels by label type or question
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """What an import does to the labels of a field; images are frames where the field is one of frames."""
+
+    field: str
+    n_images: int  #: images that get labels of the file
+    n_labels: int  #: labels of the file
+    n_images_replaced: int  #: of these images, those that had labels (or an empty list) of the same annotator
+    n_labels_replaced: int  #: labels that the labels of the file replace
+    n_images_removed: int  #: images of which labels are removed that the file does not replace
+    n_labels_removed: int  #: these labels
+    n_images_kept: int  #: images on which labels stay
+    n_labels_kept: int  #: these labels
 
 
 class _Summary:
@@ -79,7 +94,20 @@ class ImportSummary(_Summary):
     left_out: tuple[str, ...]  #: what was left out and why, how often, and the first examples
     notes: tuple[str, ...]
     calls: tuple[str, ...]  #: the calls of ``compute_agreement`` that fit
+    changes: tuple[FieldChange, ...] = ()  #: what becomes of the labels that the fields had before
     is_written: bool = False  #: False: nothing was written yet
+
+    @property
+    def lost(self) -> str:
+        """A sentence on the labels that are replaced or removed; empty if none are."""
+        replaced = sum(change.n_labels_replaced for change in self.changes)
+        removed = sum(change.n_labels_removed for change in self.changes)
+        if not any(change.n_images_replaced or change.n_images_removed for change in self.changes):
+            return ""
+        verb = "were" if self.is_written else "will be"
+        parts = [f"{counted(replaced, 'label')} on images of the file {verb} replaced"]
+        parts += [f"{counted(removed, 'other label')} {verb} removed"] if removed else []
+        return f"{' and '.join(parts)}; this cannot be undone"
 
     def _sections(self) -> list[Section]:
         what = self._extent() + (f", {self.n_new:,} of them new samples" if self.n_new else "")
@@ -87,6 +115,11 @@ class ImportSummary(_Summary):
         sections = [Section(f"{done} {self.dataset!r}", [what, *_tables(self.annotators)])]
         if self.separate:
             sections.append(Section("Not among the annotators", _tables(self.separate)))
+        before = [change for change in self.changes if change.n_images_replaced + change.n_images_removed
+                  + change.n_images_kept]  # fmt: skip
+        if before:
+            lost = [Note(self.lost, is_warning=True)] if self.lost else []
+            sections.append(Section("Labels that the fields had before", [*lost, table(_BEFORE, before)]))
         return sections + _lists({"Left out": self.left_out, "Notes": self.notes})
 
 
@@ -108,6 +141,17 @@ class ExportSummary(_Summary):
         if self.separate:
             sections.append(Section("Predictions", _tables(self.separate)))
         return sections + _lists({"Left out": self.left_out, "Not the same when imported again": self.changed})
+
+
+def _on_images(kind: str) -> Column:
+    def text(change: FieldChange) -> str:
+        n_labels, n_images = getattr(change, f"n_labels_{kind}"), getattr(change, f"n_images_{kind}")
+        return f"{counted(n_labels, 'label')} on {counted(n_images, 'image')}" if n_images else "none"
+
+    return Column(kind, text)
+
+
+_BEFORE = [Column("field", "field"), *map(_on_images, ("kept", "replaced", "removed"))]
 
 
 def _lists(lines: Mapping[str, Sequence[str]]) -> list[Section]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Collection, Mapping
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
+from PIL import ImageColor
 
 from ... import names
 from ...agreement.arguments import one_of, takes_arrays, true_or_false
@@ -111,6 +114,29 @@ def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:
     if color_by == "annotator" and len(labels.annotators) <= len(names.ANNOTATOR_COLORS):
         return dict(zip(map(labels.value_of, labels.annotators), names.ANNOTATOR_COLORS.values(), strict=False))
     return names.VERDICT_COLORS if color_by == "verdict" else {}
+
+
+def annotator_colors(labels: RunLabels, fields: Sequence[Mapping[str, Any]] | None = None) -> dict[str, str]:
+    """The CSS colour of every annotator of a run: as in the grid, where that tells the annotators apart.
+
+    Args:
+        labels: the labels of the run
+        fields: the colours of fields as in a colour scheme of FiftyOne; None for those that the dataset has
+    """
+    scheme = labels.dataset.app_config.color_scheme
+    known = {each["path"]: each for each in (fields if fields is not None else (scheme and scheme.fields) or ())}
+    colors = dict(zip(labels.annotators, itertools.cycle(names.ANNOTATOR_COLORS.values()), strict=False))
+    for name in labels.annotators:
+        field = known.get(labels.field_of(name), {})
+        color = field.get("fieldColor")
+        if labels.config.attribute_mode:
+            is_by_annotator = field.get("colorByAttribute") == labels.config.annotator_attribute
+            values = {each["value"]: each["color"] for each in field.get("valueColors") or ()}
+            color = values.get(str(labels.value_of(name))) if is_by_annotator else None
+        with contextlib.suppress(ValueError):
+            ImageColor.getrgb(str(color))
+            colors[name] = str(color)
+    return colors
 
 
 def color_names(labels: RunLabels) -> dict[str, str]:

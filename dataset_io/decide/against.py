@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from fiftyone.core.view import DatasetView
 from ... import names
 from ...agreement.arguments import takes_arrays, text_of
 from ...agreement.disputes.costs import SoughtUnits
-from ...agreement.disputes.judged import NOTHING, UNKNOWN, DecisionReport, Judged, annotators_decided
+from ...agreement.disputes.judged import NOTHING, UNKNOWN, DecisionReport, Judged, annotators_decided, decided_by_rule
 from ...agreement.errors import AgreementInputError
 from ...agreement.family import costly_units, units_to_decide
 from ...agreement.objects.verdicts import AGREED
@@ -27,11 +27,13 @@ from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide
 from .decisions import Gold, open_gold
-from .stored_decisions import Stored
+from .stored_decisions import Stored, is_by_rule
 
 #: samples whose objects are read at once
 _BATCH = 1_000
-_COUNTS = ("n_decided", "n_disputed_decided", "n_applied", "n_skipped", "n_changed", "n_damaged", "n_consensus_right")
+_COUNTS = ("n_decided", "n_disputed_decided", "n_by_rule", "n_applied", "n_skipped", "n_changed", "n_damaged")
+#: what the majority said of decided objects
+_OF_MAJORITY = ("n_consensus_right", "n_consensus_wrong", "n_no_majority")
 
 
 @takes_arrays
@@ -45,7 +47,8 @@ def report_decisions(
     """How many objects of a run were decided, how right every annotator was, and how often the majority was right.
 
     An annotator's numbers are over the decided objects of samples that they were assigned to. Where only disputed
-    objects were decided, they are about these: decide on agreed objects, too, for numbers about all.
+    objects were decided, they are about these. What a rule decided (:func:`decide` without ``objects``) is no evidence
+    of who was right: it is in ``by_rule``, and in nobody's numbers.
 
     Args:
         samples: the dataset, or a view of its samples
@@ -66,30 +69,37 @@ def report_decisions(
         wanted = set(map(str, only))
         kept = np.array([each in wanted for each in loaded.index.ids()], np.bool_)
     records = loaded.records.select(kept)
-    counts = dict.fromkeys(_COUNTS, 0)
-    judged: list[Judged] = []
+    counts = dict.fromkeys((*_COUNTS, *_OF_MAJORITY), 0)
+    n_samples, judged = 0, list[Judged]()
+    judged_by_rule: list[Judged] = []
+    by_rule = opened.gold.steps_by_rule()
     clusters: dict[ObjectId, int] = {}
     with rare_collections():
         for objects, states, cluster_ids in _decided(opened):
             cluster = np.array([clusters.setdefault(each, len(clusters)) for each in cluster_ids], np.int64)
-            rows = _Rows(opened, objects, np.array(states, np.int64))
+            n_samples += len(objects.document_ids)
+            rows = _Rows(opened, objects, np.array(states, np.int64), by_rule)
             disputed = rows.decided & (objects.members.verdict > AGREED)
             left_out = (rows.states == SKIPPED, rows.states == CHANGED)
             n_damaged = np.array([each.n_damaged for each in objects.decided])
-            found = (rows.decided, disputed, rows.applied.any(axis=1), *left_out, n_damaged, rows.majority_is_right())
-            for name, each in zip(_COUNTS, found, strict=True):
+            is_applied = rows.applied.any(axis=1)
+            found = (rows.decided, disputed, rows.by_rule, is_applied, *left_out, n_damaged, *rows.majority())
+            for name, each in zip(counts, found, strict=True):
                 counts[name] += int(each.sum())
-            judged.append(rows.judged(cluster))
+            judged.append(rows.judged(cluster, rows.by_hand))
+            judged_by_rule.append(rows.judged(cluster, rows.by_rule))
     config = labels.config
-    n_right = counts.pop("n_consensus_right")
+    of_majority = {name: counts.pop(name) for name in _OF_MAJORITY}
     return DecisionReport(
         run_key=run_key,
         field=opened.gold.path,
         unit=opened.units.unit,
         n_objects=int(units_to_decide(records).sum()),
         n_disputed=int(costly_units(records, SoughtUnits()).n.sum()),
+        n_samples=int(kept.sum()),
+        n_samples_decided=n_samples,
         **counts,
-        n_consensus_right=n_right if opened.units.has_consensus else None,
+        **(of_majority if opened.units.has_consensus else dict.fromkeys(_OF_MAJORITY)),
         annotators=annotators_decided(
             _joined(judged),
             labels.annotators,
@@ -97,6 +107,7 @@ def report_decisions(
             resamples=config.resamples if resamples is None else OPTIONS["resamples"].checked(resamples),
             seed=config.seed,
         ),
+        by_rule=decided_by_rule(_joined(judged_by_rule)),
     )
 
 
@@ -113,12 +124,15 @@ def _decided(opened: ObjectsToDecide) -> Iterator[tuple[Decidable, list[int], li
 class _Rows:
     """Decided objects as rows of annotators."""
 
-    def __init__(self, opened: ObjectsToDecide, objects: Decidable, states: IntArray) -> None:
+    def __init__(self, opened: ObjectsToDecide, objects: Decidable, states: IntArray, steps_by_rule: Set[str]) -> None:
         self._objects = objects
         self.states = states
         self.decided: BoolArray = states == DECIDED
         self._units = opened.units
         self._rows = np.flatnonzero(self.decided).tolist()
+        self.by_rule: BoolArray = np.zeros(len(states), np.bool_)
+        self.by_rule[self._rows] = [is_by_rule(objects.found[unit][0], steps_by_rule) for unit in self._rows]
+        self.by_hand: BoolArray = self.decided & ~self.by_rule
         #: shape ``(U, R)``, whose labels were changed to what was decided, which say nothing of how right they were
         self.applied = np.zeros((len(states), len(opened.labels.annotators)), np.bool_)
         for unit in self._rows:
@@ -127,20 +141,20 @@ class _Rows:
         self.right = opened.units.right(objects, self._rows)
         self.given = opened.units.given(objects, self._rows)
 
-    def majority_is_right(self) -> BoolArray:
-        """Decided objects on which more than half of the assigned annotators were right, shape ``(U,)``."""
+    def majority(self) -> tuple[BoolArray, BoolArray, BoolArray]:
+        """Objects decided by hand whose majority is right, whose majority is wrong, and without one, each ``(U,)``."""
         said = self._units.majority(self._objects, self._rows)
-        judged = self.decided & ~self.applied.any(axis=1)
-        return judged & False if said is None else judged & (said == self.right)
+        judged, is_none, is_right = self.by_hand & ~self.applied.any(axis=1), said == UNKNOWN, said == self.right
+        return judged & ~is_none & is_right, judged & ~is_none & ~is_right, judged & is_none
 
-    def judged(self, cluster: IntArray) -> Judged:
-        """What every assigned annotator did on the decided objects."""
+    def judged(self, cluster: IntArray, chosen: BoolArray) -> Judged:
+        """What every assigned annotator did on some of the decided objects."""
         members: UnitMembers = self._objects.members
         assigned = self._objects.assigned[members.sample]
         given = np.where((assigned.sum(axis=1) == members.assigned)[:, None], NOTHING, UNKNOWN)
         given = np.broadcast_to(given, assigned.shape).copy()
         given[members.unit, members.annotator] = self.given
-        unit, annotator = np.nonzero(assigned & self.decided[:, None] & ~self.applied)
+        unit, annotator = np.nonzero(assigned & chosen[:, None] & ~self.applied)
         return Judged(cluster[members.sample[unit]], annotator, self.right[unit], given[unit, annotator])
 
 
@@ -164,13 +178,13 @@ class Against:
 
 
 def errors_of(opened: ObjectsToDecide, annotator: str) -> Iterator[Against]:
-    """What was decided against an annotator, object by object."""
-    units, number = opened.units, opened.labels.annotators.index(annotator)
+    """What was decided against an annotator, object by object, without what a rule decided."""
+    units, number, by_rule = opened.units, opened.labels.annotators.index(annotator), opened.gold.steps_by_rule()
     for objects, states, _ in _decided(opened):
-        rows, members = _Rows(opened, objects, np.array(states, np.int64)), objects.members
+        rows, members = _Rows(opened, objects, np.array(states, np.int64), by_rule), objects.members
         assigned = objects.assigned[members.sample]
         row_of = {int(members.unit[row]): int(row) for row in np.flatnonzero(members.annotator == number)}
-        for unit in np.flatnonzero(rows.decided & assigned[:, number]).tolist():
+        for unit in np.flatnonzero(rows.by_hand & assigned[:, number]).tolist():
             row, label = row_of.get(unit), objects.gold_label(unit)
             if row is None and (label is None or assigned[unit].sum() != members.assigned[unit]):
                 continue
@@ -207,10 +221,11 @@ def decided_against(
     *,
     gold: str = names.DEFAULT_GOLD_FIELD,
 ) -> DatasetView:
-    """The samples on which something was decided against an annotator, with what is right and what they drew.
+    """The samples on which somebody decided against an annotator, with what is right and what they drew.
 
     The view shows the labels of the annotator that are of no object or have another class than the object, and, in the
-    field of decisions, the objects whose class they got wrong or which they did not draw.
+    field of decisions, the objects whose class they got wrong or which they did not draw. What a rule decided is not
+    held against anybody.
 
     Args:
         samples: the dataset, or a view of its samples

@@ -8,24 +8,27 @@ twice. Samples get a new time stamp, so that :func:`update_agreement` finds them
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 
 import fiftyone as fo
 import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 from pymongo import UpdateOne
-from pymongo.errors import PyMongoError
 
 from ... import names
 from ...agreement.arguments import one_of, takes_arrays, text_of, texts_of, true_or_false
-from ...agreement.errors import AgreementInputError
 from ...agreement.options import OPTIONS, value_name
+from ...charts.decided import applied_section, but_left_out
+from ...charts.sections import as_text
+from ...charts.words import counted
 from ..fiftyone_private import reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import attributes_of_runs
@@ -33,14 +36,15 @@ from ..labels.source import refuse_read_only
 from ..record.changes import now
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
-from ..run.stored import NoRoomError
 from ..run.work_through import MAX_ATTEMPTS, Progress, rare_collections, work_through
-from ..run.write import too_large_ids
 from .decidable import DECIDED, Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decisions import Gold, is_edited, label_key, labels_in, open_gold
+from .decisions import Gold, is_edited, label_key, labels_in, open_gold, write_all
 from .label_edits import LabelEdits, new_label
 from .stored_decisions import APPLIED, Stored, is_decision, whole_decisions, whole_labels
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 #: what can be done to a label of an annotator: it gets the class of what was decided, or its geometry (of samples: the
 #: number, or mask), or its values of the attributes that the run compares; it is deleted where there is no object; it
@@ -63,7 +67,7 @@ class AppliedTo:
     n_added: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Applied:
     """What became of decisions that were applied to the annotators' labels; in a preview: what would."""
 
@@ -77,8 +81,45 @@ class Applied:
     n_unfit: int = 0  #: labels left out: a whole number cannot be 2.5, a mask is not given a box, or a field is damaged
     n_meanwhile: int = 0  #: samples or frames left out because others kept on changing them
 
+    def told(self, what: str) -> str:
+        """What became of the decisions, as a sentence that begins with ``what``."""
+        others = [
+            (self.n_changed, "whose labels were edited, added or deleted since the decision"),
+            (self.n_edited, "whose decided label was edited by hand"),
+            (self.n_unfit, "labels that cannot be made so"),
+            (self.n_meanwhile, "samples that somebody kept on changing"),
+        ]
+        right = f"; on {self.n_right:,} there is nothing to do" if self.n_right else ""
+        return f"{what} the labels of {counted(self.n_applied, 'object')}{right}" + but_left_out(others)
 
-@dataclass(frozen=True, slots=True)
+    def _title(self) -> str:
+        return self.told("Would change" if self.step is None and self.n_applied else "Changed")
+
+    def __repr__(self) -> str:
+        undo = "" if self.step is None else f"; undo_applied(dataset, {self.step!r}) takes it back"
+        return f"<{self._title()}{undo}; print_report() says whose>"
+
+    def _repr_html_(self) -> str:
+        from ...charts.page.page import sections_html  # imports Plotly, which is not needed to apply
+
+        return sections_html([applied_section(self._title(), self.annotators)])
+
+    def print_report(self, file: TextIO | None = None) -> None:
+        """Print what was done to the labels of every annotator.
+
+        Args:
+            file: output file, standard output by default
+        """
+        (file or sys.stdout).write(as_text([applied_section(self._title(), self.annotators)]) + "\n")
+
+    def to_dataframe(self) -> DataFrame:
+        """What was done to the labels of every annotator, a row each."""
+        import pandas as pd
+
+        return pd.DataFrame([dataclasses.asdict(each) for each in self.annotators])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class TakenBack:
     """What became of labels when applied decisions were taken back."""
 
@@ -86,6 +127,17 @@ class TakenBack:
     n_objects: int = 0  #: objects whose labels are again what they were
     n_changed: int = 0  #: objects left as they are, as labels were edited since
     n_meanwhile: int = 0  #: samples or frames left as they are because others kept on changing them
+
+    def told(self) -> str:
+        """What became of the labels, as a sentence."""
+        others = [
+            (self.n_changed, "whose labels were edited since"),
+            (self.n_meanwhile, "samples that somebody changed"),
+        ]
+        return f"Took back what was applied to {counted(self.n_objects, 'object')}" + but_left_out(others)
+
+    def __repr__(self) -> str:
+        return f"<{self.told()}>"
 
 
 @takes_arrays
@@ -102,21 +154,23 @@ def apply_decisions(
 ) -> Applied:
     """Change the annotators' own labels to what was decided; :func:`undo_applied` takes that back.
 
-    Labels get the class and the geometry (number, mask) of what was decided, labels of what is no object are deleted,
-    and annotators get a label of every object that they were assigned to and did not draw. Ids, tags and all other
-    attributes of a label stay; an added label has none. Skipped objects stay as they are, and so do objects whose
-    labels were edited, added or deleted since the decision: these are counted.
+    Labels get the class (number, mask) of what was decided, labels of what is no object are deleted, and annotators get
+    a label of every object that they were assigned to and did not draw. Boxes and shapes stay as they were drawn,
+    unless ``changes`` has ``"geometry"``. Ids, tags and all other attributes of a label stay; an added label has none.
+    Skipped objects stay as they are, and so do objects whose labels were edited, added or deleted since the decision:
+    these are counted.
 
     Samples that somebody changes meanwhile are read again; what others wrote is never overwritten. Samples have been
-    edited then: :func:`update_agreement` brings runs up to date. Numbers on how right annotators were leave out labels
-    that were changed here: ask for them (:func:`report_decisions`) before.
+    edited then: :func:`update_agreement` brings runs up to date. Labels that are the same because they were changed
+    here are no agreement: :func:`compare_agreement` says how many there are, and compares without them, too. Numbers on
+    how right annotators were leave out labels that were changed here: ask for them (:func:`report_decisions`) before.
 
     Args:
         samples: the dataset, or a view of its samples
         run_key: key of the run, which says who the annotators are and who was assigned
         annotators: change the labels of this annotator, or of several; None for all
         changes: ``"class"``, ``"geometry"`` (numbers and masks, too), ``"attributes"`` (those that the run compares),
-            ``"delete"`` and ``"add"``, one or several; None for all
+            ``"delete"`` and ``"add"``, one or several; None for class, delete and add, or number, mask and delete
         by: name of who does it; None for the name of the user
         gold: the field of decisions
         preview: count only
@@ -129,18 +183,14 @@ def apply_decisions(
     labels = open_run_labels(samples, run_key)
     field = open_gold(samples, gold)
     chosen = labels.annotators_asked(annotators)
-    wanted = [
-        one_of("changes", each, _CHANGES) for each in texts_of("changes", _CHANGES if changes is None else changes)
-    ]
+    wanted = [one_of("changes", each, _CHANGES) for each in texts_of("changes", () if changes is None else changes)]
     by = text_of("by", user_name() if by is None else by)
     true_or_false("preview", preview)
     OPTIONS["progress"].checked(progress)
     refuse_read_only(labels.dataset, [*labels.label_paths, *labels.config.fields])
-    if field.path in labels.config.fields:
-        raise AgreementInputError(
-            f"`run_key` must be a run of the annotators, got {run_key!r}, which compares the decisions with them"
-        )
     opened = open_to_decide(labels, gold, among=_decided_in(field, samples))
+    if changes is None:
+        wanted = [change for change, is_default in possible_changes(opened).items() if is_default]
     work = _Pass(opened, chosen or labels.annotators, wanted, by, preview=preview)
     with unless_deleted(labels.dataset), rare_collections():
         n_meanwhile = work_through(work.reader, work.send, work.settle, progress)
@@ -151,17 +201,18 @@ def apply_decisions(
     return Applied(field.path, step, work.of_annotators(), **counts, n_meanwhile=n_meanwhile)
 
 
-def possible_changes(opened: ObjectsToDecide) -> tuple[Change, ...]:
-    """The changes that mean something for the labels of a run."""
+def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
+    """The changes that mean something for the labels of a run, and whether they are made unless asked otherwise."""
     units = opened.units
-    found: dict[Change, bool] = {
-        "class": units.has_classes and not units.can_repeat,
-        "geometry": bool(units.kind.content),
-        "attributes": bool(units.config.attributes),
-        "delete": True,
-        "add": units.has_votes,
+    found: dict[Change, tuple[bool, bool]] = {
+        "class": (units.has_classes and not units.can_repeat, True),
+        # of what has no class, the number or mask is what was decided
+        "geometry": (bool(units.kind.content), not units.has_classes),
+        "attributes": (bool(units.config.attributes), False),
+        "delete": (True, True),
+        "add": (units.has_votes, True),
     }
-    return tuple(change for change, is_possible in found.items() if is_possible)
+    return {change: is_default for change, (is_possible, is_default) in found.items() if is_possible}
 
 
 def _decided_in(gold: Gold, samples: SampleCollection) -> tuple[ObjectId, ...]:
@@ -401,16 +452,7 @@ def _write(gold: Gold, updates: Mapping[ObjectId, tuple[UpdateOne, list[Stored]]
     Raises:
         NoRoomError: if one of them is too large
     """
-    if not updates:
-        return []
-    try:
-        done = gold.collection.bulk_write([update for update, _ in updates.values()], ordered=False)
-    except PyMongoError as error:
-        too_large = too_large_ids(error)
-        if too_large is None:
-            raise
-        raise NoRoomError(list(map(str, too_large))) from None  # it quotes all labels
-    if done.matched_count == len(updates):
+    if not updates or write_all(gold.collection, [update for update, _ in updates.values()]) == len(updates):
         return []
     as_written = {each: {"_id": each, gold.decisions: {"$eq": after}} for each, (_, after) in updates.items()}
     return [each for each, query in as_written.items() if gold.collection.find_one(query, {"_id": True}) is None]

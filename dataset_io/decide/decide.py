@@ -19,6 +19,8 @@ from ...agreement.arguments import count_of, is_real, one_of, takes_arrays, text
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.objects.verdicts import VERDICTS
 from ...agreement.options import OPTIONS
+from ...charts.decided import but_left_out
+from ...charts.words import counted
 from ...metrics.arrays import BoolArray
 from ..fiftyone_private import reload_samples
 from ..labels.paths import attributes_of_runs
@@ -30,10 +32,10 @@ from ..run.work_through import Progress, rare_collections, work_through
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decision_units import DecidableReader, decision_units
 from .decisions import Gold, Made, StoredLabel, hash_of_label, stored_labels
-from .stored_decisions import Choice, Stored
+from .stored_decisions import BY_RULE, Choice, Stored, is_opened
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Decided:
     """Numbers of objects, by what became of them."""
 
@@ -41,11 +43,27 @@ class Decided:
     step: str | None  #: what :func:`undo_decisions` takes back; None if nothing was decided
     n_decided: int = 0  #: objects that were decided; in a preview: that would be
     n_before: int = 0  #: objects on which somebody had decided before, and whose decisions stay
-    #: objects without what was chosen: the annotator drew none, several classes have the most votes, or a geometry is
-    #: not usable
-    n_without: int = 0
+    #: objects without a consensus: at most half of the assigned annotators drew it, or several classes have most votes
+    n_no_majority: int = 0
+    n_without: int = 0  #: objects without what was chosen: the annotator drew none, or a geometry is not usable
     n_left_out: int = 0  #: objects whose labels were deleted or added since the run
     n_changed: int = 0  #: samples or frames left out because others kept on deciding there
+
+    def told(self, what: str) -> str:
+        """What became of the objects, as a sentence that begins with ``what``."""
+        others = [
+            (self.n_before, "decided before"),
+            (self.n_no_majority, "without a majority"),
+            (self.n_without, "without such a label"),
+            (self.n_left_out, "with labels that were deleted or added since the run"),
+            (self.n_changed, "samples in which others kept on deciding"),
+        ]
+        return f"{what} {counted(self.n_decided, 'object')}" + but_left_out(others)
+
+    def __repr__(self) -> str:
+        if self.step is None:  # of a preview, or nothing was decided
+            return f"<{self.told('Would decide' if self.n_decided else 'Decided')}>"
+        return f"<{self.told('Decided')}; undo_decisions(dataset, {self.step!r}) takes it back>"
 
 
 @takes_arrays
@@ -63,6 +81,7 @@ def decide(
     min_votes: int = 1,
     one_class: bool = False,
     min_iou: float | None = None,
+    all: bool = False,
     by: str | None = None,
     remark: str | None = None,
     gold: str = names.DEFAULT_GOLD_FIELD,
@@ -71,6 +90,8 @@ def decide(
     progress: Progress = None,
 ) -> Decided:
     """Decide on objects of a run which version is right: on all that meet the conditions, or on some by their ids.
+
+    Without a condition nothing is decided, unless ``all`` says that all objects are meant.
 
     Where annotators gave samples tags, a class, a number or a mask, every tag, or sample, is what is called an object
     here: its versions are the annotators' values.
@@ -82,22 +103,27 @@ def decide(
     Objects on which somebody decided before stay as they are, except skipped ones, and objects named in ``objects``
     whose labels were changed since. Any number of processes can decide at once.
 
+    What a rule decides is no evidence of who was right: :func:`report_decisions` counts it apart from what was decided
+    on objects named in ``objects``.
+
     Args:
         samples: the dataset, or a view of its samples
         run_key: key of the run
-        choice: ``"version"``: the label of ``annotator``; ``"consensus"``: the median box or point, or the most typical
-            shape, with the class that has most votes (see :func:`add_units`), of all who drew it; of samples the class
-            with most votes, or the median number (masks have none); ``"own"``: ``label``; ``"none"``: there is no
-            object, or no right value; ``"skip"``: somebody shall decide later
+        choice: ``"version"``: the label of ``annotator``; ``"consensus"``: where more than half of the assigned
+            annotators drew the object (:func:`resolve_units`), their median box or point, or the most typical shape,
+            with the class that most of them gave; of samples the class that more than half gave, or the median number
+            (masks have none); ``"own"``: ``label``; ``"none"``: there is no object, or no right value; ``"skip"``:
+            somebody shall decide later
         annotator: whose label is right
         label: the right label; only with one object
         objects: match ids of objects; of samples their own ids, of tags the id of the sample, a space, and the tag
-        verdict: objects with this verdict, or one of several; None for all, agreed ones included
+        verdict: objects with this verdict, or one of several; None for any, agreed ones included
         classes: objects to which somebody gave this class, or one of several
         annotators: objects that this annotator drew, or one of several
         min_votes: objects that so many annotators drew; samples whose leading value has so many votes
         one_class: objects to which all who drew them gave the same class
         min_iou: objects with at least this mean IoU (masks: class IoU); a single label has none
+        all: all objects of the samples; only without conditions
         by: name of who decides; None for the name of the user
         remark: why
         gold: the field of decisions
@@ -109,7 +135,8 @@ def decide(
         what became of the objects that meet the conditions
 
     Raises:
-        AgreementInputError: if there is no such completed run, the field is not free, or an argument is not usable
+        AgreementInputError: if there is no such completed run, the field is not free, an argument is not usable, or
+            there is neither a condition nor ``all``
     """
     one_of("choice", choice, get_args(Choice))
     labels = open_run_labels(samples, run_key)
@@ -136,7 +163,16 @@ def decide(
         step=str(ObjectId()),
         again=true_or_false("overwrite", overwrite),
     )
-    return opened.decide(rule, decision, preview=true_or_false("preview", preview), progress=progress)
+    true_or_false("preview", preview)
+    if true_or_false("all", all) and rule != Rule():
+        raise AgreementInputError("`all` must not be given together with conditions; leave one of them out")
+    if rule == Rule() and not all and not preview:
+        n = opened.decide(rule, decision, preview=True).n_decided
+        raise AgreementInputError(
+            f"A decision must have a condition, such as `verdict` or `min_votes`, got none: it would decide {n:,} "
+            f"{opened.units.unit}s; say all=True to mean that"
+        )
+    return opened.decide(rule, decision, preview=preview, progress=progress)
 
 
 def user_name() -> str:
@@ -214,6 +250,8 @@ class NewDecision:
     remark: str | None
     step: str
     again: bool
+    #: whether its label is only put there to be edited in the App: the object is left for later until somebody edits it
+    opens: bool = False
 
 
 def open_to_decide(labels: RunLabels, gold: str, *, among: tuple[ObjectId, ...] | None = None) -> ObjectsToDecide:
@@ -302,7 +340,7 @@ class _Pass:
 
     def __init__(self, objects: ObjectsToDecide, rule: Rule, new: NewDecision, *, preview: bool) -> None:
         self.reader = objects.reader()
-        self.total = Counter(n_decided=0, n_before=0, n_without=0, n_left_out=0)
+        self.total = Counter(n_decided=0, n_before=0, n_no_majority=0, n_without=0, n_left_out=0)
         self.n_found = 0
         self._objects = objects
         self._rule = rule
@@ -321,10 +359,13 @@ class _Pass:
         samples = objects.members.sample.tolist()
         made: dict[int, list[Made]] = defaultdict(list)
         taken: set[str] = set()  # a decision on several objects gives way to one of them
+        no_majority = self._no_majority(objects, chosen)
         for unit, label in zip(units, self._labels(objects, chosen), strict=True):
             k = samples[unit]
             if not self._is_open(objects.state(unit)):
                 counts[k]["n_before"] += 1
+            elif unit in no_majority:
+                counts[k]["n_no_majority"] += 1
             elif label is None and self._new.choice not in ("none", "skip"):
                 counts[k]["n_without"] += 1
             else:
@@ -357,6 +398,14 @@ class _Pass:
         if state == SKIPPED:
             return self._new.choice != "skip"
         return state == CHANGED and self._rule.objects is not None
+
+    def _no_majority(self, objects: Decidable, chosen: BoolArray) -> set[int]:
+        """The chosen objects without the majority that a consensus needs."""
+        if self._new.choice != "consensus":
+            return set()
+        has_majority = self._objects.units.has_majority(objects.members.only(chosen))
+        found: list[int] = np.flatnonzero(chosen)[~has_majority].tolist()
+        return set(found)
 
     def _labels(self, objects: Decidable, chosen: BoolArray) -> list[Stored | None]:
         """What is right for every chosen object; None if there is nothing to take."""
@@ -395,20 +444,21 @@ class _Pass:
         new = self._new
         decision: Stored = {
             "id": str(ObjectId()),
-            "choice": new.choice,
-            "annotator": new.annotator,
+            "choice": "skip" if new.opens else new.choice,
+            "annotator": None if new.opens else new.annotator,
             **objects.facts(unit, self._objects.labels.annotators),
             "run_key": self._objects.labels.run_key,
             "decided_by": new.by,
             "decided_at": now(),
             "remark": new.remark,
             "step": new.step,
+            BY_RULE: self._rule.objects is None,
             "gold_id": None,
             "gold_hash": None,
         }
         if label is not None:
             same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
             basis = new.annotator if new.choice == "version" else new.choice
-            label = {"basis_id": None, **label, **same, "decision": new.choice, "basis": basis}
+            label = {"basis_id": None, **label, **same, "decision": decision["choice"], "basis": basis}
             decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._objects.kind)}
-        return Made(decision, label, old)
+        return Made(decision, label, old, undoes_more=any(map(is_opened, objects.found[unit])))

@@ -84,13 +84,22 @@ class DecisionUnits:
         alike = sums_by(key // n_codes, count * (count - 1), members.n_units).astype(np.int64)
         return object_costs(members.votes, members.assigned, alike, members.verdict == CLASS_CONFLICT)
 
+    def has_majority(self, members: UnitMembers) -> BoolArray:
+        """Units with a consensus, as :func:`resolve_units` asks for it, shape ``(U,)``.
+
+        More than half of the assigned annotators gave the unit a label (of samples: the leading class), and there is
+        no tie.
+        """
+        is_tied = vote_classes(members.unit, members.category, members.n_units).tie
+        return (self.votes(members) >= quorum_votes(members.assigned, "majority")) & ~is_tied
+
     def consensus(self, members: UnitMembers) -> list[Stored | None]:
-        """The consensus label of every unit; None if there is none."""
+        """The consensus label of every unit; None without a majority."""
         voted = vote_classes(members.unit, members.category, members.n_units)
         class_names, nameless = self.reader.codes.names(), self.reader.codes.get(None)
         return [
-            None if tie else self._label(label=None if code == nameless else class_names[code])
-            for code, tie in zip(voted.category.tolist(), voted.tie.tolist(), strict=True)
+            self._label(label=None if code == nameless else class_names[code]) if has_majority else None
+            for code, has_majority in zip(voted.category.tolist(), self.has_majority(members).tolist(), strict=True)
         ]
 
     def _label(self, **content: Any) -> Stored:
@@ -134,12 +143,15 @@ class DecisionUnits:
         """Code of what every member gave, shape ``(N,)``; of members of some units alone, if need be."""
         return objects.members.category
 
-    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray | None:
-        """Code of what the majority says of every unit, ``NOTHING`` or ``UNKNOWN``; None if there is no majority."""
+    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+        """Code of what more than half of the assigned annotators say of every unit; ``UNKNOWN`` without a majority.
+
+        It is the class of the consensus, or ``NOTHING`` where more than half gave the unit no label.
+        """
         members = objects.members
         voted = vote_classes(members.unit, members.category, members.n_units)
-        is_there = members.votes >= quorum_votes(members.assigned, "majority")
-        return np.where(is_there, np.where(voted.tie, UNKNOWN, voted.category), NOTHING)
+        is_nothing = members.assigned - members.votes >= quorum_votes(members.assigned, "majority")
+        return np.where(self.has_majority(members), voted.category, np.where(is_nothing, NOTHING, UNKNOWN))
 
     # ---- labels of annotators that are not right ----
 
@@ -194,12 +206,13 @@ class ObjectUnits(DecisionUnits):
         }
 
     def consensus(self, members: UnitMembers) -> list[Stored | None]:
-        """The consensus; None without a class that has most votes, or a usable geometry."""
+        """The consensus; None without a majority, or a usable geometry."""
         maker = consensus_maker(self.reader.source, "medoid")
         attributes = ("_id", "_cls", "tags", "label", *self.kind.content)
+        made = unit_documents(members, maker, self.reader, self.annotators)
         return [
-            None if label is None or label["tie"] else {name: label[name] for name in attributes if name in label}
-            for label in unit_documents(members, maker, self.reader, self.annotators)
+            {name: label[name] for name in attributes if name in label} if label is not None and has_majority else None
+            for label, has_majority in zip(made, self.has_majority(members).tolist(), strict=True)
         ]
 
     def is_usable(self, label: Stored) -> bool:
@@ -283,6 +296,10 @@ class NumberUnits(ClassUnits):
         found: IntArray = agree.sum(axis=2).max(axis=1, initial=0)
         return found
 
+    def has_majority(self, members: UnitMembers) -> BoolArray:
+        """All: a median needs no majority."""
+        return np.ones(members.n_units, np.bool_)
+
     def consensus(self, members: UnitMembers) -> list[Stored | None]:
         """The median."""
         return [self._label(value=value) for value in self._medians(members).tolist()]
@@ -304,7 +321,7 @@ class NumberUnits(ClassUnits):
         numbers = np.array(objects.members.labels, np.float64)
         return self._is_right(objects, units, objects.members.unit, numbers)
 
-    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray | None:
+    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
         """Whether medians are right."""
         n_units = objects.members.n_units
         return self._is_right(objects, units, np.arange(n_units), self._medians(objects.members))
@@ -345,6 +362,10 @@ class MaskUnits(ClassUnits):
         """Number of masks."""
         return members.votes
 
+    def has_majority(self, members: UnitMembers) -> BoolArray:
+        """None: masks have no consensus."""
+        return np.zeros(members.n_units, np.bool_)
+
     def consensus(self, members: UnitMembers) -> list[Stored | None]:
         """None."""
         return [None] * members.n_units
@@ -364,9 +385,9 @@ class MaskUnits(ClassUnits):
         found = [_RIGHT if right.get((unit, objects.member_key(row))) else _OTHER for row, unit in of_rows]
         return np.array(found, np.int64)
 
-    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray | None:
+    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
         """None."""
-        return None
+        return np.full(objects.members.n_units, UNKNOWN)
 
     def _code(self, label: Stored) -> int:
         return _RIGHT

@@ -3,14 +3,14 @@
 A decision names the annotators' labels of its object, by field and id, and what they were like. So it outlives runs,
 and tells when a label was changed since. A sample gets a decision and its label in one write, on condition that nobody
 else decided on one of these labels meanwhile: two people cannot decide on one object, and a killed process leaves
-nothing half done. The time stamp of the sample stays, unless a run compares the field: the App loses edits of a sample
-that others give a new one.
+nothing half done. The time stamp of the sample stays: the App loses edits of a sample that others give a new one.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Collection as Several
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,14 +22,13 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 from pymongo import UpdateOne
 from pymongo.collection import Collection
+from pymongo.errors import PyMongoError
 
 from ... import names
 from ...agreement.arguments import text_of
 from ...agreement.errors import AgreementInputError
 from ...agreement.options import value_name
 from ..fiftyone_private import (
-    database,
-    dataset_id,
     frame_collection,
     has_frame_fields,
     list_of,
@@ -38,14 +37,16 @@ from ..fiftyone_private import (
     sample_collection,
 )
 from ..labels.kinds import LabelKind, kind_of
-from ..labels.paths import all_fields, run_of
+from ..labels.paths import all_fields, gold_of, is_of_frames, run_of
 from ..labels.source import refuse_read_only
 from ..record.fields import delete_fields, new_field, unset_undeclared
 from ..record.lease import writing
 from ..record.run import dataset_of, list_agreements
 from ..record.schema import declare
+from ..run.stored import NoRoomError
+from ..run.write import too_large_ids
 from .label_schemas import end_editing
-from .stored_decisions import APPLIED, Stored, decided_in, list_at, object_at, seems_whole
+from .stored_decisions import APPLIED, BY_RULE, Stored, decided_in, list_at, object_at, seems_whole, whole_decisions
 
 #: a stored label, and its type
 StoredLabel = tuple[Stored, LabelKind]
@@ -65,6 +66,8 @@ class Made:
     read: Stored | None = None  #: label whose place the label takes, as it must still be stored
     #: label of the decision that it replaces, as it was written before somebody edited it; None if that is not known
     written: Stored | None = None
+    #: whether undo brings back what was there before the decision that it replaces, which only opened a form
+    undoes_more: bool = False
 
 
 def label_key(field: str, label_id: object, kind: LabelKind) -> str:
@@ -102,7 +105,28 @@ class Gold:
     @property
     def exists(self) -> bool:
         """Whether anything was decided in it."""
-        return all(_mark_of(self.dataset.get_field(path)) == self.name for path in self.paths)
+        return all(gold_of(self.dataset.get_field(path)) == self.name for path in self.paths)
+
+    @property
+    def left(self) -> list[str]:
+        """What is there of the two fields under their own names."""
+        return [path for path in self.paths if gold_of(self.dataset.get_field(path)) == self.name]
+
+    def what_is_missing(self) -> str:
+        """Why one field of the two is no field of decisions, and what to do."""
+        (left,), (missing,) = self.left, set(self.paths) - set(self.left)
+        is_list = missing != self.path
+        others = [
+            path
+            for path, field in all_fields(self.dataset).items()
+            if gold_of(field) == self.name and path != left and isinstance(field, fo.ListField) == is_list
+        ]
+        renamed = f", or renamed to {others[0]!r}" if others else ""
+        advice = f"rename {others[0]!r} to {missing!r}" if others else f"bring {missing!r} back"
+        return (
+            f"`gold` must be a field of decisions with its two fields, got {left!r} alone: {missing!r} was deleted"
+            f"{renamed}; {advice}, or delete what is left with delete_decisions(dataset, gold={self.name!r})"
+        )
 
     @functools.cached_property
     def kind(self) -> LabelKind:
@@ -155,6 +179,8 @@ class Gold:
         for key in list_agreements(self.dataset):
             if {self.name, self.decisions} & names.own_names(key):
                 raise AgreementInputError(f"`gold` must be free, but {self.name!r} belongs to the run {key!r}")
+        if self.left:
+            raise AgreementInputError(self.what_is_missing())
         taken = next((path for path in self.paths if self.dataset.get_field(path) is not None), None)
         if taken is not None:
             raise AgreementInputError(f"`{taken}` must be free, but it is a field of the dataset; choose another name")
@@ -193,7 +219,7 @@ class Gold:
             for name, index in self.collection.index_information().items():
                 if index["key"][0][0].startswith(f"{self.decisions}."):
                     self.collection.drop_index(name)
-            delete_fields(self.dataset, [path for path in self.paths if self.dataset.get_field(path) is not None])
+            delete_fields(self.dataset, self.left)
             unset_undeclared(self.dataset, self.paths)
         reload_samples(self.dataset)
 
@@ -238,7 +264,7 @@ class Gold:
         return self.collection.count_documents({f"{self.decisions}.id": {"$exists": True}}, limit=n + 1) > n
 
     def latest_step(self, by: str | None) -> str | None:
-        """The step that was decided last, by anybody or by one, and not applied to labels."""
+        """The step that was decided last, by anybody or by one, and not applied to labels; a form is no step."""
         decision = f"{self.decisions}"
         stages: list[Stored] = [
             {"$match": {f"{decision}.id": {"$exists": True}}},
@@ -246,10 +272,22 @@ class Gold:
             {"$unwind": f"${decision}"},
             {"$match": {f"{decision}.{APPLIED}.0": {"$exists": False}, f"{decision}.step": {"$type": "string"}}},
             {"$match": {} if by is None else {f"{decision}.decided_by": by}},
+            {"$match": {"$or": [{f"{decision}.choice": {"$ne": "skip"}}, {f"{decision}.gold_id": None}]}},
             {"$sort": {f"{decision}.decided_at": -1, f"{decision}.id": -1}},
             {"$limit": 1},
         ]
         return next((row[decision]["step"] for row in self.collection.aggregate(stages)), None)
+
+    def steps_by_rule(self) -> set[str]:
+        """Steps of a rule among decisions of earlier versions, which do not say: several decisions, no own label."""
+        decision = f"${self.decisions}"
+        stages: list[Stored] = [
+            {"$match": {self.decisions: {"$elemMatch": {"id": {"$exists": True}, BY_RULE: {"$exists": False}}}}},
+            {"$unwind": decision},
+            {"$group": {"_id": f"{decision}.step", "n": {"$sum": 1}, "choices": {"$addToSet": f"{decision}.choice"}}},
+            {"$match": {"n": {"$gt": 1}, "choices": {"$ne": "own"}}},
+        ]
+        return {row["_id"] for row in self.collection.aggregate(stages) if isinstance(row["_id"], str)}
 
     def only_decision(self, step: str, run_key: str) -> tuple[str, Stored] | None:
         """The decision of a step on an object of a run, and the id of its document; None if these are several."""
@@ -336,7 +374,10 @@ class Gold:
                 of_labels, kept = _without(labels, taken, "_id"), {"$literal": []}
             if one.written is not None:
                 of_labels = {"$literal": [one.written]}
-            history = {"replaced": {"decisions": of_decisions, "labels": of_labels}}
+            if one.undoes_more:
+                of_labels = _joined(_each(of_decisions, list_at("$$this.replaced.labels")))
+                of_decisions = _joined(_each(of_decisions, _nested(list_at("$$this.replaced.decisions"))))
+            history = {"replaced": {"decisions": _flat(of_decisions), "labels": of_labels}}
             is_first = not one.replaces and self.kind.list_name is not None
             new.append({"$mergeObjects": [{"$literal": one.decision}, {} if is_first else history]})
         is_new = [one for one in made if one.label is not None and (one.read is None or self.kind.list_name is None)]
@@ -360,8 +401,7 @@ class Gold:
             values[self.name] = labels[-1]
         path = next(iter(self.has_labels))
         nothing = {f"{self.decisions}.0": {"$exists": False}, path: {"$exists": False}}
-        stamp = {"$currentDate": {"last_modified_at": True}} if self._is_compared else {}
-        return UpdateOne({"_id": document_id, **nothing}, {"$set": values, **stamp})
+        return UpdateOne({"_id": document_id, **nothing}, {"$set": values})
 
     def keep_as_written(self, document_id: ObjectId, decision: Stored, label: Stored) -> None:
         """Keep the label of a decision as it was written, so that it can be brought back after somebody edited it."""
@@ -371,35 +411,43 @@ class Gold:
         self.collection.update_one(this, {"$set": {f"{self.decisions}.$.written": label}})
 
     def write(self, updates: Mapping[ObjectId, UpdateOne], step: str) -> list[ObjectId]:
-        """Write the decisions of a step on some documents; the ids of those in which somebody decided meanwhile."""
-        if not updates:
-            return []
-        if self.collection.bulk_write(list(updates.values()), ordered=False).matched_count == len(updates):
+        """Write the decisions of a step on some documents; the ids of those in which somebody decided meanwhile.
+
+        Raises:
+            NoRoomError: if one of them is too large
+        """
+        if not updates or write_all(self.collection, list(updates.values())) == len(updates):
             return []
         found = self.collection.find({"_id": {"$in": list(updates)}, f"{self.decisions}.step": step}, {"_id": True})
         written = {row["_id"] for row in found}
         return [document_id for document_id in updates if document_id not in written]
 
-    def undo(self, step: str) -> int:
+    def undo(self, step: str, *, unedited: bool = False) -> int:
         """Take back a step: what it replaced is there again. The number of decisions taken back.
+
+        Args:
+            step: the step
+            unedited: only decisions whose labels are as :meth:`keep_as_written` kept them
 
         Raises:
             AgreementInputError: if all of them were applied to labels
         """
         decisions, labels = list_at(f"${self.decisions}"), self._stored_labels
         of_step = {"$eq": ["$$this.step", {"$literal": step}]}
-        is_gone = {"$and": [of_step, {"$eq": [list_at(f"$$this.{APPLIED}"), []]}]}
+        conditions = [of_step, {"$eq": [list_at(f"$$this.{APPLIED}"), []]}]
+        is_gone = {"$and": [*conditions, *([{"$in": ["$$this.written", labels]}] if unedited else [])]}
         gone, left = _filtered(decisions, is_gone), _filtered(decisions, {"$not": [is_gone]})
         query = {f"{self.decisions}.step": step}
         counted: list[Stored] = [{"$match": query}, {"$group": {"_id": None, "n": {"$sum": {"$size": gone}}}}]
         n = next((row["n"] for row in self.collection.aggregate(counted)), None)
-        if n == 0:
+        if n == 0 and not unedited:
             raise AgreementInputError(
                 f"`step` must not be applied to annotators' labels, got {step!r}, which is; call undo_applied() first"
             )
         own = _filtered(labels, {"$not": [{"$in": ["$$this._id", _each(gone, "$$this.gold_id")]}]})
-        before = {"$concatArrays": [left, _replaced(gone, "decisions")]}
-        self.collection.update_many(query, self._set(before, {"$concatArrays": [own, _replaced(gone, "labels")]}))
+        before = {"$concatArrays": [left, _joined(_each(gone, _nested(list_at("$$this.replaced.decisions"))))]}
+        labels_before = _joined(_each(gone, list_at("$$this.replaced.labels")))
+        self.collection.update_many(query, self._set(before, {"$concatArrays": [own, labels_before]}))
         return int(n or 0)
 
     def _set(self, decisions: Stored, labels: Stored) -> list[Stored]:
@@ -417,24 +465,11 @@ class Gold:
             self.decisions: {"$cond": [nothing, "$$REMOVE", "$_decisions"]},
             self.name: {"$cond": [without_labels, "$$REMOVE", label]},
         }
-        if self._is_compared:
-            values["last_modified_at"] = "$$NOW"
         return [
             {"$set": {"_decisions": decisions, "_labels": labels}},
             {"$set": values},
             {"$unset": ["_decisions", "_labels"]},
         ]
-
-    @functools.cached_property
-    def _is_compared(self) -> bool:
-        """Whether a run compares the field with others."""
-        runs = {"_dataset_id": dataset_id(self.dataset), "config.method": names.RUN_METHOD}
-        return database().runs.find_one({**runs, "config.options.fields": self.path}, {"_id": True}) is not None
-
-
-def _mark_of(field: fo.Field | None) -> str | None:
-    info: dict[str, Any] = getattr(field, "info", None) or {}
-    return info.get(names.GOLD_MARK)
 
 
 def _filtered(values: Stored | str, condition: Stored) -> Stored:
@@ -466,15 +501,65 @@ def _in_place(labels: Stored, made: Sequence[Made]) -> Stored:
     return _each(labels, {"$switch": {"branches": branches, "default": "$$this"}}) if branches else labels
 
 
-def _replaced(decisions: Stored, what: str) -> Stored:
-    """The decisions, or labels, that decisions replaced."""
-    lists = _each(decisions, list_at(f"$$this.replaced.{what}"))
+def _joined(lists: Stored) -> Stored:
     return {"$reduce": {"input": lists, "initialValue": [], "in": {"$concatArrays": ["$$value", "$$this"]}}}
+
+
+def _flat(decisions: Stored) -> Stored:
+    """Decisions in one list, each followed by those before it, as many as its ``replaced.n`` says.
+
+    If each kept the one before it, a document would soon be nested deeper than the database allows.
+    """
+    before = "$$this.replaced.decisions"
+    kept = {"labels": "$$this.replaced.labels", "n": {"$size": before}}
+    flat = {"$concatArrays": [[{"$mergeObjects": ["$$this", {"replaced": kept}]}], before]}
+    return _joined(_each(decisions, {"$cond": [{"$isArray": [before]}, flat, ["$$this"]]}))
+
+
+def _nested(flat: Stored) -> Stored:
+    """The decisions of which :func:`_flat` made one list, each with those before it.
+
+    Decisions of earlier versions, in which every decision keeps the one before it, have no ``n`` and stay as they are.
+    """
+    n: Stored = {"$min": ["$$one.replaced.n", {"$size": "$$flat"}]}
+    is_flat: Stored = {"$and": [{"$in": [{"$type": "$$one.replaced.n"}, ["int", "long"]]}, {"$gte": [n, 0]}]}
+    n = {"$cond": [is_flat, n, 0]}
+
+    def with_one(at: str, value: Stored) -> Stored:
+        return {"$let": {"vars": {"one": {"$arrayElemAt": ["$$flat", at]}}, "in": value}}
+
+    found = {"next": {"$add": ["$$this", 1, n]}, "at": {"$concatArrays": ["$$value.at", ["$$this"]]}}
+    is_next = {"$eq": ["$$this", "$$value.next"]}
+    walked: Stored = {
+        "input": {"$range": [0, {"$size": "$$flat"}]},
+        "initialValue": {"next": 0, "at": []},
+        "in": {"$cond": [is_next, with_one("$$this", found), "$$value"]},
+    }
+    own = {"$cond": [{"$gt": [n, 0]}, {"$slice": ["$$flat", {"$add": ["$$this", 1]}, {"$max": [n, 1]}]}, []]}
+    before = {"replaced": {"decisions": own, "labels": "$$one.replaced.labels"}}
+    restored = {"$cond": [is_flat, {"$mergeObjects": ["$$one", before]}, "$$one"]}
+    at = {"$let": {"vars": {"walked": {"$reduce": walked}}, "in": "$$walked.at"}}
+    return {"$let": {"vars": {"flat": flat}, "in": _each(at, with_one("$$this", restored))}}
 
 
 def _share(keys: Sequence[str]) -> Stored:
     """Whether a decision ``$$this`` is on one of some labels."""
     return {"$ne": [{"$setIntersection": [list_at("$$this.labels"), {"$literal": list(keys)}]}, []]}
+
+
+def write_all(collection: Collection[Stored], updates: Sequence[UpdateOne]) -> int:
+    """Write some updates; how many of them had an effect.
+
+    Raises:
+        NoRoomError: if a document is too large
+    """
+    try:
+        return collection.bulk_write(list(updates), ordered=False).matched_count
+    except PyMongoError as error:
+        too_large = too_large_ids(error)
+        if too_large is None:
+            raise
+        raise NoRoomError(list(map(str, too_large))) from None  # it quotes all labels
 
 
 # ---- for users ----
@@ -486,12 +571,12 @@ def open_gold(samples: SampleCollection, name: str) -> Gold:
     Raises:
         AgreementInputError: if there is none of that name
     """
+    found = _left_of(samples, name)
     dataset = dataset_of(samples)
-    reload_dataset(dataset)
-    for on_frames in (False, True) if has_frame_fields(dataset) else (False,):
-        gold = Gold(dataset, name, on_frames=on_frames)
-        if gold.exists:
-            return gold
+    if found is not None and found.exists:
+        return found
+    if found is not None:
+        raise AgreementInputError(found.what_is_missing())
     known = gold_fields(dataset)
     raise AgreementInputError(
         f"`gold` must be a field of decisions of {dataset.name!r}, got {name!r}; there "
@@ -499,11 +584,60 @@ def open_gold(samples: SampleCollection, name: str) -> Gold:
     )
 
 
+def left_gold(samples: SampleCollection, name: str) -> Gold:
+    """What is left of a field of decisions; raises as :func:`open_gold` if that is nothing."""
+    return _left_of(samples, name) or open_gold(samples, name)
+
+
+def _left_of(samples: SampleCollection, name: str) -> Gold | None:
+    dataset = dataset_of(samples)
+    reload_dataset(dataset)
+    places = (False, True) if has_frame_fields(dataset) else (False,)
+    return next((gold for on in places if (gold := Gold(dataset, name, on_frames=on)).left), None)
+
+
 def gold_fields(samples: SampleCollection) -> list[str]:
     """Names of the fields of decisions of a dataset; the default name first."""
-    fields = all_fields(dataset_of(samples)).items()
-    found = {name for path, field in fields if _mark_of(field) == (name := path.removeprefix(names.FRAMES_PREFIX))}
+    marks = {path: gold_of(field) for path, field in all_fields(dataset_of(samples)).items()}
+    names_of = {path: path.removeprefix(names.FRAMES_PREFIX) for path in marks}
+    found = {name for path, name in names_of.items() if name == marks[path] == marks.get(path + names.DECISIONS_SUFFIX)}
     return sorted(found, key=lambda name: (name != names.DEFAULT_GOLD_FIELD, name))
+
+
+def applied_steps(samples: SampleCollection) -> list[str]:
+    """The steps of decisions that are applied to annotators' labels."""
+    opened = [open_gold(samples, name) for name in gold_fields(samples)]
+    with_decisions = [(gold, {f"{gold.decisions}.id": {"$exists": True}}) for gold in opened]
+    found = {step for gold, query in with_decisions
+             for step in gold.collection.distinct(f"{gold.decisions}.{APPLIED}.step", query)}  # fmt: skip
+    return sorted(step for step in found if isinstance(step, str))
+
+
+def labels_of_steps(
+    samples: SampleCollection, steps: Several[str], fields: Sequence[str]
+) -> tuple[dict[tuple[ObjectId, int | None], int], set[str]]:
+    """Number of labels in some fields that were set in some steps, by sample and number of the frame; the steps found.
+
+    Args:
+        samples: the dataset, or a view of it
+        steps: steps of :func:`apply_decisions`
+        fields: label fields of samples, or of frames
+    """
+    numbers: dict[tuple[ObjectId, int | None], int] = {}
+    found = set()
+    on_frames, wanted = is_of_frames(fields[0]), {name.removeprefix(names.FRAMES_PREFIX) for name in fields}
+    for gold in (open_gold(samples, name) for name in gold_fields(samples)):
+        of_steps = {f"{gold.decisions}.id": {"$exists": True}, f"{gold.decisions}.{APPLIED}.step": {"$in": list(steps)}}
+        for row in gold.collection.find(of_steps, {gold.decisions: True, "_sample_id": True, "frame_number": True}):
+            decisions = whole_decisions(row[gold.decisions])
+            parts = [part for each in decisions for part in each.get(APPLIED) or () if part["step"] in steps]
+            found |= {part["step"] for part in parts}
+            keys = {change["key"] for part in parts for change in part["changes"]}
+            n = sum(key.rpartition(" ")[0] in wanted for key in keys)
+            if n and gold.on_frames == on_frames:
+                place = (row["_sample_id"], row["frame_number"]) if on_frames else (row["_id"], None)
+                numbers[place] = numbers.get(place, 0) + n
+    return numbers, found
 
 
 def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bool:

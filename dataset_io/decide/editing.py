@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import fiftyone as fo
 import fiftyone.core.labels as fol
 import fiftyone.core.media as fom
 from bson import ObjectId
 from fiftyone.core.view import DatasetView
 
 from ...agreement.errors import AgreementInputError
+from ..fiftyone_private import reload_samples
 from ..record.run_labels import RunLabels
-from .decide import ObjectsToDecide, decide, open_to_decide
+from .decidable import Rule
+from .decide import NewDecision, ObjectsToDecide, open_to_decide
+from .decisions import open_gold
 from .label_schemas import start_editing
 from .next_object import ShownObject, objects_of, shown_object
-from .stored_decisions import Stored
+from .stored_decisions import Choice, Stored
 
 #: types of labels on images that the App can edit
 _EDITABLE = (fol.Classification, fol.Classifications, fol.Detections, fol.Polylines)
@@ -31,6 +35,7 @@ class LabelToEdit:
     fields: list[str]  #: fields that the App should show
     view: DatasetView  #: the patch of the label, or its sample where the App shows no patches of such labels
     shown_id: str  #: id of the patch, or sample
+    step: str | None  #: what put the label there for the form alone; None if it was decided before
 
 
 def can_edit(opened: ObjectsToDecide) -> bool:
@@ -48,7 +53,9 @@ def edit_object(
     class_names: Sequence[str],
     again: bool = False,
 ) -> LabelToEdit | None:
-    """Make ready for the App what is decided to be right of an object: the consensus, else the best version, at first.
+    """Make ready for the App what is decided to be right of an object; else the consensus, or the best version.
+
+    Nothing is decided until somebody edits the label. :func:`close_unedited` takes away one that nobody edited.
 
     Args:
         labels: the labels of the run
@@ -71,9 +78,9 @@ def edit_object(
     shown = shown_object(labels, gold, document_id, unit_id)
     if shown is None:
         return None
-    label = _label_of(labels, gold, document_id, unit_id)
+    label, step = _label_of(labels, gold, document_id, unit_id), None
     if label is None:
-        _decide_on_start(opened, shown, by=by, again=again)
+        step = _open_label(opened, shown, by=by, again=again)
         label = _label_of(labels, gold, document_id, unit_id)
     if label is None:
         return None
@@ -82,9 +89,15 @@ def edit_object(
     label_id = str(label["_id"])
     view, fields = labels.dataset.select(shown.sample_id), labels.config.fields
     if opened.stored not in _AS_PATCHES:
-        return LabelToEdit(shown.sample_id, [gold, *fields], view, shown.sample_id)
+        return LabelToEdit(shown.sample_id, [gold, *fields], view, shown.sample_id, step)
     # alone: beside others the App would not offer it
-    return LabelToEdit(shown.sample_id, [gold], view.to_patches(gold).select(label_id), label_id)
+    return LabelToEdit(shown.sample_id, [gold], view.to_patches(gold).select(label_id), label_id, step)
+
+
+def close_unedited(dataset: fo.Dataset, gold: str, step: str) -> None:
+    """Take away a label that :func:`edit_object` put there, unless somebody edited it."""
+    open_gold(dataset, gold).undo(step, unedited=True)
+    reload_samples(dataset)
 
 
 def _label_of(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> Stored | None:
@@ -97,12 +110,14 @@ def _label_of(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> S
     return label
 
 
-def _decide_on_start(opened: ObjectsToDecide, shown: ShownObject, *, by: str, again: bool) -> None:
-    """Decide that the consensus is right; without one the version that overlaps the others most."""
+def _open_label(opened: ObjectsToDecide, shown: ShownObject, *, by: str, again: bool) -> str | None:
+    """Put the consensus, or the version that overlaps the others most, there to be edited; the step that did."""
     best = max(shown.versions, key=lambda each: -1.0 if each.iou is None else each.iou)
-    starts: list[Stored] = [{"choice": "consensus"}] if opened.units.has_consensus else []
-    sample = opened.labels.dataset.select(shown.sample_id)
-    same: Stored = {"objects": shown.unit, "by": by, "gold": opened.gold.name, "overwrite": again, "progress": False}
-    for start in (*starts, {"choice": "version", "annotator": best.annotator}):
-        if decide(sample, opened.labels.run_key, **start, **same).n_decided:
-            return
+    starts: list[tuple[Choice, str | None]] = [("consensus", None)] if opened.units.has_consensus else []
+    among = open_to_decide(opened.labels, opened.gold.name, among=(ObjectId(shown.sample_id),))
+    for choice, annotator in (*starts, ("version", best.annotator)):
+        new = NewDecision(choice, annotator, None, by, None, str(ObjectId()), again, opens=True)
+        done = among.decide(Rule(objects=frozenset([shown.unit])), new)
+        if done.step is not None:
+            return done.step
+    return None

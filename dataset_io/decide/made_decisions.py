@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+import html
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import fiftyone as fo
 from bson import ObjectId
@@ -12,11 +16,18 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.arguments import takes_arrays, text_of
+from ...charts.words import counted
 from ..fiftyone_private import reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..run.work_through import rare_collections
-from .decisions import Gold, hash_of_label, is_edited, open_gold, stored_labels
-from .stored_decisions import APPLIED, Choice, DecidedDocument, Stored, decided_in
+from .decisions import Gold, hash_of_label, is_edited, left_gold, open_gold, stored_labels
+from .stored_decisions import APPLIED, Choice, DecidedDocument, Stored, decided_in, is_by_rule
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+#: names, and decisions, that are shown of many
+_MOST_NAMES, _MOST_SHOWN = 3, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +47,35 @@ class Decision:
     labels: tuple[str, ...]  #: field and id of the annotators' labels of the object
     gold_id: str | None  #: id of the label in the field of decisions; None without one
     step: str  #: what was decided at once has one id, for :func:`undo_decisions`
+    by_rule: bool  #: whether a rule decided, and not somebody on an object that they named
     changed: bool  #: whether an annotator's label of the object was edited or deleted since
     edited: bool  #: whether the label in the field of decisions was edited or deleted since
     applied: bool  #: whether it was applied to the annotators' labels; ``changed`` is about these labels, then
 
 
+class Decisions(list[Decision]):
+    """Decisions, in the order in which they were made."""
+
+    def __repr__(self) -> str:
+        by = Counter(each.decided_by for each in self).most_common(_MOST_NAMES)
+        who = f", most of them by {', '.join(name for name, _ in by)}" if by else ""
+        on = counted(len({each.sample_id for each in self}), "sample")
+        return f"<{counted(len(self), 'decision')} on {on}{who}; to_dataframe() has them>"
+
+    def _repr_html_(self) -> str:
+        shown = self.to_dataframe().head(_MOST_SHOWN)
+        return f"<p>{html.escape(repr(self))}</p>{shown.to_html(index=False)}"
+
+    def to_dataframe(self) -> DataFrame:
+        """The decisions as a pandas DataFrame, a row each."""
+        import pandas as pd
+
+        columns = [field.name for field in dataclasses.fields(Decision)]
+        return pd.DataFrame([[getattr(each, name) for name in columns] for each in self], columns=columns)
+
+
 @takes_arrays
-def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> list[Decision]:
+def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> Decisions:
     """All decisions on objects, in the order in which they were made; skipped objects are among them.
 
     Decisions that were damaged in the database are left out.
@@ -63,16 +96,23 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
         rows = opened.decided(only)
         found = {each: decided_in(row) for each, row in rows.items()}
         current = _current_hashes(opened, found)
+    by_rule = opened.steps_by_rule()
     listed = [
-        _decision(decision, rows[each], of_document.labels, current[each], opened.kind)
+        _decision(decision, rows[each], of_document.labels, current[each], opened.kind, by_rule)
         for each, of_document in found.items()
         for decision in of_document.decisions
     ]
-    return sorted(listed, key=lambda each: (each.decided_at, each.sample_id, each.frame_number or 0, each.unit))
+    listed.sort(key=lambda each: (each.decided_at, each.sample_id, each.frame_number or 0, each.unit))
+    return Decisions(listed)
 
 
 def _decision(
-    stored: Stored, row: Stored, labels: Sequence[Stored], hashes: Mapping[str, str], kind: LabelKind
+    stored: Stored,
+    row: Stored,
+    labels: Sequence[Stored],
+    hashes: Mapping[str, str],
+    kind: LabelKind,
+    steps_by_rule: Set[str],
 ) -> Decision:
     return Decision(
         sample_id=str(row.get("_sample_id", row["_id"])),
@@ -88,6 +128,7 @@ def _decision(
         labels=tuple(stored["labels"]),
         gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
         step=stored["step"],
+        by_rule=is_by_rule(stored, steps_by_rule),
         changed=[hashes.get(key) for key in stored["labels"]] != stored["hashes"],
         edited=is_edited(stored, labels, kind),
         applied=bool(stored.get(APPLIED)),
@@ -145,7 +186,8 @@ def undo_decisions(
 def delete_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> None:
     """Delete the field of decisions with all decisions. The annotators' labels, and runs, stay as they are.
 
-    What was applied to labels can no longer be taken back then.
+    What was applied to labels can no longer be taken back then. If one of its two fields was deleted or renamed with
+    FiftyOne's own functions, what is left is deleted.
 
     Args:
         dataset: the dataset, or a view of it
@@ -154,4 +196,4 @@ def delete_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = name
     Raises:
         AgreementInputError: if there is no such field
     """
-    open_gold(dataset, gold).delete()
+    left_gold(dataset, gold).delete()

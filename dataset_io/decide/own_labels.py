@@ -18,7 +18,7 @@ from ..record.run_labels import open_run_labels
 from .decidable import Decidable
 from .decide import Decided, ObjectsToDecide, documents_of, open_to_decide, user_name
 from .decisions import Made, hash_of_label, is_edited, label_key, open_gold
-from .stored_decisions import Stored, decided_in
+from .stored_decisions import BY_RULE, Stored, decided_in, is_opened
 
 #: what a decision says of its object
 _KEPT = ("labels", "hashes", "classes", "asked", "unit", "verdict", "run_key", "remark")
@@ -120,16 +120,18 @@ class _Recording:
             "decided_by": self._by,
             "decided_at": now(),
             "step": self.step,
+            BY_RULE: False,
             "gold_id": None,
             "gold_hash": None,
         }
-        written = before.get("written")
+        opened = bool(replaces) and is_opened(dict(before))
+        written = None if opened else before.get("written")
         if label is None:
-            return Made(decision, None, replaces, written=written)
+            return Made(decision, None, replaces, written=written, undoes_more=opened)
         same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
         own = {"basis_id": None, **label, **same, "decision": choice, "basis": choice}
         decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._opened.kind)}
-        return Made(decision, own, replaces, label, written)
+        return Made(decision, own, replaces, label, written, undoes_more=opened)
 
     def _drawn(self, drawn: Mapping[ObjectId, list[Stored]]) -> dict[ObjectId, list[Made]]:
         """Decisions for labels that were drawn."""

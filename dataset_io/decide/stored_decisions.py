@@ -7,7 +7,7 @@ read, and stays where it is; :func:`decided_in` is the only place that checks. U
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from types import NoneType
@@ -26,6 +26,10 @@ Stored = dict[str, Any]
 
 #: entry of a decision that says what was done to apply it, one part for every step
 APPLIED = "applied"
+
+#: entry of a decision that says whether a rule decided, and not somebody on an object that they named; decisions of
+#: earlier versions have none
+BY_RULE = "by_rule"
 
 #: what was done to a label
 GIVEN, DELETED, ADDED = "given", "deleted", "added"
@@ -151,6 +155,17 @@ def _are_texts(values: Sequence[Any]) -> bool:
     return all(isinstance(each, str) for each in values)
 
 
+def is_by_rule(decision: Stored, steps_by_rule: Set[str]) -> bool:
+    """Whether a rule decided.
+
+    Args:
+        decision: the decision as stored
+        steps_by_rule: steps of a rule among the decisions that do not say
+    """
+    said = decision.get(BY_RULE)
+    return said if isinstance(said, bool) else decision["step"] in steps_by_rule
+
+
 def applied_changes(decision: Stored) -> list[Stored]:
     """What was done to labels to apply a decision, in this order."""
     return [change for part in decision.get(APPLIED) or () for change in part["changes"]]
@@ -159,6 +174,11 @@ def applied_changes(decision: Stored) -> list[Stored]:
 def added_labels(decision: Stored) -> dict[str, str]:
     """The labels that were added to apply a decision: their annotators by what decisions call them."""
     return {each["key"]: each["annotator"] for each in applied_changes(decision) if each["what"] == ADDED}
+
+
+def is_opened(decision: Stored) -> bool:
+    """Whether nothing is decided yet: its label is only there to be edited in the App."""
+    return decision["choice"] == "skip" and decision["gold_id"] is not None
 
 
 # ---- in the database ----

@@ -59,10 +59,15 @@ def mark_of(field: fo.Field | None) -> str | None:
     return info.get(names.RUN_METHOD)
 
 
+def gold_of(field: fo.Field | None) -> str | None:
+    """Name of the field of decisions as which a field was declared; None if it was not."""
+    info: dict[str, Any] = getattr(field, "info", None) or {}
+    return info.get(names.GOLD_MARK)
+
+
 def is_marked(field: fo.Field | None) -> bool:
     """Whether a field is ours: of a run, or of decisions."""
-    info: dict[str, Any] = getattr(field, "info", None) or {}
-    return bool({names.RUN_METHOD, names.GOLD_MARK} & info.keys())
+    return mark_of(field) is not None or gold_of(field) is not None
 
 
 def run_of(path: str, field: fo.Field) -> str | None:

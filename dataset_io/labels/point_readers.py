@@ -11,7 +11,7 @@ import numpy as np
 
 from ...agreement.config import AgreementConfig
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.geometry.keypoints import COCO_SIGMAS, DEFAULT_SIGMA, Keypoints
+from ...metrics.geometry.keypoints import Keypoints
 from ...metrics.geometry.temporal import Intervals
 from .geometry_readers import LARGEST, GeometryReader
 
@@ -61,21 +61,12 @@ class KeypointReader(GeometryReader):
         if size_px is None:
             raise ValueError("`size_px` must be given to measure distances, got None")
         points, usable = read_keypoints(values["points"], number_of_points(config))
-        return Keypoints(points * size_px[:, None, :], sigmas_of(config)), usable
-
-
-def sigmas_of(config: AgreementConfig) -> FloatArray | float:
-    """The constants of the points."""
-    if config.sigmas is None:
-        return DEFAULT_SIGMA
-    if isinstance(config.sigmas, str):
-        return COCO_SIGMAS
-    return config.sigmas if isinstance(config.sigmas, float) else np.array(config.sigmas)
+        return Keypoints(points * size_px[:, None, :], config.point_sigmas), usable
 
 
 def number_of_points(config: AgreementConfig) -> int | None:
     """Required number of points of every object; None: any number."""
-    sigmas = sigmas_of(config)
+    sigmas = config.point_sigmas
     return None if isinstance(sigmas, float) else len(sigmas)
 
 

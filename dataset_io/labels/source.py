@@ -37,7 +37,7 @@ from ..fiftyone_private import (
 )
 from .geometry_readers import GeometryReader
 from .kinds import LabelKind, kind_of, titles
-from .paths import all_fields, is_of_frames, run_of
+from .paths import all_fields, gold_of, is_of_frames, run_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +349,21 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
             + shown(f"{name} ({kind.title})" for name, kind in zip(fields, kinds, strict=True))
         )
     return tuple(kinds)
+
+
+def refuse_decisions(source: Source) -> None:
+    """Refuse what was decided as an annotator.
+
+    Raises:
+        AgreementInputError: naming the field
+    """
+    schema = field_schema(source.dataset)
+    for name in source.config.fields:
+        if gold_of(schema.get(name)) == name.removeprefix(names.FRAMES_PREFIX):
+            raise AgreementInputError(
+                f"`fields` must hold what annotators gave, got {name!r}, which holds what was decided, mostly copies "
+                "of their labels: to agree with it is to agree with oneself; report_decisions() compares them with it"
+            )
 
 
 def comparable_fields(samples: SampleCollection) -> dict[str, LabelKind]:

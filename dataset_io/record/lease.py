@@ -4,7 +4,8 @@ The lease stands in the dataset's own document, where FiftyOne ignores what it d
 goes with the dataset, and nothing is left of it when it is given back. Whoever changes the schema does so on condition
 that the lease is still theirs. Times are those of the database, so that clocks of machines do not matter.
 
-A lease is not held while labels are compared or written: any number of runs of different keys work at once.
+A run holds no lease while labels are compared or written: any number of runs of different keys work at once. An import
+holds it for as long as it writes, so that no two imports write at once.
 """
 
 from __future__ import annotations

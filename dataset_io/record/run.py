@@ -234,10 +234,20 @@ class Run:
             )
 
     def target(self) -> SampleCollection:
-        """The dataset, or the view that the run compared."""
+        """The dataset, or the view that the run compared.
+
+        Raises:
+            AgreementInputError: if the dataset has changed such that the view cannot be made any more
+        """
         document = database().runs.find_one({"_id": self.reference}, {"view_stages": True}) or {}
         stages = list(map(json_util.loads, document.get("view_stages") or ()))
-        return view_from_stages(self.dataset, stages) if stages else self.dataset
+        try:
+            return view_from_stages(self.dataset, stages) if stages else self.dataset
+        except ValueError as error:
+            raise AgreementInputError(
+                f"The view that the run {self.key!r} compared must still be possible, but {error}; if a field was "
+                "renamed, rename it back, or compute the run again"
+            ) from error
 
     # ---- remains in the database of a run that crashed or that FiftyOne deleted ----
 
@@ -300,21 +310,26 @@ class Run:
             declare_fields(self.dataset, self.key, fields)
 
     def complete(
-        self, report: AgreementReport, records: StoredRecords, fields: Mapping[str, names.FieldSpec], stamps: OwnStamps
+        self,
+        report: AgreementReport,
+        records: StoredRecords,
+        fields: Mapping[str, names.FieldSpec],
+        stamps: OwnStamps,
+        applied: Sequence[str],
     ) -> None:
-        """Store the report and the records, and mark the run as completed."""
+        """Store report, records and the steps of decisions applied to labels, and mark the run as completed."""
         records.write(str(self.run_id))
         with writing(self.dataset):
             self.declare(fields)
             delete_orphans()
-            file_id = self._store_report(report, str(self.run_id))
+            file_id = self._store_report(report, str(self.run_id), applied)
             completed = {"results": file_id, **_of_config({"status": COMPLETED})}
             self._update({"$set": completed, "$push": changes.fresh_stamps(stamps)})
 
-    def _store_report(self, report: AgreementReport, run_id: str) -> ObjectId:
+    def _store_report(self, report: AgreementReport, run_id: str, applied: Sequence[str]) -> ObjectId:
         """Store a report like FiftyOne's results, but under an id from the run's config, so that a half-written file of
         a dead process can be found and removed."""
-        results = self.dataset.init_run_results(self.key, report=report.to_json())
+        results = self.dataset.init_run_results(self.key, report=report.to_json(), applied=list(applied))
         content = json.dumps(results.serialize()).encode()
         gridfs.GridFS(database()).put(content, _id=ObjectId(run_id), content_type="application/json")
         return ObjectId(run_id)
@@ -347,6 +362,7 @@ class Run:
         stamps: OwnStamps,
         found: changes.Changes,
         extent: Mapping[str, int],
+        applied: Sequence[str],
     ) -> None:
         """Store new results, and keep the old ones as the earlier state.
 
@@ -358,7 +374,7 @@ class Run:
             record = self.config
             new = {"results_id": new_id, "previous": self.run_id, "files_id": record.get("files_id") or self.run_id}
             forgotten = _forgotten(found, extent)
-            stored = {"results": self._store_report(report, new_id), **_of_config(new)}
+            stored = {"results": self._store_report(report, new_id, applied), **_of_config(new)}
             update = {
                 **forgotten,
                 "$set": {**forgotten["$set"], **stored},
@@ -425,6 +441,18 @@ class Run:
         with self._undamaged():
             stored = json.loads(gridfs.GridFS(database()).get(ObjectId(previous)).read())
             return open_records(previous, self._read_report(stored["report"]))
+
+    def applied_steps(self, *, before: bool = False) -> set[str]:
+        """The steps of decisions that were applied to labels when it was computed; none if an older version did that.
+
+        Args:
+            before: when it was computed before the last update
+        """
+        with self._undamaged():
+            document = database().runs.find_one({"_id": self.reference}) or {}
+            results = ObjectId(self.config.get("previous")) if before else readable(document)["results"]
+            applied = json.loads(gridfs.GridFS(database()).get(results).read()).get("applied") or ()
+            return {step for step in applied if isinstance(step, str)}
 
     def index(self) -> SampleIndex:
         """The samples of the run, without reading the rest of its records; raises as :meth:`report`."""

@@ -11,9 +11,10 @@ from fiftyone.core.collections import SampleCollection
 from ... import names
 from ...agreement.errors import AgreementInputError
 from ...agreement.options import OPTIONS
-from ..fiftyone_private import document_fields, pipeline_of
+from ..fiftyone_private import document_fields, pipeline_of, stages_of
 from ..labels.kinds import kind_of
 from ..labels.paths import all_fields, is_of_frames, mark_of, places
+from ..labels.source import Source
 from .run import Run, list_agreements
 
 
@@ -175,6 +176,20 @@ def run_behind(samples: SampleCollection) -> str | None:
     used = _names_used(samples)
     of_runs = {key: names.own_names(Run(samples, key).field_key) for key in list_agreements(samples)}
     return next((key for key, own in of_runs.items() if own & used), None)
+
+
+def filtered_annotators(source: Source) -> list[str]:
+    """Annotators whose labels a view filters, if it leaves the labels of others as they are; else none."""
+    filtered: set[str] = set()
+    for stage in stages_of(source.samples) if isinstance(source.samples, fo.DatasetView) else ():
+        if isinstance(stage, fo.SelectLabels | fo.ExcludeLabels):
+            filtered.update(source.config.fields if stage.fields is None else stage.fields)
+        elif isinstance(stage, fo.FilterLabels | fo.FilterField | fo.FilterKeypoints | fo.LimitLabels):
+            filtered.add(stage.field)
+    if filtered.issuperset(source.config.fields):
+        return []
+    of_fields = zip(source.config.fields, source.field_annotator, strict=False)
+    return sorted({source.annotators[number] for field, number in of_fields if field in filtered})
 
 
 def _names_used(samples: SampleCollection) -> set[str]:

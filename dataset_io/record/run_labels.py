@@ -190,6 +190,6 @@ def _compared_slices(samples: SampleCollection, config: AgreementConfig) -> Samp
 
 def _gone(run_key: str, path: str) -> AgreementInputError:
     return AgreementInputError(
-        f"The fields of the run {run_key!r} must be in the dataset and the view, got no `{path}`; pass "
-        "a view that has it, or compute the run again with overwrite=True"
+        f"The fields of the run {run_key!r} must be in the dataset and the view, got no `{path}`; if it "
+        "was renamed, rename it back; else pass a view that has it, or compute the run again with overwrite=True"
     )

@@ -31,6 +31,8 @@ from .lease import lost_lease, require_lease, writing
 _ENTRIES = ("sample_fields", "frame_fields", "label_schemas", "frame_label_schemas", "active_label_schemas")
 _OF_APP = ("active_fields", "sidebar_groups", "media_fields", "grid_media_field", "modal_media_field")
 _MEDIA_FIELD = "filepath"
+#: entries of the document of a field that say its type
+_TYPE = ("ftype", "subfield", "embedded_doc_type")
 
 
 def declare(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> None:
@@ -70,19 +72,21 @@ def undeclare(dataset: fo.Dataset, paths: Collection[str]) -> None:
         _change(dataset, lambda document: _remove(document, paths))
 
 
-def redeclare(dataset: fo.Dataset, successors: Mapping[str, str]) -> None:
-    """Let fields take the declarations of others, ``{path: path of its successor}``, which are no fields any more."""
+def redeclare(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> None:
+    """Give declared fields another type, by path; what was declared in them is not any more."""
 
     def change(document: Document) -> None:
-        for path, successor in successors.items():
+        for path, field in fields.items():
             parent, _, name = path.rpartition(".")
-            siblings = _fields_in(document, parent) or []
-            entry = next((entry for entry in siblings if entry["name"] == successor.rpartition(".")[2]), None)
-            if entry is not None:
-                _remove(document, [path, successor])
-                siblings.append({**entry, "name": name, "db_field": name})
+            new = _readable_document(path, name, field)
+            for siblings in filter(None, [_fields_in(document, parent)]):
+                for number, entry in enumerate(siblings):
+                    if entry["name"] == name and any(entry.get(key) != new.get(key) for key in _TYPE):
+                        siblings[number] = new
+                        _remove_annotation_schema(document, path)
 
-    _change(dataset, change)
+    if fields:
+        _change(dataset, change)
 
 
 def mend(dataset: fo.Dataset) -> None:

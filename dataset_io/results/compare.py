@@ -12,13 +12,15 @@ from fiftyone.core.view import DatasetView
 
 from ... import names
 from ...agreement.arguments import takes_arrays
-from ...agreement.compare import ComparedRun, compare_runs
+from ...agreement.compare import AppliedBetween, ComparedRun, compare_runs
 from ...agreement.comparison import AgreementComparison
 from ...agreement.errors import AgreementInputError
 from ...agreement.options import OPTIONS
 from ...metrics.arrays import IntArray
+from ..decide.decisions import labels_of_steps
 from ..fiftyone_private import is_generated
 from ..record.run import Run
+from ..record.sample_index import frame_keys, sample_keys
 from ..record.stored_records import OpenRecords
 from .load import keys_of
 
@@ -37,6 +39,9 @@ def compare_agreement(
     Every number of the reports is compared over the samples of both runs, from the stored records; no label is read
     again. The runs may differ in options, annotators and fields; the result lists these differences.
 
+    Labels that decisions set in between (:func:`apply_decisions`) agree because they were made to: the result says how
+    many there are, and has the numbers of the samples without them (``decided``).
+
     Args:
         dataset: the dataset, or a view to compare only its samples
         key_a: key of one run
@@ -52,11 +57,12 @@ def compare_agreement(
     resamples = OPTIONS["resamples"].checked(resamples)
     seed = OPTIONS["seed"].checked(seed)
     root = Run(dataset, key_a).dataset
+    first, second = Run(root, key_a), Run(root, key_a if key_b is None else key_b)
+    a = first.records() if key_b is not None else _as_before(first.previous())
+    b = second.records()
+    steps = first.applied_steps(before=key_b is None) ^ second.applied_steps()
     if key_b is None:
-        a, b = _as_before(Run(root, key_a).previous()), Run(root, key_a).records()
         key_a, key_b = a.context.config.run_key, key_a
-    else:
-        a, b = Run(root, key_a).records(), Run(root, key_b).records()
     _refuse_different_kinds(a, b, key_a, key_b)
     rows_a, rows_b = _shared(a, b, dataset)
     if not len(rows_a):
@@ -73,7 +79,21 @@ def compare_agreement(
         resamples=resamples,
         seed=seed,
         on_frames=a.index.frame_numbers() is not None,
+        applied=_applied_between(root, a, b, rows_a, steps) if steps else None,
     )
+
+
+def _applied_between(
+    dataset: fo.Dataset, a: OpenRecords, b: OpenRecords, rows: IntArray, steps: set[str]
+) -> AppliedBetween:
+    """What was applied to labels in some steps, on some of the samples of a run."""
+    numbers, found = labels_of_steps(dataset, steps, [*a.context.config.fields, *b.context.config.fields])
+    frames = a.index.frame_numbers()
+    ids = [each for each, _ in numbers]
+    keys = sample_keys(ids) if frames is None else frame_keys((each, number or 0) for each, number in numbers)
+    n_labels = dict(zip(keys.tolist(), numbers.values(), strict=True))
+    of_rows = [n_labels.get(key, 0) for key in a.index.keys()[rows].tolist()]
+    return AppliedBetween(np.array(of_rows, np.int64), bool(steps - found))
 
 
 def _as_before(run: OpenRecords) -> OpenRecords:

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -190,16 +191,21 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file, which is there when it is complete."""
-    with replacing(path) as temporary, temporary.open("xb") as file:
-        file.write(content)
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file beside another, of the same ending, which takes its place when it is complete."""
+    """An empty file beside another, of the same ending, which takes its place, with its mode, when it is complete."""
     temporary = path.with_name(f".{secrets.token_hex(4)}.{path.name}")
     try:
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+        # what only its owner may read is so from the beginning
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else 0o600))
         yield temporary
+        if mode is not None:
+            temporary.chmod(mode)
         temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):

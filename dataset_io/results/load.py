@@ -35,6 +35,7 @@ from ..record.run import COMPLETED, Run
 from ..record.sample_index import SampleIndex, frame_keys, ids_of, keys_in_batches, sample_keys
 from ..record.stored_records import OpenRecords
 from ..run.worst import worst_samples
+from .work_list import look_first
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -76,11 +77,12 @@ def agreement_on(
     Raises:
         AgreementInputError: as :func:`load_agreement`; if the view has no sample of the run
     """
-    records, _, context = records_on(view, run_key)
+    records, index, context = records_on(view, run_key)
     if resamples is not None:
         resamples = OPTIONS["resamples"].checked(resamples)
         context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=resamples))
-    return with_samples(build_report(records, context), view)
+    first = look_first(records, index, Run(view, run_key).dataset, context)
+    return with_samples(dataclasses.replace(build_report(records, context), look_first=first), view)
 
 
 def records_on(

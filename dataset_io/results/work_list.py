@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import fiftyone as fo
 import numpy as np
 
 from ...agreement.family import costs_of
 from ...agreement.records import Records
+from ...agreement.report import ReportContext, number
+from ...charts.families import FAMILY_CHARTS
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ..record.sample_index import SampleIndex
+
+#: samples that a report lists
+N_FIRST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,29 @@ class WorkList:
         """Share of the costs of all samples, shape ``(W,)``; nan if nothing costs anything."""
         total = float(self.cost.sum())
         return self.cost / total if total else np.full(len(self), np.nan)
+
+
+def look_first(
+    records: Records, index: SampleIndex, dataset: fo.Dataset, context: ReportContext
+) -> list[dict[str, Any]]:
+    """The first entries of the work list, with their files, and why they are disputed, for the report."""
+    work = work_list(records, index)
+    row = work.row[:N_FIRST]
+    reasons = FAMILY_CHARTS[records.family].reasons(records.take(row), context)
+    columns = [column[:N_FIRST].tolist() for column in (work.score, work.n_units, work.n_disputed, work.share)]
+    return [
+        {
+            **sample,
+            "score": number(score),
+            "n_units": n_units,
+            "n_disputed": n_disputed,
+            "share": number(share),
+            "reason": reason,
+        }
+        for sample, score, n_units, n_disputed, share, reason in zip(
+            index.list_samples(dataset, row.tolist()), *columns, reasons, strict=True
+        )
+    ]
 
 
 def work_list(records: Records, index: SampleIndex) -> WorkList:

@@ -23,9 +23,10 @@ from ..labels.checks import count_damaged_fields
 from ..labels.source import Source
 from ..record.changes import OwnStamps
 from ..record.run import Run, versions
-from ..record.run_keys import run_behind
+from ..record.run_keys import filtered_annotators, run_behind
 from ..record.sample_index import RowFacts, SampleIndex
 from ..record.stored_records import StoredRecords
+from ..results.work_list import look_first
 from .read import ReadBatch, Reader
 from .work_through import Progress, return_memory, work_through
 from .worst import worst_samples
@@ -58,6 +59,7 @@ class Compared:
             describe=functools.partial(self.index.list_samples, dataset),
         )
         report = build_report(self.records, context)  # which needs much memory, so before the records are packed
+        report = replace(report, look_first=look_first(self.records, self.index, dataset, context))
         return report, StoredRecords.of(self.records, self.index, self.facts, context)
 
 
@@ -80,6 +82,7 @@ def run_facts(source: Source, compared: Compared, *, n_damaged: int, started: fl
         coverage=_coverage(source),
         seconds=round(time.perf_counter() - started, 3),
         chosen_by=run_behind(source.samples),
+        filtered=filtered_annotators(source),
         versions=versions(),
         lists=[AnnotatorLists(name, *reversed(counts)) for name, *counts in states],
         **more,

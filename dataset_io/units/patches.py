@@ -121,6 +121,15 @@ def check_units(labels: RunLabels) -> None:
         raise AgreementInputError(f"The view must have the field `{path}`, got one without it")
 
 
+def has_units(labels: RunLabels) -> bool:
+    """Whether the objects of a run were written."""
+    try:
+        check_units(labels)
+    except AgreementInputError:
+        return False
+    return True
+
+
 def _list_name(labels: RunLabels, field: str) -> str:
     """Name of the list of labels in the derived field."""
     path = f"{names.FRAMES_PREFIX if labels.on_frames else ''}{field}"

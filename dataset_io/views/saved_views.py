@@ -24,8 +24,8 @@ from .agreement_view import view_agreement
 _VIEWS: dict[str, tuple[str | None, str]] = {
     "lowest score": (None, "All samples with a score, the lowest first"),
     "class conflicts": ("class_conflict", "Where annotators name the same thing differently, the lowest scores first"),
-    "missed": ("missed", "What some annotators have and others missed, the lowest scores first"),
-    "lone": ("lone", "What only one annotator has, the lowest scores first"),
+    "missed": ("missed", "Missed: what two or more annotators have and others have not, the lowest scores first"),
+    "lone": ("lone", "Lone: what only one annotator has, the lowest scores first"),
 }
 
 

@@ -26,15 +26,17 @@ Weights: TypeAlias = Literal["identity", "linear", "quadratic", "ordinal"]
 Categories = Sequence[float] | FloatArray | None
 
 
-def category_weights(weights: Weights, n_categories: int) -> FloatArray:
+def category_weights(weights: Weights, n_categories: int, values: FloatArray | None = None) -> FloatArray:
     """Weights of agreement of all pairs of categories.
 
     With the distance ``d = |c - k|`` of two positions and ``D = K - 1``: identity ``1[d = 0]``, linear ``1 - d / D``,
-    quadratic ``1 - (d / D)²``, ordinal ``1 - d (d + 1) / (D (D + 1))``.
+    quadratic ``1 - (d / D)²``, ordinal ``1 - d (d + 1) / (D (D + 1))``. With values, ``d`` of linear and quadratic
+    weights is the difference of two values, and ``D`` the largest difference.
 
     Args:
         weights: kind of weights; ``"ordinal"`` means Gwet's weights, not Krippendorff's ordinal difference
         n_categories: number of categories ``K``, ``>= 0``
+        values: shape ``(K,)``, the numbers that the categories stand for; None: categories are one step apart
 
     Returns:
         shape ``(K, K)`` in [0, 1]; entry ``[c, k]`` is 1 where ``c == k``
@@ -55,15 +57,23 @@ def category_weights(weights: Weights, n_categories: int) -> FloatArray:
         raise ValueError(f"`n_categories` must be >= 0, got {n_categories}")
     codes = np.arange(n_categories)
     agreement: FloatArray = 1.0 - disagreement_weights(weights, n_categories)(codes[:, None], codes[None, :])
+    if values is not None and n_categories > 1 and weights in ("linear", "quadratic"):
+        share = np.abs(values[:, None] - values[None, :]) / (values.max() - values.min())
+        agreement = 1.0 - (share if weights == "linear" else np.square(share))
     return agreement
 
 
-def disagreement_weights(weights: Weights, n_categories: int) -> Distance:
+def disagreement_weights(weights: Weights | FloatArray, n_categories: int) -> Distance:
     """One minus the weights, as a function of two index columns of categories.
 
     Raises:
-        ValueError: if the weights are unknown
+        ValueError: if the weights are unknown, or a table of them does not have the shape ``(K, K)``
     """
+    if isinstance(weights, np.ndarray):
+        table = weights
+        if table.shape != (n_categories, n_categories):
+            raise ValueError(f"`weights` must have shape ({n_categories}, {n_categories}), got {table.shape}")
+        return lambda c, k: 1.0 - table[c, k]
     if weights not in get_args(Weights):
         raise ValueError(f"`weights` must be one of {', '.join(get_args(Weights))}, got {weights!r}")
     largest = max(n_categories - 1, 1)
@@ -81,15 +91,28 @@ def disagreement_weights(weights: Weights, n_categories: int) -> Distance:
     return disagreement
 
 
-def expected_disagreement(weights: Weights, a: FloatArray, b: FloatArray) -> float:
+def expected_disagreement(weights: Weights | FloatArray, a: FloatArray, b: FloatArray) -> float:
     """``Σ_ck v_ck a_c b_k`` of two columns ``(K,)`` with the disagreement ``v = 1 - w``; exactly 0 for one category.
 
     Memory: ``K × K`` numbers; ``K`` with identity weights.
     """
-    if weights == "identity":
+    if _is_identity(weights):
         return float((a * (b.sum() - b)).sum())
     codes = np.arange(len(a))
     return float(a @ disagreement_weights(weights, len(a))(codes[:, None], codes[None, :]) @ b)
+
+
+def _is_identity(weights: Weights | FloatArray) -> bool:
+    return isinstance(weights, str) and weights == "identity"
+
+
+def _total_weight(weights: Weights | FloatArray, n_categories: int) -> float:
+    """``Σ_ck w_ck``."""
+    if _is_identity(weights):
+        return float(n_categories)
+    codes = np.arange(n_categories)
+    apart = disagreement_weights(weights, n_categories)(codes[:, None], codes[None, :])
+    return float((1.0 - apart).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +125,14 @@ class _Observed:
     disagreement: float
 
 
-def _differing(counts: RatingCounts, weights: Weights) -> FloatArray:
+def _differing(counts: RatingCounts, weights: Weights | FloatArray) -> FloatArray:
     """Weighted number of ordered pairs of ratings that differ, for every unit; shape ``(U,)``."""
-    if weights == "identity":
+    if _is_identity(weights):
         return unit_disagreement(counts.unit, counts.count, counts.n_units)[1].astype(np.float64)
     return counts.disagreement(disagreement_weights(weights, counts.n_categories))
 
 
-def _observe(ratings: FloatArray, weights: Weights, categories: Categories) -> _Observed:
+def _observe(ratings: FloatArray, weights: Weights | FloatArray, categories: Categories) -> _Observed:
     counts = count_ratings(ratings, categories)
     disagreement_weights(weights, counts.n_categories)  # unknown weights are an error even without ratings
     m = counts.per_unit()
@@ -132,14 +155,14 @@ def _two_columns(a: FloatArray, b: FloatArray, categories: Categories) -> tuple[
 
 
 def cohen_kappa(
-    a: FloatArray, b: FloatArray, *, weights: Weights | None = None, categories: Categories = None
+    a: FloatArray, b: FloatArray, *, weights: Weights | FloatArray | None = None, categories: Categories = None
 ) -> float:
     """Cohen's kappa of two annotators with separate marginals, over the units that both rated.
 
     Args:
         a: shape ``(U,)``, category codes of one annotator, nan where not rated
         b: shape ``(U,)``, category codes of the other
-        weights: see :func:`category_weights`; None is ``"identity"``
+        weights: see :func:`category_weights`, which also gives the table of weights by value; None is ``"identity"``
         categories: all categories in their order; by default the categories that occur, ascending. Matters for weights
             only: distances are steps in this list (not differences of the codes)
 
@@ -157,7 +180,7 @@ def cohen_kappa(
         J. Cohen, "A coefficient of agreement for nominal scales", 1960; "Weighted kappa", 1968
     """
     first, second, n_categories = _two_columns(a, b, categories)
-    kind: Weights = "identity" if weights is None else weights
+    kind: Weights | FloatArray = "identity" if weights is None else weights
     differing = disagreement_weights(kind, n_categories)(first, second)
     if not len(differing):
         return math.nan
@@ -186,12 +209,14 @@ def scott_pi(a: FloatArray, b: FloatArray, *, weights: Weights = "identity", cat
     return fleiss_kappa(both, weights=weights, categories=np.arange(n_categories, dtype=np.float64))
 
 
-def fleiss_kappa(ratings: FloatArray, *, weights: Weights = "identity", categories: Categories = None) -> float:
+def fleiss_kappa(
+    ratings: FloatArray, *, weights: Weights | FloatArray = "identity", categories: Categories = None
+) -> float:
     """Fleiss' kappa: chance agreement from the pooled proportions of the categories, ``p_e = Σ w_ck π_c π_k``.
 
     Args:
         ratings: shape ``(U, R)``, category codes, nan where an annotator did not rate a unit
-        weights: see :func:`category_weights`
+        weights: see :func:`category_weights`; a kind of weights, or the table ``(K, K)`` of them
         categories: all categories that could have been given, in their order; by default the categories that occur,
             ascending. Distances are steps in this list (not differences of the codes)
 
@@ -214,7 +239,9 @@ def fleiss_kappa(ratings: FloatArray, *, weights: Weights = "identity", categori
     return float(chance_corrected(seen.disagreement, expected_disagreement(weights, seen.share, seen.share)))
 
 
-def conger_kappa(ratings: FloatArray, *, weights: Weights = "identity", categories: Categories = None) -> float:
+def conger_kappa(
+    ratings: FloatArray, *, weights: Weights | FloatArray = "identity", categories: Categories = None
+) -> float:
     """Conger's kappa: separate marginals; ``p_e`` is the mean of Cohen's ``p_e`` over the pairs of annotators.
 
     Equals Cohen's kappa for two annotators who rated everything. Arguments as in :func:`fleiss_kappa`; annotators
@@ -254,7 +281,7 @@ def brennan_prediger(
     ratings: FloatArray,
     n_categories: int | None = None,
     *,
-    weights: Weights = "identity",
+    weights: Weights | FloatArray = "identity",
     categories: Categories = None,
 ) -> float:
     """Brennan and Prediger's coefficient: chance gives every category equally often, ``p_e = Σ w_ck / K²``.
@@ -282,17 +309,17 @@ def brennan_prediger(
     seen = _observe(ratings, weights, categories)
     k = seen.counts.n_categories
     if n_categories is not None:
-        if categories is not None or weights != "identity":
+        if categories is not None or not _is_identity(weights):
             raise ValueError(f"`n_categories` must be None with `categories` or `weights`, got {n_categories}")
         if n_categories < k:
             raise ValueError(f"`n_categories` must be at least the {k} that occur, got {n_categories}")
         k = n_categories
-    if weights == "identity":
-        return float(chance_corrected(seen.disagreement, 1.0 - 1.0 / k if k else 0.0))
-    return float(chance_corrected(seen.disagreement, float((1.0 - category_weights(weights, k)).mean()) if k else 0.0))
+    return float(chance_corrected(seen.disagreement, 1.0 - _total_weight(weights, k) / k**2 if k else 0.0))
 
 
-def gwet_ac2(ratings: FloatArray, *, weights: Weights = "quadratic", categories: Categories = None) -> float:
+def gwet_ac2(
+    ratings: FloatArray, *, weights: Weights | FloatArray = "quadratic", categories: Categories = None
+) -> float:
     """Gwet's AC2: chance agreement ``p_e = Σ w_ck Σ π_c (1 - π_c) / (K (K - 1))``, on hard ratings only.
 
     Depends little on the prevalence of the categories, unlike kappa and alpha. Arguments as in :func:`fleiss_kappa`;
@@ -316,8 +343,7 @@ def gwet_ac2(ratings: FloatArray, *, weights: Weights = "quadratic", categories:
     k = seen.counts.n_categories
     if k < 2:
         return math.nan
-    total_weight = k if weights == "identity" else float(category_weights(weights, k).sum())
-    chance = total_weight / (k * (k - 1)) * float((seen.share * (1.0 - seen.share)).sum())
+    chance = _total_weight(weights, k) / (k * (k - 1)) * float((seen.share * (1.0 - seen.share)).sum())
     return float(chance_corrected(seen.disagreement, 1.0 - chance))
 
 
@@ -330,7 +356,9 @@ def gwet_ac1(ratings: FloatArray, *, categories: Categories = None) -> float:
     return gwet_ac2(ratings, weights="identity", categories=categories)
 
 
-def weighted_alpha(ratings: FloatArray, *, weights: Weights = "quadratic", categories: Categories = None) -> float:
+def weighted_alpha(
+    ratings: FloatArray, *, weights: Weights | FloatArray = "quadratic", categories: Categories = None
+) -> float:
     """Krippendorff's alpha with the disagreement ``1 - w``; arguments as in :func:`fleiss_kappa`.
 
     Equals nominal alpha with ``"identity"``, and interval alpha of equally spaced categories with ``"quadratic"``.

@@ -179,22 +179,26 @@ class NominalCoefficients(NamedTuple):
     fleiss_kappa: FloatArray
 
 
-def nominal_coefficients_of_sums(differing: FloatArray, shares: FloatArray, n_categories: int) -> NominalCoefficients:
+def nominal_coefficients_of_sums(
+    differing: FloatArray, n_units: FloatArray, shares: FloatArray, n_categories: int
+) -> NominalCoefficients:
     """Percent agreement, AC1, Brennan-Prediger and Fleiss' kappa from sums over units; for many sets of units at once.
 
-    All sums are over units with at least two ratings, and are additive.
+    Agreement is observed on the units with at least two ratings; the shares of the categories come from all units with
+    a rating, as in Gwet (2014). All sums are additive.
 
     Args:
-        differing: shape ``(...,)``, sum over the units of ``(m² - Σ_c n_uc²) / (m (m - 1))``, where a unit has ``m``
-            ratings, ``n_uc`` of them of category ``c``
-        shares: shape ``(..., K)``, sum over the units of ``n_uc / m``
+        differing: shape ``(...,)``, sum of ``(m² - Σ_c n_uc²) / (m (m - 1))`` over the units with at least two ratings,
+            where a unit has ``m`` ratings, ``n_uc`` of them of category ``c``
+        n_units: shape ``(...,)``, number of these units
+        shares: shape ``(..., K)``, sum of ``n_uc / m`` over the units with at least one rating
         n_categories: number of categories that could have been given, at least the number that occurs
 
     Undefined:
         all without a unit; AC1 and Brennan-Prediger with one category; Fleiss' kappa without variation
 
     Example:
-        >>> found = nominal_coefficients_of_sums(np.array(1.0), np.array([1.5, 2.5]), 2)
+        >>> found = nominal_coefficients_of_sums(np.array(1.0), np.array(4.0), np.array([1.5, 2.5]), 2)
         >>> [round(float(value), 6) for value in found]
         [0.75, 0.529412, 0.5, 0.466667]
 
@@ -202,18 +206,17 @@ def nominal_coefficients_of_sums(differing: FloatArray, shares: FloatArray, n_ca
         K. L. Gwet, "Handbook of Inter-Rater Reliability", 4th ed., 2014
     """
     totals = np.asarray(shares, dtype=np.float64)
-    n_units = totals.sum(axis=-1)
-    rated = n_units > 0
-    observed = np.where(rated, np.asarray(differing) / np.where(rated, n_units, 1.0), np.nan)
-    share = totals / np.where(rated, n_units, 1.0)[..., None]
+    n_rated, several = totals.sum(axis=-1), np.asarray(n_units) > 0
+    observed = np.where(several, np.asarray(differing) / np.where(several, n_units, 1.0), np.nan)
+    share = totals / np.where(n_rated > 0, n_rated, 1.0)[..., None]
     # expected disagreements
     fleiss = 1.0 - (share * share).sum(axis=-1)
     fleiss = np.where((totals > 0).sum(axis=-1) > 1, fleiss, 0.0)
     hard = (share * (1.0 - share)).sum(axis=-1) / max(n_categories - 1, 1)
-    several = n_categories > 1
+    varies = n_categories > 1
     return NominalCoefficients(
         1.0 - observed,
-        chance_corrected(observed, (1.0 - hard) if several else np.zeros_like(hard)),
-        chance_corrected(observed, np.full_like(hard, 1.0 - 1.0 / n_categories if several else 0.0)),
+        chance_corrected(observed, (1.0 - hard) if varies else np.zeros_like(hard)),
+        chance_corrected(observed, np.full_like(hard, 1.0 - 1.0 / n_categories if varies else 0.0)),
         chance_corrected(observed, fleiss),
     )

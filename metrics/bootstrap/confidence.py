@@ -5,6 +5,7 @@ Axes: ``B`` resamples, ``V`` values of a statistic.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +15,6 @@ from ..arrays import BoolArray, FloatArray, IntArray
 
 #: fewer samples give no interval of a number that uses only some samples
 MIN_SAMPLES = 10
-#: with fewer samples, intervals of such numbers are expanded, and reports warn about intervals of all samples
-FEW_SAMPLES = 20
-
 #: differences up to this share of the estimate (at least of 1) are rounding
 ROUNDING = 1e-12
 
@@ -77,8 +75,8 @@ def confidence_intervals(
             ``t``
         n_samples: number of leave-one-out values, ``>= 2``
         level: confidence level, in (0, 1)
-        n_used: shape ``(V,)``, samples that every value uses; where these are fewer than ``FEW_SAMPLES``, the quantiles
-            are those of :func:`expanded_tails`. None: never
+        n_used: shape ``(V,)``, samples that every value uses: the quantiles are those of :func:`expanded_tails`. None:
+            those of the level
 
     Undefined:
         nan where the estimate is undefined. All but the estimate are nan where more than half of the resamples, or a
@@ -95,7 +93,8 @@ def confidence_intervals(
     defined = ~np.isnan(estimate) & ~np.isnan(spread) & (2 * n_undefined <= len(values))
 
     ordered = np.sort(values, axis=0)
-    tails = expanded_tails(level, np.full(len(estimate), FEW_SAMPLES) if n_used is None else n_used)
+    plain = np.repeat([[0.5 - level / 2], [0.5 + level / 2]], len(estimate), axis=1)
+    tails = plain if n_used is None else expanded_tails(level, n_used)
     percentile = _quantiles(ordered, n_defined, tails)
     bias = _bias_correction(estimate, values, n_defined)
     bca = _quantiles(ordered, n_defined, _bca_tails(tails, bias, _acceleration(estimate, spread, skew, n_samples)))
@@ -121,9 +120,9 @@ def confidence_intervals(
 def expanded_tails(level: float, n_used: IntArray) -> FloatArray:
     """Quantile levels of the two ends of intervals, shape ``(2, V)``.
 
-    From fewer than ``FEW_SAMPLES`` samples, resampling gives intervals that are too narrow, because it has the variance
-    with the divisor ``n`` and normal tails. Quantiles further out make up for that: ``Φ(±√(n / (n - 1)) t)``, with the
-    quantile ``t`` of Student's distribution with ``n - 1`` degrees of freedom.
+    Resampling few samples gives intervals that are too narrow, because it has the variance with the divisor ``n`` and
+    normal tails. Quantiles further out make up for that: ``Φ(±√(n / (n - 1)) t)``, with the quantile ``t`` of Student's
+    distribution with ``n - 1`` degrees of freedom. From many samples they are those of the level.
 
     Args:
         level: confidence level, in (0, 1)
@@ -137,8 +136,33 @@ def expanded_tails(level: float, n_used: IntArray) -> FloatArray:
     """
     n = np.maximum(n_used, 3)
     expanded = ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, 0.5 - level / 2))
-    low = np.where(n_used < FEW_SAMPLES, expanded, 0.5 - level / 2)
-    return np.stack([low, 1.0 - low])
+    return np.stack([expanded, 1.0 - expanded])
+
+
+def wilson_interval(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """The interval of a share that a test of the share against its ends does not reject.
+
+    Args:
+        share: share of the draws, in [0, 1]
+        n: number of independent draws, ``> 0``; not whole for draws that count less because they depend on each other
+        level: confidence level, in (0, 1)
+
+    Undefined:
+        never
+
+    Example:
+        >>> [round(end, 4) for end in wilson_interval(0.0, 60)]
+        [0.0, 0.0602]
+
+    References:
+        E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927; L. D. Brown, T. T.
+        Cai, A. DasGupta, "Interval estimation for a binomial proportion", 2001; N. Dean, M. Pagano, "Evaluating
+        confidence interval methods for binomial proportions in clustered surveys", 2015 (``n`` of clusters)
+    """
+    square = float(ndtri(0.5 + level / 2)) ** 2 / n
+    centre = (share + square / 2) / (1 + square)
+    reach = math.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
+    return (0.0 if share == 0 else centre - reach, 1.0 if share == 1 else centre + reach)
 
 
 def _central(power_sums: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:

@@ -232,6 +232,10 @@ class Keypoints(Geometry):
         none: BoolArray = self.area == 0.0
         return none
 
+    def places(self) -> dict[str, FloatArray]:
+        """The points."""
+        return {"points_xy": self.points_xy}
+
     def visibility(self, i: IntArray, j: IntArray) -> FloatArray:
         """See :func:`visibility_agreement`."""
         return visibility_agreement(self.points_xy[i], self.points_xy[j])

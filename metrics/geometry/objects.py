@@ -256,6 +256,10 @@ class Geometry(Protocol):
         """The same objects, without memory shared with other objects."""
         return self
 
+    def places(self) -> dict[str, FloatArray]:
+        """Where objects are, with a row for each, if their boxes do not say it: ``points_xy`` or ``first``."""
+        return {}
+
     def visibility(self, i: IntArray, j: IntArray) -> FloatArray | None:
         """Points that both objects of a pair have / points that either has; None for geometry without points."""
         return None

@@ -70,6 +70,10 @@ class Intervals(Geometry):
         """Number of frames of every interval."""
         return _length(self.first, self.last)
 
+    def places(self) -> dict[str, FloatArray]:
+        """The first frames; the areas say which is the last one."""
+        return {"first": self.first.astype(np.float64)}
+
     def boxes_xyxy(self) -> None:
         """None: an interval has no place in an image."""
 

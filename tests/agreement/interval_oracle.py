@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 from statistics import NormalDist
 from typing import Any
@@ -18,7 +19,12 @@ from annotator_agreement.agreement.report import AgreementReport, Interval, Repo
 
 
 def interval_keys(report: AgreementReport) -> Iterator[tuple[str, ...]]:
-    """Keys of all numbers of a report that have an interval."""
+    """Keys of all numbers of a report that have an interval, without the alpha of images: its expected distances are
+    those of pairs of different images, which a report on an image and its copies would compare otherwise."""
+    yield from (key for key in _every_key(report) if not key[-1].startswith("image_alpha"))
+
+
+def _every_key(report: AgreementReport) -> Iterator[tuple[str, ...]]:
     yield from ((name,) for name in report.intervals)
     for part in ("pairs", "annotators", "classes", "tags"):
         for entry in getattr(report, part, []):
@@ -37,12 +43,34 @@ def _name(entry: Any) -> str:
     raise AssertionError(entry)
 
 
+def proportion_of_none(n: int) -> float:
+    """The upper end of scipy's interval of Wilson of 0 of ``n``."""
+    return float(stats.binomtest(0, n).proportion_ci(method="wilson").high)
+
+
+def _wilson(share: float, n: float) -> list[float]:
+    """The two shares that a test against them at 5 % just does not reject, by their quadratic equation."""
+    z = stats.norm.ppf(0.975)
+    return sorted(np.roots([n + z * z, -(2 * n * share + z * z), n * share**2]).tolist())
+
+
+def _is_share(key: tuple[str, ...]) -> bool:
+    """Whether a number is a share: no coefficient corrected for chance, and no difference of counts or boxes."""
+    parts = [part for name in key[-1:] for part in name.split(".")]
+    other = {"kappa", "ac1", "brennan_prediger", "fleiss_kappa", "icc", "vitality", "hd95"}
+    if parts[-1] == "percent_agreement":
+        return True
+    no_shares = any("alpha" in part or "count" in part or part.startswith("difference_") for part in parts)
+    return not (no_shares or other & set(parts) or "bias" in key)
+
+
 def check_interval(
     key: tuple[str, ...], interval: Interval, estimate: float, resampled: np.ndarray, left_out: np.ndarray
 ) -> None:
     """Compare an interval with that of Efron and Tibshirani (1993), equations 14.9 to 14.15.
 
-    From fewer than 20 samples, it is expanded as by Hesterberg (2015); intervals of all samples are not.
+    It is expanded as by Hesterberg (2015). Shares have the interval of Wilson (1927) where no sample differs from the
+    others, or fewer than five draws do; other numbers have no interval if no sample differs.
 
     Args:
         key: of the number
@@ -54,10 +82,9 @@ def check_interval(
     defined = resampled[~np.isnan(resampled)]
     normal = NormalDist()
     below, ties = (defined < estimate - 1e-11).mean(), (np.abs(defined - estimate) <= 1e-11).mean()
-    tails, n = [0.025, 0.975], interval.n
-    if n < 20 and (len(key) > 1 or key == ("counts.icc",)):
-        reach = stats.t.ppf(0.975, n - 1) * (n / (n - 1)) ** 0.5
-        tails = [normal.cdf(-reach), normal.cdf(reach)]
+    n = max(interval.n, 3)
+    reach = stats.t.ppf(0.975, n - 1) * (n / (n - 1)) ** 0.5
+    tails = [normal.cdf(-reach), normal.cdf(reach)]
     deviation = left_out.mean() - left_out
     if 0 < below + ties / 2 < 1 and np.abs(deviation).max() > 1e-11:
         bias = normal.inv_cdf(below + ties / 2)
@@ -66,7 +93,16 @@ def check_interval(
         if all(acceleration * each < 1 for each in shifted):
             tails = [normal.cdf(bias + each / (1 - acceleration * each)) for each in shifted]
     expected = np.quantile(defined, tails)
-    assert (interval.low, interval.high) == pytest.approx(tuple(expected), rel=0, abs=1e-9)
+    error = math.sqrt((len(left_out) - 1) * left_out.var())
+    if error < 1e-12:
+        assert 0 <= estimate <= 1
+        none = proportion_of_none(interval.n)
+        expected = np.array([estimate * (1 - none), estimate + (1 - estimate) * none])
+    elif 0 < estimate < 1 and _is_share(key):
+        n_draws = estimate * (1 - estimate) / error**2
+        if n_draws * min(estimate, 1 - estimate) < 5:
+            expected = np.array(_wilson(estimate, n_draws))
+    assert (interval.low, interval.high) == pytest.approx(tuple(expected), rel=0, abs=1e-9), key
     assert interval.error == pytest.approx(defined.std(ddof=1), rel=0, abs=1e-9)
 
 

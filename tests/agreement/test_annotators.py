@@ -69,6 +69,25 @@ def test_class_conflicts_are_what_an_annotator_said_against_the_others(seed: int
 
 
 @each_case
+def test_the_other_class_of_an_annotator_is_against_most_of_the_others(seed: int, rules: dict) -> None:
+    """At least two others who say the same: where two say different things, nobody can tell who is right."""
+    case = found(seed, rules)
+    least = 2 if len(case.report.annotators) > 2 else 1
+    for r, entry in enumerate(case.report.annotators):
+        said = []
+        for unit in case.units:
+            others = Counter(label[0] for other, label in unit.members.items() if other != r)
+            if r in unit.members and others:
+                most, n = others.most_common(1)[0]
+                said += [(unit.members[r][0], most)] * (n >= least and n > others.total() / 2)
+        other = Counter((CLASS_NAMES[own], CLASS_NAMES[most]) for own, most in said if own != most)
+        assert (entry.n_other_class, entry.n_majority) == (other.total(), len(said))
+        same(entry.other_class, share(other.total(), len(said)))
+        order = sorted(other.items(), key=lambda each: (-each[1], each[0]))
+        assert entry.other_classes == [{"a": a, "b": b, "n": n} for (a, b), n in order]
+
+
+@each_case
 def test_bias_is_against_the_median_box_of_the_unit(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     for r, entry in enumerate(case.report.annotators):

@@ -54,14 +54,14 @@ def rated_twice(table: np.ndarray) -> np.ndarray:
 @each_case
 def test_coefficients_are_over_the_units_of_alpha(seed: int, rules: dict) -> None:
     case = found(seed, rules)
-    table = rated_twice(joint_table(case))
+    table = joint_table(case)
     given = np.where(table == 0.0, NAN, table)
     for coefficients, ratings in (
         (case.report.coefficients, table),
         (case.report.class_given_match.coefficients, rated_twice(given)),
     ):
         assert coefficients is not None
-        assert coefficients.n_units == len(ratings)
+        assert coefficients.n_units == len(rated_twice(ratings))
         same(coefficients.alpha, alpha_of(ratings, case.config.undefined))
         same(coefficients.percent_agreement, percent_agreement(ratings))
         same(coefficients.ac1, gwet_ac1(ratings))
@@ -240,8 +240,23 @@ def test_every_way_of_counting_the_same_codes_gives_the_same_counts(seed: int) -
 
 
 def published_samples(table: np.ndarray) -> list:
-    """Every unit as an image of one object that all annotators draw at the same place."""
-    return [{r: [(int(code) + 1, 0.1, 0.2, 0.4, 0.9)] for r, code in enumerate(row)} for row in table]
+    """Every unit as an image of one object that annotators draw at the same place; not those with nan."""
+    box = (0.1, 0.2, 0.4, 0.9)
+    return [{r: [] if np.isnan(code) else [(int(code) + 1, *box)] for r, code in enumerate(row)} for row in table]
+
+
+def test_objects_of_one_annotator_count_in_the_shares_of_classes_where_missing_is_ignored() -> None:
+    """As irrCAC 0.4.4, whose values these are, to 5 digits."""
+    table = np.array([[0, 0, NAN], [0, 1, NAN], [1, NAN, NAN], [1, NAN, NAN], [NAN, 1, NAN], [2, 2, 2], [0, 0, 1],
+                      [NAN, NAN, 2]])  # fmt: skip
+    config = make_config(["a", "b", "c"], resamples=0, sensitivity=False, missing="ignore", iou=0.5)
+    records = record(compute_agreement_of(batch_of(published_samples(table), 3), config))
+    names = ["(missing)", *(f"class {k}" for k in range(4))]
+    context = ReportContext(config, config.annotators, names, ["Detections"], RunFacts())
+    found = build_object_report(records, context).coefficients
+    assert found is not None
+    values = (found.fleiss_kappa, found.ac1, found.brennan_prediger, found.alpha, found.percent_agreement)
+    assert values == pytest.approx((0.34337, 0.3897, 0.375, 0.41935, 0.58333), abs=5e-6)
 
 
 def test_published_coefficients_come_out_of_reports() -> None:

@@ -48,6 +48,7 @@ ERRORS = [
     _error("`no_labels` must be 'not_assigned' or 'drew_nothing', or map .* got 'null'", no_labels="null"),
     _error("`no_labels` must be .* got {'alice': 'empty'}", no_labels={"alice": "empty"}),
     _error("`no_labels` must be .* got {1: 'drew_nothing'}", no_labels={1: "drew_nothing"}),
+    _error("`no_labels` must be .* got {'alice': \\['x'\\]}", no_labels={"alice": ["x"]}),
     _error("`no_labels` must be .* got None", no_labels=None),
     _error(
         r"`annotators` must map field names to annotator names in field mode, got \['a', 'b'\]", annotators=["a", "b"]

@@ -21,7 +21,7 @@ from annotator_agreement.charts.families import family_of
 SAID = {
     "classes": "worker 1 gives 'owl' more often than the others, by ",
     "numbers": "worker 1 rates ",
-    "tags": "worker 1 leaves out ",
+    "tags": "worker 1 misses ",
     "masks": "worker 1 gives ",
 }
 

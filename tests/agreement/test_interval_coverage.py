@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 N_DATA_SETS = 320
 N_SAMPLES = 100
-NUMBERS = ("alpha.pooled", "score.mean", "existence.f1")
+NUMBERS = ("alpha.pooled", "image_alpha.value", "score.mean", "existence.f1")
 CLASS_NAMES = ("(missing)", *(f"class {k}" for k in range(len(PREVALENCE))))
 
 Intervals = dict[str, list[Interval]]

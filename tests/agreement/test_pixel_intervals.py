@@ -79,7 +79,7 @@ def test_the_order_of_samples_and_annotators_does_not_matter_for_intervals() -> 
     swapped = [{2 - r: mask for r, mask in samples[k].items()} for k in order]
     found = _report(swapped, _context(NAMES[::-1], clusters=99 - clusters[order]))
     assert found.intervals.keys() == expected.intervals.keys()
-    assert len(expected.intervals) == 11
+    assert len(expected.intervals) == 12
     pair = next(entry for entry in found.pairs if {entry.a, entry.b} == {"alice", "bob"})
     for moved, wanted in ((found.intervals, expected.intervals), (pair.intervals, expected.pairs[0].intervals)):
         for name, interval in wanted.items():

@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import operator
+import re
 
 import numpy as np
 import pytest
@@ -155,6 +156,26 @@ def test_equal_masks_agree_in_every_number():
     assert (found.n_disputed.tolist(), found.alpha.tolist()) == ([0], [1.0])
 
 
+def test_an_image_that_everybody_left_empty_is_left_out_of_every_number_unless_it_counts_as_agreement():
+    a, b, nothing = np.zeros((3, 10, 10), np.uint8)
+    a[:4, :5], b[2:6, :5] = 1, 1
+    drawn, empty = ([0, 1], [a, b]), ([0, 1], [nothing, nothing])
+    alone, skipped = _report([drawn]).to_dict(), _report([drawn, empty]).to_dict()
+    counted = _report([drawn, empty], config=make_config(ANNOTATORS, empty="agree"))
+    # values of `krippendorff` 0.9.0 over the pixels of both masks
+    for report in (alone, skipped):
+        assert report["alpha"]["pooled"] == pytest.approx(0.378125, abs=1e-12)
+    assert counted.alpha.pooled == pytest.approx(0.4458333333333333, abs=1e-12)
+    assert counted.alpha.percent_agreement == pytest.approx(0.9)
+    assert (alone.pop("share_full_agreement"), skipped.pop("share_full_agreement")) == (0.0, 0.5)
+    assert (skipped["alpha"]["n_units"], counted.alpha.n_units) == (100, 200)
+    for part in ("mean", "kappa", "score"):
+        assert skipped[part] == alone[part]
+    assert skipped["alpha"]["percent_agreement"] == alone["alpha"]["percent_agreement"] == 0.8
+    for name in ("mean", "accuracy", "alpha", "kappa"):
+        assert skipped["pairs"][0][name] == alone["pairs"][0][name]
+
+
 def test_a_report_survives_json():
     config = make_config(ANNOTATORS, boundaries=True, ignore_values=[4])
     meaning = mask_values(config, {"alice": {1: "cat"}})
@@ -171,7 +192,7 @@ def test_a_report_without_a_rated_sample_has_no_numbers():
     assert (report.n_rated, report.n_pixels, report.ignored, report.kappa) == (0, 0, None, None)
     assert (report.classes, report.pairs) == ([], [])
     assert set(report.to_dict()["mean"].values()) == {None}
-    assert "Score                  -" in report_text(report)
+    assert re.search(r"^Score +- ", report_text(report), re.MULTILINE)
     assert "Score -" in report_markdown(report)
 
 
@@ -207,7 +228,7 @@ def test_the_text_says_what_was_compared(options, expected):
 def _two(a, b, meaning=PLAIN):
     """The summary of the only pair of masks, and the report."""
     masks = [np.array(mask, np.int64).reshape(-1, len(np.atleast_2d(mask)[0])) for mask in (a, b)]
-    report = _report([([0, 1], masks)], meaning=meaning)
+    report = _report([([0, 1], masks)], config=make_config(ANNOTATORS, empty="agree"), meaning=meaning)
     return next(pair for pair in report.pairs if (pair.a, pair.b) == ("alice", "bob")), report
 
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.agreement.interval_oracle import check_intervals, interval_keys
+from tests.agreement.interval_oracle import check_intervals, interval_keys, proportion_of_none
 from tests.agreement.rating_oracle import context_of, random_rows
 
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.ratings.compute import RatingRecords, compute_ratings, record_ratings
 from annotator_agreement.agreement.ratings.numbers import sample_contents
 from annotator_agreement.agreement.ratings.report import RatingReport, build_rating_report
-from annotator_agreement.metrics import FEW_SAMPLES
 
 NAMES = ("alice", "bob", "carol", "dave")
 CLASSES = ["ant", "cat", "dog", "owl"]
@@ -63,7 +62,7 @@ def test_intervals_are_those_of_reports_on_resampled_samples(numbers: bool, opti
     context = context_of(config, ["(missing)", *CLASSES], numbers=numbers)
     keys = check_intervals(records, context, build_rating_report, sample_contents)
     assert ("alpha.pooled",) in keys
-    assert len(keys) == 19  # three of the whole, two of each of six pairs, one of each annotator
+    assert len(keys) == 23  # three of the whole, two of each of six pairs, two of each annotator
 
 
 @each_option
@@ -95,12 +94,15 @@ def test_an_interval_does_not_depend_on_the_unit_of_numbers() -> None:
         assert other.intervals["alpha.pooled"].error == pytest.approx(interval.error, rel=0.35)
 
 
-def test_ratings_without_variation_have_no_interval_of_alpha_unless_it_is_1() -> None:
-    table = np.ones((FEW_SAMPLES + 5, 4))
+@pytest.mark.parametrize("undefined", ["none", "one"])
+def test_ratings_without_variation_have_no_interval_of_alpha_and_a_binomial_one_of_shares(undefined: str) -> None:
+    table = np.ones((60, 4))
     for numbers in (False, True):
-        assert set(_report(table, numbers, _config()).intervals) == OF_SAMPLES
-        interval = _report(table, numbers, _config(undefined="one")).intervals["alpha.pooled"]
-        assert (interval.low, interval.high, interval.error) == (1, 1, 0)
+        intervals = _report(table, numbers, _config(undefined=undefined)).intervals
+        assert set(intervals) == OF_SAMPLES
+        for interval in intervals.values():
+            assert interval.low == pytest.approx(1 - proportion_of_none(60), abs=1e-12)
+            assert (interval.high, interval.error, interval.n) == (1, 0, 60)
 
 
 def test_the_alpha_of_very_many_different_ratios_has_no_interval() -> None:
@@ -120,5 +122,5 @@ def test_the_intervals_of_many_ratings_take_little_memory() -> None:
     report = build_rating_report(records, context_of(config, ["(missing)", *CLASSES], numbers=False))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(list(interval_keys(report))) == 3 + 2 * 45 + 10
+    assert len(list(interval_keys(report))) == 3 + 2 * 45 + 2 * 10
     assert peak < 100e6

@@ -242,6 +242,31 @@ def test_squared_differences_on_whole_numbers_are_quadratic_weights() -> None:
     assert report.coefficients["krippendorff_alpha"]["quadratic"] == pytest.approx(report.alpha.pooled, abs=1e-12)
 
 
+#: coefficients of irrCAC 0.4.4, which takes the values of numbers as their distances, to 5 digits
+FRACTIONS = [[0, 0, 0.5], [0.5, 10, 0.5], [10, 10, None], [0, 0.5, 0], [10, 0.5, 10], [None, 0, 0], [0.5, 0.5, 0.5],
+             [10, 10, 10], [0, 0, None], [0, 10, None], [None, None, 0.5]]  # fmt: skip
+OF_FRACTIONS = {
+    "fleiss_kappa": {"linear": 0.46347, "quadratic": 0.46671, "ordinal": 0.48937},
+    "conger_kappa": {"linear": 0.47533, "quadratic": 0.478, "ordinal": 0.48957},
+    "brennan_prediger": {"linear": 0.475, "quadratic": 0.47874, "ordinal": 0.49},
+    "gwet_ac2": {"linear": 0.47545, "quadratic": 0.47923, "ordinal": 0.4906},
+}
+
+
+def test_weights_of_numbers_go_by_their_values() -> None:
+    report = report_of(FRACTIONS, make_config(NAMES[:3]), numbers=True)
+    for name, expected in OF_FRACTIONS.items():
+        found = {kind: value for kind, value in report.coefficients[name].items() if kind != "identity"}
+        assert found == pytest.approx(expected, abs=5e-6)
+    kappa = report.pairs[0].kappa
+    assert (kappa["linear"], kappa["quadratic"]) == pytest.approx((0.31836, 0.32408), abs=5e-6)
+    assert report.coefficients["krippendorff_alpha"]["quadratic"] == pytest.approx(report.alpha.pooled, abs=1e-12)
+    ranked = report_of(FRACTIONS, make_config(NAMES[:3], level="ordinal"), numbers=True)
+    whole = [[None if v is None else {0: 0, 0.5: 1, 10: 2}[v] for v in row] for row in FRACTIONS]
+    steps = report_of(whole, make_config(NAMES[:3]), numbers=True)
+    assert ranked.coefficients["fleiss_kappa"] == pytest.approx(steps.coefficients["fleiss_kappa"], abs=1e-12)
+
+
 def test_many_different_numbers_have_no_categories() -> None:
     values = np.linspace(0, 1, 300).tolist()
     rows = [[value, value + 0.001, None, value] for value in values]
@@ -275,6 +300,49 @@ def test_long_lists_of_ordered_classes_have_no_weights(monkeypatch: pytest.Monke
         for name in ("krippendorff_alpha", "fleiss_kappa", "conger_kappa", "brennan_prediger", "gwet_ac1")
     }
     assert report.alpha.pooled is not None
+
+
+@pytest.mark.parametrize("n_annotators", [2, 3, 4, 7])
+@pytest.mark.parametrize("numbers", [False, True])
+def test_the_other_class_of_an_annotator_is_against_most_of_the_others(n_annotators: int, numbers: bool) -> None:
+    rng = np.random.default_rng(n_annotators)
+    values = [1, 2, 3.5] if numbers else ["ant", "bee", "cat"]
+    table = rng.choice(4, (80, n_annotators), p=[0.5, 0.2, 0.1, 0.2])
+    rows = [[None if k == 3 else values[k] for k in row] for row in table.tolist()]
+    config = make_config([f"w{k}" for k in range(n_annotators)], resamples=0, tolerance=1.0 if numbers else 0.0)
+    report = report_of(rows, config, numbers=numbers)
+    assert any(entry.n_other_class for entry in report.annotators)
+    for r, entry in enumerate(report.annotators):
+        said = []
+        for row in rows:
+            others = Counter(value for k, value in enumerate(row) if k != r and value is not None)
+            if row[r] is not None and others:
+                most, n = others.most_common(1)[0]
+                said += [(row[r], most)] * (n >= min(2, n_annotators - 1) and n > others.total() / 2)
+        other = Counter((a, b) for a, b in said if (abs(a - b) > 1.0 if numbers else a != b))
+        assert (entry.n_other_class, entry.n_majority) == (other.total(), len(said))
+        assert entry.other_class == pytest.approx(other.total() / len(said))
+        assert {(each["a"], each["b"]): each["n"] for each in entry.other_classes} == {
+            (str(a), str(b)): n for (a, b), n in other.items()
+        }
+
+
+def test_labels_without_a_class_are_counted_and_named() -> None:
+    rows = [("cat", "cat"), ("(no label)", "cat"), ("(no label)", "(no label)")]
+    (said,) = report_of(rows, make_config(["ann", "ben"], resamples=0)).warnings
+    assert said == ("3 labels have no class (ann 2, ben 1), which was compared as a class of its own, '(no label)'")
+    assert not report_of(rows[:1], make_config(["ann", "ben"], resamples=0)).warnings
+
+
+def test_who_is_right_is_told_apart_from_who_is_not_by_the_majority() -> None:
+    """Four annotators, of whom dan says dog for every second cat: all have as many disputed ratings."""
+    rows = [("cat", "cat", "cat", "dog" if k % 2 else "cat") for k in range(40)]
+    report = report_of(rows, make_config(["ann", "ben", "cho", "dan"], resamples=200))
+    assert {entry.name: entry.other_class for entry in report.annotators} == {"ann": 0, "ben": 0, "cho": 0, "dan": 0.5}
+    assert {entry.verdicts["class_conflict"] for entry in report.annotators} == {20}
+    dan = report.annotators[3]
+    assert dan.other_classes == [{"a": "dog", "b": "cat", "n": 20}]
+    assert 0.3 < dan.intervals["other_class"].low < 0.5 < dan.intervals["other_class"].high < 0.7
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import TimeoutError, expect
+from playwright.sync_api import expect
 
 from tools.dev.browser import new_page, show_dataset
 
@@ -80,6 +80,10 @@ class AppPage:
         button = self.result.get_by_role("button", name="Close").last
         _click_until(button.click, lambda: expect(self.result).to_have_count(0, timeout=_WAIT))
 
+    def expect_message(self, text: str) -> None:
+        """Wait until the App says this in a notification."""
+        expect(self.messages.filter(has_text=text).first).to_be_visible()
+
     # ---- grid and sidebar ----
 
     def expect_shown(self, n: int, what: str = "sample") -> None:
@@ -117,7 +121,9 @@ class AppPage:
     def expect_score(self, report: Any) -> None:
         """Wait until the panel shows the score and alpha of a report."""
         expect(self.panel).to_contain_text(f"Score{report.score.mean:.2f}")
-        expect(self.panel).to_contain_text(f"α{report.alpha.pooled:.2f}")
+        of_images = report.image_alpha
+        alpha = f"α{report.alpha.pooled:.2f}" if of_images is None else f"α of images{of_images.value:.2f}"
+        expect(self.panel).to_contain_text(alpha)
 
     def table(self, column: str) -> Locator:
         """The table of the panel that has a column."""
@@ -144,15 +150,17 @@ class AppPage:
         self.panel.get_by_role("button", name="Back", exact=True).click()
         expect(self.panel.get_by_role("button", name="Back", exact=True)).to_have_count(0)
 
-    def choose_run(self, run_key: str) -> None:
-        """Choose another run in the panel; the list closes if the panel is drawn again meanwhile."""
-        option = self.page.get_by_role("option", name=run_key, exact=True)
-        for _ in range(_CLICKS):
-            self.panel.get_by_role("combobox").first.click()
-            with contextlib.suppress(TimeoutError):
-                option.click(timeout=30_000)
-                return
-        raise AssertionError(f"There is no run {run_key} to choose")
+    def choice(self, label: str) -> Locator:
+        """A list of the panel of which one is chosen."""
+        return self.panel.get_by_role("combobox", name=label, exact=True)
+
+    def choose(self, label: str, title: str) -> None:
+        """Choose from a list of the panel."""
+        self.choice(label).select_option(label=title)
+
+    def expect_at_rest(self) -> None:
+        """Wait until the panel works at no choice any more."""
+        expect(self.panel.get_by_label("Working")).to_have_count(0)
 
     def refresh_panel(self) -> None:
         """Press Refresh in the panel."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import time
 from collections.abc import Callable
@@ -71,13 +70,10 @@ def test_the_button_computes_says_that_it_works_and_shows_result_fields_and_pane
     expect(app.page.get_by_text("Executing...")).to_be_visible()
     held[0].continue_()
 
-    expect(app.result).to_contain_text("Krippendorff")
+    app.expect_message("Computed the run 'agreement'. Alpha of images is ")
+    expect(app.result).to_have_count(0)
     dataset.reload()
     report = load_agreement(dataset)
-    expect(app.result).to_contain_text(f"Score {report.score.mean:.3f}")
-    expect(app.result).to_contain_text(f"{report.alpha.pooled:.3f}")
-    expect(app.result).to_contain_text(os.path.basename(report.worst_samples[0]["filepath"]))
-    app.close_result()
     expect(app.sidebar_field("agreement_score")).to_be_visible()
     app.expect_score(report)
     assert report.n_samples == len(dataset)
@@ -104,8 +100,7 @@ def test_the_operator_browser_opens_the_same_form_which_shows_invalid_input(app:
     _add_field(app, form, "carol", 1)
     expect(compute).to_be_enabled()
     app.submit("Compute")
-    expect(app.result).to_contain_text("Krippendorff")
-    app.close_result()
+    app.expect_message("Computed the run")
     expect(app.sidebar_field("second_look_score")).to_be_visible()
     dataset.reload()
     assert dataset.list_runs() == ["second_look"]
@@ -122,8 +117,7 @@ def test_other_label_types_are_chosen_by_removing_the_fields(app: AppPage, datas
     expect(form).to_contain_text("Area of polygons")
     expect(form).to_contain_text("Tolerance of open lines (pixels)")
     app.submit("Compute")
-    expect(app.result).to_contain_text(re.compile(r"alice_polygons\s*bob_polygons"))
-    app.close_result()
+    app.expect_message("Computed the run")
     expect(app.sidebar_field("agreement_score")).to_be_visible()
     dataset.reload()
     assert set(dataset.distinct("carol_polygons.polylines.agreement")) >= {"agreed", "class_conflict", "missed"}
@@ -147,9 +141,7 @@ def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: A
     form.locator("input[type='checkbox']").last.click()
     expect(form).to_contain_text("Folder for the maps")
     app.submit("Compute")
-    expect(app.result).to_contain_text("Dice of all")
-    expect(app.result).to_contain_text("disputed classes")
-    app.close_result()
+    app.expect_message("Computed the run")
     for name in ANNOTATORS:
         app.page.locator(f"[data-cy='checkbox-{name}']").click()
     without = _still_picture(app)

@@ -52,10 +52,10 @@ def test_every_tab_has_the_numbers_of_the_report(shared_report: Any, app: AppPag
         entry, cells_of = of_name.pop(name), dict(zip(columns[1:], cells, strict=True))
         assert cells_of["Score"].split()[0] == f"{entry.score:.2f}"
         assert _first(cells_of["Missed"]) == entry.n_missed
-        assert _first(cells_of["Only theirs"]) == entry.verdicts["lone"]
-        assert _first(cells_of["Other class"]) == entry.verdicts["class_conflict"]
+        assert _first(cells_of["Lone"]) == entry.verdicts["lone"]
+        assert _first(cells_of["Other class"].splitlines()[1]) == entry.verdicts["class_conflict"]
     assert not of_name
-    pairs = app.panel.get_by_role("table").nth(1)
+    pairs = app.table(shared_report.annotators[0].name)
     names = pairs.get_by_role("columnheader").all_inner_texts()
     shown = {
         (row[0], name): text
@@ -68,7 +68,9 @@ def test_every_tab_has_the_numbers_of_the_report(shared_report: Any, app: AppPag
 
     app.open_tab("Classes", "What costs most first")
     cost = sorted(shared_report.classes, key=lambda entry: (-entry.share_of_disagreement, entry.name))[:10]
-    assert [(row[0], _first(row[2])) for row in app.cells("Of all disagreement")] == [(e.name, e.n_units) for e in cost]
+    assert [(row[0], _first(row[2])) for row in app.cells("Of what the score loses")] == [
+        (e.name, e.n_units) for e in cost
+    ]
 
     app.open_tab("Images", "disputed images hold")
     (bins,) = drawn(chart(panel, "scores"))
@@ -109,12 +111,12 @@ def test_numbers_of_annotators_and_classes_are_drill_downs(app: AppPage, shared_
         app.open_tab("Annotators", "Pairs of annotators")
         missed = functools.partial(app.click_cell, "Missed", "bob", "Missed")
         through(missed, "What bob missed", n_samples_with(shared_dataset, lambda unit: unit.missed_by("bob")))
-        alone = functools.partial(app.click_cell, "Missed", "carol", "Only theirs")
+        alone = functools.partial(app.click_cell, "Missed", "carol", "Lone")
         n = n_samples_with(shared_dataset, lambda unit: unit.verdicts == {"lone"} and set(unit.members) == {"carol"})
-        through(alone, "Labels of carol: only theirs", n)
+        through(alone, "Labels of carol: lone", n)
         app.open_tab("Classes", "What costs most first")
-        name = app.cells("Of all disagreement")[0][0]
-        of_class = functools.partial(app.click_cell, "Of all disagreement", name, "Objects")
+        name = app.cells("Of what the score loses")[0][0]
+        of_class = functools.partial(app.click_cell, "Of what the score loses", name, "Objects")
         n = n_samples_with(shared_dataset, lambda unit: name in unit.classes)
         through(of_class, f"Objects that somebody called '{name}'", n)
 

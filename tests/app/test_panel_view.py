@@ -39,11 +39,6 @@ def _verdicts(app: AppPage) -> dict[str, int]:
     return {row[0]: int(row[2]) for row in app.cells("Verdict")}
 
 
-def _choose_samples(app: AppPage, name: str) -> None:
-    app.panel.get_by_role("combobox").nth(1).click()
-    app.page.get_by_role("option", name=name, exact=True).click()
-
-
 def test_the_numbers_follow_the_view_if_asked_to(
     shared_report: Any, app: AppPage, shared_dataset: Any, view: Any
 ) -> None:
@@ -51,7 +46,7 @@ def test_the_numbers_follow_the_view_if_asked_to(
     ids = set(view.values("id"))
     app.open_tab("Objects", "Labels by verdict")
     assert sum(_verdicts(app).values()) == sum(expected.verdicts(shared_report).values())
-    _choose_samples(app, "Current view")
+    app.choose("Samples", "Current view")
     of_view = [unit for unit in rated_units(shared_dataset) if unit.sample_id in ids]
     labels = [label["agreement"] for unit in of_view for label in unit.members.values()]
     expect(panel).to_contain_text(re.compile(f"of {len(ids)}\\D"))
@@ -63,8 +58,13 @@ def test_the_numbers_follow_the_view_if_asked_to(
     assert _verdicts(app) == {VERDICTS[name]: labels.count(name) for name in set(labels)}
     app.back()
     app.expect_shown(len(ids))
-    _choose_samples(app, "Whole run")
+    app.choose("Samples", "Whole run")
     expect(panel).to_contain_text(re.compile(f"of {len(shared_dataset)}\\D"))
+    for name, n in (("Current view", len(ids)), ("Whole run", len(shared_dataset))) * 4:
+        app.choose("Samples", name)
+        expect(panel).to_contain_text(re.compile(f"of {n}\\D"))
+        app.expect_at_rest()
+        expect(app.choice("Samples").locator("option:checked")).to_have_text(name)
 
 
 def test_back_returns_to_the_view_that_the_user_had(app: AppPage, shared_dataset: Any, view: Any) -> None:

@@ -119,6 +119,15 @@ def filled_values() -> dict[str, Any]:
         "n_points": 0,
         "track_consistency": None,
         "score": {"mean": 0.612, "n": 188},
+        "image_alpha": {
+            "value": 0.594,
+            "observed": 0.388,
+            "expected": 0.956,
+            "sigma": 0.91,
+            "ks": 0.884,
+            "n_images": 200,
+            "n_expected": 20_000,
+        },
         "alpha": {
             "pooled": 0.6466,
             "mean": 0.5824,
@@ -129,12 +138,24 @@ def filled_values() -> dict[str, Any]:
         },
         "intervals": {
             "alpha.pooled": interval(0.603, 0.691),
+            "image_alpha.value": interval(0.566, 0.622),
             "score.mean": interval(0.581, 0.640),
             "existence.f1": interval(0.79, 0.83),
             "class_given_match.alpha": interval(0.80, 0.90),
             "class_given_match.percent_agreement": interval(0.90, 0.94),
             "localisation.mean_iou": interval(0.82, 0.85),
         },
+        "look_first": [
+            {
+                "id": "d" * 24,
+                "filepath": "/data/b.jpg",
+                "score": 0.2,
+                "n_units": 9,
+                "n_disputed": 8,
+                "share": 0.25,
+                "reason": "8 lone (alice)",
+            },
+        ],
         "worst_samples": [
             {"id": "f" * 24, "filepath": "/data/a <b>.jpg", "score": 0.05, "n_units": 9, "n_disputed": 8},
             {"id": "e" * 24, "filepath": None, "score": 0.11, "n_units": 4, "n_disputed": 4},
@@ -291,6 +312,7 @@ def _pair(a: int, b: int) -> dict[str, Any]:
         "n_matched": n_matched,
         "score": score,
         "alpha": alpha,
+        "image_alpha": round(1.0 - (1.0 - score) / 0.956, 4),
         "percent_agreement": 0.8,
         "f1": f1,
         "class_agreement": n_same / n_matched,
@@ -340,6 +362,10 @@ def _annotator(k: int) -> dict[str, Any]:
         "miss_rate_by_size": {"small": 0.3, "medium": 0.1, "large": None},
         "mean_iou": 0.85 - 0.02 * k,
         "class_conflicts": [{"a": "bus", "b": "coach", "n": 12 + k}],
+        "n_majority": 500,
+        "n_other_class": 10 * k + 5,
+        "other_class": (10 * k + 5) / 500,
+        "other_classes": [{"a": "bus", "b": "coach", "n": 9 + k}],
         "bias": {
             "n": 640,
             "mean": BIAS[name],
@@ -391,6 +417,7 @@ def filled_report(**changes: Any) -> ObjectReport:
 
 #: every entry that has a default, at this default: what old reports have, and the smallest ones
 UNFILLED: dict[str, Any] = {
+    "image_alpha": None,
     "coefficients": None,
     "attributes": [],
     "sizes": [],

@@ -44,8 +44,9 @@ def rating_report() -> AgreementReport:
     annotators = [
         {"name": name, "n_assigned": 50, "n_not_assigned": 0, "n_objects": 50, "score": 0.8,
          "verdicts": {"agreed": 40, "class_conflict": disputed}, "classes": {"cat": 30, "dog": 20}, "mean": None,
-         "std": None}
-        for name, disputed in (("alice", 10), ("bob", 5), ("carol", 20))
+         "std": None, "n_majority": 50, "n_other_class": other, "other_class": other / 50,
+         "other_classes": [{"a": "dog", "b": "cat", "n": other}]}
+        for name, disputed, other in (("alice", 10, 3), ("bob", 5, 1), ("carol", 20, 18))
     ]  # fmt: skip
     pairs = [
         _rating_pair("alice", "bob", 0.9, 0.81, 4, "cat", "dog"),

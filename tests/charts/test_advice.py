@@ -31,19 +31,22 @@ AGAINST = "(the others 4.5 %, +58.7 points [50.1, 67.3])"
         (_finding("misses", "bob"), f"bob misses 63.2 % of what two others drew {AGAINST}: talk to bob."),
         (_finding("misses_size", "bob", size="small"), f"bob misses 63.2 % of small objects {AGAINST}: talk to bob."),
         (_finding("misses_class", "bob", classes=("bus",)), f"misses 63.2 % of objects 'bus' {AGAINST}: talk to bob."),
-        (_finding("lone", "bob"), f"bob drew 63.2 % of their labels alone {AGAINST}: talk to bob."),
+        (_finding("lone", "bob"), f"bob has 63.2 % lone labels {AGAINST}: talk to bob."),
         (_finding("twice", "bob"), f"bob drew 63.2 % of their labels twice {AGAINST}: talk to bob."),
-        (_finding("conflicts", "alice"), "alice gives another class in 63.2 % of comparisons (others 4.5 %, +58.7"),
+        (_finding("conflicts", "alice"), "alice gives another class in 63.2 % of comparisons (the others 4.5 %, +58.7"),
         (
             _finding("loose", "bob", value=0.4, others=0.1, difference=0.3, low=0.2, high=0.4),
             "draws otherwise: mean IoU of 0.600 with the others, who have 0.900 among each other (-0.300 [-0.400, "
             "-0.200]): talk to bob.",
         ),
         (
-            _finding("box_size", "bob", difference=-0.12, low=-0.15, high=-0.09),
-            "bob draws boxes 12 % smaller [9, 15]: talk to bob.",
+            _finding("box_size", "bob", value=-0.13, others=-0.01, difference=-0.12, low=-0.15, high=-0.09),
+            "bob draws boxes 13 % smaller (the median annotator 1 % smaller, 12 % apart [9, 15]): talk to bob.",
         ),
-        (_finding("box_down", "bob", difference=0.05, low=0.03, high=0.07), "boxes 5 % lower [3, 7]: talk to bob."),
+        (
+            _finding("box_down", "bob", value=0.05, others=0.0, difference=0.05, low=0.03, high=0.07),
+            "bob draws boxes 5 % lower (the median annotator like the median box, 5 % apart [3, 7]): talk to bob.",
+        ),
         (
             _finding("close", "alice", "bob", value=0.9, others=0.6, difference=0.3, low=0.2, high=0.4),
             "alice and bob agree more with each other (score 0.900) than with the others (0.600, +0.300 [0.200, 0.400])"
@@ -57,7 +60,7 @@ AGAINST = "(the others 4.5 %, +58.7 points [50.1, 67.3])"
         ),
         (
             _finding("class_missed", classes=("bus",)),
-            "Of 'bus' 63.2 % is missed (other classes 4.5 %, +58.7 points [50.1, 67.3]): say in the guideline which "
+            "Of 'bus' 63.2 % are missed (other classes 4.5 %, +58.7 points [50.1, 67.3]): say in the guideline which "
             "'bus' count.",
         ),
         (
@@ -67,7 +70,7 @@ AGAINST = "(the others 4.5 %, +58.7 points [50.1, 67.3])"
         ),
         (
             _finding("size_missed", size="small"),
-            "Of small objects 63.2 % is missed (of other sizes 4.5 %, +58.7 points [50.1, 67.3]): say in the "
+            "Of small objects 63.2 % are missed (of other sizes 4.5 %, +58.7 points [50.1, 67.3]): say in the "
             "guideline which objects count.",
         ),
     ],
@@ -80,7 +83,7 @@ def test_every_finding_is_said_with_numbers_interval_and_advice(finding: dict, e
 
 def test_which_classes_an_annotator_confuses_is_said_only_if_they_are_clearly_confused() -> None:
     """Many conflicts may be of a single image with many objects."""
-    finding, most = _finding("conflicts", "alice"), "most often 'bus' where others say 'coach'"
+    finding, most = _finding("conflicts", "alice"), "most often 'bus' where most others say 'coach' (9 times)"
     (_, said) = object_findings(filled_report(findings=[finding], n_tested=50))
     assert f"[50.1, 67.3]), {most}: talk to alice." in said
     clear = filled_values()["confused"][0]
@@ -89,7 +92,7 @@ def test_which_classes_an_annotator_confuses_is_said_only_if_they_are_clearly_co
         assert said.endswith("[50.1, 67.3]): talk to alice.")
 
 
-def test_the_five_with_the_greatest_difference_are_named_each_with_two_findings() -> None:
+def test_of_more_than_five_every_one_is_named_with_one_finding_and_where_to_read_the_others() -> None:
     findings = [
         _finding(kind, f"worker {k}", difference=0.9 - 0.1 * k)
         for k in range(7)
@@ -98,23 +101,47 @@ def test_the_five_with_the_greatest_difference_are_named_each_with_two_findings(
     found = object_findings(filled_report(findings=findings, n_tested=500))
     assert len(found) == 7
     for k, sentence in enumerate(found[1:6]):
-        assert sentence.startswith(f"worker {k} misses")
-        assert "alone" in sentence
-        assert "twice" not in sentence
-    assert found[-1] == "2 more annotators or pairs stand out, with smaller differences."
+        assert sentence.startswith(f"worker {k} ")
+        assert ";" not in sentence
+    assert found[-1] == (
+        "2 more annotators, pairs or classes stand out; all are in the table Findings (tab Annotators, "
+        "print_report(full=True), to_dataframe('findings'))."
+    )
+
+
+def test_what_only_says_again_that_somebody_stands_out_is_not_said() -> None:
+    """Of three, two agree more with each other than with the third, who is named: there is nothing they share."""
+    close = _finding("close", "alice", "bob & co", value=0.9, others=0.6, difference=0.3, low=0.2, high=0.4)
+    off = _finding("conflicts", "dan|d", difference=0.2)
+    three = {"annotators": [*filled_values()["annotators"][:2], filled_values()["annotators"][3]]}
+    pair = filled_values()["pairs"][0]
+    of_three = [{**pair, "a": a, "b": b, "score": score} for a, b, score in
+                (("alice", "bob & co", 0.9), ("alice", "dan|d", 0.6), ("bob & co", "dan|d", 0.6))]  # fmt: skip
+
+    def said(findings: list[dict], pairs: list[dict], **changes: Any) -> str:
+        return " ".join(object_findings(filled_report(findings=findings, n_tested=9, pairs=pairs, **changes)))
+
+    assert "what they share" in said([close], of_three, **three)
+    assert "what they share" not in said([close, off], of_three, **three)
+    # of four, the two agree more with each other than with the fourth, who does not stand out
+    name = filled_values()["annotators"][2]["name"]
+    for score, is_said in ((0.7, True), (0.88, False)):
+        fourth = [{**pair, "a": a, "b": name, "score": score} for a in ("alice", "bob & co")]
+        assert ("what they share" in said([close, off], [*of_three, *fourth])) == is_said
 
 
 def test_advice_is_given_only_for_a_difference_that_is_worth_it() -> None:
     """Sure, but too small to act on: said without advice, and the guideline is what can be done."""
-    small = _finding("box_size", "bob", difference=-0.049, low=-0.06, high=-0.04)
+    small = _finding("box_size", "bob", value=-0.05, others=-0.001, difference=-0.049, low=-0.06, high=-0.04)
+    said = "draws boxes 5 % smaller (the median annotator like the median box, 5 % apart [4, 6])"
     found = object_findings(filled_report(findings=[small], n_tested=50))
     assert found[1:] == [
-        "bob draws boxes 5 % smaller [4, 6].",
+        f"bob {said}.",
         "These differences are too small to act on: say in the guideline which objects count.",
     ]
     larger = _finding("misses", "bob", difference=0.05, low=0.04, high=0.06)
     (_, both) = object_findings(filled_report(findings=[larger, small], n_tested=50))
-    assert both.endswith("; draws boxes 5 % smaller [4, 6]: talk to bob.")
+    assert both.endswith(f"; {said}: talk to bob.")
 
 
 def test_whom_to_talk_to_about_what_is_said_in_short() -> None:

@@ -32,6 +32,7 @@ from annotator_agreement.agreement.errors import AgreementInputError
 from annotator_agreement.agreement.family import report_from_dict
 from annotator_agreement.charts import figures
 from annotator_agreement.charts.figures.matrices import annotator_order
+from annotator_agreement.charts.figures.people import _free_places
 from annotator_agreement.charts.figures.theme import safe, shortened
 
 PLACES = {"score": 0, "alpha": 1, "f1": 2, "mean_iou": 3, "kappa": 4}
@@ -105,10 +106,10 @@ def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
     assert title({**filled_report(annotators=missed).to_dict()}) == (
         "Annotators miss 24.5 % to 25.0 % of what two others<br>drew"
     )
-    # of two annotators who rated the same samples both have the same disputed ones
+    # of two annotators who rated the same samples both differ equally often from the other one
     ratings = OTHERS["ratings"]().to_dict()
-    ratings["annotators"] = [{**e, "verdicts": {"agreed": 40, "class_conflict": 10}} for e in ratings["annotators"][:2]]
-    assert title(ratings) == "Disputed: 20.0 % of their ratings"
+    ratings["annotators"] = [{**entry, "n_other_class": 10} for entry in ratings["annotators"][:2]]
+    assert title(ratings) == "Other class: 20.0 % of their ratings"
     for too_few in ({"n_objects": 19}, {"intervals": {"miss_rate": interval(0.8, 0.9, n=9)}}, {"intervals": {}}):
         few = filled_values()["annotators"]
         few[3] |= too_few
@@ -230,7 +231,7 @@ def test_what_annotators_miss_and_add_is_drawn_as_shares() -> None:
     shares = {trace.name: list(trace.x) for trace in figure.data}
     assert shares["missed"] == pytest.approx([20 / 600, 30 / 600, 40 / 600, 150 / 600])
     judged = [500 + 40 + k + 20 + 100 + 30 + 10 * k + 4 + (6 if k == 3 else 0) for k in range(4)]
-    assert shares["only theirs"] == pytest.approx([(30 + 10 * k) / judged[k] for k in range(4)])
+    assert shares["lone"] == pytest.approx([(30 + 10 * k) / judged[k] for k in range(4)])
     assert shares["duplicate"] == pytest.approx([0, 0, 0, 6 / judged[3]])
     assert figure.layout.title.text == "dan|d misses most: 25.0 % of what two others drew"
 
@@ -243,14 +244,14 @@ def test_the_figures_of_ratings() -> None:
     confusion = report.plot_confusion()
     assert _cell(confusion, "cat", "dog") == _cell(confusion, "dog", "cat") == 4 + 9
     assert _cell(confusion, "dog", "owl") == 2
-    (disputed,) = report.plot_annotators().data
-    assert list(disputed.x) == [10 / 50, 5 / 45, 20 / 60]
-    assert report.plot_annotators().layout.title.text == "Disputed: 11.1 % to 33.3 % of their ratings"
+    (other_class,) = report.plot_annotators().data
+    assert list(other_class.x) == [3 / 50, 1 / 50, 18 / 50]
+    assert report.plot_annotators().layout.title.text == "Other class: 2.0 % to 36.0 % of their ratings"
 
 
 def test_the_figures_of_tags_and_masks() -> None:
     tags, pixels = OTHERS["tags"](), OTHERS["pixels"]()
-    assert tags.plot_annotators().layout.title.text == "Only theirs: 16.7 % to 25.0 % of their tags"
+    assert tags.plot_annotators().layout.title.text == "Lone: 16.7 % to 25.0 % of their tags"
     assert _cell(tags.plot_pairs(), "alice", "bob") == 0.7
     assert _cell(tags.plot_pairs("same_tags"), "alice", "bob") == 0.5
     assert dict(zip(tags.plot_classes().data[0].y, tags.plot_classes().data[0].x, strict=True)) == {
@@ -379,3 +380,11 @@ def test_skill_is_drawn_against_volume_and_who_clearly_differs_is_named() -> Non
     assert len(set(points.marker.color)) == 3
     assert points.error_y.array[12] == pytest.approx(0.1)
     assert "Of 15 annotators 1 clearly agree less" in figure.layout.title.text.replace("<br>", " ")
+
+
+def test_names_of_annotators_with_nearly_the_same_numbers_stand_on_different_sides() -> None:
+    one = filled_values()["annotators"][0]
+    close = [{**one, "name": f"w{k}", "score": 0.5 + k / 1_000} for k in range(3)]
+    report = filled_report(annotators=[*close, {**one, "name": "far", "score": 0.9}], clusters=[])
+    places = _free_places(report.annotators, {"w0", "w1", "w2", "far"})
+    assert len(set(places[:3])) == 3

@@ -25,7 +25,7 @@ from annotator_agreement.charts.dataframes import report_frame, table_names
 
 
 def test_pairs_stand_with_the_ends_of_their_intervals() -> None:
-    frame = filled_report().to_dataframe()
+    frame = filled_report().to_dataframe("pairs")
     numbers = np.array(list(PAIR_NUMBERS.values()))
     assert frame[["score", "alpha", "f1", "mean_iou", "kappa"]].to_numpy() == pytest.approx(numbers)
     assert frame["alpha_low"].to_numpy() == pytest.approx(numbers[:, 1] - 0.05)
@@ -106,8 +106,8 @@ def test_the_summary_has_the_main_numbers_with_their_intervals() -> None:
 
 def test_all_intervals_are_in_one_table() -> None:
     frame = filled_report().to_dataframe("intervals")
-    # 6 of the report; alpha and score of 5 pairs; 5 sides, 2 numbers and the consensus of 4 annotators; 5 classes
-    assert len(frame) == 6 + 2 * 5 + (5 + 2 + 1) * 4 + 5
+    # 7 of the report; alpha and score of 5 pairs; 5 sides, 2 numbers and the consensus of 4 annotators; 5 classes
+    assert len(frame) == 7 + 2 * 5 + (5 + 2 + 1) * 4 + 5
     (row,) = frame[(frame["of"] == "pairs: alice / bob & co") & (frame["number"] == "score")].to_dict("records")
     assert (row["low"], row["high"], row["n"]) == (pytest.approx(0.77), pytest.approx(0.85), 200)
 

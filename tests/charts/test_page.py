@@ -79,7 +79,7 @@ def test_the_page_has_headline_sentences_tables_rules_versions_and_date(page: Pa
     for part in (
         *("0.647", "[0.603, 0.691]", "0.612", "[0.581, 0.640]", "computed on 21 November 2026", "214 samples"),
         *("is about missed objects", "590 of 1,000 objects (59.0 %) were drawn by everybody assigned"),
-        *("labels with IoU of at least 0.5", "fiftyone 1.22.1, numpy 2.1.0", "Alpha under other rules"),
+        *("labels with IoU of at least 0.5", "fiftyone 1.22.1, numpy 2.1.0", "Alpha of objects under other rules"),
         *(
             "12 % larger, lower edge 9 % lower",
             "The data suggest 0.37 (0.36 and 0.39 on two halves of the images), below the 0.5 of this run",
@@ -121,7 +121,7 @@ def test_a_long_table_ends_with_how_many_rows_more_there_are() -> None:
     one = filled_values()["classes"][0]
     classes = [{**one, "name": f"class {k:03d}"} for k in range(130)]
     page = report_page(filled_report(classes=classes))
-    assert "30 more rows: report.print_report(full=True), report.to_dataframe()." in page
+    assert "30 more rows: report.print_report(full=True)." in page
     assert sum(f"<td>class {k:03d}</td>" in page for k in range(130)) == 100
 
 

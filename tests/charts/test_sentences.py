@@ -8,7 +8,7 @@ import pytest
 
 from tests.charts.filled import around, filled_report, filled_values, interval, unfilled_report
 
-from annotator_agreement.agreement.objects.report import Bias
+from annotator_agreement.agreement.objects.report import Bias, ObjectReport
 from annotator_agreement.charts.headline import alpha_sentence, interval_notes
 from annotator_agreement.charts.objects.bias import bias_in_words
 from annotator_agreement.charts.objects.causes import cause_sentence, losses
@@ -16,6 +16,7 @@ from annotator_agreement.charts.objects.sentences import (
     class_sentence,
     existence_sentence,
     localisation_sentence,
+    object_alpha_sentence,
     share_below,
 )
 from annotator_agreement.charts.objects.thresholds import alpha_by_threshold, suggested_threshold
@@ -37,9 +38,9 @@ EXISTENCE = [
     pytest.param([(3, 3, 1)], "Nothing was missed: the only object was drawn by everybody assigned.", id="one"),
     pytest.param([(3, 3, 5), (2, 2, 1)], "Nothing was missed: all 6 objects were drawn by everybody", id="all"),
     pytest.param([(2, 1, 1), (2, 2, 19)], "19 of 20 objects (95.0 %) were drawn by everybody assigned, the others by "
-                 "one annotator alone.", id="2"),
+                 "one annotator alone (lone).", id="2"),
     pytest.param([(3, 1, 1), (3, 2, 1), (3, 3, 98)], "98 of 100 objects (98.0 %) were drawn by everybody assigned, 1 "
-                 "(1.0 %) by one annotator alone.", id="some by two"),
+                 "(1.0 %) by one annotator alone (lone).", id="some by two"),
     pytest.param([(3, 2, 1), (3, 3, 1)], "1 of 2 objects (50.0 %) were drawn by everybody assigned, 0 (0.0 %)",
                  id="none alone"),
 ]  # fmt: skip
@@ -116,13 +117,13 @@ CAUSES = [
     ([], "No two annotators have labels to compare, so there is no disagreement."),
     ([_pair(0, 0, 0, None, None)], "No two annotators have labels to compare"),
     ([_pair(4, 4, 4, 1.0, 1.0)], "The annotators agree: they drew the same objects"),
-    ([_pair(4, 0, 0, None, None)], "All disagreement is about missed objects."),
-    ([_pair(4, 4, 4, 0.25, 1.0)], "All disagreement is about different classes."),
-    ([_pair(4, 4, 4, 1.0, 0.6)], "All disagreement is about how objects are drawn."),
-    ([_pair(10, 10, 4, 1.0, 0.5)], "Most disagreement (75 %) is about missed objects; 25 % is about how objects "
-     "are drawn."),
-    ([_pair(10, 10, 8, 0.75, 2 / 3)], "Of all disagreement, 33 % is about missed objects, 33 % about different classes "
-     "and 33 % about how objects are drawn."),
+    ([_pair(4, 0, 0, None, None)], "All that the score loses is about missed objects."),
+    ([_pair(4, 4, 4, 0.25, 1.0)], "All that the score loses is about different classes."),
+    ([_pair(4, 4, 4, 1.0, 0.6)], "All that the score loses is about how objects are drawn."),
+    ([_pair(10, 10, 4, 1.0, 0.5)], "Of what the score loses, 75 % is about missed objects and 25 % about how "
+     "objects are drawn."),
+    ([_pair(10, 10, 8, 0.75, 2 / 3)], "Of what the score loses, 33 % is about missed objects, 33 % about different "
+     "classes and 33 % about how objects are drawn."),
 ]  # fmt: skip
 
 
@@ -133,27 +134,55 @@ def test_the_main_cause_is_named_if_there_is_one(pairs: list, expected: str) -> 
 
 def test_of_two_annotators_nobody_misses_anything() -> None:
     report = filled_report(pairs=[_pair(4, 0, 0, None, None)], annotators=filled_values()["annotators"][:2])
-    assert cause_sentence(report) == "All disagreement is about objects that only one of them drew."
+    assert cause_sentence(report) == "All that the score loses is about lone objects (only one of the two drew them)."
 
 
-def _alpha(pooled: float | None) -> dict[str, Any]:
-    return {**filled_values()["alpha"], "pooled": pooled}
-
-
+LIMITS = "by Krippendorff's limits for content analysis, 0.8 and 0.667."
 ALPHAS = [
-    (None, {}, "Alpha is undefined"),
-    (0.8, {}, "Alpha is 0.800: reliable, by Krippendorff's limits of 0.8 and 0.667."),
-    (0.7, {}, "Alpha is 0.700: good enough for tentative conclusions only, by"),
-    (-0.1, {}, "Alpha is -0.100: too low to rely on, by"),
-    (0.7, {"alpha.pooled": interval(0.65, 0.85)}, "its interval contains 0.8 and 0.667."),
-    (0.7, {"alpha.pooled": interval(0.68, 0.75)}, "limits of 0.8 and 0.667."),
-    (0.7, {"alpha.pooled": {**interval(0.1, 0.9), "low": None}}, "limits of 0.8 and 0.667."),
+    (None, None, "Alpha of images is undefined"),
+    (0.8, None, f"Alpha of images is 0.800: reliable {LIMITS}"),
+    (0.7, None, f"Alpha of images is 0.700: good enough for tentative conclusions only {LIMITS}"),
+    (-0.1, None, f"Alpha of images is -0.100: too low to rely on {LIMITS}"),
+    (0.85, interval(0.8, 0.9), f"Alpha of images is 0.850 (lower end 0.800): reliable {LIMITS}"),
+    (0.85, interval(0.79, 0.9), "(lower end 0.790): good enough for tentative conclusions only by"),
+    (0.7, interval(0.65, 0.85), "(lower end 0.650): too low to rely on by"),
+    (0.7, {**interval(0.1, 0.9), "low": None}, "Alpha of images is 0.700: good enough for tentative"),
 ]
 
 
-@pytest.mark.parametrize(("pooled", "intervals", "expected"), ALPHAS)
-def test_alpha_is_judged_by_krippendorffs_limits(pooled: float | None, intervals: dict, expected: str) -> None:
-    assert expected in alpha_sentence(filled_report(alpha=_alpha(pooled), intervals=intervals))
+@pytest.mark.parametrize(("value", "found", "expected"), ALPHAS)
+def test_the_lower_end_of_alpha_is_judged_by_krippendorffs_limits(
+    value: float | None, found: dict[str, Any] | None, expected: str
+) -> None:
+    image_alpha = {**filled_values()["image_alpha"], "value": value}
+    intervals = {} if found is None else {"image_alpha.value": found}
+    assert expected in alpha_sentence(filled_report(image_alpha=image_alpha, intervals=intervals))
+
+
+def test_reports_without_an_alpha_of_images_are_judged_by_the_alpha_that_they_have() -> None:
+    assert alpha_sentence(filled_report(image_alpha=None)).startswith("Alpha is 0.647 (lower end 0.603): too low")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "Compare the alpha of objects only between runs with equal numbers of annotators and similar classes."),
+        ({"classes": []}, "With one class the alpha of objects only says who drew what"),
+        ({"class_given_match": 1.0}, "Without a conflict of classes the alpha of objects only says who drew what"),
+        ({"alpha": None}, ""),
+        ({"missing": "ignore"}, ""),
+    ],
+)
+def test_the_alpha_of_objects_is_no_verdict_where_existence_alone_makes_it(changes: dict, expected: str) -> None:
+    values = filled_values()
+    values["config"] |= {name: value for name, value in changes.items() if name == "missing"}
+    values |= {"classes": [], "n_classes_unlisted": 0} if "classes" in changes else {}
+    values["alpha"] |= {"pooled": None} if "alpha" in changes else {}
+    if "class_given_match" in changes:
+        values["class_given_match"] |= {"percent_agreement": 1.0}
+    found = object_alpha_sentence(ObjectReport.from_dict(values))
+    assert found.startswith(expected)
+    assert bool(found) == bool(expected)
 
 
 @pytest.mark.parametrize(("n", "is_warned"), [(19, True), (20, False), (1, True)])
@@ -225,10 +254,10 @@ THRESHOLDS = [
     ([(0.5, 0.6)], []),
     ([(0.4, None), (0.5, 0.6), (0.6, None)], []),
     ([(0.35, 0.9), (0.4, 0.61), (0.5, 0.6), (0.6, 0.595), (0.7, 0.1)],
-     ["Alpha hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595, but at 0.7 0.100."]),
+     ["Alpha of objects hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595, but at 0.7 0.100."]),
     ([(0.4, 0.61), (0.6, 0.6), (0.65, 0.51)],
-     ["Alpha hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.600."]),
-    ([(0.4, 0.7), (0.5, 0.6)], ["Alpha depends on the threshold of 0.5: at 0.4 it is 0.700, at 0.5 0.600."]),
+     ["Alpha of objects hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.600."]),
+    ([(0.4, 0.7), (0.5, 0.6)], ["Alpha of objects depends on the threshold of 0.5: at 0.4 it is 0.700, at 0.5 0.600."]),
 ]  # fmt: skip
 
 

@@ -15,12 +15,14 @@ from annotator_agreement.agreement.family import report_from_dict
 from annotator_agreement.agreement.main_numbers import MainNumber
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.charts.document import computation_markdown, report_markdown, report_text
+from annotator_agreement.charts.headline import groups_of, headline
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.sections import Section, as_markdown, as_text
+from annotator_agreement.charts.sections import NumberRow, Section, as_markdown, as_text
 from annotator_agreement.charts.tables import Cell, Table
 from annotator_agreement.charts.words import shown_interval, shown_number, signed
 
-WORST = {"id": "f" * 24, "filepath": "/data/street_1.jpg", "score": 0.05, "n_units": 9, "n_disputed": 8}
+WORST = {"id": "f" * 24, "filepath": "/data/street_1.jpg", "score": 0.05, "n_units": 9, "n_disputed": 8, "share": 0.2,
+         "reason": "5 lone (bob)"}  # fmt: skip
 FULL_ONLY = [
     "Alpha of single samples",
     "The data suggest",
@@ -30,7 +32,7 @@ FULL_ONLY = [
     "Pairs in detail",
     "Thresholds side by side",
     "The threshold from the data",
-    "Alpha under other rules",
+    "Alpha of objects under other rules",
     "95 % intervals, by resampling",
     "Effect of merging two classes",
     "Attributes of shared objects",
@@ -38,7 +40,7 @@ FULL_ONLY = [
     "By size",
     "Against the consensus of the others",
 ]
-SHORT = ["Three questions behind alpha", "Annotators", "Pairs of annotators", "Where to look first",
+SHORT = ["Question by question", "Annotators", "Pairs of annotators", "Where to look first",
          "How it was computed"]  # fmt: skip
 #: left out of the short text where it would have more than 60 lines
 LAST = ["Classes that are confused", "The threshold", "What the words mean"]
@@ -61,7 +63,8 @@ def test_the_short_text_has_sixty_lines_and_the_full_one_has_everything() -> Non
 
 def test_numbers_stand_with_their_intervals() -> None:
     text = report_text(filled_report())
-    assert "Krippendorff's alpha   0.647 [0.603, 0.691]   over all 1,000 objects" in text
+    assert "Alpha of images   0.594 [0.566, 0.622]   1 - 0.388 / 0.956, distances (1 - score) within" in text
+    assert "alpha of objects 0.647 [0.603, 0.691]" in text.replace("\n" + " " * 39, " ")
     assert "F1 0.812 [0.790, 0.830]" in text
     assert "mean IoU 0.836 [0.820, 0.850]" in text
     assert "0.840 [0.790, 0.890]" in text  # alpha of alice and bob
@@ -73,7 +76,7 @@ def test_numbers_stand_with_their_intervals() -> None:
 def test_what_is_undefined_is_a_dash_and_what_is_missing_is_left_out(full: bool) -> None:
     text = report_text(unfilled_report(), full=full)
     assert not re.search(r"\bnan\b|None", text)
-    assert "Krippendorff's alpha   -" in text
+    assert "alpha of objects undefined" in text.replace("\n" + " " * 39, " ")
     for title in set(FULL_ONLY) - {"Annotators in detail", "Pairs in detail"}:
         assert title not in text
     assert "[" not in text.split("How it was computed")[0].replace("[…]", "")
@@ -84,7 +87,8 @@ def test_one_annotator_of_many_is_described_in_words() -> None:
     assert "12 % larger, lower edge 9 % lower" in text
     (row,) = [line for line in text.splitlines() if line.startswith("  dan|d ")]
     assert "150 of 600 (25.0 %)" in row
-    assert "-0.081" in report_text(filled_report(), full=True)
+    assert "raises alpha, against the mean of +0.003" in report_text(filled_report(), full=True)
+    assert "-0.084" in report_text(filled_report(), full=True)
 
 
 def test_a_threshold_from_the_data_is_marked_as_such() -> None:
@@ -110,8 +114,27 @@ def test_of_two_annotators_nobody_can_miss_what_two_others_drew() -> None:
     annotators = filled_values()["annotators"][:2]
     text = report_text(filled_report(annotators=annotators, clusters=[]))
     (header,) = [line for line in text.splitlines() if line.startswith("  annotator  ")]
-    assert header.split() == ["annotator", "labels", "only", "theirs", "class", "conflict", "draws"]
+    assert header.split() == ["annotator", "labels", "lone", "other", "class", "draws"]
     assert "each annotator shows half of the difference" in text.replace("\n  ", " ")
+
+
+def test_of_two_annotators_another_class_is_that_of_the_other_one() -> None:
+    two = filled_report(annotators=filled_values()["annotators"][:2])
+    assert "Other class: than the other annotator gave it." in re.sub(r"\s+", " ", report_text(two))
+    assert "than most of the others, at least two, gave it." in re.sub(r"\s+", " ", report_text(filled_report()))
+
+
+def test_what_the_words_mean_is_said_once_and_in_words() -> None:
+    words = report_text(filled_report(), full=True).split("What the words mean")[1]
+    assert "alpha of images" in words.lower()
+    assert "{" not in words
+    assert words.count("ICC of counts") == 1
+
+
+def test_a_number_that_leads_stands_once_on_the_page() -> None:
+    report = filled_report()
+    (row,) = [part for part in headline(report, groups=groups_of(report)).parts if isinstance(part, NumberRow)]
+    assert [entry.title for entry in row.entries].count("F1") == 1
 
 
 def test_the_rules_of_the_run_are_marked_among_the_others() -> None:
@@ -137,7 +160,7 @@ def test_print_report_writes_short_or_full_text() -> None:
 def test_the_markdown_has_intervals_and_sentences_and_no_html() -> None:
     text = report_markdown(filled_report())
     assert "**Score 0.612 [0.581, 0.640]**" in text
-    assert "**Krippendorff's alpha 0.647 [0.603, 0.691]**" in text
+    assert "**Alpha of images 0.594 [0.566, 0.622]**" in text
     assert "is about missed objects" in text
     assert "590 of 1,000 objects (59.0 %) were drawn by everybody assigned" in text
     assert "12 % larger" in text
@@ -208,18 +231,18 @@ def test_a_name_cannot_break_a_table() -> None:
 
 def test_the_verdict_comes_first_then_the_cause_then_the_numbers_and_rules_at_the_end() -> None:
     text = report_text(filled_report())
-    order = ["Alpha is 0.647: too low to rely on", "disagreement", "talk to dan|d", "200 of 214 samples rated",
-             "Score  ", "Three questions behind alpha", "Where to look first", "How it was computed"]  # fmt: skip
+    order = ["Alpha of images is 0.594", "Of what the score loses", "talk to dan|d", "200 of 214 samples",
+             "Score  ", "Question by question", "Where to look first", "How it was computed"]  # fmt: skip
     places = [text.index(part) for part in order]
     assert places == sorted(places)
 
 
 def test_the_short_report_has_files_instead_of_ids_unless_names_are_alike() -> None:
-    short = report_text(filled_report(worst_samples=[WORST]))
+    short = report_text(filled_report(look_first=[WORST]))
     assert WORST["id"] not in short
     assert "  street_1.jpg" in short
     alike = [WORST, {**WORST, "id": "a" * 24, "filepath": "/other/street_1.jpg"}]
-    assert WORST["id"] in report_text(filled_report(worst_samples=alike))
+    assert WORST["id"] in report_text(filled_report(look_first=alike))
 
 
 def test_of_many_annotators_those_who_clearly_agree_least_and_most_are_listed() -> None:
@@ -249,6 +272,28 @@ def test_of_many_annotators_those_who_clearly_agree_least_and_most_are_listed() 
     assert "Annotators: of 100 none agrees clearly less or more than all" in report_text(unranked)
 
 
+def test_classes_are_in_the_order_of_the_numbers_that_are_shown() -> None:
+    """Not in that of the ends of intervals, which gave 0.59, 0.63, 0.61."""
+    values = OTHERS["pixels"]().to_dict()
+    numbers = {"road": (0.59, 0.62), "pole": (0.63, 0.64), "sky": (0.61, 0.66)}
+    values["classes"] = [
+        {**values["classes"][1], "name": name, "mean_iou": number, "intervals": {"mean_iou": interval(0.5, high)}}
+        for name, (number, high) in numbers.items()
+    ]
+    lines = report_text(report_from_dict(values)).split("\nClasses, least agreement first")[1].splitlines()[2:5]
+    assert [line.split()[0] for line in lines] == ["road", "sky", "pole"]
+
+
+def test_where_to_look_first_is_by_what_fixing_would_change_with_reasons() -> None:
+    first = {**WORST, "share": 0.224, "reason": "7 lone (carol), 3 missed (bob)"}
+    text = report_text(filled_report(look_first=[first, {**first, "share": 0.1, "id": "a" * 24}]))
+    assert "Where to look first: these 2 images hold 32.4 % of what is missed or misnamed" in text
+    assert "8 of 9  " in text
+    assert "7 lone (carol), 3 missed (bob)" in text
+    # reports of old runs have the lowest scores alone
+    assert "Where to look first" not in report_text(filled_report(look_first=[]))
+
+
 def test_tags_that_everybody_gave_are_not_listed() -> None:
     values = OTHERS["tags"]().to_dict()
     text = report_text(report_from_dict(values))
@@ -261,14 +306,13 @@ def test_tags_that_everybody_gave_are_not_listed() -> None:
 
 def test_a_report_is_one_line_and_its_beginning_in_a_notebook() -> None:
     report = filled_report()
-    expected = (
-        "<ObjectReport 'agreement': score 0.612, alpha 0.647, 200 of 214 samples rated; print_report() says more>"
-    )
+    numbers = "score 0.612, alpha of images 0.594, 200 of 214 samples rated"
+    expected = f"<ObjectReport 'agreement': {numbers}; print_report() says more>"
     assert repr(report) == expected
     assert "score undefined, alpha undefined" in repr(unfilled_report())
     shown = report._repr_html_()
     assert "too low to rely on" in shown
-    assert "Three questions behind alpha" in shown
+    assert "Question by question" in shown
     assert "&lt;b&gt;carol&lt;/b&gt;" in filled_report(run_key="<b>carol</b>")._repr_html_()
     assert len(shown) < 10_000
     for make in OTHERS.values():

@@ -73,8 +73,8 @@ def decided_dataset(make_dataset: Callable[..., Any]) -> Any:
     """Decisions on all objects; those of alice are applied."""
     dataset = make_dataset(EXAMPLE)
     compute_quickly(dataset)
-    decide(dataset, choice="consensus", by="mia")
-    decide(dataset.limit(2), choice="version", annotator="bob", by="mia", overwrite=True)
+    decide(dataset, choice="version", annotator="alice", all=True, by="mia")
+    decide(dataset.limit(2), choice="version", annotator="bob", all=True, by="mia", overwrite=True)
     apply_decisions(dataset, annotators=ANNOTATORS[:2], by="mia")
     return dataset
 

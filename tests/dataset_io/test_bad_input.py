@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import io
+
 import fiftyone as fo
 import numpy as np
 import pytest
+from fiftyone import ViewField as F
 
 from tests.datasets import detections, stored
 
-from annotator_agreement import AgreementInputError, compute_agreement, join_annotators, view_agreement
+from annotator_agreement import (
+    AgreementInputError,
+    changed_since,
+    compute_agreement,
+    join_annotators,
+    load_agreement,
+    update_agreement,
+    view_agreement,
+)
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -339,7 +350,9 @@ def test_labels_that_have_no_class_are_a_warning(make_dataset):
     report = compute_agreement(dataset, ["alice", "bob"])
     assert report.warnings == ["Nothing is said about classes: every label is without one (`label` is None)"]
     named = make_dataset({"alice": [[("cat", (0.1, 0.1, 0.2, 0.4))]], "bob": [[(None, (0.1, 0.1, 0.2, 0.4))]]})
-    assert compute_agreement(named, ["alice", "bob"]).warnings == []
+    assert compute_agreement(named, ["alice", "bob"]).warnings == [
+        "1 label has no class (bob 1), which was compared as a class of its own, '(no label)'"
+    ]
 
 
 def test_a_run_on_what_another_run_chose_says_so(make_dataset):
@@ -351,6 +364,43 @@ def test_a_run_on_what_another_run_chose_says_so(make_dataset):
     assert again.run.chosen_by == "agreement"
     assert any("the results of the run 'agreement' chose them" in text for text in again.warnings)
     assert compute_agreement(dataset.limit(2), ANNOTATORS, run_key="part").run.chosen_by is None
+
+
+@pytest.mark.parametrize(
+    ("narrow", "filtered"),
+    [
+        (lambda view: view.filter_labels("alice", F("label") == "cat", only_matches=False), ["alice"]),
+        (lambda view: view.limit_labels("bob", 1).limit_labels("carol", 1), ["bob", "carol"]),
+        (lambda view: view.exclude_labels(tags="x", fields=["bob"]), ["bob"]),
+        (lambda view: view.exclude_labels(tags="x"), []),
+        (lambda view: view.match_labels(fields="alice", filter=F("label") == "cat"), []),
+        (lambda view: view.filter_labels("other", F("label") == "cat", only_matches=False), []),
+    ],
+)
+def test_a_view_that_filters_the_labels_of_some_annotators_is_a_warning(make_dataset, narrow, filtered):
+    dataset = make_dataset()
+    dataset.clone_sample_field("alice", "other")
+    report = compute_agreement(narrow(dataset.view()), ANNOTATORS)
+    assert report.run.filtered == filtered
+    said = [text for text in report.warnings if text.startswith("The view filters the labels of")]
+    assert len(said) == bool(filtered)
+    assert all(repr(name) in said[0] for name in filtered)
+
+
+def test_a_run_on_a_view_that_is_not_possible_any_more_is_a_sentence(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset.filter_labels("alice", F("label") == "cat"), ANNOTATORS)
+    dataset.rename_sample_field("alice", "anna")
+    dataset.first().save()
+    text = io.StringIO()
+    load_agreement(dataset).print_report(file=text)
+    assert "Score" in text.getvalue()
+    with pytest.raises(AgreementInputError, match=r"the run 'agreement' .* has no field 'alice'; .* rename it back"):
+        changed_since(dataset)
+    with pytest.raises(AgreementInputError, match=r"got no `alice`; if it was renamed, rename it back; else"):
+        update_agreement(dataset)
+    dataset.rename_sample_field("anna", "alice")
+    assert update_agreement(dataset).n_samples > 0
 
 
 def test_a_slip_in_the_name_of_a_list_or_an_annotator_is_told(make_dataset):

@@ -258,7 +258,7 @@ def test_regions_and_what_they_explain_count_nowhere(make_dataset, method):
     assert [entry.pop("n_crowd") for entry in reports[0]["annotators"]] == [0, 0, 0]
     assert [entry.pop("n_crowd") for entry in reports[1]["annotators"]] == [10, 10, 10]
     for report in reports:
-        for name in ("run", "worst_samples", "config"):
+        for name in ("run", "worst_samples", "look_first", "config"):
             report.pop(name)
         for part in ("existence", "class_given_match", "localisation"):  # of another dataset
             report[part]["worst_samples"] = [entry["value"] for entry in report[part]["worst_samples"]]

@@ -43,8 +43,10 @@ _READING: dict[str, Callable[[Any, Any], Any]] = {
         dataset, "carol", path=folder / "b.html", overwrite=True
     ),
     "preview": lambda dataset, folder: apply_decisions(dataset, preview=True),
-    "decide": lambda dataset, folder: decide(dataset, choice="none"),
-    "decide again": lambda dataset, folder: decide(dataset, choice="version", annotator="carol", overwrite=True),
+    "decide": lambda dataset, folder: decide(dataset, choice="none", all=True),
+    "decide again": lambda dataset, folder: decide(
+        dataset, choice="version", annotator="carol", all=True, overwrite=True
+    ),
     "record_own_labels": lambda dataset, folder: record_own_labels(dataset),
     "undo_decisions": lambda dataset, folder: undo_decisions(dataset),
 }
@@ -112,7 +114,7 @@ def test_an_object_whose_decision_is_damaged_can_be_decided_again(dataset, docum
     shown = io.StringIO()
     load_agreement(dataset).print_report(file=shown)
     assert "1 entry of `agreement_gold`, or of its decisions, left out" in " ".join(shown.getvalue().split())
-    made = decide(dataset, choice="consensus")
+    made = decide(dataset, choice="consensus", all=True)
     assert (made.n_decided, made.n_changed) == (1, 0)
     assert len(list_decisions(dataset)) == n
     assert stored in dataset._sample_collection.find_one({"_id": ObjectId(sample_id)})[DECISIONS]

@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
+from tests.dataset_io.said import said_dataset
 from tests.dataset_io.unit_oracle import documents_of, facts_of, median_box, units_of
 from tests.datasets import EXAMPLE, detections, random_annotators, stored, user_values
 from tools.dev.private_fiftyone import ROOT
@@ -26,7 +27,9 @@ from annotator_agreement import (
     delete_agreement,
     delete_decisions,
     list_decisions,
+    load_agreement,
     record_own_labels,
+    report_decisions,
     undo_applied,
     undo_decisions,
 )
@@ -121,6 +124,10 @@ def test_a_rule_decides_what_a_loop_over_the_labels_finds_and_is_undone_as_a_who
     assert stored(dataset) == before
     first = decide(dataset, choice="none", verdict="lone")
     made = decide(dataset, **rule, by="mia")
+    one_by_one = decide(dataset, choice="skip", objects=one(dataset, "missed"), overwrite=True).step
+    assert {each.by_rule for each in list_decisions(dataset)} == {True, False}
+    undo_decisions(dataset, one_by_one)
+    assert {each.by_rule for each in list_decisions(dataset)} == {True}
     expected = {}
     for unit_id, (members, n_assigned) in all_units(dataset).items():
         facts = facts_of(members, n_assigned)
@@ -182,6 +189,73 @@ def test_deciding_again_replaces_and_undo_brings_back_what_was_replaced(dataset)
     assert stored(dataset)["samples"] == before
 
 
+def as_stored(dataset):
+    """The samples as stored, without time stamps."""
+    return [{name: each[name] for name in each if name != "last_modified_at"} for each in documents_of(dataset)]
+
+
+def nested(flat):
+    """Decisions as earlier versions stored them: each keeps the one before it."""
+    found = []
+    while flat:
+        (first, *rest), n = flat, flat[0].get("replaced", {}).get("n", 0)
+        flat = rest[n:]
+        if "n" in first.get("replaced", {}):
+            first["replaced"] = {"decisions": nested(rest[:n]), "labels": first["replaced"]["labels"]}
+        found.append(first)
+    return found
+
+
+@pytest.mark.parametrize(("kind", "n_times"), [("objects", 61), ("classes", 6), ("of an earlier version", 24)])
+def test_an_object_can_be_decided_any_number_of_times_and_every_step_is_undone_exactly(make_dataset, kind, n_times):
+    if kind == "classes":
+        dataset = said_dataset(make_dataset, "labels", 1)
+        unit = dataset.first().id
+    else:
+        dataset = make_dataset({name: labels[1:2] for name, labels in EXAMPLE.items()})
+        compute_quickly(dataset)
+        unit = one(dataset, "class_conflict")
+    states, n = [as_stored(dataset)], 0
+    choices = [{"choice": "none"}, {"choice": "version", "annotator": "bob"}, {"choice": "skip"}]
+    while n < n_times:  # each decision within the one after it took three of the 180 levels that documents can have
+        assert decide(dataset, **choices[n % 3], objects=unit, overwrite=True).n_decided == 1
+        n += 1
+        states.append(as_stored(dataset))
+        if kind == "of an earlier version" and n == 20:
+            (document,) = documents_of(dataset)
+            (decision,) = document["agreement_gold_decisions"]
+            decision["replaced"]["decisions"] = nested(decision["replaced"]["decisions"])
+            dataset._sample_collection.update_one({}, {"$set": {"agreement_gold_decisions": [decision]}})
+            states = [as_stored(dataset)]
+    for state in reversed(states[:-1]):
+        assert undo_decisions(dataset) == 1
+        assert as_stored(dataset) == state
+    left = 20 if kind == "of an earlier version" else 0
+    assert [undo_decisions(dataset) for _ in range(left + 1)] == [1] * left + [0]
+    assert list_decisions(dataset) == []
+
+
+def test_a_decision_that_replaces_two_gives_back_both_with_what_they_replaced(make_dataset):
+    place, other = (0.1, 0.1, 0.4, 0.4), (0.1, 0.1, 0.4, 0.16)  # IoU 0.4
+    dataset = make_dataset({"alice": [[("cat", place)]], "bob": [[("dog", other)]], "carol": [[]]})
+    compute_quickly(dataset)
+    for unit in all_units(dataset):
+        for choice in ("skip", "none", "skip"):
+            decide(dataset, choice=choice, objects=unit, overwrite=True)
+    compute_quickly(dataset, run_key="joined", iou=0.3)
+    (unit,) = {label.joined_id for label in (*dataset.first().alice.detections, *dataset.first().bob.detections)}
+    states = [as_stored(dataset)]
+    for annotator in ("alice", "bob", "alice"):
+        made = decide(dataset, "joined", "version", annotator=annotator, objects=unit, overwrite=True)
+        assert made.n_decided == 1
+        states.append(as_stored(dataset))
+    for state in reversed(states[:-1]):
+        assert undo_decisions(dataset) == 1
+        assert as_stored(dataset) == state
+    assert len(list_decisions(dataset)) == 2
+    assert [undo_decisions(dataset) for _ in range(7)] == [1] * 6 + [0]
+
+
 def test_only_the_samples_of_a_view_are_decided_and_listed(make_dataset):
     dataset = make_dataset(random_annotators(12, seed=4))
     compute_quickly(dataset)
@@ -191,7 +265,9 @@ def test_only_the_samples_of_a_view_are_decided_and_listed(make_dataset):
     assert len(list_decisions(view)) == n < len(list_decisions(dataset))
     chosen = [entry for entry in all_units(dataset).values() if "owl" in {each["label"] for each in entry[0].values()}]
     made = decide(dataset, classes="owl", annotators=["alice", "bob"], overwrite=True, preview=True)
-    assert made.n_decided + made.n_without == sum(bool({"alice", "bob"} & set(members)) for members, _ in chosen) > 3
+    assert (
+        made.n_decided + made.n_no_majority == sum(bool({"alice", "bob"} & set(members)) for members, _ in chosen) > 3
+    )
 
 
 def test_the_field_is_exported_to_coco_and_read_back(make_dataset, tmp_path):
@@ -249,8 +325,8 @@ def test_every_type_of_objects_can_be_decided(make_dataset, make_videos, label):
         sample.metadata = fo.ImageMetadata(width=100, height=80) if dataset.media_type == "image" else sample.metadata
     compute_quickly(dataset)
     first, second = dataset.select(dataset.first().id), dataset.skip(1)
-    assert decide(first).n_decided == 1
-    assert decide(second, choice="version", annotator="bob").n_decided == 1
+    assert decide(first, all=True).n_decided == 1
+    assert decide(second, choice="version", annotator="bob", all=True).n_decided == 1
     copied, original = (dataset.last()[name][of._LABEL_LIST_FIELD][0] for name in ("agreement_gold", "bob"))
     attributes = [name for name in ("bounding_box", "points", "support") if label.has_field(name)]
     assert [copied[name] for name in attributes] == [original[name] for name in attributes]
@@ -296,6 +372,7 @@ def test_what_was_drawn_edited_and_deleted_by_hand_is_recorded_as_own_labels(dat
         missed: "own",
     }
     assert Counter(each.choice for each in found.values()) == {"own": 3, "none": 1}
+    assert not any(each.by_rule for each in found.values())
     assert found[drawn[1].id].labels == (f"agreement_gold {drawn[1].id}",)
     labels, _ = gold_of(dataset)
     assert (labels[conflict]["label"], labels[conflict]["basis"]) == ("owl", "own")
@@ -326,6 +403,8 @@ def test_what_was_drawn_edited_and_deleted_by_hand_is_recorded_as_own_labels(dat
         ({"gold": "agreement_units"}, "belongs to the run 'agreement'"),
         ({"gold": "a b"}, "`gold` must be a name of letters"),
         ({"gold": "g" * 101}, "`gold` must be a name of letters, digits and underscores, at most 100, got 'ggg"),
+        ({"min_votes": 2, "all": True}, "`all` must not be given together with conditions; leave one of them out"),
+        ({"all": 1}, "`all` must be True or False, got 1"),
         ({"choice": pd.NA}, "`choice` must be one of version, consensus, own, none, skip, got <NA>"),
         ({"choice": pd.DataFrame({"score": [1]})}, "`choice` must be one of version, consensus"),
         ({"run_key": "nothing"}, "must be an agreement run"),
@@ -339,12 +418,69 @@ def test_what_cannot_be_decided_is_refused_before_anything_is_written(dataset, o
         assert stored(dataset) == before
 
 
+def test_without_a_condition_nothing_is_decided_unless_all_are_meant(dataset):
+    before, preview = stored(dataset), decide(dataset, preview=True)
+    says = f"must have a condition, .* got none: it would decide {preview.n_decided} objects; say all=True to mean that"
+    for samples in (dataset, dataset.limit(len(dataset))):
+        with pytest.raises(AgreementInputError, match=says):
+            decide(samples)
+    assert stored(dataset) == before
+    assert decide(dataset, all=True).n_decided == preview.n_decided > 1
+
+
 def test_without_decisions_there_is_nothing_to_list(dataset):
     with pytest.raises(AgreementInputError, match=r"`gold` must be a field of decisions .* there is none: decide"):
         list_decisions(dataset)
-    decide(dataset, gold="truth")
+    decide(dataset, gold="truth", all=True)
     with pytest.raises(AgreementInputError, match="got 'agreement_gold'; there are truth"):
         undo_decisions(dataset)
+
+
+def test_decisions_are_no_annotator(dataset):
+    decide(dataset, all=True)
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match="got 'agreement_gold', which holds what was decided, mostly copies"):
+        compute_quickly(dataset, ["alice", "agreement_gold"], run_key="other")
+    assert stored(dataset) == before
+
+
+@pytest.mark.parametrize(
+    ("what_happened", "message"),
+    [
+        (
+            lambda dataset: dataset.delete_sample_field("agreement_gold_decisions"),
+            r"got 'agreement_gold' alone: 'agreement_gold_decisions' was deleted; bring .* back, or delete what is "
+            r"left with delete_decisions\(dataset, gold='agreement_gold'\)",
+        ),
+        (
+            lambda dataset: dataset.delete_sample_field("agreement_gold"),
+            "got 'agreement_gold_decisions' alone: 'agreement_gold' was deleted; bring",
+        ),
+        (
+            lambda dataset: dataset.rename_sample_field("agreement_gold", "truth"),
+            "'agreement_gold' was deleted, or renamed to 'truth'; rename 'truth' to 'agreement_gold', or delete what",
+        ),
+        (
+            lambda dataset: dataset.rename_sample_field("agreement_gold_decisions", "who"),
+            "was deleted, or renamed to 'who'; rename 'who' to 'agreement_gold_decisions', or delete what is left",
+        ),
+    ],
+)
+def test_half_of_a_field_of_decisions_is_named_and_can_be_deleted(dataset, capsys, what_happened, message):
+    before = stored(dataset)
+    decide(dataset, all=True)
+    what_happened(dataset)
+    calls = (list_decisions, undo_decisions, undo_applied, apply_decisions, record_own_labels, report_decisions)
+    for call in (*calls, lambda dataset: decide(dataset, all=True)):
+        with pytest.raises(AgreementInputError, match=message):
+            call(dataset)
+    load_agreement(dataset).print_report()
+    assert "What was decided" not in capsys.readouterr().out
+    delete_decisions(dataset)
+    for name in {"truth", "who"} & set(dataset.get_field_schema()):
+        dataset.delete_sample_field(name)  # what was renamed is the user's
+    assert stored(dataset) == before
+    assert decide(dataset, all=True).n_decided > 1
 
 
 def test_the_field_is_deleted_while_somebody_decides(dataset, monkeypatch):
@@ -380,7 +516,7 @@ def test_a_process_killed_before_any_of_its_writes_leaves_whole_decisions(killab
     compute_quickly(dataset)
     before, counts = stored(dataset), []
     for n in itertools.count(1):
-        killed = killable(dataset, "decide", "agreement", "none", kill_before=n)
+        killed = killable(dataset, "decide", "agreement", "none", all=True, kill_before=n)
         dataset.reload()
         counts.append(kept_whole(dataset))
         if not killed:

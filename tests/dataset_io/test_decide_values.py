@@ -38,10 +38,9 @@ def _said(document):
 
 
 def _majority(values):
-    """The value with most votes, and its votes; None in a tie."""
+    """The value that more than half gave, None without, and the most votes."""
     votes = Counter(values).most_common()
-    tie = len(votes) > 1 and votes[0][1] == votes[1][1]
-    return (None if tie else votes[0][0]), votes[0][1]
+    return (votes[0][0] if 2 * votes[0][1] > len(values) else None), votes[0][1]
 
 
 @pytest.mark.parametrize("kind", ["labels", "texts"])
@@ -54,7 +53,7 @@ def test_a_rule_takes_the_majority_of_classes_and_is_undone(make_dataset, kind):
     expected = {}
     for document in documents_of(dataset):
         said = _said(document)
-        if said and _majority(said.values())[1] >= 2:
+        if said and _majority(said.values())[1] >= 2:  # of three, so these are more than half
             expected[str(document["_id"])] = _majority(said.values())[0]
     assert made.n_decided == preview.n_decided == len(expected) > 8
     assert isinstance(dataset.get_field("agreement_gold"), fo.EmbeddedDocumentField)
@@ -69,7 +68,7 @@ def test_a_rule_takes_the_majority_of_classes_and_is_undone(make_dataset, kind):
 @pytest.mark.parametrize("kind", ["numbers", "integers"])
 def test_the_consensus_of_numbers_is_the_median_and_right_is_who_is_within_the_tolerance(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind, tolerance=1, resamples=50)
-    made = decide(dataset, min_votes=2)
+    made = decide(dataset, min_votes=2, objects=dataset.values("id"))
     found = {sample.id: sample.agreement_gold for sample in dataset}
     right, wrong, n = Counter(), Counter(), 0
     for document in documents_of(dataset):
@@ -96,17 +95,18 @@ def test_the_consensus_of_numbers_is_the_median_and_right_is_who_is_within_the_t
 
 def test_every_annotator_of_classes_is_compared_with_the_decisions(make_dataset, capsys):
     dataset = said_dataset(make_dataset, "labels")
-    decide(dataset.limit(9), choice="version", annotator="bob")
-    decide(dataset.skip(9), choice="none")
+    decide(dataset.limit(9), choice="version", annotator="bob", objects=dataset.values("id"))
+    decide(dataset.skip(9), choice="none", objects=dataset.values("id"))
     gold = {sample.id: sample.agreement_gold and sample.agreement_gold.label for sample in dataset}
     decided = {each.sample_id for each in list_decisions(dataset)}
-    found, n_right, against = Counter(), 0, set()
+    found, of_majority, against = Counter(), Counter(), set()
     for document in documents_of(dataset):
         said, sample_id = _said(document), str(document["_id"])
         if sample_id not in decided:
             continue
         right = gold[sample_id]
-        n_right += right is not None and _majority(said.values())[0] == right
+        leading = _majority(said.values())[0]
+        of_majority[None if leading is None else leading == right] += 1
         for name, value in said.items():
             found[name, "n_right" if value == right else "n_wrong_class" if right else "n_too_many"] += 1
             if name == "carol" and value != right:
@@ -116,7 +116,9 @@ def test_every_annotator_of_classes_is_compared_with_the_decisions(make_dataset,
     assert {(each.name, name): getattr(each, name) for each in report.annotators for name in names} == {
         (each, name): found[each, name] for each in ANNOTATORS for name in names
     }
-    assert report.n_consensus_right == n_right
+    found_majority = {True: report.n_consensus_right, False: report.n_consensus_wrong, None: report.n_no_majority}
+    assert found_majority == {answer: of_majority[answer] for answer in (True, False, None)}
+    assert all(found_majority.values())
     view = decided_against(dataset, "carol")
     assert set(view.values("id")) == against
     assert view.count("carol") == len(against)
@@ -126,8 +128,9 @@ def test_every_annotator_of_classes_is_compared_with_the_decisions(make_dataset,
 
 def test_tags_are_decided_one_by_one(make_dataset, capsys):
     dataset = said_dataset(make_dataset, "tags")
-    made = decide(dataset, min_votes=2)
-    none = decide(dataset, choice="none", verdict="lone")
+    tags = [f"{sample_id} {tag}" for sample_id in dataset.values("id") for tag in ("sun", "rain", "snow")]
+    made = decide(dataset, min_votes=2, objects=tags)
+    none = decide(dataset, choice="none", verdict="lone", objects=tags)
     found, right = Counter(), {}
     for document in documents_of(dataset):
         given = {name: {tag["label"] for tag in document[name]["classifications"]} for name in ANNOTATORS
@@ -157,7 +160,7 @@ def test_tags_are_decided_one_by_one(make_dataset, capsys):
 
 def test_the_mask_of_one_annotator_is_right(make_dataset):
     dataset = said_dataset(make_dataset, "masks")
-    made = decide(dataset, choice="version", annotator="carol")
+    made = decide(dataset, choice="version", annotator="carol", objects=dataset.values("id"))
     same = Counter()
     for sample in dataset:
         if sample.carol is None:
@@ -169,7 +172,7 @@ def test_the_mask_of_one_annotator_is_right(make_dataset):
     assert made.n_decided == same["carol"] > 15
     report = report_decisions(dataset, resamples=0)
     assert {each.name: each.n_right for each in report.annotators} == same
-    assert report.n_consensus_right is None
+    assert report.n_consensus_right is report.n_consensus_wrong is report.n_no_majority is None
     assert report.share_consensus_right is None
     assert not any(each.changed or each.edited for each in list_decisions(dataset))
     sample = dataset.match(fo.ViewField("carol") != None).first()  # noqa: E711
@@ -181,7 +184,8 @@ def test_the_mask_of_one_annotator_is_right(make_dataset):
 def test_a_class_set_by_hand_is_recorded_and_comes_back_when_undone(make_dataset):
     dataset = said_dataset(make_dataset, "labels")
     one, two, three = dataset.match(fo.ViewField("agreement_disputed") == True).limit(3)  # noqa: E712
-    decide(dataset.select([one.id, two.id]), choice="version", annotator="bob" if one.bob and two.bob else "alice")
+    annotator = "bob" if one.bob and two.bob else "alice"
+    decide(dataset, choice="version", annotator=annotator, objects=[one.id, two.id])
     for sample_id, label in ((one.id, "emu"), (two.id, None), (three.id, "emu")):
         sample = dataset[sample_id]
         sample["agreement_gold"] = None if label is None else fo.Classification(label=label)
@@ -202,7 +206,8 @@ def test_classes_of_frames_are_decided(make_videos):
                (("alice", "aab"), ("bob", "aba"), ("carol", "abb"))}  # fmt: skip
     videos = make_videos([classes])
     compute_agreement(videos, [f"frames.{name}" for name in ANNOTATORS], resamples=0)
-    assert decide(videos, verdict="class_conflict").field == "frames.agreement_gold"
+    frames = [frame.id for frame in videos.first().frames.values()]
+    assert decide(videos, verdict="class_conflict", objects=frames).field == "frames.agreement_gold"
     gold = [frame.agreement_gold and frame.agreement_gold.label for frame in videos.first().frames.values()]
     assert gold == [None, "b", "b"]
     assert {each.frame_number for each in list_decisions(videos)} == {2, 3}

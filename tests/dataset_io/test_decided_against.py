@@ -16,14 +16,27 @@ from tests.datasets import random_annotators
 
 from annotator_agreement import (
     AgreementInputError,
+    apply_decisions,
     compute_agreement,
     decide,
     decided_against,
     export_decided_against,
+    list_decisions,
     load_agreement,
     report_decisions,
+    resolve_units,
+    undo_applied,
+    undo_decisions,
 )
+from annotator_agreement.charts.words import counted as counted_of
 from annotator_agreement.dataset_io.results import load
+
+
+def one_by_one(samples, lists=LISTS, **options):
+    """Decide on objects that are named, as somebody does who looks at them."""
+    chosen = set(samples.values("id"))
+    documents = [each for each in documents_of(samples._root_dataset) if str(each["_id"]) in chosen]
+    return decide(samples, objects=[unit for each in documents for unit in units_of(each, lists)], **options)
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +45,9 @@ def dataset(make_module_dataset):
     dataset = make_module_dataset(random_annotators(60, seed=4))
     compute_agreement(dataset, ANNOTATORS, resamples=200, sensitivity=False)
     decide(dataset.skip(55), choice="skip", verdict="lone")
-    decide(dataset.limit(30), choice="version", annotator="alice", min_votes=2)
-    decide(dataset.skip(30), choice="version", annotator="bob", min_votes=2)
+    one_by_one(dataset.limit(30), choice="version", annotator="alice", min_votes=2)
+    one_by_one(dataset.skip(30), choice="version", annotator="bob", min_votes=2)
+    one_by_one(dataset.limit(45), choice="none", verdict="lone")
     decide(dataset.limit(50), choice="none", verdict="lone")
     return dataset
 
@@ -56,12 +70,19 @@ def counted(dataset):
                 continue
             total["n_decided"] += 1
             total["n_disputed_decided"] += disputed
+            by_rule = decisions[unit_id]["by_rule"]
+            total["n_by_rule"] += by_rule
             label = gold.get(decisions[unit_id]["gold_id"])
             votes = Counter(member["label"] for member in members.values()).most_common()
             said = None
-            if 2 * len(members) > len(assigned):
-                said = "tie" if len(votes) > 1 and votes[0][1] == votes[1][1] else votes[0][0]
-            total["n_consensus_right"] += said == (label and label["label"])
+            if 2 * len(members) >= len(assigned):
+                is_tied = 2 * len(members) == len(assigned) or (len(votes) > 1 and votes[0][1] == votes[1][1])
+                said = "tie" if is_tied else votes[0][0]
+            is_right = said == (label and label["label"])
+            if by_rule:
+                found["decided by a rule", "n_too_many"] += len(members)
+                continue
+            total["n_no_majority" if said == "tie" else "n_consensus_right" if is_right else "n_consensus_wrong"] += 1
             for name in assigned:
                 given, right = (members[name]["label"] if name in members else None), label and label["label"]
                 what = (
@@ -85,7 +106,11 @@ def test_the_report_is_what_loops_over_the_labels_find(dataset):
     values = report.to_dict()
     assert {name: values[name] for name in total} == dict(total)
     assert values["n_changed"] == 0
-    assert total["n_skipped"] > 0
+    assert total["n_skipped"] > 0 < total["n_by_rule"]
+    by_rule = report.by_rule
+    assert (by_rule.name, by_rule.n_too_many) == ("decided by a rule", found["decided by a rule", "n_too_many"])
+    assert by_rule.n_right == by_rule.n_wrong_class == by_rule.n_missed == 0
+    assert by_rule.precision is by_rule.recall is by_rule.class_errors is None
     assert report.share_decided == pytest.approx(total["n_disputed_decided"] / total["n_disputed"])
     for entry in report.annotators:
         counts = {what: found[entry.name, what] for what in ("n_right", "n_wrong_class", "n_missed", "n_too_many")}
@@ -103,6 +128,98 @@ def test_the_report_is_what_loops_over_the_labels_find(dataset):
             assert each.recall == pytest.approx(drawn / of["objects"])
             assert each.class_errors == pytest.approx(by_class[entry.name, "wrong", each.name] / drawn)
     assert {entry.recall for entry in report.annotators} != {1.0}
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_a_consensus_is_what_resolve_units_writes_and_the_majority_is_right_or_wrong_or_none(make_dataset, n):
+    annotators = ["alice", "bob", "carol", "dave", "eve"][:n]
+    lists = dict.fromkeys(annotators, "detections")
+    dataset = make_dataset(random_annotators(25, annotators, seed=n))
+    compute_quickly(dataset, annotators)
+    made, resolved = decide(dataset, all=True), resolve_units(dataset)
+    assert (made.n_decided, made.n_no_majority) == (resolved.n_labels, resolved.n_below_quorum + resolved.n_tied)
+    assert made.n_no_majority > 5
+    gold, consensus = (
+        {label.unit: (label.label, label.bounding_box) for sample in dataset for label in sample[field].detections}
+        if field == "agreement_consensus"
+        else {
+            label.unit: (label.label, label.bounding_box)
+            for sample in dataset
+            for label in (sample[field].detections if sample[field] is not None else ())
+        }
+        for field in ("agreement_gold", "agreement_consensus")
+    )
+    assert gold == consensus
+    undo_decisions(dataset)
+    one_by_one(dataset.limit(12), lists, choice="version", annotator="alice")
+    one_by_one(dataset, lists, choice="none", classes=["owl", "cat"])
+    expected = Counter()
+    for document in documents_of(dataset):
+        assigned = [name for name in annotators if document.get(name) is not None]
+        gold = {label["unit"]: label["label"] for label in (document.get("agreement_gold") or {}).get("detections", [])}
+        for each in document.get("agreement_gold_decisions") or []:
+            answers = [member["label"] for member in units_of(document, lists)[each["unit"]].values()]
+            n_without = len(assigned) - len(answers)
+            votes = Counter(answers).most_common()
+            if len(answers) > n_without and (len(votes) == 1 or votes[0][1] > votes[1][1]):
+                expected["n_consensus_right" if votes[0][0] == gold.get(each["unit"]) else "n_consensus_wrong"] += 1
+            elif n_without > len(answers):
+                expected["n_consensus_wrong" if each["unit"] in gold else "n_consensus_right"] += 1
+            else:
+                expected["n_no_majority"] += 1
+    report = report_decisions(dataset, resamples=0)
+    values = report.to_dict()
+    assert {name: values[name] for name in expected} == dict(expected)
+    assert len(expected) == 3
+    judged = expected["n_consensus_right"] + expected["n_consensus_wrong"]
+    assert report.share_consensus_right == pytest.approx(expected["n_consensus_right"] / judged)
+
+
+@pytest.mark.parametrize("choice", ["version", "none"])
+def test_one_of_two_is_no_majority_whatever_was_decided(make_dataset, choice):
+    places = [("cat", (0.1 * k, 0.1, 0.08, 0.2)) for k in range(9)]
+    dataset = make_dataset({"alice": [places], "bob": [[]]})
+    compute_quickly(dataset, ["alice", "bob"])
+    assert (decide(dataset, all=True).n_decided, decide(dataset, all=True).n_no_majority) == (0, 9)
+    annotator = "alice" if choice == "version" else None
+    one_by_one(dataset, {"alice": "detections"}, choice=choice, annotator=annotator)
+    report = report_decisions(dataset)
+    assert report.share_consensus_right is None
+    assert (report.n_consensus_right, report.n_consensus_wrong, report.n_no_majority) == (0, 0, 9)
+
+
+def test_what_was_decided_is_shown_in_a_few_lines_in_terminal_and_notebook(dataset, capsys):
+    report, decisions = report_decisions(dataset), list_decisions(dataset)
+    preview, nothing = decide(dataset, all=True, overwrite=True, preview=True), decide(dataset, min_votes=9)
+    applied = apply_decisions(dataset, annotators="bob", preview=True)
+    for shown in (report, decisions, preview, applied, undo_applied(dataset)):
+        assert len(repr(shown)) < 250
+    assert repr(nothing) == "<Decided 0 objects>"
+    assert repr(preview).startswith(f"<Would decide {preview.n_decided} objects; left out: ")
+    assert f"{preview.n_no_majority} without a majority" in repr(preview)
+    assert f"{report.n_disputed_decided} of {report.n_disputed} disputed objects decided" in repr(report)
+    assert f"<{len(decisions)} decisions on " in repr(decisions)
+    assert repr(applied).startswith(f"<Would change the labels of {applied.n_applied} objects")
+    report.print_report()
+    applied.print_report()
+    text = capsys.readouterr().out
+    assert len(text.splitlines()) < 40
+    n_without = 60 - report.n_samples_decided
+    assert n_without == 60 - len(dataset.exists("agreement_gold_decisions")) > 0
+    assert f"{report.n_samples_decided} of 60 images have decisions" in " ".join(text.split())
+    assert f"has the other {n_without} without labels" in " ".join(text.split())
+    for shown in (report, decisions, applied):
+        assert "<table" in shown._repr_html_()
+        assert len(shown._repr_html_()) < 20_000
+    frame = report.to_dataframe().set_index("name")
+    carol = next(entry for entry in report.annotators if entry.name == "carol")
+    assert (frame.loc["carol", "recall"], frame.loc["carol", "recall_low"]) == (
+        carol.recall,
+        carol.intervals["recall"].low,
+    )
+    assert frame.loc["decided by a rule", "n_too_many"] == report.by_rule.n_too_many
+    assert list(decisions.to_dataframe()["unit"]) == [each.unit for each in decisions]
+    assert list(applied.to_dataframe()["name"]) == ["bob"]
 
 
 def test_the_view_of_what_was_decided_against_somebody_shows_just_that(dataset):
@@ -128,12 +245,12 @@ def test_objects_whose_labels_were_changed_since_count_for_nobody(make_dataset):
     place = (0.1, 0.2, 0.4, 0.3)
     dataset = make_dataset({"alice": [[("car", place)]] * 2, "bob": [[("bus", place)]] * 2, "carol": [[]] * 2})
     compute_quickly(dataset)
-    decide(dataset, choice="version", annotator="bob")
+    one_by_one(dataset, choice="version", annotator="bob")
     sample = dataset.first()
     sample["alice"].detections[0].label = "van"
     sample.save()
     report = report_decisions(dataset)
-    assert (report.n_decided, report.n_changed, report.n_consensus_right) == (1, 1, 0)
+    assert (report.n_decided, report.n_changed, report.n_no_majority) == (1, 1, 1)
     assert [entry.n_wrong_class + entry.n_right + entry.n_missed for entry in report.annotators] == [1, 1, 1]
 
 
@@ -142,7 +259,10 @@ def test_the_printed_report_of_the_run_says_what_was_decided(dataset, capsys):
     text = capsys.readouterr().out
     report = report_decisions(dataset, resamples=0)
     assert f"{report.n_disputed_decided} of {report.n_disputed} disputed objects were decided" in text
-    assert f"the majority was right on {report.n_consensus_right} of {report.n_decided}" in text
+    n_majority = report.n_consensus_right + report.n_consensus_wrong
+    assert f"The majority was right on {report.n_consensus_right} of {n_majority} decided objects" in text
+    assert f"{report.n_no_majority} objects decided on which there is no majority" in text
+    assert f"{counted_of(report.n_by_rule, 'object')} decided by a rule, which says nothing of who was right" in text
     recall = next(entry.recall for entry in report.annotators if entry.name == "carol")
     assert f"{100 * recall:.1f} %" in text.split("What was decided")[1]
 
@@ -152,7 +272,7 @@ def test_a_report_does_not_read_more_decisions_than_it_can_at_once(dataset, caps
     load_agreement(dataset).print_report()
     text = capsys.readouterr().out
     assert "More than 1 images have decisions: report_decisions(dataset, 'agreement') counts them." in text
-    assert "the majority was right" not in text
+    assert "The majority was right" not in text
 
 
 def test_intervals_do_not_depend_on_the_order_of_samples(dataset, make_dataset):
@@ -162,7 +282,7 @@ def test_intervals_do_not_depend_on_the_order_of_samples(dataset, make_dataset):
     for rows in (range(25), order):
         turned = make_dataset({name: [labels[name][k] for k in rows] for name in ANNOTATORS})
         compute_agreement(turned, ANNOTATORS, resamples=50, sensitivity=False)
-        decide(turned, choice="version", annotator="carol", min_votes=2)
+        one_by_one(turned, choice="version", annotator="carol", min_votes=2)
         text = json.dumps(report_decisions(turned).to_dict()["annotators"])
         reports.append(json.loads(text, parse_float=lambda number: round(float(number), 9)))
     assert reports[0] == reports[1]
@@ -194,7 +314,7 @@ def test_the_page_to_send_shows_pictures_and_what_is_right(make_dataset, tmp_pat
     Image.new("RGB", (400, 200), "white").save(sample.filepath)
     sample.save()
     compute_quickly(dataset)
-    decide(dataset, choice="version", annotator="bob", by="mia", remark="it has wheels & doors")
+    one_by_one(dataset, choice="version", annotator="bob", by="mia", remark="it has wheels & doors")
     page = export_decided_against(dataset, "alice", path=tmp_path / "alice.html").read_text("utf-8")
     assert "<td>&lt;b&gt;</td><td>bus</td>" in page
     assert "it has wheels &amp; doors" in page

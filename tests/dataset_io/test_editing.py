@@ -8,7 +8,7 @@ from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import EXAMPLE
 
 from annotator_agreement import decide, delete_decisions, list_decisions, record_own_labels, undo_decisions
-from annotator_agreement.dataset_io.decide.editing import edit_object
+from annotator_agreement.dataset_io.decide.editing import close_unedited, edit_object
 from annotator_agreement.dataset_io.decide.label_schemas import end_editing
 from annotator_agreement.dataset_io.record.run_labels import open_run_labels
 from annotator_agreement.names import GOLD_ATTRIBUTES
@@ -94,7 +94,9 @@ def test_what_the_user_changes_meanwhile_stays_also_when_decisions_are_deleted(d
 def test_a_label_that_was_edited_is_as_it_was_written_after_undo(dataset):
     sample_id, unit = unit_of(dataset, "class_conflict")
     decide(dataset, min_votes=2, verdict="agreed")
+    decide(dataset, objects=unit, by="mia")
     found = edit(dataset)
+    assert found.step is None
     sample = dataset[sample_id]
     (label,) = (each for each in sample[GOLD].detections if each.id == found.shown_id)
     before, order = (label.label, label.bounding_box), [each.id for each in sample[GOLD].detections]
@@ -121,14 +123,44 @@ def test_a_label_that_was_edited_is_as_it_was_written_after_undo(dataset):
         assert (label.label, label.bounding_box) == before
 
 
-def test_without_a_consensus_the_best_version_is_edited_and_what_was_decided_is_kept(make_dataset):
+@pytest.fixture
+def of_two(make_dataset):
+    """An object that two annotators call differently."""
     dataset = make_dataset({name: EXAMPLE[name][1:2] for name in ("alice", "bob")})
     compute_quickly(dataset, ["alice", "bob"])
-    found = edit(dataset)
-    (decision,) = list_decisions(dataset)
-    assert (decision.choice, decision.annotator, decision.decided_by) == ("version", "alice", "mia")
-    assert edit(dataset, by="noa").shown_id == found.shown_id
-    assert list_decisions(dataset) == [decision]
-    decide(dataset, objects=decision.unit, choice="none", by="noa", overwrite=True)
-    assert edit(dataset) is None
-    assert edit(dataset, again=True) is not None
+    return dataset
+
+
+def test_without_a_consensus_the_best_version_is_edited_and_a_form_decides_nothing(of_two):
+    found = edit(of_two)
+    (label,) = of_two.first()[GOLD].detections
+    assert (label.id, label.basis) == (found.shown_id, "alice")
+    (opened,) = list_decisions(of_two)
+    assert (opened.choice, opened.annotator, opened.decided_by) == ("skip", None, "mia")
+    assert edit(of_two, by="noa").shown_id == found.shown_id
+    assert list_decisions(of_two) == [opened]
+    decide(of_two, objects=opened.unit, choice="none", by="noa", overwrite=True)
+    assert edit(of_two) is None
+    again = edit(of_two, again=True)
+    close_unedited(of_two, GOLD, again.step)
+    assert [each.choice for each in list_decisions(of_two)] == ["none"]
+    assert undo_decisions(of_two) == 1
+    assert list_decisions(of_two) == []
+    assert of_two.first()[GOLD] is None
+
+
+def test_a_form_that_is_left_takes_away_what_nobody_edited_and_nothing_else(of_two):
+    for is_edited in (False, True):
+        found = edit(of_two)
+        sample = of_two.first()
+        if is_edited:
+            sample[GOLD].detections[0].label = "owl"
+            sample.save()
+        close_unedited(of_two, GOLD, found.step)
+        sample.reload()
+        assert (sample[GOLD] is not None) == is_edited
+    assert record_own_labels(of_two, by="mia").n_decided == 1
+    close_unedited(of_two, GOLD, found.step)
+    assert [each.choice for each in list_decisions(of_two)] == ["own"]
+    assert undo_decisions(of_two) == 1  # what was there before the form was opened
+    assert list_decisions(of_two) == []

@@ -351,3 +351,14 @@ def test_refusals(make_dataset, tmp_path):
     mails = {"alice": "a@x.org", "bob": "b@x.org"}
     export_annotations(dataset, ["alice", "bob"], path, annotators=mails, overwrite=True)
     assert json.loads(path.read_text())["images"][0]["rater_list"] == ["a@x.org", "b@x.org"]
+
+
+def test_a_replaced_file_keeps_its_mode(tmp_path):
+    from annotator_agreement.dataset_io.results.export import write_file
+
+    path = tmp_path / "labels.json"
+    write_file(path, b"1")
+    for mode in (0o600, 0o400, 0o664):
+        path.chmod(mode)
+        write_file(path, b"2")
+        assert path.stat().st_mode & 0o777 == mode

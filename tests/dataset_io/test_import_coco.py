@@ -185,10 +185,10 @@ def test_shapes_masks_key_points_crowds_and_attributes(tmp_path):
 
 def test_run_lengths_are_read_as_pycocotools_reads_them():
     rng = np.random.default_rng(51)
-    for width, height, share in ((7, 5, 0.5), (300, 200, 0.02), (64, 64, 0.9), (1, 9, 0.5)):
+    for width, height, share in ((7, 5, 0.5), (300, 200, 0.02), (64, 64, 0.9), (1, 9, 0.5), (5, 1, 0.5), (6, 6, 1.0)):
         mask = rng.random((height, width)) < share
         packed = coco_masks.encode(np.asfortranarray(mask.astype(np.uint8)))
-        pixels, left, top = coco_mask(packed["counts"].decode(), width, height)
+        found = coco_mask(packed["counts"].decode(), width, height)
         placed = np.zeros_like(mask)
-        placed[top : top + pixels.shape[0], left : left + pixels.shape[1]] = pixels
+        placed[found.top : found.top + found.shape[0], found.left : found.left + found.shape[1]] = found.pixels
         assert np.array_equal(placed, mask)

@@ -150,17 +150,6 @@ def test_a_folder_of_very_many_files_is_refused(dataset, tmp_path, monkeypatch):
             import_annotations(dataset, **options)
 
 
-def test_fields_are_replaced_only_with_overwrite(tmp_path):
-    dataset = dataset_of(["1.jpg", "2.jpg"])
-    import_annotations(dataset, written(tmp_path / "a.json", coco([IMAGE, {**IMAGE, "file_name": "2.jpg"}], [BOX])))
-    path = written(tmp_path / "b.json", coco([IMAGE], [{**BOX, "category_id": 2}]))
-    with pytest.raises(AgreementInputError, match=r"has the fields 'ann', 'bob' already"):
-        import_annotations(dataset, path)
-    import_annotations(dataset, path, overwrite=True)
-    assert dataset.values("ann.detections.label") == [["dog"], None]
-    assert dataset.exists("bob").count() == 1
-
-
 def test_coordinates_outside_are_counted_and_clipped_on_request(tmp_path):
     box = {**BOX, "bbox": [30, 10, 20, 5]}
     path = written(tmp_path / "c.json", coco([IMAGE], [box, BOX]))

@@ -123,7 +123,7 @@ def test_visibility_is_a_mean_over_matched_pairs_of_labels(make_dataset):
     report = compute_agreement(dataset, ["alice", "bob", "carol"])
     of_pairs = {(pair.a, pair.b): pair.visibility for pair in report.pairs}
     assert of_pairs == pytest.approx({("alice", "bob"): 1.0, ("alice", "carol"): 2 / 3, ("bob", "carol"): 2 / 3})
-    assert report.localisation.visibility == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+    assert report.localisation.visibility == pytest.approx((1 + 2 / 3 + 2 / 3) / 3, rel=0, abs=1e-15)
 
 
 def test_verdicts_and_ids_of_keypoints_are_those_of_objects(make_dataset):

@@ -135,8 +135,8 @@ def test_an_import_killed_before_any_of_its_writes_leaves_old_or_new_labels(kill
     old.set_values("ann.detections.sure", [[True], [True]], dynamic=True)
     box = {"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "ann", "attributes": {"depth": 2}}
     path = written(tmp_path / "c.json", coco([{"file_name": "0.jpg", "rater_list": ["ann"]}], [box]))
-    options = {"overwrite": True, "label_types": "polylines"}
-    for n in itertools.count(1, 2):
+    options = {"overwrite": True, "remove_others": True, "label_types": "polylines"}
+    for n in itertools.count(1, 3):
         dataset = old.clone(persistent=True)
         killed = killable(dataset, "import_annotations", str(path), kill_before=n, **options)
         reopened = fo.load_dataset(dataset.name)

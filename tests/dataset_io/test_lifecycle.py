@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fiftyone as fo
 import pytest
+from bson import ObjectId
 from fiftyone import ViewField as F
 
 from tests.datasets import random_annotators, stored
@@ -116,6 +117,17 @@ def test_renaming_moves_fields_and_report(make_dataset):
     delete_agreement(dataset, "agreement")
     delete_agreement(dataset, "first_round")
     assert stored(dataset) == before
+
+
+def test_renaming_leaves_null_fields_null_and_absent_fields_absent(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    collection, last = dataset._sample_collection, {"_id": ObjectId(dataset.last().id)}
+    collection.update_one(last, {"$set": {"bob": None}, "$unset": {"carol": ""}})
+    rename_agreement(dataset, "agreement", "first_round")
+    document = collection.find_one(last)
+    assert document["bob"] is None
+    assert "carol" not in document
 
 
 def test_renaming_needs_a_free_key_and_a_completed_run(make_dataset):

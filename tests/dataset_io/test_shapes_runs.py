@@ -69,7 +69,7 @@ EACH_OPTION = pytest.mark.parametrize(
 
 def _values(report):
     values = report.to_dict()
-    for name in ("run", "worst_samples", "config"):
+    for name in ("run", "worst_samples", "look_first", "config"):
         values.pop(name)
     for part in ("existence", "class_given_match", "localisation"):  # of another dataset
         values[part]["worst_samples"] = [entry["value"] for entry in values[part]["worst_samples"]]

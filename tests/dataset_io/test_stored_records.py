@@ -39,7 +39,7 @@ def test_the_records_are_one_file_and_the_results_hold_the_report_alone(dataset)
     report = compute_quickly(dataset, ANNOTATORS)
     assert _files() == [f"annotator_agreement/{Run(dataset, 'agreement').config['results_id']}"]
     results = dataset.load_run_results("agreement").serialize()
-    assert set(results) - {"cls"} == {"report"}
+    assert set(results) - {"cls"} == {"applied", "report"}
     loaded = Run(dataset, "agreement").records()
     assert loaded.report == report
     scores = dict(zip(loaded.index.ids(), loaded.records.column("score").tolist(), strict=True))

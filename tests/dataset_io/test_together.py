@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tools.stress.hostile_files import hostile_files
+from tools.stress.imports import at_once, killed
 from tools.stress.together import any_operations, delete_beside_units
 
 
@@ -11,3 +13,18 @@ def test_deleting_a_run_while_units_of_another_are_written_leaves_a_dataset_that
 
 def test_any_operations_at_once_leave_a_dataset_that_opens_and_what_users_have(private_fiftyone):
     assert any_operations(7, 4) == (4, 0, [])
+
+
+def test_imports_at_once_lose_no_label(private_fiftyone):
+    tried, failed, examples = at_once(51, 2)
+    assert (tried, failed) == (2, 0), examples
+
+
+def test_imports_and_exports_that_are_killed_leave_the_old_or_the_new(private_fiftyone):
+    tried, failed, examples = killed(51, 3)
+    assert (tried, failed) == (3, 0), examples
+
+
+def test_small_hostile_files_are_read_within_memory_and_time_or_refused(private_fiftyone):
+    tried, failed, examples = hostile_files(0, 6, size=20_000)  # those that grow most
+    assert (tried, failed) == (6, 0), examples

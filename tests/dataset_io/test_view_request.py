@@ -103,7 +103,7 @@ def test_a_run_that_is_not_completed_has_no_views(dataset):
 @pytest.mark.parametrize("path", ["alice", "agreement_score", "bob.detections.agreement_of"])
 def test_what_was_deleted_by_hand_is_named(dataset, path):
     dataset.delete_sample_field(path)
-    with pytest.raises(AgreementInputError, match=f"got no `{path}`; pass a view that has it, or compute the run"):
+    with pytest.raises(AgreementInputError, match=f"got no `{path}`; if it was renamed, rename it back; else"):
         view_agreement(dataset, verdict="lone")
 
 

@@ -90,7 +90,7 @@ def test_a_report_begins_with_the_warning_on_every_surface(make_dataset):
     report = compute_agreement(dataset, ["alice", "bob"])
     here, there = report, report.other_reading
     warning = (
-        f"alpha would be {there.alpha:.3f}, not {here.alpha.pooled:.3f}, and F1 {there.f1:.3f}, not "
+        f"alpha of objects would be {there.alpha:.3f}, not {here.alpha.pooled:.3f}, and F1 {there.f1:.3f}, not "
         f"{here.existence.f1:.3f}, if the 4 images without a list of alice or bob mean that they drew nothing: set "
         "“A null label list” (no_labels='drew_nothing')"
     )
@@ -111,7 +111,7 @@ def test_the_rules_have_a_row_of_the_other_reading(make_dataset):
                                                            report.other_reading.mean_alpha)  # fmt: skip
     assert list(report.to_dataframe("rules")["no_labels"])[-1] == "drew_nothing"
     text = report_text(report, full=True)
-    assert "drew_nothing" in text[text.index("Alpha under other rules") :]
+    assert "drew_nothing" in text[text.index("Alpha of objects under other rules") :]
 
 
 def test_readings_that_hardly_differ_give_no_warning(make_dataset):
@@ -330,8 +330,9 @@ def test_the_trap_of_sparse_images_is_warned_of(private_fiftyone, tmp_path):
     assert trapped.existence.f1 - truth.existence.f1 > 0.05
     n = 300 - trapped.n_rated
     assert trapped.warnings == [
-        f"alpha would be {truth.alpha.pooled:.3f}, not {trapped.alpha.pooled:.3f}, and F1 {truth.existence.f1:.3f}, "
-        f"not {trapped.existence.f1:.3f}, if the {n} images without a list of alice or bob mean that they drew "
+        f"alpha of objects would be {truth.alpha.pooled:.3f}, not {trapped.alpha.pooled:.3f}, and F1 "
+        f"{truth.existence.f1:.3f}, not {trapped.existence.f1:.3f}, if the {n} images without "
+        f"a list of alice or bob mean that they drew "
         "nothing: set “A null label list” (no_labels='drew_nothing')"
     ]
     dataset.delete()

@@ -7,9 +7,10 @@ import pytest
 
 @pytest.fixture(scope="module")
 def demo(demo_copy):
-    from tools.dev.demo_app import compute_run, set_up_app
+    from tools.dev.demo_app import IN_ORDER, compute_run, set_up_app
 
-    reports = {label_type: compute_run(demo_copy, label_type) for label_type in ("boxes", "class")}
+    few = ("boxes", "class")
+    reports = {label_type: compute_run(demo_copy, label_type) for label_type in IN_ORDER if label_type in few}
     set_up_app(demo_copy)
     return demo_copy, reports["boxes"]
 
@@ -23,6 +24,13 @@ def test_the_saved_views_hold_what_the_report_counts(demo):
         view = dataset.load_saved_view(f"agreement: {name}")
         n = sum(entry.verdicts[verdict] for entry in report.annotators)
         assert sum(view.count(f"{entry.name}.detections") for entry in report.annotators) == n > 0
+
+
+def test_the_panel_opens_on_the_run_whose_report_is_printed(demo):
+    from annotator_agreement.panels.panel_state import panel_state_of
+
+    dataset, report = demo
+    assert panel_state_of(dataset, None).run_key == report.run_key == "agreement"
 
 
 def test_disputed_objects_are_one_patch_each(demo):

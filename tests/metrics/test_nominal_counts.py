@@ -41,13 +41,12 @@ def coefficients_of(table: np.ndarray, n_categories: int | None = None) -> Nomin
     """The coefficients from sums over the units; as many categories as were given by default."""
     unit, category, count = sparse(table)
     m, differing = unit_disagreement(unit, count)
-    kept = m[unit] >= 2
     shares = np.zeros(category.max(initial=0) + 1)
-    np.add.at(shares, category[kept], count[kept] / m[unit[kept]])
+    np.add.at(shares, category, count / m[unit])
     given = int((shares > 0).sum())
     several = m >= 2
     total = (differing[several] / (m * (m - 1))[several]).sum()
-    return nominal_coefficients_of_sums(total, shares, n_categories or given)
+    return nominal_coefficients_of_sums(total, several.sum(), shares, n_categories or given)
 
 
 def rated_twice(table: np.ndarray) -> np.ndarray:
@@ -57,7 +56,7 @@ def rated_twice(table: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", seeds(8))
 def test_coefficients_of_counts_are_those_of_the_table(seed: int) -> None:
-    table = rated_twice(random_ratings(seed))
+    table = random_ratings(seed)
     found = coefficients_of(table)
     expected = [metric(table) for metric in (percent_agreement, gwet_ac1, brennan_prediger, fleiss_kappa)]
     assert_allclose(np.array(found), expected, rtol=0, atol=1e-12)
@@ -125,10 +124,10 @@ def test_one_category_of_two_that_could_be_given_is_perfect_agreement_beyond_cha
 
 def test_many_sets_of_units_at_once_are_those_one_by_one() -> None:
     shares, differing = np.random.default_rng(0).random((4, 3, 5)), np.random.default_rng(1).random((4, 3))
-    shares[2, 1] = 0.0
-    every = nominal_coefficients_of_sums(differing, shares, 5)
+    shares[2, 1], n_units = 0.0, np.arange(12.0).reshape(4, 3)
+    every = nominal_coefficients_of_sums(differing, n_units, shares, 5)
     for place in np.ndindex(4, 3):
-        one = nominal_coefficients_of_sums(differing[place], shares[place], 5)
+        one = nominal_coefficients_of_sums(differing[place], n_units[place], shares[place], 5)
         assert_allclose([value[place] for value in every], one, rtol=0, atol=1e-15)
 
 

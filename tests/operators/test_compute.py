@@ -289,7 +289,7 @@ def test_a_run_from_the_app_has_its_group_in_the_sidebar_its_score_shown_and_its
     ]
     assert shown["set_color_scheme"]["fields"] == dataset.app_config.color_scheme.fields
     assert shown["set_active_fields"]["fields"] == ["labels", "agreement_score"]
-    assert shown["open_panel"]["data"] is None or "run_key" in str(shown["open_panel"])
+    assert shown["open_panel"].get("data") is None or "run_key" in str(shown["open_panel"])
     assert "agreement_score" in {group.name: group.paths for group in dataset.app_config.sidebar_groups}["agreement"]
     (colors,) = dataset.app_config.color_scheme.fields
     assert (colors["path"], colors["colorByAttribute"]) == ("labels", "rater")

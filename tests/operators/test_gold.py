@@ -39,8 +39,17 @@ def test_the_form_counts_what_it_would_decide_and_deciding_does_just_that(operat
 def test_one_annotator_can_be_right_and_only_the_view_is_decided(operator, context, form, dataset):
     inputs = form(operator("decide"), dataset, choice="version")
     assert inputs["annotator"]["type"]["values"] == ANNOTATORS
+    assert inputs["min_votes"]["default"] == 2
+    drawn_by_two = decide(dataset, choice="version", annotator="alice", min_votes=2, preview=True).n_decided
+    assert inputs["preview"]["view"]["label"].startswith(f"This would decide {drawn_by_two} objects; left out")
+    assert "no_condition" not in inputs
     assert "within_view" not in inputs
-    params = {"choice": "version", "annotator": "carol", "within_view": True}
+    everything = {"choice": "version", "min_votes": 1}
+    assert form(operator("decide"), dataset, **everything)["no_condition"]["invalid"]
+    assert "no_condition" not in form(operator("decide"), dataset, **everything, all=True)
+    with pytest.raises(ValueError, match="say all=True to mean that"):
+        operator("decide").execute(context(operator("decide"), dataset, **everything))
+    params = {**everything, "all": True, "annotator": "carol", "within_view": True}
     operator("decide").execute(context(operator("decide"), dataset, dataset.limit(4), **params))
     dataset.reload()
     assert {each.annotator for each in list_decisions(dataset)} == {"carol"}
@@ -67,7 +76,8 @@ def test_the_form_offers_what_means_something_for_the_labels(operator, context, 
     assert "min_iou" in inputs
     assert "one_class" not in inputs
     n = operator("decide").execute(context(operator("decide"), dataset))["n_decided"]
-    assert n == 6 - dataset.values("alice").count(None) > 2
+    given = zip(*(dataset.values(name) for name in ANNOTATORS), strict=True)
+    assert n == sum(each[0] is not None and sum(mask is not None for mask in each) > 1 for each in given) > 2
 
 
 def test_the_form_names_whose_labels_it_will_change_asks_and_takes_them_back(operator, context, form, dataset):
@@ -101,7 +111,8 @@ def test_the_form_names_whose_labels_it_will_change_asks_and_takes_them_back(ope
 def test_the_list_to_send_is_written_and_downloaded(operator, context, form, dataset, tmp_path):
     export = operator("export_decided_against")
     assert form(export, dataset)["no_decisions"]["invalid"]
-    decide(dataset, choice="none", verdict="lone")
+    alone = [label.agreement_id for labels in dataset.values("bob.detections") for label in labels or ()]
+    decide(dataset, choice="none", verdict="lone", objects=alone)
     params = {"annotator": "bob", "format": "csv", "folder": str(tmp_path), "download": True}
     assert form(export, dataset, **params)["annotator"]["type"]["values"] == ANNOTATORS
     ctx = context(export, dataset, **params)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
+from PIL import Image
 
 from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, written
+
+ROW = {"annotator": "ann", "path": "{}/export.json"}
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -46,14 +51,90 @@ def test_what_is_wrong_stands_in_the_form(importer, form, export):
 
 def test_a_file_for_each_annotator(importer, form, tmp_path):
     path = written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], [{"image_id": 0, "bbox": [4, 5, 10, 10]}]))
-    sources = [{"annotator": name, "path": str(path)} for name in ("ann", "bob")]
+    rows = {"annotator_1": "ann", "path_1": {"absolute_path": str(path)}, "annotator_2": "bob"}
+    rows["path_2"] = rows["path_1"]
     dataset = dataset_of(["1.jpg"])
-    chosen = {"given": "each", "sources": sources, "label_types": ["polylines"], "prefix": "p_"}
-    formats = form(importer, dataset, **chosen)["format"]["type"]["values"]
-    assert {"auto", "coco", "YOLOv5Dataset"} <= set(formats)
-    foo.execute_operator(importer.uri, {"dataset": dataset, "params": chosen})
+    folded = {"label_types": ["polylines"], "prefix": "p_"}
+    inputs = form(importer, dataset, given="files", **rows, advanced=folded)
+    assert {"auto", "coco", "YOLOv5Dataset"} <= set(inputs["format"]["type"]["values"])
+    assert {"annotator_3", "path_3"} <= inputs.keys()
+    assert "annotator_4" not in inputs
+    assert "1 detections" not in str(inputs["preview"])  # polylines
+    assert "1 polylines" in str(inputs["preview"])
+    foo.execute_operator(importer.uri, {"dataset": dataset, "params": {"given": "files", **rows, "advanced": folded}})
     dataset.reload()
     assert isinstance(dataset.first().p_bob, fo.Polylines)
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({}, "Choose the file with the annotations"),
+        ({"file": "{}/export.jso"}, "There is no file '{}/export.jso'"),
+        ({"file": "{}"}, "'{}' is a folder, not a file"),
+        ({"given": "folder", "folder": "{}/export.json"}, "'{}/export.json' is a file, not a folder"),
+        ({"file": "{}/export.json", "media_dir": "{}/imag"}, "There is no folder '{}/imag'"),
+        ({"given": "files"}, "Name each annotator, and choose the file with their annotations"),
+        ({"given": "files", "annotator_1": "ann"}, "Choose the file of 'ann'"),
+        ({"given": "files", "path_2": "{}/export.json"}, "Name the annotator of 'export.json'"),
+        ({"given": "folders", "annotator_1": "ann", "path_1": "{}/a"}, "There is no folder '{}/a'"),
+        ({"given": "files", **{f"{name}_{n}": value for n in (1, 2) for name, value in ROW.items()}},
+         "Two annotators are called 'ann'"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_said_softly(importer, form, export, params, said):
+    params = {name: value.replace("{}", str(export.parent)) for name, value in params.items()}
+    inputs = form(importer, dataset_of(["1.jpg"]), **params)
+    assert inputs["missing"]["view"]["label"] == said.replace("{}", str(export.parent))
+    assert inputs["missing"]["invalid"]
+    assert "problem" not in inputs
+    assert "preview" not in inputs
+
+
+def test_a_dataset_without_samples_needs_the_folder_with_the_images(importer, form, export):
+    inputs = form(importer, dataset_of([]), file=str(export))
+    assert "Choose the folder with the images" in inputs["missing"]["view"]["label"]
+    Image.new("RGB", (64, 48)).save(export.parent / "1.jpg")
+    inputs = form(importer, dataset_of([]), file=str(export), media_dir={"absolute_path": str(export.parent)})
+    assert "1 of them new samples" in str(inputs["preview"])
+
+
+@pytest.mark.parametrize("name", ["it's a file.json", 'called "export".json', "Schäden 张.json"])
+@pytest.mark.parametrize("quotes", ["{}", "'{}'", '"{}" '])
+def test_paths_may_have_blanks_and_quotes(importer, form, export, name, quotes):
+    path = export.rename(export.parent / name)
+    assert "preview" in form(importer, dataset_of(["1.jpg"]), file={"absolute_path": quotes.format(path)})
+
+
+@pytest.mark.parametrize(
+    ("image", "options", "said"),
+    [
+        ("other.jpg", {}, "choose “Images are matched by”: “File name without its ending”"),
+        ("other.jpg", {}, "or “Folder with the images” to make new samples"),
+        ("1.jpg", {"format": "coco"}, "formats that FiftyOne reads are given as “Format”, with one path for each"),
+        ("1.jpg", {"label_types": ["ellipses"]}, "“Label types” must be among"),
+    ],
+)
+def test_messages_have_the_words_of_the_form(importer, form, export, image, options, said):
+    inputs = form(importer, dataset_of([image]), file=str(export), advanced=options)
+    assert said in inputs["problem"]["error_message"]
+    assert not re.search("`|media_dir|=", inputs["problem"]["error_message"])
+
+
+def test_what_becomes_of_labels_that_are_there_is_asked_and_counted(importer, form, export):
+    dataset = dataset_of(["1.jpg", "2.jpg"])
+    labels = fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0, 0, 0.1, 0.1])] * 3)
+    dataset.set_values("ann", [labels, labels.copy()])
+    refused = form(importer, dataset, file=str(export))["problem"]["error_message"]
+    assert "“If annotators have labels already”: “Replace them on the images of the file”" in refused
+    replaced = form(importer, dataset, file=str(export), advanced={"existing": "overwrite"})
+    assert "3 labels on images of the file will be replaced" in str(replaced["preview"])
+    assert "3 labels on 1 image" in str(replaced["preview"])  # stay
+    chosen = {"file": {"absolute_path": str(export)}, "advanced": {"existing": "remove_others"}}
+    assert "3 other labels will be removed" in str(form(importer, dataset, **chosen)["preview"])
+    foo.execute_operator(importer.uri, {"dataset": dataset, "params": chosen})
+    dataset.reload()
+    assert dataset.count("ann.detections") == 1
 
 
 def test_columns_of_a_table_are_guessed_and_can_be_changed(importer, form, tmp_path):
@@ -69,14 +150,32 @@ def test_columns_of_a_table_are_guessed_and_can_be_changed(importer, form, tmp_p
     assert dataset.first().ann.label == "cat"
 
 
-def test_large_files_are_suggested_for_a_worker(importer, context, form, export, monkeypatch):
+def test_large_files_are_not_read_until_asked_for(importer, context, form, export):
     dataset = dataset_of(["1.jpg"])
-    ctx = context(importer, dataset, file=str(export))
-    assert not importer.resolve_execution_options(ctx).default_choice_to_delegated
     with export.open("a") as file:
-        file.write(" " * (21 << 20))
-    assert importer.resolve_execution_options(ctx).default_choice_to_delegated
-    assert "too large to be shown now" in str(form(importer, dataset, file=str(export))["preview"])
+        file.write(" " * (2 << 20) + "no JSON")
+    chosen = {"file": str(export)}
+    inputs = form(importer, dataset, **chosen)
+    assert inputs["unread"]["invalid"]
+    assert not {"preview", "problem"} & inputs.keys()
+    (switch,) = (name for name in inputs if name.startswith("read_"))
+    assert "Reads 2.0 MB" in inputs[switch]["view"]["description"]
+    assert "must be JSON" in form(importer, dataset, **chosen, **{switch: True})["problem"]["error_message"]
+    # what was asked for holds for what was chosen then
+    assert form(importer, dataset, **chosen, **{switch: True}, advanced={"prefix": "p_"})["unread"]["invalid"]
+
+    assert not importer.resolve_execution_options(context(importer, dataset, **chosen)).default_choice_to_delegated
+    with export.open("a") as file:
+        file.write(" " * (19 << 20))
+    assert importer.resolve_execution_options(context(importer, dataset, **chosen)).default_choice_to_delegated
+    assert "Too large to be shown now" in str(form(importer, dataset, **chosen)["preview"])
+
+
+def test_folders_with_many_files_are_not_read(importer, form, export):
+    for n in range(2_001):
+        (export.parent / f"{n}.txt").touch()
+    inputs = form(importer, dataset_of(["1.jpg"]), given="folder", folder=str(export.parent))
+    assert "Too large to be shown now" in str(inputs["preview"])
 
 
 def test_from_python(importer, export):

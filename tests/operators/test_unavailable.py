@@ -59,5 +59,5 @@ def test_a_fiftyone_that_is_too_old_is_named(private_fiftyone, monkeypatch):
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.2.0" if name == "fiftyone" else version(name))
     reason = str(unavailable.missing_requirement())
     assert reason.startswith(
-        "Annotator agreement needs fiftyone>=1.22.1, got 1.2.0; run `pip install --upgrade fiftyone`"
+        "Annotator agreement needs fiftyone>=1.14, got 1.2.0; run `pip install --upgrade fiftyone`"
     )

@@ -121,7 +121,8 @@ def event(private_fiftyone) -> Callable[..., Sent]:
             request["view"] = view._serialize()
         ctx = ExecutionContext(request, executor=Executor(), operator_uri=uri)
         operator.execute(ctx)
-        return Sent(ctx.executor.to_json()["requests"], dict(ctx.panel_state))
+        left = ctx.panel_state
+        return Sent(ctx.executor.to_json()["requests"], dict(left) if isinstance(left, dict) else {})
 
     return send
 

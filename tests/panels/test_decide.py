@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import getpass
 import io
 import itertools
 import re
@@ -25,9 +26,11 @@ ANNOTATORS = ["alice", "bob", "carol"]
 def named(event, dataset):
     """The state of a panel on the tab, with the name of who decides."""
     sent = event("choose_tab", dataset, event("on_load", dataset).state, value="decide")
-    assert "Your name is stored" in sent.text
-    typed = event("type_name", dataset, sent.state, value=" mia ").state
-    return event("start_deciding", dataset, typed, name="somebody").state
+    assert "Your name" in sent.said
+    assert getpass.getuser() not in str(sent.parts["decider"])
+    nobody = event("start_deciding", dataset, {**sent.state, "decider": " "})
+    assert "Type your name first" in str(nobody.of("notify"))
+    return event("start_deciding", dataset, {**sent.state, "decider": " mia "}).state
 
 
 def button(sent, name):
@@ -87,21 +90,22 @@ def test_versions_skip_back_undo_and_filters(event, make_dataset):
     assert "1 of 3 decided" in after.said
     (decision,) = list_decisions(dataset)
     assert (decision.annotator, decision.choice) == ("bob", "version")
-    assert button(after, "carol: –")["disabled"]
+    assert button(after, "carol: nothing")["params"] == button(after, "No object")["params"]
     skipped = press(event, dataset, after.state, after, "Skip")
     assert "1 of 3 decided, 1 skipped" in skipped.said
-    done = press(event, dataset, skipped.state, skipped, "Consensus: dog")
+    assert button(skipped, "Consensus: no majority")["disabled"]  # one of two drew it
+    done = press(event, dataset, skipped.state, skipped, "alice: dog")
     assert "Everything that you look for" in done.text
     again = press(event, dataset, done.state, done, "Go through 1 skipped object")
     assert button(again, "Skip")["params"]["unit"] == button(after, "Skip")["params"]["unit"]
     back = press(event, dataset, done.state, done, "Previous")
-    assert "mia decided: consensus" in back.text
+    assert "mia decided: alice" in back.text
     changed = press(event, dataset, back.state, back, "No object")  # decided again, without asking
     assert [each.choice for each in list_decisions(dataset)] == ["version", "skip", "none"]
     undone = press(event, dataset, changed.state, changed, "Undo")
-    assert [each.choice for each in list_decisions(dataset)] == ["version", "skip", "consensus"]
+    assert [each.choice for each in list_decisions(dataset)] == ["version", "skip", "version"]
     anew = event("choose_tab", dataset, event("on_load", dataset).state, value="decide")
-    assert "2 of 3 decided, 1 skipped" in event("start_deciding", dataset, anew.state, name="noa").said
+    assert "2 of 3 decided, 1 skipped" in event("start_deciding", dataset, {**anew.state, "decider": "noa"}).said
     lone = event("seek_verdict", dataset, undone.state, value="lone")
     assert "1 of 1 decided" in lone.said
     assert not event("seek_verdict", dataset, lone.state, value="lone").of("show_panel_output")
@@ -121,8 +125,8 @@ def test_a_label_is_edited_in_the_form_of_the_app_and_recorded_without_a_call(ev
     form = press(event, dataset, sent.state, sent, "Edit")
     patches = form.view(dataset)
     (patch,) = patches
-    assert "mia decided: consensus" in form.text
-    assert "1 of 3 decided" in form.said
+    assert "mia is editing it" in form.text
+    assert "0 of 3 decided, 1 skipped" in form.said
     assert dataset.active_label_schemas == ["agreement_gold", *ANNOTATORS]
     behind = {"view": patches, "value": []}
     assert "Click it in the grid" in form.text
@@ -139,8 +143,9 @@ def test_a_label_is_edited_in_the_form_of_the_app_and_recorded_without_a_call(ev
     assert button(closed, "Skip")["params"]["unit"] == place["unit"]
     undone = press(event, dataset, closed.state, closed, "Undo")
     dataset.reload()
-    assert [each.choice for each in list_decisions(dataset)] == ["consensus"]
-    assert dataset[place["document"]]["agreement_gold"].detections[0].label == "cat"
+    assert list_decisions(dataset) == []  # it was not decided before
+    assert dataset[place["document"]]["agreement_gold"] is None
+    assert button(undone, "Skip")["params"]["unit"] == place["unit"]
     assert (dataset.label_schemas, dataset.active_label_schemas) == ({}, [])
 
     again = press(event, dataset, undone.state, undone, "Edit")
@@ -160,14 +165,33 @@ def test_a_label_is_edited_in_the_form_of_the_app_and_recorded_without_a_call(ev
     assert "1 of 3 decided, 1 skipped" in late.said
 
 
+def test_a_form_in_which_nothing_was_changed_decides_nothing(event, make_dataset, monkeypatch):
+    dataset = make_dataset(EXAMPLE)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
+    place = button(sent, "Edit")["params"]
+    form = press(event, dataset, sent.state, sent, "Edit")
+    done = press(event, dataset, form.state, form, "Done")
+    assert "nothing is decided" in str(done.of("notify"))
+    assert button(done, "Skip")["params"]["unit"] == place["unit"]  # it is still in hand
+    of_plugin = type(foo.get_operator("@annotator/agreement/agreement_panel")).__module__.rsplit(".", 1)[0]
+    monkeypatch.setattr(sys.modules[f"{of_plugin}.tab_decide"], "_SAVED_SECONDS", 0.0)
+    after = event("refresh", dataset, done.state)
+    assert list_decisions(dataset) == []
+    assert "0 of 3 decided" in after.said
+    assert "skipped" not in after.said
+    sample = dataset[place["document"]]
+    assert sample["agreement_gold"] is None
+
+
 def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset):
     dataset = make_dataset(EXAMPLE)
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
     _, second, _, fourth, _ = dataset.values("id")
     beside = {"uri": "@annotator/agreement/decide_panel", "sample": second}
     asked = event("on_load", dataset, **beside)
-    assert "Your name is stored" in asked.text
-    sent = event("start_deciding", dataset, asked.state, name="mia", **beside)
+    assert "Your name" in asked.said
+    sent = event("hear_browser", dataset, asked.state, name="mia", colours=[], **beside)
     assert "class conflict" in sent.said
     assert "all disputed" not in sent.text
     assert "data:image" not in sent.text
@@ -185,14 +209,14 @@ def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset
     assert opened["id"] == fourth
     beside["sample"] = fourth
     lone = event("on_change_current_sample", dataset, done.state, **beside)
-    assert "only theirs" in lone.said
+    assert "lone" in lone.said
     assert button(lone, "Undo")["disabled"]
     last = press(event, dataset, lone.state, lone, "No object", **beside)
     assert "Everything in other images is decided" in str(
         press(event, dataset, last.state, last, "Next image", **beside).of("notify")
     )
     undone = press(event, dataset, last.state, last, "Undo", **beside)
-    assert "only theirs" in undone.said
+    assert "lone" in undone.said
     assert [each.choice for each in list_decisions(dataset)] == ["version", "skip"]
 
 
@@ -201,11 +225,11 @@ def test_events_that_the_app_sent_before_it_got_an_answer_do_not_undo_it(event, 
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
     beside = {"uri": "@annotator/agreement/decide_panel", "sample": dataset.values("id")[1], "beside": True}
     asked = event("on_load", dataset, **beside).state
-    typed = event("type_name", dataset, asked, value="noa", **beside)
-    started = event("start_deciding", dataset, asked, name="mia", **beside)
+    heard = event("hear_browser", dataset, asked, name=None, colours=[], **beside)
+    started = event("start_deciding", dataset, {**asked, "decider": "noa"}, **beside)
     late = event("on_change_current_sample", dataset, asked, **beside)
     assert late.state["decide"] == {**started.state["decide"], **late.state["decide"], "by": "noa"}
-    assert "Your name is stored" not in str(late.requests)
+    assert "Your name" not in str(late.requests)
     first = press(event, dataset, started.state, started, "bob: dog", **beside)
     press(event, dataset, started.state, first, "Skip", **beside)
     undone = press(event, dataset, first.state, first, "Undo", **beside)
@@ -214,7 +238,7 @@ def test_events_that_the_app_sent_before_it_got_an_answer_do_not_undo_it(event, 
     of_plugin = type(foo.get_operator(beside["uri"])).__module__.rsplit(".", 1)[0]
     # an answer that the App never got is not waited for
     monkeypatch.setattr(sys.modules[f"{of_plugin}.echoes"], "_ON_THE_WAY", 0.0)
-    assert "Your name is stored" in event("refresh", dataset, typed.state, **beside).text
+    assert "Your name" in event("refresh", dataset, heard.state, **beside).said
 
 
 def test_two_people_never_decide_on_one_object(event, dataset, named):
@@ -245,7 +269,8 @@ def test_the_picture_shows_the_outlines_in_the_colours_of_the_buttons(event, mak
 
 
 def test_an_object_that_is_gone_is_passed_over(event, dataset, named):
-    sent = show(event, dataset, named)
+    in_hand = {**named["decide"], "at": [dataset.first().id, "gone"]}
+    sent = show(event, dataset, {**named, "decide": in_hand})
     document = button(sent, "No object")["params"]["document"]
     dataset.delete_samples([document])
     late = press(event, dataset, sent.state, sent, "No object")
@@ -268,7 +293,7 @@ def test_tags_and_what_was_said_of_whole_samples_are_decided_as_objects(event, m
     n = int(re.search(r"0 of (\d+) decided", sent.said)[1])
     assert n > 4
     labels = [each["view"]["label"] for each in sent.parts.values() if each["view"].get("label")]
-    assert any(re.match(version, label) for label in labels) or "alice: –" in labels
+    assert any(re.match(version, label) for label in labels) or "alice: nothing" in labels
     assert any(label.startswith("Consensus") for label in labels) == (kind != "masks")
     choices = ["carol:", none, "Skip", none]
     for k, name in enumerate(choices):
@@ -288,14 +313,19 @@ def test_the_tab_counts_how_right_everybody_was_and_shows_what_was_decided_again
     dataset = make_dataset(EXAMPLE)
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
     sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
-    decide(dataset, verdict="agreed")
-    decide(dataset, choice="version", annotator="carol", verdict="class_conflict")
+    ids = {verdict: [label.agreement_id for labels in dataset.values("alice.detections") for label in labels
+                     if label.agreement == verdict] for verdict in ("agreed", "class_conflict")}  # fmt: skip
+    decide(dataset, objects=ids["agreed"])
+    decide(dataset, choice="version", annotator="carol", objects=ids["class_conflict"])
+    decide(dataset, choice="none", verdict="lone")
     counted = press(event, dataset, sent.state, sent, "How right everybody was")
-    assert "1 of 3 disputed objects were decided (33.3 %)" in counted.text
-    assert "the majority was right on 3 of 3 (100.0 %)" in counted.text
+    assert "2 of 3 disputed objects were decided (66.7 %)" in counted.text
+    assert "The majority was right on 3 of 3 decided objects (100.0 %)" in counted.text
+    assert "1 object decided by a rule, which says nothing of who was right" in counted.text
     titles, rows = counted.columns("right"), {row[0]: row for row in counted.table("right")}
     assert rows["bob"][titles.index("wrong class")] == "33.3 %"
     assert rows["carol"][titles.index("wrong class")] == "0.0 %"
+    assert rows["decided by a rule"][titles.index("too many")] == "1"
     click = {"path": "right_1", "row": list(rows).index("bob"), "column": titles.index("missed")}
     behind = event("click_cell", dataset, counted.state, **click)
     assert behind.drill_down == "**Decided against bob**"
@@ -307,7 +337,7 @@ def test_rows_of_the_objects_tab_lead_to_deciding_on_them(event, make_dataset):
     dataset = make_dataset(EXAMPLE)
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
     sent = event("choose_tab", dataset, {"decide": {"by": "mia"}}, value="objects")
-    row = next(k for k, each in enumerate(sent.table("verdicts")) if each[0] == "only theirs")
+    row = next(k for k, each in enumerate(sent.table("verdicts")) if each[0] == "lone")
     decided = event("click_cell", dataset, sent.state, path="verdicts_1", row=row, column=4)
     assert decided.state["tab"] == "decide"
     assert "0 of 1 decided" in decided.said

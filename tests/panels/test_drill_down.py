@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from collections import Counter
 
+import fiftyone as fo
+import fiftyone.operators as foo
 import pytest
 
 from tests.charts.filled import filled_report, filled_values
@@ -57,7 +59,7 @@ def _opened(event, dataset, state, tab):
 def lone_row(event, dataset, state):
     """The click on what one annotator alone drew."""
     sent, _ = _opened(event, dataset, state, "objects")
-    return {**LONE, "row": [row[0] for row in sent.table("verdicts")].index("only theirs")}
+    return {**LONE, "row": [row[0] for row in sent.table("verdicts")].index("lone")}
 
 
 def _number(text):
@@ -115,9 +117,10 @@ def test_the_numbers_of_an_annotator_lead_to_as_many_labels(event, dataset, stat
         missed = click("annotators", k, columns.index("Missed"))
         assert _number(cells["Missed"]) == entry.n_missed
         assert (len(_units(missed.view(dataset))) if entry.n_missed else len(missed.of("set_view"))) == entry.n_missed
-        for title, verdict in (("Only theirs", "lone"), ("Other class", "class_conflict")):
+        for title, verdict in (("Lone", "lone"), ("Other class", "class_conflict")):
             n = entry.verdicts[verdict]
-            assert _number(cells[title]) == n
+            # the share of other classes is above the number that the click leads to
+            assert _number(cells[title].splitlines()[verdict == "class_conflict"]) == n
             opened = click("annotators", k, columns.index(title))
             found = _labels(opened.view(dataset)) if n else []
             assert len(found) == n
@@ -180,8 +183,8 @@ def test_the_numbers_of_a_class_lead_to_its_objects(event, dataset, state):
         units = _units(click("classes", k, columns.index("Objects")).view(dataset))
         assert len(units) == _number(row[columns.index("Objects")])
         assert all(row[0] in unit.values() for unit in units.values())
-        alone = _number(row[columns.index("Only one drew it")])
-        opened = click("classes", k, columns.index("Only one drew it"))
+        alone = _number(row[columns.index("Lone")])
+        opened = click("classes", k, columns.index("Lone"))
         assert alone == sum(len(unit) == 1 for unit in units.values())
         assert (len(_units(opened.view(dataset))) if alone else 0) == alone
 
@@ -251,10 +254,50 @@ def test_back_returns_to_the_view_before_the_first_drill_down(event, dataset, st
     first = event("click_cell", dataset, state, view=mine, **click)
     shown = first.view(dataset)
     second = event("click_cell", dataset, first.state, view=shown, **{**click, "row": click["row"] - 1})
-    assert second.drill_down == "**Labels: others missed it**"
+    assert second.drill_down == "**Labels: missed**"
     last = event("back", dataset, second.state, view=second.view(dataset))
     assert last.view(dataset).values("id") == mine.values("id")
     assert not last.drill_down
+
+
+def test_disputed_objects_are_shown_at_once_with_a_title_and_a_way_back(event, dataset, state):
+    # the run has no labels of objects yet
+    assert "agreement_units" not in dataset.get_field_schema()
+    mine = dataset.match({"agreement_n_disputed": {"$gt": 0}}).limit(9)
+    sent = event("show_disputed", dataset, state, view=mine)
+    dataset.reload()
+    shown = sent.view(dataset)
+    assert len(shown) == dataset.sum("agreement_n_disputed") > 0
+    assert sent.drill_down == "**Disputed objects, the worst first**"
+    assert not sent.of("prompt_user_for_operation")
+    again = event("show_disputed", dataset, sent.state, view=shown)
+    assert not again.of("reload_dataset")
+    (back,) = event("back", dataset, again.state, view=shown).of("set_view")
+    assert back["view"] == mine._serialize()
+
+
+def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, make_dataset):
+    labels = [
+        fo.Detections(
+            detections=[
+                fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.3, 0.3 + k / 50], worker=who)
+                for k, who in enumerate(("ann", "ben"))
+            ]
+        )
+        for _ in range(3)
+    ]
+    dataset = make_dataset({})
+    dataset.add_samples([fo.Sample(f"/images/{k}.jpg", labels=each) for k, each in enumerate(labels)], dynamic=True)
+    compute_agreement(dataset, "labels", annotator_attribute="worker", resamples=0, progress=False)
+    state = event("on_load", dataset).state
+    assert "Colour by annotator" in event("refresh", dataset, state).text
+    (asked,) = event("color_annotators", dataset, state).of("configure_agreement_app")
+    assert (asked["run_key"], asked["color_by"]) == ("agreement", "annotator")
+    foo.execute_operator("@annotator/agreement/configure_agreement_app", {"dataset": dataset, "params": asked})
+    dataset.reload()
+    (field,) = dataset.app_config.color_scheme.fields
+    assert (field["path"], field["colorByAttribute"]) == ("labels", "worker")
+    assert "Colour by annotator" not in event("refresh", dataset, state).text
 
 
 def test_a_drill_down_and_the_way_back_leave_the_charts_as_they_are(event, dataset, state):
@@ -332,7 +375,7 @@ def test_the_numbers_of_the_view_are_those_of_its_samples_and_so_are_the_drill_d
     expected.pop(None, None)
     rows = sent.table("verdicts")
     assert sorted(_number(row[2]) for row in rows) == sorted(expected.values())
-    lone = [row[0] for row in rows].index("only theirs")
+    lone = [row[0] for row in rows].index("lone")
     opened = event("click_cell", dataset, sent.state, view=mine, path="verdicts_1", row=lone, column=2)
     assert len(_labels(opened.view(dataset))) == expected["lone"]
     # a view opened by a click does not count: the numbers stay

@@ -9,7 +9,7 @@ import pytest
 from fiftyone import ViewField as F
 
 from tests.datasets import detections, random_annotators
-from tests.panels.conftest import ANNOTATORS, of_tab
+from tests.panels.conftest import ANNOTATORS, URI, of_tab
 from tools.bench.database import make_dataset as generated_dataset
 
 from annotator_agreement import agreement_on, compute_agreement, delete_agreement, load_agreement, rename_agreement
@@ -42,6 +42,45 @@ def _check_clear(sent):
     shown = [str(output) for output in sent.of("show_panel_output")]
     assert told or shown
     assert not any(word in told + "".join(shown) for word in ("Traceback", "cannot be shown:"))
+
+
+def test_only_events_of_the_panel_can_be_called_by_name(event, dataset, state):
+    import fiftyone.operators as foo
+
+    names = set(dir(foo.Panel)) | {name for name in dir(foo.get_operator(URI)) if name.startswith("_")}
+    for method in [*sorted(names - {"on_load", "on_startup"}), "render", "nothing", "", 5, ["on_load"], {}]:
+        (told,) = event(method, dataset, state, panel="refusing").requests
+        assert "`__method__` must be an event of the panel" in told["params"]["message"]
+    # none of them holds the panel up
+    assert "cards" in event("on_load", dataset, state, panel="refusing").parts
+
+
+#: what the App may keep of a panel in a broken browser
+DAMAGED = [
+    *({"answer": value} for value in ([1], {"a": 1}, 5, True)),
+    *({"decide": value} for value in ("text", 5, [], {"at": "x"}, {"at": ["x", "0"]}, {"past": [None]}, {"n": "1"})),
+    *({"decide": value} for value in ({"watched": {"x": "1"}}, {"editing": {"active": 5}})),
+    *({"sort": {"verdicts": "1"}}, {"page": [1]}, {"tab": ["overview"]}, {"run_key": {}}, {"refreshed": "x"}),
+]
+
+
+def test_what_a_browser_damaged_begins_anew_with_a_sentence(event, dataset, state):
+    for damaged in DAMAGED:
+        sent = event("refresh", dataset, {**state, **damaged}, panel="damaged", beside=True)
+        (told,) = sent.of("notify")
+        assert told["message"].startswith("What the browser kept of this panel was damaged; `" + next(iter(damaged)))
+        assert "cards" in sent.parts
+    assert not event("refresh", dataset, sent.state, panel="damaged", beside=True).of("notify")
+    for wrong in ({"panel_id": ["x"]}, {"panel_state": "text"}, {"panel_state": [1]}):
+        (told,) = event("refresh", dataset, **wrong).requests
+        assert f"`{next(iter(wrong))}` must be" in told["params"]["message"]
+
+
+def test_a_filter_of_another_run_is_left_out(event, dataset, state):
+    for decide in ({"annotator": "nobody"}, {"label": "nothing"}, {"verdict": "nonsense"}):
+        sent = event("refresh", dataset, {**of_tab(state, "decide"), "decide": {"by": "mia", **decide}})
+        assert "0 of " in sent.said
+        assert not sent.of("notify")
 
 
 def test_every_event_after_somebody_deleted_the_run(event, dataset, state):

@@ -149,9 +149,6 @@ def test_the_dataset_is_not_loaded_for_what_the_panel_already_shows(event, datas
     for method, params in (
         ("on_change_view", {"value": []}),
         ("on_change_view", {"value": None}),
-        ("choose_tab", {"value": "overview"}),
-        ("choose_run", {"value": "agreement"}),
-        ("choose_samples", {"value": "run"}),
     ):
         sent = event(method, dataset, state, panel="one", **params)
         assert not sent.requests
@@ -160,14 +157,16 @@ def test_the_dataset_is_not_loaded_for_what_the_panel_already_shows(event, datas
     assert loaded
 
 
-def test_a_tab_that_is_chosen_twice_at_once_is_drawn_once_and_again_after_another(event, dataset):
-    state = event("on_load", dataset, panel="two").state
-    first = event("choose_tab", dataset, state, panel="two", value="classes")
-    assert first.of("show_panel_output")
-    assert not event("choose_tab", dataset, state, panel="two", value="classes").requests
-    back = event("choose_tab", dataset, first.state, panel="two", value="overview")
-    assert back.of("show_panel_output")
-    assert event("choose_tab", dataset, back.state, panel="two", value="classes").of("show_panel_output")
+def test_a_choice_shows_what_the_panel_uses_whatever_was_chosen_before(event, dataset):
+    compute_agreement(dataset, ANNOTATORS, run_key="b_later", progress=False)
+    state = event("on_load", dataset).state
+    for run_key in ("agreement", "b_later", "agreement", "gone"):
+        sent = event("choose_run", dataset, state, value=run_key)
+        state, parts = sent.state, event("refresh", dataset, sent.state).parts
+        shown = "b_later" if run_key == "gone" else run_key
+        assert parts["run"]["view"]["value"] == shown
+    # the App has nothing of its own to put in its place
+    assert {"default", "on_change"}.isdisjoint(name for name, value in parts["run"].items() if value is not None)
 
 
 def test_what_others_change_meanwhile_is_shown_at_the_next_event(event, dataset):
@@ -187,7 +186,7 @@ def test_the_newest_run_comes_first_and_the_one_just_computed_is_shown(event, da
     sent = event("on_load", dataset)
     choices = [choice["value"] for choice in sent.parts["run"]["view"]["choices"]]
     assert choices == ["a_later_one", "agreement"]
-    assert sent.parts["run"]["default"] == "a_later_one"
+    assert sent.parts["run"]["view"]["value"] == "a_later_one"
 
 
 def test_forms_opened_from_the_panel_have_its_run(event, dataset):
@@ -208,12 +207,11 @@ def test_forms_opened_from_the_panel_have_its_run(event, dataset):
 
 
 def test_a_run_computed_while_another_one_is_shown_takes_its_place(event, dataset):
-    # the App sends the choice of the run that is shown by itself
     state = event("choose_run", dataset, event("on_load", dataset).state, value="agreement").state
     compute_agreement(dataset, ANNOTATORS, run_key="second_look", iou=0.9, progress=False)
     sent = event("on_change_view", dataset, state)
-    assert sent.parts["run"]["default"] == "second_look"
+    assert sent.parts["run"]["view"]["value"] == "second_look"
     # and gives way to the one that the user chooses then
     again = event("choose_run", dataset, sent.state, value="agreement")
-    assert again.parts["run"]["default"] == "agreement"
+    assert again.parts["run"]["view"]["value"] == "agreement"
     assert not event("on_change_view", dataset, again.state).requests

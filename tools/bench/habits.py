@@ -26,7 +26,9 @@ def _context(n_annotators: int, classes: tuple[str, ...], kind: str, **details: 
     return ReportContext(config, names, ["(missing)", *classes], [kind], RunFacts(), details=details)
 
 
-def report_on_classes(n_images: int, n_annotators: int, seed: int, habit: float = 0.0) -> Any:
+def report_on_classes(
+    n_images: int, n_annotators: int, seed: int, habit: float = 0.0, *, at_random: bool = False
+) -> Any:
     """Ratings as classes, wrong at random on images that differ in difficulty.
 
     Args:
@@ -34,6 +36,7 @@ def report_on_classes(n_images: int, n_annotators: int, seed: int, habit: float 
         n_annotators: number of annotators; a fifth of the ratings is missing
         seed: seed of the random numbers
         habit: share of the images that the first annotator calls an owl, whatever is there
+        at_random: whether they call them one of the classes at random instead
     """
     context = _context(n_annotators, CLASSES, "Classification", numbers=False)
     rng = np.random.default_rng(seed)
@@ -41,7 +44,8 @@ def report_on_classes(n_images: int, n_annotators: int, seed: int, habit: float 
     truth = rng.choice(len(CLASSES), n_images, p=_PREVALENCE)[:, None]
     wrong = rng.random(shape) < rng.beta(1.0, 5.0, (n_images, 1))
     ratings = 1.0 + np.where(wrong, (truth + rng.integers(1, len(CLASSES), shape)) % len(CLASSES), truth)
-    ratings[rng.random(n_images) < habit, 0] = len(CLASSES)
+    chosen = rng.random(n_images) < habit
+    ratings[chosen, 0] = rng.integers(1, len(CLASSES) + 1, chosen.sum()) if at_random else len(CLASSES)
     return _rated(ratings, rng, context)
 
 

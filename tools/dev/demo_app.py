@@ -12,6 +12,8 @@ from tools.demo.dataset import LABEL_TYPES
 from .plugin import load_plugin
 
 MAIN_RUN = "agreement"
+#: the label types in the order in which their runs are computed: the App opens on the run that was computed last
+IN_ORDER = (*(label_type for label_type in LABEL_TYPES if label_type != "boxes"), "boxes")
 #: saved view of the disputed objects, in addition to the usual ones
 DISPUTED = f"{MAIN_RUN}: disputed objects"
 WORST = f"{MAIN_RUN}: lowest score"

@@ -8,8 +8,16 @@ import fiftyone as fo
 
 from tests.datasets import detections, random_annotators, user_values, videos_dataset
 
-from annotator_agreement import delete_agreement, delete_decisions, list_agreements, load_agreement
-from annotator_agreement.dataset_io.decide.decisions import gold_fields
+from annotator_agreement import (
+    delete_agreement,
+    delete_decisions,
+    list_agreements,
+    list_decisions,
+    load_agreement,
+    undo_applied,
+    undo_decisions,
+)
+from annotator_agreement.dataset_io.decide.decisions import applied_steps, gold_fields
 from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.run import COMPLETED, Run
 
@@ -53,6 +61,35 @@ def delete_everything(dataset: fo.Dataset, keys: list[str]) -> None:
     for key in keys:
         if key in list_agreements(dataset) or fields_marked(dataset, key) or Run(dataset, key).documents():
             delete_agreement(dataset, key)
+
+
+def decisions_taken_back(dataset: fo.Dataset) -> list[str]:
+    """Take back all that was applied, and delete all decisions; what was wrong with them before.
+
+    Raises:
+        Exception: whatever FiftyOne or the plugin raises where something is broken
+    """
+    wrong, collection = [], dataset._sample_collection
+    for document in collection.find():
+        decisions = document.get("agreement_gold_decisions") or []
+        labels = (document.get("agreement_gold") or {}).get("detections") or []
+        with_label = sorted(each["gold_id"] for each in decisions if each["gold_id"] is not None)
+        if with_label != sorted(each["_id"] for each in labels):
+            wrong.append(f"decisions and labels of {document['_id']} are not of each other")
+        keys = [key for each in decisions for key in each["labels"]]
+        if len(keys) != len(set(keys)):
+            wrong.append(f"a label of {document['_id']} has two decisions")
+    if gold_fields(dataset):
+        wrong += [f"a decision on {each.sample_id} does not know its labels" for each in list_decisions(dataset)
+                  if each.changed or each.edited]  # fmt: skip
+        # what was applied of a decision that another one replaced can be taken back when the other one is undone
+        while sum(undo_applied(dataset, step).n_objects for step in reversed(applied_steps(dataset))) or undo_decisions(
+            dataset
+        ):
+            pass
+        wrong += ["something applied is left"] if any(each.applied for each in list_decisions(dataset)) else []
+        delete_decisions(dataset)
+    return wrong
 
 
 def add_user_field(dataset: fo.Dataset, name: str) -> None:

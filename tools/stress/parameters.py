@@ -236,7 +236,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     rule = dict.fromkeys(
         ("annotator", "label", "objects", "verdict", "classes", "annotators", "min_iou", "by", "remark", "progress")
     )
-    rule |= {"choice": "none", "min_votes": 1, "one_class": False, "overwrite": False, "preview": False}
+    rule |= {"choice": "none", "min_votes": 1, "one_class": False, "all": True, "overwrite": False, "preview": False}
     gold = {"gold": "agreement_gold"}
     yield Call("decide", plugin.decide, {"samples": dataset, **run, **rule, **gold})
     yield Call("list_decisions", plugin.list_decisions, {"dataset": dataset, **gold})
@@ -269,6 +269,7 @@ def _of_labels(labels: Labels) -> dict[str, dict[str, Any]]:
     """Calls that import, export or rearrange labels."""
     written = {"overwrite": False, "progress": None}
     of_file = {
+        "remove_others": False,
         "format": "auto",
         "label_types": None,
         "columns": None,
@@ -281,7 +282,14 @@ def _of_labels(labels: Labels) -> dict[str, dict[str, Any]]:
     exported = {"path": "exported.json", "format": "coco", "overwrite": True, "progress": None}
     dataset = {"dataset": labels.dataset}
     return {
-        "import_annotations": {**dataset, "source": "labels.json", **of_file, **of_fields, **written},
+        "import_annotations": {
+            **dataset,
+            "source": "labels.json",
+            **of_file,
+            **of_fields,
+            **written,
+            "remove_others": False,
+        },
         "export_annotations": {"samples": labels.dataset, "labels": FIELDS, **who, **exported},
         "join_annotators": {**dataset, "fields": FIELDS, "field": "all", "attribute": "annotator", **written},
         "split_annotators": {
@@ -355,6 +363,7 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "min_votes": 1,
             "min_iou": None,
             "one_class": False,
+            "all": True,
             "by": "mia",
             "overwrite": True,
             "within_view": False,
@@ -399,7 +408,8 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "given": "file",
             "file": {"absolute_path": "labels.json"},
             "folder": None,
-            "sources": [],
+            "annotator_1": "alice",
+            "path_1": {"absolute_path": "labels.json"},
             "format": "auto",
             "into": "fields",
             "prefix": "of_",
@@ -408,7 +418,7 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "label_types": None,
             "media_dir": None,
             "clip": False,
-            "overwrite": False,
+            "existing": "add",
         },
         "export_annotations": {
             "given": "fields",

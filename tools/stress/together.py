@@ -28,6 +28,7 @@ FIELDS = ["alice", "bob", "carol"]
 #: what a run leaves out that takes time and has no part in this
 QUICKLY: dict[str, Any] = {"resamples": 0, "sensitivity": False}
 _N_SAMPLES = 12
+_OF_OURS = ("touch", "open_and_list", "delete_everything", "decisions_taken_back", "add_user_field", "edit")
 #: what is done at once, and what users call a label that they edited
 _OPERATIONS = (
     *("compute", "compute", "update", "delete", "rename", "units", "views", "configure", "export", "field", "edit"),
@@ -60,7 +61,7 @@ def new_dataset(seed: int) -> fo.Dataset:
 
 def calls(dataset: fo.Dataset, function: str, *arguments: Any, **options: Any) -> Command:
     """A call of a function of the plugin, or of :mod:`tools.stress.on_dataset`."""
-    module = OURS if function in ("touch", "open_and_list", "delete_everything", "add_user_field", "edit") else PLUGIN
+    module = OURS if function in _OF_OURS else PLUGIN
     return Command(f"{module}:{function}", [{"dataset": dataset.name}, *arguments], options)
 
 
@@ -203,7 +204,8 @@ def _any_command(rng: random.Random, dataset: fo.Dataset, expected: Expected, fo
         case "update":
             return calls(dataset, "update_agreement", key)
         case "decide":
-            return calls(dataset, "decide", key, rng.choice(["consensus", "none", "skip"]), overwrite=overwrite)
+            choice = rng.choice(["consensus", "none", "skip"])
+            return calls(dataset, "decide", key, choice, all=True, overwrite=overwrite)
         case "undo":
             return calls(dataset, "undo_decisions")
         case "undecide":

@@ -9,22 +9,20 @@ from typing import Any
 import fiftyone as fo
 from bson import ObjectId
 
-from ... import names
-from ...agreement.arguments import text_of, texts_of, true_or_false
-from ...agreement.errors import AgreementInputError, shown
-from ...agreement.options import OPTIONS, value_name
-from ..fiftyone_private import frame_collection, reload_dataset, sample_collection
-from ..labels.assignment import listed_names
-from ..labels.kinds import LabelKind
-from ..labels.paths import attributes_of_runs, is_of_frames
-from ..labels.source import label_kinds
-from ..run.work_through import Progress
-from .image_names import Target
-from .label_documents import ANNOTATOR_ATTRIBUTE, Document, Slot
-from .written_fields import NewField, assigned_name, check_fields, field_name, write_fields
-
-#: a sample and the number of a frame (0: the sample itself), as the number of the sample
-_Key = tuple[int, int]
+from .. import names
+from ..agreement.arguments import text_of, texts_of, true_or_false
+from ..agreement.errors import AgreementInputError, shown
+from ..agreement.options import OPTIONS, value_name
+from .annotation_files.image_names import Target
+from .annotation_files.label_documents import ANNOTATOR_ATTRIBUTE, Document, Slot
+from .annotation_files.new_fields import Key, NewField
+from .annotation_files.written_fields import assigned_name, field_name, write_fields
+from .fiftyone_private import frame_collection, reload_dataset, sample_collection
+from .labels.assignment import listed_names
+from .labels.kinds import LabelKind
+from .labels.paths import attributes_of_runs, is_of_frames
+from .labels.source import field_schema, label_kinds
+from .run.work_through import Progress
 
 
 def split_annotators(
@@ -67,7 +65,7 @@ def split_annotators(
     if assigned_field is None and dataset.has_sample_field(assigned_name(field)):
         assigned_field = assigned_name(field)
     targets, lists, assigned = _read(dataset, [field], [kind], assigned_field)
-    labels: dict[str, dict[_Key, list[Document]]] = defaultdict(lambda: defaultdict(list))
+    labels: dict[str, dict[Key, list[Document]]] = defaultdict(lambda: defaultdict(list))
     unnamed = []
     for key, (found,) in lists.items():
         for label in found or ():
@@ -82,7 +80,7 @@ def split_annotators(
             + (f"{len(unnamed)} without (label ids {shown(unnamed)})" if unnamed else "no label")
         )
     everybody = sorted({*labels, *(name for found in assigned.values() for name in found)})
-    made: dict[str, dict[_Key, list[Document]]] = {name: {} for name in everybody}
+    made: dict[str, dict[Key, list[Document]]] = {name: {} for name in everybody}
     for key, (found,) in lists.items():
         for name in everybody:
             of_annotator = labels[name].get(key, [])
@@ -151,8 +149,8 @@ def join_annotators(
             + shown(f"{name} ({kind.title})" for name, kind in zip(owners, kinds, strict=True))
         )
     targets, lists, _ = _read(dataset, list(owners), kinds, None)
-    values: dict[_Key, Document] = {}
-    assigned: dict[_Key, set[str]] = defaultdict(set)
+    values: dict[Key, Document] = {}
+    assigned: dict[Key, set[str]] = defaultdict(set)
     slot = _slot(kinds[0])
     for key, found in lists.items():
         present = [(owner, labels) for owner, labels in zip(owners.values(), found, strict=True) if labels is not None]
@@ -189,7 +187,7 @@ def _slot(kind: LabelKind) -> Slot:
 
 def _read(
     dataset: fo.Dataset, fields: list[str], kinds: Iterable[LabelKind], assigned_field: str | None
-) -> tuple[list[Target], dict[_Key, list[list[Document] | None]], dict[int, set[str]]]:
+) -> tuple[list[Target], dict[Key, list[list[Document] | None]], dict[int, set[str]]]:
     """The samples, the label list of every field on every sample or frame, and the assigned annotators by sample."""
     written = attributes_of_runs(dataset)
     targets: list[Target] = []
@@ -203,7 +201,7 @@ def _read(
     on_frames = is_of_frames(fields[0])
     short = [name.removeprefix(names.FRAMES_PREFIX) for name in fields]
     collection = frame_collection(dataset) if on_frames else sample_collection(dataset)
-    lists: dict[_Key, list[list[Document] | None]] = {}
+    lists: dict[Key, list[list[Document] | None]] = {}
     damaged: list[str] = []
     for row in collection.find({}, dict.fromkeys([*short, "_sample_id", "frame_number"], True)):
         key = (number[row["_sample_id"]], int(row["frame_number"])) if on_frames else (number[row["_id"]], 0)
@@ -239,5 +237,10 @@ def _labels(value: Document | None, kind: LabelKind, written: set[str]) -> list[
 def _write(
     dataset: fo.Dataset, fields: list[NewField], targets: list[Target], *, overwrite: bool, progress: Progress
 ) -> None:
-    check_fields(dataset, fields, overwrite=overwrite)
-    write_fields(dataset, fields, targets, progress)
+    existing = [entry.path for entry in fields if entry.path in field_schema(dataset)]
+    if existing and not overwrite:
+        raise AgreementInputError(
+            f"The dataset {dataset.name!r} has the fields {shown(map(repr, existing))} already; choose other names "
+            "with `prefix` or `field`, or say overwrite=True"
+        )
+    write_fields(dataset, fields, targets, progress, overwrite=overwrite, remove_others=overwrite, convert=False)

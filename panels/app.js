@@ -1,0 +1,232 @@
+// What the App itself does for the plugin; FiftyOne loads this file with it.
+
+// The App reads the groups of its sidebar only when it opens a dataset. This operator of the App, which operators and
+// panels in Python call, shows them as they are now.
+(() => {
+  const { Operator, OperatorConfig, registerOperator } = window.__foo__;
+  // the App cannot draw its sidebar without these
+  const ALWAYS = ["tags", "metadata"];
+
+  class ShowSidebarGroups extends Operator {
+    get config() {
+      const label = "Show the groups of the sidebar";
+      return new OperatorConfig({ name: "show_sidebar_groups", label, unlisted: true });
+    }
+
+    async execute({ state, params }) {
+      const inGrid = window.__fos__.sidebarGroupsDefinition(false);
+      state.set(inGrid, (shown) => renewed(shown, params.groups));
+    }
+  }
+
+  // The groups of the dataset, open or closed as they are now; fields in none of them stay in the group where they are
+  function renewed(shown, groups) {
+    const listed = new Set(groups.flatMap(({ paths }) => paths));
+    const named = new Set(groups.map(({ name }) => name));
+    const kept = shown.filter(({ name }) => ALWAYS.includes(name) && !named.has(name));
+    return kept.concat(
+      groups.map(({ name, paths, expanded }) => {
+        const now = shown.find((group) => group.name === name);
+        const others = now ? now.paths.filter((path) => !listed.has(path)) : [];
+        return { name, paths: [...paths, ...others], expanded: now?.expanded ?? expanded };
+      }),
+    );
+  }
+
+  registerOperator(ShowSidebarGroups, "@annotator/agreement");
+})();
+
+// A list, or tabs, of which one is chosen. FiftyOne's own keep what was chosen in them last, also where the panel uses
+// another value, and wait a quarter of a second before they tell of a choice. This one shows the choice at once and
+// marks itself with "data-works" until the panel has answered; from then on it shows what the panel uses.
+(() => {
+  const { createElement, useEffect, useRef, useState } = window.React;
+  // the answer is drawn after it has arrived; one that changes nothing is not
+  const DRAWN_MS = 1000;
+
+  function Choice({ path, schema }) {
+    const { look, title, choices, value, on_choose: operator } = schema.view;
+    const panel = window.__fosp__.usePanelId();
+    const send = window.__foo__.usePanelEvent();
+    const [asked, ask] = useState(null);
+    const latest = useRef(0);
+    useEffect(() => ask((wanted) => (wanted === value ? null : wanted)), [value]);
+    const choose = (wanted) => {
+      const choice = ++latest.current;
+      const forget = () => choice === latest.current && ask(null);
+      ask(wanted);
+      send(panel, { operator, params: { path, value: wanted }, callback: () => void setTimeout(forget, DRAWN_MS) });
+    };
+    const shown = asked ?? value;
+    const props = { choices, shown, choose, title };
+    const works = asked === null ? {} : { "data-works": "" };
+    const style = { display: "flex", alignItems: "center", gap: 6 };
+    const { CircularProgress } = window.__mui__;
+    return createElement("div", { ...works, style }, [
+      createElement(look === "tabs" ? Tabs : List, { key: "choice", ...props }),
+      asked !== null && createElement(CircularProgress, { key: "works", size: 14, "aria-label": "Working" }),
+    ]);
+  }
+
+  function List({ choices, shown, choose, title }) {
+    const style = {
+      padding: "7px 8px",
+      maxWidth: "min(220px, 29cqw)",
+      font: "inherit",
+      fontSize: ".88rem",
+      color: "var(--fo-palette-text-primary)",
+      background: "var(--fo-palette-background-level1)",
+      border: "1px solid var(--fo-palette-divider)",
+      borderRadius: 4,
+      cursor: "pointer",
+    };
+    const option = ({ value, label }) => createElement("option", { key: value, value }, label);
+    const onChange = ({ target }) => choose(target.value);
+    return createElement("select", { "aria-label": title, value: shown ?? "", onChange, style }, choices.map(option));
+  }
+
+  function Tabs({ choices, shown, choose }) {
+    const tab = ({ value, label }) => {
+      const isShown = value === shown;
+      const style = {
+        padding: "8px 6px",
+        font: "inherit",
+        fontSize: ".82rem",
+        fontWeight: isShown ? 600 : 400,
+        whiteSpace: "nowrap",
+        color: `var(--fo-palette-text-${isShown ? "primary" : "secondary"})`,
+        background: "none",
+        border: 0,
+        borderBottom: `2px solid ${isShown ? "var(--fo-palette-primary-main)" : "transparent"}`,
+        cursor: "pointer",
+      };
+      const onClick = () => isShown || choose(value);
+      return createElement("button", { key: value, role: "tab", "aria-selected": isShown, onClick, style }, label);
+    };
+    const line = { flex: 1, borderBottom: "1px solid var(--fo-palette-divider)" };
+    const style = { ...line, display: "flex", overflowX: "auto", scrollbarWidth: "thin" };
+    return createElement("div", { role: "tablist", style }, choices.map(tab));
+  }
+
+  const { PluginComponentType, registerComponent } = window.__fop__;
+  registerComponent({
+    name: "AgreementChoice",
+    label: "Choice",
+    component: Choice,
+    type: PluginComponentType.Component,
+    activator: () => true,
+  });
+})();
+
+// A form asks for its inputs after every key, and answers arrive in any order: all who wait get that to the newest values.
+(() => {
+  const { prototype } = window.__foo__.Operator;
+  const { resolveInput } = prototype;
+  const newest = new Map();
+  const waiting = new Map();
+
+  prototype.resolveInput = function (ctx) {
+    const { uri } = this;
+    const answer = resolveInput.call(this, ctx);
+    if (!uri.startsWith("@annotator/agreement/")) return answer;
+    newest.set(uri, answer);
+    return new Promise((resolve) => {
+      waiting.set(uri, [...(waiting.get(uri) ?? []), resolve]);
+      const answered = () => {
+        if (newest.get(uri) !== answer) return;
+        const oldestFirst = waiting.get(uri); // the App takes the values of the last to be those that are shown
+        waiting.set(uri, []);
+        oldestFirst.forEach((each) => each(answer));
+      };
+      answer.then(answered, answered);
+    });
+  };
+})();
+
+// What only the browser knows of who decides: the name, asked once and kept here, and the colours of fields in the grid.
+(() => {
+  const { Operator, OperatorConfig, registerOperator, usePanelEvent } = window.__foo__;
+  const NAME = "annotator-agreement-name";
+
+  class AskBrowser extends Operator {
+    get config() {
+      const label = "Ask the browser who decides, and for the colours of fields";
+      return new OperatorConfig({ name: "ask_browser", label, unlisted: true });
+    }
+
+    useHooks() {
+      return { send: usePanelEvent() };
+    }
+
+    async execute({ state, hooks, params }) {
+      if (params.name) return void localStorage.setItem(NAME, params.name);
+      const now = (part) => state.snapshot.getPromise(part);
+      const { fields, colorBy } = await now(window.__fos__.colorScheme);
+      const colour = async (path) => {
+        const { valueColors, ...known } = fields?.find((entry) => entry.path === path) ?? {};
+        const fieldColor = await now(window.__fos__.pathColor(path));
+        return { ...known, path, fieldColor, ...(colorBy === "value" && { valueColors }) };
+      };
+      const said = { name: localStorage.getItem(NAME), colours: await Promise.all(params.fields.map(colour)) };
+      hooks.send(params.panel_id, { operator: params.operator, params: said });
+    }
+  }
+
+  registerOperator(AskBrowser, "@annotator/agreement");
+})();
+
+// Keys of the panels: a key presses the button that names it, as a click does. Buttons that decide wait for the next
+// object: what is pressed before it is drawn is meant for the one before, and lost.
+(() => {
+  const BUTTON = "button[aria-keyshortcuts]";
+  const PANEL = "[data-cy^='panel-content-']";
+  const TYPING = "input, textarea, select, [contenteditable='true']";
+  // after this time nothing new will be drawn: something went wrong, and was said
+  const ANSWERED_MS = 5000;
+  let clicked = null;
+  let pressed = null;
+
+  // Whether the user works in a panel: nothing lies over it, and the last click was in no other part of the page
+  const isInUse = (panel) => {
+    const { left, top, width, height } = panel.getBoundingClientRect();
+    const seen = document.elementFromPoint(left + width / 2, top + height / 2);
+    return panel.contains(seen) && (!clicked?.isConnected || panel.contains(clicked));
+  };
+
+  const buttonOf = (key) =>
+    [...document.querySelectorAll(BUTTON)].find(
+      (button) => button.ariaKeyShortcuts.toLowerCase() === key && isInUse(button.closest(PANEL)),
+    );
+
+  const onKey = (event) => {
+    const { key, repeat, isComposing, ctrlKey, metaKey, altKey, target } = event;
+    if (isComposing || ctrlKey || metaKey || altKey) return;
+    const typing = target.closest?.(TYPING);
+    if (Boolean(typing) !== (key === "Enter")) return;
+    const button = buttonOf(key.toLowerCase());
+    if (!button || (typing && typing.closest(PANEL) !== button.closest(PANEL))) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (!repeat) button.click();
+  };
+
+  const onClick = (event) => {
+    const button = event.target.closest?.(BUTTON);
+    if (!button || button.ariaKeyShortcuts === "Enter") return;
+    if (pressed?.isConnected) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      return;
+    }
+    pressed = button;
+    button.style.opacity = 0.4;
+    setTimeout(() => {
+      button.style.opacity = "";
+      if (pressed === button) pressed = null;
+    }, ANSWERED_MS);
+  };
+
+  window.addEventListener("keydown", onKey, true);
+  window.addEventListener("click", onClick, true);
+  window.addEventListener("pointerdown", (event) => (clicked = event.target), true);
+})();

@@ -1,0 +1,244 @@
+"""The alpha of images: brute force over all pairs, another program, and what simulations must show."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import ks_2samp
+
+from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.family import build_report
+from annotator_agreement.agreement.image_alpha import expected
+from annotator_agreement.agreement.objects.batch import Batch
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.pixels.compute import compare_masks, measure
+from annotator_agreement.agreement.pixels.counts import MaskCounts
+from annotator_agreement.agreement.pixels.mask_values import MaskValues
+from annotator_agreement.agreement.pixels.records import record_pixels
+from annotator_agreement.agreement.report import AgreementReport, ImageAlpha, ReportContext, RunFacts
+from annotator_agreement.metrics import Objects
+from annotator_agreement.metrics.geometry.boxes import Boxes, box_iou
+
+#: image, annotator, and the boxes with their classes
+Annotation = tuple[int, int, np.ndarray, np.ndarray]
+
+
+def _annotations(
+    rng: np.random.Generator, n_images: int, n_annotators: int, n_objects: float = 3.0
+) -> list[Annotation]:
+    """Boxes of one class: 15 % are missed, a false one is on 20 % of the images."""
+    found = []
+    for image in range(n_images):
+        size = rng.uniform(0.15, 0.45, (rng.poisson(n_objects), 2))
+        true = np.concatenate([corner := rng.uniform(0, 1 - size), corner + size], axis=1)
+        for annotator in range(n_annotators):
+            seen = true[rng.random(len(true)) >= 0.15]
+            drawn = seen + rng.normal(0, 0.04, seen.shape) * np.tile(seen[:, 2:] - seen[:, :2], 2)
+            if rng.random() < 0.2:
+                corner, size = rng.uniform(0, 0.6, 2), rng.uniform(0.15, 0.4, 2)
+                drawn = np.vstack([drawn, np.concatenate([corner, corner + size])])
+            found.append((image, annotator, drawn, np.ones(len(drawn), np.int64)))
+    return found
+
+
+def _report(annotations: list[Annotation], videos: np.ndarray | None = None, **options: Any) -> ObjectReport:
+    """The report; who has no annotation of an image was not assigned."""
+    images, annotators = (np.array([entry[k] for entry in annotations]) for k in (0, 1))
+    order = np.lexsort((annotators, images))
+    annotations = [annotations[k] for k in order]
+    assigned = np.zeros((images.max() + 1, annotators.max() + 1), np.bool_)
+    assigned[images, annotators] = True
+    counts = [len(boxes) for *_, boxes, _ in annotations]
+    objects = Objects(
+        np.repeat(images[order], counts),
+        np.repeat(annotators[order], counts),
+        np.concatenate([classes for *_, classes in annotations]),
+    )
+    config = make_config([f"annotator {k}" for k in range(assigned.shape[1])], **{"resamples": 0, **options})
+    boxes = Boxes(np.concatenate([boxes for *_, boxes, _ in annotations]).astype(np.float32).astype(np.float64))
+    records = record(compute_agreement_of(Batch(objects, boxes, assigned), config))
+    names = ["(missing)", *(f"class {k}" for k in range(1, 12))]
+    context = ReportContext(config, config.annotators, names, ["Detections"], RunFacts(), clusters=videos)
+    report = build_report(records, context)
+    assert isinstance(report, ObjectReport)
+    return report
+
+
+def _of(report: AgreementReport) -> ImageAlpha:
+    assert report.image_alpha is not None
+    return report.image_alpha
+
+
+def _distance(a: np.ndarray, b: np.ndarray) -> float:
+    """1 - PQ of boxes of one class, by the assignment with the greatest surplus over 0.5."""
+    if not len(a) or not len(b):
+        return float(len(a) != len(b))
+    iou = box_iou(a, b)
+    i, j = linear_sum_assignment(np.maximum(iou - 0.5, 0.0), maximize=True)
+    return 1.0 - 2.0 * float(iou[i, j][iou[i, j] >= 0.5].sum()) / (len(a) + len(b))
+
+
+def _brute_force(annotations: list[Annotation], videos: np.ndarray | None = None) -> dict[str, float]:
+    """All numbers, pair by pair; Krippendorff's weights of the observed distances."""
+    empty = {image for image, *_ in annotations} - {image for image, _, boxes, _ in annotations if len(boxes)}
+    rated = [entry for entry in annotations if entry[0] not in empty]
+    rated = [entry for entry in rated if sum(entry[0] == other[0] for other in rated) > 1]
+    n = {image: sum(image == other[0] for other in rated) for image, *_ in rated}
+    observed, weights, expected = [], [], []
+    for a, b in itertools.combinations(rated, 2):
+        distance = _distance(a[2].astype(np.float32).astype(float), b[2].astype(np.float32).astype(float))
+        if a[0] == b[0]:
+            observed.append(distance)
+            weights.append(2.0 / (n[a[0]] - 1) / len(rated))
+        elif videos is None or videos[a[0]] != videos[b[0]]:
+            expected.append(distance)
+    mean = float(np.dot(observed, weights))
+    return {
+        "value": 1.0 - mean / np.mean(expected),
+        "observed": mean,
+        "expected": float(np.mean(expected)),
+        "sigma": float(np.mean(np.array(observed) < np.quantile(expected, 0.05) - 1e-9)),
+        "ks": float(ks_2samp(observed, expected, alternative="greater").statistic),
+        "n_images": len(n),
+        "n_expected": len(expected),
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_numbers_are_those_of_brute_force_over_all_pairs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    annotations = _annotations(rng, 14, 4, n_objects=1.5)
+    annotations = [entry for entry in annotations if rng.random() < 0.8]
+    videos = np.arange(14) // 3 if seed % 2 else None
+    found = dataclasses.asdict(_of(_report(annotations, videos)))
+    assert found == pytest.approx(_brute_force(annotations, videos), rel=0, abs=1e-9)
+
+
+def test_with_the_pairs_of_one_image_among_the_expected_it_is_the_alpha_of_another_program() -> None:
+    rng = np.random.default_rng(3)
+    n_images, n_annotators = 40, 3
+    classes = rng.integers(1, 4, n_images)[:, None] + np.zeros(n_annotators, np.int64)
+    wrong = rng.random(classes.shape) < 0.3
+    classes[wrong] = rng.integers(1, 4, int(wrong.sum()))
+    box = np.array([[0.2, 0.1, 0.9, 0.8]])
+    cells = itertools.product(range(n_images), range(n_annotators))
+    found = _of(_report([(s, r, box, classes[s, r][None]) for s, r in cells]))
+    assert found.observed is not None
+    assert found.expected is not None
+    n = classes.size
+    n_within = n * (n_annotators - 1)
+    of_all = (found.observed * n_within + found.expected * (n * (n - 1) - n_within)) / (n * (n - 1))
+    alpha = krippendorff.alpha(reliability_data=classes.T, level_of_measurement="nominal")
+    assert 1.0 - found.observed / of_all == pytest.approx(alpha, rel=0, abs=1e-12)
+
+
+def test_neither_the_order_of_images_nor_that_of_annotators_matters() -> None:
+    rng = np.random.default_rng(5)
+    annotations = _annotations(rng, 120, 3)
+    first = _report(annotations, resamples=50)
+    images, names = rng.permutation(120), [2, 0, 1]
+    other = _report([(int(images[s]), names[r], boxes, codes) for s, r, boxes, codes in annotations], resamples=50)
+    assert _of(first).n_expected == expected.MAX_PAIRS < 120 * 3 * 119 * 3 / 2
+    assert dataclasses.asdict(_of(other)) == pytest.approx(dataclasses.asdict(_of(first)), rel=0, abs=1e-12)
+
+
+def test_a_sample_of_the_pairs_estimates_the_mean_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    annotations = _annotations(np.random.default_rng(6), 150, 3, n_objects=1.0)
+    sampled = _of(_report(annotations))
+    monkeypatch.setattr(expected, "MAX_PAIRS", 10**9)
+    every = _of(_report(annotations))
+    assert sampled.n_expected < every.n_expected
+    assert sampled.expected == pytest.approx(every.expected, rel=0, abs=0.004)
+
+
+def test_it_does_not_depend_on_the_number_of_annotators() -> None:
+    annotations = _annotations(np.random.default_rng(7), 400, 6)
+    reports = {n: _report([entry for entry in annotations if entry[1] < n]) for n in (2, 6)}
+    values = [_of(report).value or 0.0 for report in reports.values()]
+    assert np.ptp(values) <= 0.02  # each within 0.01 of their middle
+    assert reports[2].alpha.pooled is not None
+    assert reports[2].alpha.pooled < 0.0 < 0.2 < (reports[6].alpha.pooled or 0.0)
+
+
+def test_it_is_0_for_annotations_that_are_exchanged_between_images() -> None:
+    rng = np.random.default_rng(8)
+    annotations = _annotations(rng, 1_000, 3, n_objects=1.0)
+    exchanged = rng.permutation(len(annotations))
+    shuffled = [(*entry[:2], *annotations[k][2:]) for entry, k in zip(annotations, exchanged, strict=True)]
+    assert _of(_report(shuffled)).value == pytest.approx(0.0, abs=0.01)
+
+
+@pytest.mark.parametrize("n_images", [1, 2])
+def test_without_other_images_or_other_labels_it_is_undefined(n_images: int) -> None:
+    box = np.array([[0.0, 0.0, 0.5, 0.5]])
+    same = [(s, r, box, np.array([1])) for s in range(n_images) for r in range(2)]
+    found = _report(same, resamples=20)
+    assert _of(found).value is None
+    assert _of(found).expected is None
+    assert found.pairs[0].image_alpha is None
+
+
+def test_of_two_annotators_their_pair_has_the_alpha_of_the_report() -> None:
+    report = _report(_annotations(np.random.default_rng(9), 30, 2))
+    assert report.pairs[0].image_alpha == pytest.approx(_of(report).value, rel=0, abs=1e-12)
+
+
+def _mask_report(masks: list[list[np.ndarray]], **options: Any) -> AgreementReport:
+    """The report on masks, image by image; 0 is background."""
+    n_annotators, meaning = len(masks[0]), MaskValues(0, (255,), {})
+    config = make_config([f"annotator {k}" for k in range(n_annotators)], **{"resamples": 0, **options})
+    compared = [compare_masks(of_image, range(n_annotators), meaning, config) for of_image in masks]
+    counts = MaskCounts.of(compared, np.ones((len(masks), n_annotators), np.bool_))
+    records = record_pixels(measure(counts, 0, config), config)
+    details = {**meaning.to_dict(), "is_rgb": False}
+    context = ReportContext(config, config.annotators, (), ["Segmentation"], RunFacts(), details=details)
+    return build_report(records, context)
+
+
+def _blobs(rng: np.random.Generator, n_images: int, n_annotators: int) -> list[list[np.ndarray]]:
+    """Masks of two ellipses, of images of different sizes; everybody shifts them a little."""
+    found = []
+    for _ in range(n_images):
+        height, width = rng.integers(40, 90, 2)
+        y, x = np.mgrid[:height, :width] / [[[height]], [[width]]]
+        centres, radii = rng.uniform(0.2, 0.8, (2, 2)), rng.uniform(0.1, 0.4, (2, 2))
+        found.append([])
+        for _ in range(n_annotators):
+            mask = np.zeros((height, width), np.uint8)
+            for value, (centre, radius) in enumerate(zip(centres, radii, strict=True), 1):
+                (dx, dy), (a, b) = rng.normal(0, 0.02, 2) + centre, radius
+                mask[((x - dx) / a) ** 2 + ((y - dy) / b) ** 2 < 1] = value
+            found[-1].append(mask)
+    return found
+
+
+def test_masks_of_different_images_are_compared_as_if_they_had_the_same_size() -> None:
+    masks = _blobs(np.random.default_rng(10), 12, 2)
+    cells = [(np.arange(240) + 0.5) / 240 for _ in range(2)]
+    fine = [
+        (image, mask[np.ix_(*((cell * side).astype(int) for cell, side in zip(cells, mask.shape, strict=True)))])
+        for image, of_image in enumerate(masks)
+        for mask in of_image
+    ]
+    distances = []
+    for (s, a), (t, b) in itertools.combinations(fine, 2):
+        if s != t:
+            ious = [((a == c) & (b == c)).sum() / ((a == c) | (b == c)).sum() for c in (1, 2) if c in a or c in b]
+            distances.append(1.0 - np.mean(ious))
+    assert _of(_mask_report(masks)).expected == pytest.approx(np.mean(distances), rel=0, abs=0.005)
+
+
+def test_masks_that_are_exchanged_between_images_have_an_alpha_of_0() -> None:
+    rng = np.random.default_rng(11)
+    sizes = [[mask for of_image in _blobs(rng, 1, 1) for mask in of_image] for _ in range(600)]
+    one_size = [np.asarray(mask[0])[:40, :40] for mask in sizes]
+    found = _of(_mask_report([list(pair) for pair in zip(one_size[::2], one_size[1::2], strict=True)]))
+    assert found.value == pytest.approx(0.0, abs=0.02)

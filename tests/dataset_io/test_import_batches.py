@@ -1,0 +1,255 @@
+"""Imports into fields that hold labels already: second batches, replacing, and attributes of other types."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import pytest
+from fiftyone import ViewField as F
+
+from tests.dataset_io.annotation_samples import coco, dataset_of, written
+
+from annotator_agreement import AgreementInputError, import_annotations
+
+pytestmark = pytest.mark.usefixtures("delete_imports")
+
+NAMES = [f"{k}.jpg" for k in range(4)]
+
+
+def batch(folder, boxes, raters=("ann", "bob"), **more):
+    """A COCO file with boxes, ``{image: {rater: [class, …]}}``; everybody looked at its images."""
+    images = [{"file_name": name, "rater_list": [r for r in raters if r in by]} for name, by in boxes.items()]
+    entries = [
+        {"image_id": k, "bbox": [4, 5, 10, 10], "rater_id": rater, "category_id": {"cat": 1, "dog": 2}[name], **more}
+        for k, by in enumerate(boxes.values())
+        for rater, names in by.items()
+        for name in names
+    ]
+    path = folder / f"batch-{len(list(folder.iterdir()))}.json"
+    return written(path, coco(images, entries))
+
+
+def classes(dataset, field):
+    """The classes on every image; None where there is no list."""
+    dataset.reload()
+    return dataset.values(f"{field}.detections.label")
+
+
+FIRST = {"0.jpg": {"ann": ["cat", "cat"], "bob": []}, "1.jpg": {"ann": ["cat"], "bob": ["cat"]}}
+SECOND = {"1.jpg": {"ann": ["dog"]}, "2.jpg": {"ann": ["dog", "dog"], "bob": ["dog"]}}
+
+
+def test_a_second_batch_adds_labels_on_other_images(tmp_path):
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, batch(tmp_path, FIRST))
+    path = batch(tmp_path, {name: by for name, by in SECOND.items() if name != "1.jpg"})
+    preview = import_annotations(dataset, path, preview=True)
+    assert [(c.field, c.n_labels, c.n_labels_kept, c.n_images_kept) for c in preview.changes] == [
+        ("ann", 2, 3, 2),
+        ("bob", 1, 1, 2),
+    ]
+    assert preview.lost == ""
+    assert "3 labels on 2 images" in str(preview)
+    import_annotations(dataset, path)
+    assert classes(dataset, "ann") == [["cat", "cat"], ["cat"], ["dog", "dog"], None]
+    assert classes(dataset, "bob") == [[], ["cat"], ["dog"], None]
+    assert len(set(dataset.values(F("ann.detections.id"), unwind=True))) == 5
+
+
+def test_labels_on_images_of_the_file_are_replaced_only_with_overwrite_and_others_stay(tmp_path):
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, batch(tmp_path, FIRST))
+    raw = list(dataset._sample_collection.find({"filepath": "/images/3.jpg"}))
+    path = batch(tmp_path, SECOND)
+    with pytest.raises(AgreementInputError, match=r"got 'ann' \(1 labels on 1 images\); say overwrite=True"):
+        import_annotations(dataset, path)
+    preview = import_annotations(dataset, path, overwrite=True, preview=True)
+    assert preview.lost == "1 label on images of the file will be replaced; this cannot be undone"
+    assert [(c.n_images_replaced, c.n_labels_replaced, c.n_images_kept, c.n_labels_kept) for c in preview.changes] == [
+        (1, 1, 1, 2),
+        (0, 0, 2, 1),
+    ]
+    import_annotations(dataset, path, overwrite=True)
+    assert classes(dataset, "ann") == [["cat", "cat"], ["dog"], ["dog", "dog"], None]
+    assert classes(dataset, "bob") == [[], ["cat"], ["dog"], None]  # bob did not look at 1.jpg in the second file
+    assert list(dataset._sample_collection.find({"filepath": "/images/3.jpg"})) == raw  # not even null is written
+
+
+def test_the_rest_is_removed_only_if_asked_for_and_is_counted(tmp_path):
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, batch(tmp_path, FIRST))
+    path = batch(tmp_path, SECOND)
+    with pytest.raises(AgreementInputError, match="`remove_others` must come with overwrite=True"):
+        import_annotations(dataset, path, remove_others=True)
+    summary = import_annotations(dataset, path, overwrite=True, remove_others=True)
+    assert summary.lost == (
+        "1 label on images of the file were replaced and 3 other labels were removed; this cannot be undone"
+    )
+    assert summary.lost in str(summary)
+    assert classes(dataset, "ann") == [None, ["dog"], ["dog", "dog"], None]
+    assert classes(dataset, "bob") == [None, None, ["dog"], None]
+
+
+def test_an_empty_list_says_that_somebody_looked_and_is_not_replaced_unasked(tmp_path):
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, batch(tmp_path, FIRST))
+    with pytest.raises(AgreementInputError, match=r"got 'bob' \(0 labels on 1 images\)"):
+        import_annotations(dataset, batch(tmp_path, {"0.jpg": {"bob": ["dog"]}}))
+
+
+def test_one_field_for_all_gets_labels_of_other_annotators_on_the_same_images(tmp_path):
+    dataset = dataset_of(NAMES)
+    options = {"into": "attribute", "field": "all"}
+    import_annotations(dataset, batch(tmp_path, {"0.jpg": {"ann": ["cat"]}, "1.jpg": {"ann": []}}), **options)
+    import_annotations(dataset, batch(tmp_path, {"0.jpg": {"bob": ["dog"]}, "1.jpg": {"bob": ["dog"]}}), **options)
+    assert dataset.values("all.detections.annotator") == [["ann", "bob"], ["bob"], None, None]
+    assert dataset.values("all_assigned") == [["ann", "bob"], ["ann", "bob"], None, None]
+    again = batch(tmp_path, {"0.jpg": {"bob": ["cat", "cat"]}, "1.jpg": {"ann": ["cat"]}})
+    with pytest.raises(AgreementInputError, match=r"got 'all' \(1 labels on 2 images\)"):
+        import_annotations(dataset, again, **options)
+    summary = import_annotations(dataset, again, **options, overwrite=True)
+    (change,) = summary.changes
+    assert (change.n_labels_replaced, change.n_labels_kept) == (1, 2)
+    assert dataset.values("all.detections.annotator") == [["ann", "bob", "bob"], ["bob", "ann"], None, None]
+    assert list(map(sorted, dataset.values("all_assigned")[:2])) == [["ann", "bob"]] * 2
+    import_annotations(dataset, again, **options, overwrite=True, remove_others=True)
+    assert dataset.values("all.detections.annotator") == [["bob", "bob"], ["ann"], None, None]
+    assert dataset.values("all_assigned") == [["bob"], ["ann"], None, None]
+
+
+def test_a_second_batch_with_other_questions_finds_the_fields_of_the_first(tmp_path):
+    from tests.dataset_io.annotation_samples import by, label_studio_task, ls_box, region
+
+    def task(number, *results):
+        return label_studio_task(NAMES[number], by("ann", *results))
+
+    weather = region("choices", {"choices": ["rain"]}, name="w", from_name="weather")
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, written(tmp_path / "1.json", [task(0, ls_box(0, 0, 10, 10))]))
+    import_annotations(dataset, written(tmp_path / "2.json", [task(1, ls_box(0, 0, 10, 10), weather)]))
+    import_annotations(dataset, written(tmp_path / "3.json", [task(2, weather)]))
+    assert [value and len(value) for value in classes(dataset, "ann")] == [1, 1, None, None]
+    assert dataset.values("ann_weather.label") == [None, "rain", "rain", None]
+
+
+def test_a_field_of_another_type_is_replaced_only_as_a_whole(tmp_path):
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, batch(tmp_path, FIRST))
+    path, lines = batch(tmp_path, {"2.jpg": {"ann": ["cat"]}}), {"label_types": "polylines"}
+    for options in ({}, {"overwrite": True}):
+        with pytest.raises(AgreementInputError, match=r"'ann' must be of the type .* got Detections.* remove"):
+            import_annotations(dataset, path, **lines, **options)
+    import_annotations(dataset, path, **lines, overwrite=True, remove_others=True)
+    dataset.reload()
+    assert [value and len(value.polylines) for value in dataset.values("ann")] == [None, None, 1, None]
+
+
+def test_fields_of_the_user_that_look_like_ours_stay(tmp_path):
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, batch(tmp_path, FIRST))
+    dataset.add_sample_field("ann_being_imported", fo.StringField)
+    dataset.set_values("ann_being_imported", ["mine"] * 4)
+    before = set(dataset.get_field_schema(flat=True))
+    import_annotations(dataset, batch(tmp_path, SECOND), overwrite=True)
+    dataset.reload()
+    assert dataset.values("ann_being_imported") == ["mine"] * 4
+    assert set(dataset.get_field_schema(flat=True)) == before
+
+
+@pytest.mark.parametrize(
+    ("values", "type_", "read"),
+    [
+        ([1, "n/a", True], fo.StringField, ["1", "n/a", "true"]),
+        ([True, 1, 0.5], fo.StringField, ["true", "1", "0.5"]),
+        ([1, 2.5], fo.FloatField, [1.0, 2.5]),
+        ([1, 3], fo.IntField, [1, 3]),
+    ],
+)
+def test_attributes_have_values_of_their_declared_type_and_the_dataset_can_be_read(tmp_path, values, type_, read):
+    dataset = dataset_of(NAMES)
+    entries = [
+        {"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "ann", "attributes": {"depth": value}, "iscrowd": crowd}
+        for value, crowd in zip(values, ["x", 0, 0], strict=False)
+    ]
+    import_annotations(dataset, written(tmp_path / "c.json", coco([{"file_name": "0.jpg"}], entries)))
+    dataset.reload()
+    labels = dataset.first().ann.detections
+    assert [label.depth for label in labels] == read
+    assert list(map(type, [label.depth for label in labels])) == list(map(type, read))
+    assert [label.iscrowd for label in labels] == ["x", "0", "0"][: len(values)]
+    assert isinstance(dataset.get_field("ann.detections.depth"), type_)
+    dataset.clone().delete()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "read"),
+    [(1, 0.5, [1.0, 0.5]), ("a", 3, ["a", "3"]), (0.5, 3, [0.5, 3.0]), (True, False, [True, False])],
+)
+def test_attributes_of_a_second_batch_get_the_types_of_the_first(tmp_path, first, second, read):
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, batch(tmp_path, {"0.jpg": {"ann": ["cat"]}}, depth=first))
+    import_annotations(dataset, batch(tmp_path, {"1.jpg": {"ann": ["cat"]}}, depth=second))
+    dataset.reload()
+    assert [label.depth for value in dataset.values("ann")[:2] for label in value.detections] == read
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, "a"), (0.5, "a"), (True, 1), (1, True)])
+def test_attributes_that_do_not_fit_those_of_the_first_batch_are_refused(tmp_path, first, second):
+    dataset = dataset_of(NAMES)
+    import_annotations(dataset, batch(tmp_path, {"0.jpg": {"ann": ["cat"]}}, depth=first))
+    path = batch(tmp_path, {"1.jpg": {"ann": ["cat"]}}, depth=second)
+    for preview in (True, False):
+        with pytest.raises(AgreementInputError, match=r"'depth' must have values that fit .*got .* on '/images/1.jpg'"):
+            import_annotations(dataset, path, preview=preview)
+    assert classes(dataset, "ann") == [["cat"], None, None, None]
+    import_annotations(dataset, path, overwrite=True, remove_others=True)
+    dataset.reload()
+    assert dataset.values("ann.detections.depth")[1] == [second]
+    dataset.first()
+
+
+def test_an_attribute_that_others_gave_another_type_stays_undeclared(tmp_path):
+    dataset = dataset_of(NAMES)
+    dataset.add_sample_field("ann", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    sample = dataset.first()
+    sample["ann"] = fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0, 0, 1, 1], depth="deep")])
+    sample.save()
+    import_annotations(dataset, batch(tmp_path, {"1.jpg": {"ann": ["cat"]}}, depth=3))
+    dataset.reload()
+    assert [label.depth for value in dataset.values("ann")[:2] for label in value.detections] == ["deep", 3]
+    assert dataset.get_field("ann.detections.depth") is None
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"attributes": {"n": 2**63}}, r"integers from .* got 'n' = 9223372036854775808 in label 2 of 'ann'"),
+        ({"iscrowd": 10**30}, r"integers from .* label 2 of 'ann' on '/images/0.jpg'"),
+        ({"attributes": {"n": "\ud800"}}, r"whole characters.* got 'n' = .* in label 2 of 'ann' on '/images/0.jpg'"),
+    ],
+)
+def test_what_the_database_cannot_hold_is_refused_with_its_place(tmp_path, more, message):
+    dataset = dataset_of(NAMES)
+    box = {"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "ann"}
+    path = written(tmp_path / "c.json", coco([{"file_name": "0.jpg"}], [box, {**box, **more}]))
+    with pytest.raises(AgreementInputError, match=message):
+        import_annotations(dataset, path)
+    dataset.reload()
+    assert not dataset.has_field("ann")
+
+
+@pytest.mark.parametrize("place", ["rater_id", "class", "file_name"])
+def test_halves_of_characters_in_names_are_refused_or_left_out(tmp_path, place):
+    dataset = dataset_of(NAMES)
+    content = coco(
+        [{"file_name": "0.jpg"}, {"file_name": "\ud800.jpg" if place == "file_name" else "1.jpg"}],
+        [{"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "\ud800" if place == "rater_id" else "ann"}],
+    )
+    if place == "class":
+        content["categories"][0]["name"] = "\ud800"
+    path = written(tmp_path / "c.json", content)
+    for into in ("fields", "attribute"):
+        if place == "file_name":
+            str(import_annotations(dataset, path, into=into)).encode()
+        else:
+            with pytest.raises(AgreementInputError, match="whole characters"):
+                import_annotations(dataset, path, into=into)
