@@ -50,6 +50,7 @@ from .model_cache import Shown, cached_shown, hash_of, hash_of_view
 from .panel_state import WITHOUT_DATASET, PanelState, damaged_parts, panel_state_of
 from .tab_decide import (
     ALL,
+    WAY,
     after_decision,
     after_editing,
     after_edits,
@@ -60,6 +61,7 @@ from .tab_decide import (
     one_back,
     seen_again,
     undo_last,
+    way_of,
     while_editing,
 )
 from .view_model import DECIDE_TAB, FIRST_TAB, TABS, ViewModel, view_model
@@ -181,7 +183,7 @@ class AgreementPanel(foo.Panel):
     def on_change_current_sample(self, ctx: foo.ExecutionContext) -> None:
         """Open the form of a label when the App shows it; the user may have decided, or edited, in a sample."""
         _open_form(ctx)
-        ctx.panel.set_state("decide", seen_again(deciding(ctx)))
+        _keep(ctx, seen_again(deciding(ctx)))
 
     def choose_run(self, ctx: foo.ExecutionContext) -> None:
         """Show another run."""
@@ -240,11 +242,11 @@ class AgreementPanel(foo.Panel):
         by = chosen.get("by") or (name.strip() or None if isinstance(name, str) else None)
         colours = ctx.params.get("colours") if isinstance(ctx.params.get("colours"), list) else []
         known = [each for each in colours if isinstance(each, dict) and isinstance(each.get("path"), str)]
-        ctx.panel.set_state("decide", {**chosen, "by": by, "colours": known})
+        _keep(ctx, {**chosen, "by": by, "colours": known})
 
     def ask_name(self, ctx: foo.ExecutionContext) -> None:
         """Ask who decides, again."""
-        ctx.panel.set_state("decide", {**deciding(ctx), "by": None})
+        _keep(ctx, {**deciding(ctx), "by": None})
 
     def _ask_browser(self, ctx: foo.ExecutionContext) -> None:
         """Ask for what only the browser knows; it answers with :meth:`hear_browser`."""
@@ -254,7 +256,7 @@ class AgreementPanel(foo.Panel):
     def show_filters(self, ctx: foo.ExecutionContext) -> None:
         """Show, or hide, the lists that choose what is sought."""
         chosen = deciding(ctx)
-        ctx.panel.set_state("decide", {**chosen, "filtering": not chosen.get("filtering")})
+        _keep(ctx, {**chosen, "filtering": not chosen.get("filtering")})
 
     def seek_verdict(self, ctx: foo.ExecutionContext) -> None:
         """Look for objects with another verdict."""
@@ -275,7 +277,7 @@ class AgreementPanel(foo.Panel):
 
     def seek_skipped(self, ctx: foo.ExecutionContext) -> None:
         """Go through the skipped objects."""
-        ctx.panel.set_state("decide", {**deciding(ctx), "skipped": True, "at": None})
+        _keep(ctx, {**deciding(ctx), "skipped": True, "at": None})
 
     def decide_object(self, ctx: foo.ExecutionContext) -> None:
         """Decide on the object that is shown, and show the next one."""
@@ -284,12 +286,12 @@ class AgreementPanel(foo.Panel):
         problem = decide_on(ctx.dataset, str(self._require_run(ctx).run_key), deciding(ctx), ctx.params)
         if problem is not None:
             ctx.ops.notify(problem, variant="warning")
-        ctx.panel.set_state("decide", after_decision(deciding(ctx), ctx.params))
+        _go_on(ctx, after_decision(deciding(ctx), ctx.params))
 
     def previous_object(self, ctx: foo.ExecutionContext) -> None:
         """Show the object before again."""
         _leave_form(ctx)
-        ctx.panel.set_state("decide", one_back(deciding(ctx)))
+        _go_on(ctx, one_back(deciding(ctx)))
 
     def undo_decision(self, ctx: foo.ExecutionContext) -> None:
         """Take back what the user decided last, and show that object again."""
@@ -298,7 +300,7 @@ class AgreementPanel(foo.Panel):
         if undone is None:
             ctx.ops.notify("There is nothing to undo", variant="warning")
         else:
-            ctx.panel.set_state("decide", undone)
+            _go_on(ctx, undone)
 
     def edit_object(self, ctx: foo.ExecutionContext) -> None:
         """Open FiftyOne's own form on what is decided to be right of the object; recorded before the next event."""
@@ -307,9 +309,9 @@ class AgreementPanel(foo.Panel):
         found = edit_on(ctx.dataset, str(state.run_key), self._shown(ctx, state).class_names, chosen, ctx.params)
         if isinstance(found, str):
             ctx.ops.notify(found, variant="warning")
-            ctx.panel.set_state("decide", after_decision(chosen, ctx.params))
+            _keep(ctx, after_decision(chosen, ctx.params))
             return
-        ctx.panel.set_state("decide", while_editing(ctx.dataset, chosen, ctx.params, found, ctx.active_fields or []))
+        _keep(ctx, while_editing(ctx.dataset, chosen, ctx.params, found, ctx.active_fields or []))
         _show_view(ctx, "The label that you edit", found.view)
 
     def finish_editing(self, ctx: foo.ExecutionContext) -> None:
@@ -317,7 +319,7 @@ class AgreementPanel(foo.Panel):
         _require_object(ctx)
         _leave_form(ctx)
         if is_decided(ctx.dataset, str(self._require_run(ctx).run_key), ctx.params):
-            ctx.panel.set_state("decide", after_decision(deciding(ctx), ctx.params))
+            _keep(ctx, after_decision(deciding(ctx), ctx.params))
         else:
             ctx.ops.notify("Nothing was changed in the form, so nothing is decided", variant="warning")
 
@@ -331,12 +333,12 @@ class AgreementPanel(foo.Panel):
         except AgreementInputError:  # the run, or the decisions, are gone
             recorded = {**chosen, "watched": {}, "editing": None}
         if recorded is not None:
-            ctx.panel.set_state("decide", recorded)
+            _keep(ctx, recorded)
 
     def count_decisions(self, ctx: foo.ExecutionContext) -> None:
         """Count how right everybody was."""
         found = counted_decisions(ctx.dataset, str(self._require_run(ctx).run_key))
-        ctx.panel.set_state("decide", {**deciding(ctx), "counted": found})
+        _keep(ctx, {**deciding(ctx), "counted": found})
 
     def open_object(self, ctx: foo.ExecutionContext) -> None:
         """Open the sample of an object, with the labels of the object selected."""
@@ -371,7 +373,7 @@ class AgreementPanel(foo.Panel):
         leads = link_of(self._model(ctx, state), ctx.params)
         if "seek" in leads:
             sought = {"verdict": None, "annotator": None, "label": None, "votes": None, **leads["seek"]}
-            ctx.panel.set_state("decide", {**deciding(ctx), **sought, "skipped": False, "at": None})
+            _keep(ctx, {**deciding(ctx), **sought, "skipped": False, "at": None})
             self.go_to_tab(ctx, DECIDE_TAB)
             return
         view = samples_behind(samples, state, leads)
@@ -430,6 +432,7 @@ class AgreementPanel(foo.Panel):
                 [hash_of_view(samples) if samples is not None else None, _state(ctx, "refreshed")],
                 [bool(_state(ctx, "of_view")), state.n_changed, state.lacks_colors],
                 [_state(ctx, name) for name in CHOSEN],
+                deciding(ctx),
                 content.version if content is not None and self._shows_decisions(ctx) else None,
             )
             if shown == _state(ctx, "shown") and not always:
@@ -441,7 +444,8 @@ class AgreementPanel(foo.Panel):
             logger.exception("The agreement panel cannot be shown")
             text = f"This cannot be shown: {error}"
             shown, schema = hash_of(text), message_schema(text, _ADVICE, self.method_to_uri)
-        ctx.panel.set_state("shown", shown)
+        if WAY not in ctx.params:
+            ctx.panel.set_state("shown", shown)
         ctx.ops.show_panel_output(schema)
         known = {each["path"] for each in deciding(ctx).get("colours") or ()}
         if self._shows_decisions(ctx) and (always or not known.issuperset(self._panel_state(ctx).fields)):
@@ -507,8 +511,27 @@ def _mend_state(ctx: foo.ExecutionContext) -> None:
 
 
 def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
-    """Who decides, on which objects."""
-    return _state(ctx, "decide") or {}
+    """Who decides, on which objects, and the way that was gone."""
+    way = ctx.params.get(WAY)
+    return {**(_state(ctx, "decide") or {}), **(way if way and not damaged_parts({"decide": way}) else {})}
+
+
+def _keep(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
+    """Leave with the App what :func:`deciding` has."""
+    ctx.params.pop(WAY, None)
+    ctx.panel.set_state("decide", chosen)
+
+
+def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
+    """Show the next object, or one before; the buttons carry the way that was gone.
+
+    The App is not told: after every change of a panel's state it stores its layout and reads its page again, which
+    takes longer than the decision.
+    """
+    if (_state(ctx, "decide") or {}).get("at"):
+        _keep(ctx, chosen)
+    else:
+        ctx.params[WAY] = way_of(chosen)
 
 
 def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
@@ -516,7 +539,7 @@ def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
     chosen = None if value == ALL else value
     if value and deciding(ctx).get(what) != chosen:
         _leave_form(ctx)
-        ctx.panel.set_state("decide", {**deciding(ctx), "skipped": False, "at": None, what: chosen})
+        _keep(ctx, {**deciding(ctx), "skipped": False, "at": None, what: chosen})
 
 
 def _require_object(ctx: foo.ExecutionContext) -> None:
@@ -556,7 +579,7 @@ def _open_form(ctx: foo.ExecutionContext) -> None:
         opens = None
     else:
         return
-    ctx.panel.set_state("decide", {**deciding(ctx), "editing": {**editing, "opens": opens}})
+    _keep(ctx, {**deciding(ctx), "editing": {**editing, "opens": opens}})
 
 
 def _go_back(ctx: foo.ExecutionContext) -> None:
@@ -574,7 +597,7 @@ def _leave_form(ctx: foo.ExecutionContext) -> bool:
     if editing is None:
         return False
     end_editing(ctx.dataset)
-    ctx.panel.set_state("decide", after_editing(deciding(ctx)))
+    _keep(ctx, after_editing(deciding(ctx)))
     goes_back = is_behind(ctx)
     if goes_back:
         ctx.ops.set_active_fields(editing["active"])

@@ -309,7 +309,7 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
     head.view("progress", progress, componentsProps=FITTING)
     _step(head, f"as {item['by']}", handlers("ask_name"), {}, icon="person")
     _filters(root, head, item, name, handlers)
-    found = item["object"]
+    found, way = item["object"], {"way": item["way"]}
     if found is not None:
         said = f"{found['title']} · {found['note']}" if found["note"] else found["title"]
         heading(root, name, "", said)
@@ -322,15 +322,15 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
     beside = {"item": {"sx": {"flex": "1 1 110px", "minWidth": 0}}, "grid": {"sx": {"display": "grid", "gap": "4px"}}}
     column = body.v_stack("said", gap=0, componentsProps=beside)
     for k, version in enumerate(found["versions"] if found is not None else ()):
-        _version(column, f"version_{k}", version, handlers("decide_object"))
+        _version(column, f"version_{k}", version, handlers("decide_object"), way)
     steps = column.h_stack("steps", gap=0, componentsProps={"grid": {"sx": {**LINE, "gap": "4px"}}})
     if found is not None:
-        _step(steps, found["none_label"], handlers("decide_object"), found["none"], key="0")
-        _step(steps, "Skip", handlers("decide_object"), found["skip"], key="S")
+        _step(steps, found["none_label"], handlers("decide_object"), found["none"] | way, key="0")
+        _step(steps, "Skip", handlers("decide_object"), found["skip"] | way, key="S")
     cannot_undo = item["beside"] and not item["can_go_back"]
-    _step(steps, "Undo", handlers("undo_decision"), {}, key="U", disabled=cannot_undo)
+    _step(steps, "Undo", handlers("undo_decision"), way, key="U", disabled=cannot_undo)
     row = root.h_stack(f"steps_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
-    _step(row, "Previous", handlers("previous_object"), {}, icon="arrow_back", disabled=not item["can_go_back"])
+    _step(row, "Previous", handlers("previous_object"), way, icon="arrow_back", disabled=not item["can_go_back"])
     if item["beside"]:
         _step(row, "Next image", handlers("open_next"), {}, icon="arrow_forward")
     if found is None:
@@ -338,7 +338,7 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
     if not item["beside"]:
         there = {"id": found["sample"], "labels": found["labels"]}
         _step(row, "Open", handlers("open_object"), there, icon="open_in_full")
-    place = {name: found[name] for name in ("document", "unit")}
+    place = {name: found[name] for name in ("document", "unit")} | way
     if item["can_edit"]:
         _step(row, "Edit", handlers("edit_object"), place, icon="edit")
     if item["is_edited"]:
@@ -389,7 +389,7 @@ _PICTURE = {"display": "block", "maxWidth": "100%", "maxHeight": "calc(100vh - 3
 _EDITED = "Click it in the grid: FiftyOne's form opens. Change it there, close it, and press Done."
 
 
-def _version(column: types.Object, name: str, version: dict[str, Any], handler: str) -> None:
+def _version(column: types.Object, name: str, version: dict[str, Any], handler: str, way: dict[str, Any]) -> None:
     """A button in the colour of the annotator."""
     style = {
         "width": "100%",
@@ -406,7 +406,7 @@ def _version(column: types.Object, name: str, version: dict[str, Any], handler: 
         variant="outlined",
         disabled=version["disabled"],
         on_click=handler,
-        params=version["params"],
+        params=version["params"] | way,
         componentsProps={"button": _with_key(version["key"], version["label"], style)},
     )
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 #: what the dropdowns call all objects
 ALL = "all"
+#: what the buttons of an object carry: that somebody went back to it, and the way back
+WAY = "way"
 #: versions with a key
 _MOST_KEYS = 9
 #: objects that one can go back to, and samples whose edits are looked for
@@ -201,6 +203,7 @@ def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, 
         "progress": f"{n_decided:,} of {int(objects.n.sum()):,} decided"
         + (f", {n_skipped:,} skipped" if n_skipped else ""),
         "n_skipped": n_skipped,
+        WAY: way_of(chosen),
         "filters": [] if beside else _filters(shown, opened.units, sought),
         "filtering": bool(chosen.get("filtering")),
         "can_go_back": bool(chosen.get("past")),
@@ -335,6 +338,11 @@ def _name_of(chosen: Mapping[str, Any]) -> str:
 def _next(chosen: Mapping[str, Any]) -> int:
     """Number of the next step; the App is told only what is new."""
     return int(chosen.get("n") or 0) + 1
+
+
+def way_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The object that somebody went back to, and the objects that one can go back to."""
+    return {name: chosen.get(name) for name in ("at", "past")}
 
 
 def seen_again(chosen: Mapping[str, Any]) -> dict[str, Any]:

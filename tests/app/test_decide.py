@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,31 @@ def test_objects_are_decided_undone_after_closing_decided_by_rule_and_exported(
     back = fo.Dataset.from_dir(dataset_type=fo.types.COCODetectionDataset, **options)
     assert _boxes(back, "detections") == _boxes(dataset, "agreement_gold")
     back.delete()
+    expect(app.errors).to_have_count(0)
+
+
+def test_a_hundred_objects_are_decided_by_keyboard_in_a_hundred_seconds(
+    app: AppPage, dataset: Any, report: Any
+) -> None:
+    app.open_panel()
+    _open_tab(app, 0)
+    button = app.panel.locator("button[aria-keyshortcuts='S']")
+    expect(button).to_be_enabled()
+    pressed, began = [], time.monotonic()
+    for key in itertools.islice(itertools.cycle("123sc0"), 100):
+        has_consensus = app.panel.locator("button[aria-keyshortcuts='C']:enabled").count()
+        pressed.append("0" if key == "c" and not has_consensus else key)
+        shown = button.element_handle()
+        app.page.keyboard.press(pressed[-1])
+        app.page.wait_for_function("button => !button.isConnected", arg=shown)  # the next object is shown
+    seconds = time.monotonic() - began
+    print(f"100 decisions: {seconds:.0f} s")
+    made = Counter({"none": "0", "skip": "s", "consensus": "c"}.get(each.choice, "1") for each in list_decisions(dataset))
+    # "bob: nothing" says that there is no object
+    keys = Counter(pressed)
+    assert (made["s"], made["c"]) == (keys["s"], keys["c"])
+    assert made["0"] + made["1"] == sum(keys[key] for key in "0123")
+    assert seconds <= 100
     expect(app.errors).to_have_count(0)
 
 

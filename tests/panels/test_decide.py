@@ -385,7 +385,7 @@ def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named
     undone = []
     for _ in range(5):
         sent = press(event, dataset, sent.state, sent, "Undo")
-        undone.append(sent.state["decide"]["at"][1])
+        undone.append(button(sent, "Undo")["params"]["way"]["at"][1])
     assert undone == [each.unit for each in (second, third, third, second, first)]
     assert list_decisions(dataset) == []
     sent = press(event, dataset, sent.state, sent, "Undo")
