@@ -203,7 +203,7 @@ class AgreementPanel(foo.Panel):
         if isinstance(value, str) and value in TABS and value != (_state(ctx, "tab") or FIRST_TAB):
             ctx.panel.set_state("tab", value)
             if value == DECIDE_TAB:  # somebody may have changed the colours meanwhile
-                self._ask_browser(ctx)
+                self._ask_browser(ctx, self._panel_state(ctx).fields)
 
     def go_to_tab(self, ctx: foo.ExecutionContext, tab: str | None = None) -> None:
         """Open the tab that a button, or a number, leads to."""
@@ -248,10 +248,10 @@ class AgreementPanel(foo.Panel):
         """Ask who decides, again."""
         _keep(ctx, {**deciding(ctx), "by": None})
 
-    def _ask_browser(self, ctx: foo.ExecutionContext) -> None:
+    def _ask_browser(self, ctx: foo.ExecutionContext, fields: list[str]) -> None:
         """Ask for what only the browser knows; it answers with :meth:`hear_browser`."""
         asked = {"panel_id": ctx.panel_id, "operator": self.method_to_uri("hear_browser")}
-        ctx.trigger(_ASK_BROWSER, {**asked, "fields": self._panel_state(ctx).fields})
+        ctx.trigger(_ASK_BROWSER, {**asked, "fields": fields})
 
     def show_filters(self, ctx: foo.ExecutionContext) -> None:
         """Show, or hide, the lists that choose what is sought."""
@@ -424,8 +424,10 @@ class AgreementPanel(foo.Panel):
 
     def _show(self, ctx: foo.ExecutionContext, content: DatasetContent | None, *, always: bool) -> None:
         """Send the schema, unless the App already has it."""
+        fields: list[str] = []
         try:
             state = self._panel_state(ctx, follow=True)
+            fields = state.fields
             samples = _samples(ctx) if state.problem is None else None
             shown = hash_of(
                 [state.keys, state.run_key, state.problem, state.notes, state.results_id],
@@ -448,8 +450,8 @@ class AgreementPanel(foo.Panel):
             ctx.panel.set_state("shown", shown)
         ctx.ops.show_panel_output(schema)
         known = {each["path"] for each in deciding(ctx).get("colours") or ()}
-        if self._shows_decisions(ctx) and (always or not known.issuperset(self._panel_state(ctx).fields)):
-            self._ask_browser(ctx)
+        if self._shows_decisions(ctx) and (always or not known.issuperset(fields)):
+            self._ask_browser(ctx, fields)
 
     def _shows_decisions(self, ctx: foo.ExecutionContext) -> bool:
         return self.follows_samples or _state(ctx, "tab") == DECIDE_TAB
