@@ -220,7 +220,9 @@ def test_a_hundred_objects_are_decided_by_keyboard_in_a_hundred_seconds(
         app.page.wait_for_function("button => !button.isConnected", arg=shown)  # the next object is shown
     seconds = time.monotonic() - began
     print(f"100 decisions: {seconds:.0f} s")
-    made = Counter({"none": "0", "skip": "s", "consensus": "c"}.get(each.choice, "1") for each in list_decisions(dataset))
+    made = Counter(
+        {"none": "0", "skip": "s", "consensus": "c"}.get(each.choice, "1") for each in list_decisions(dataset)
+    )
     # "bob: nothing" says that there is no object
     keys = Counter(pressed)
     assert (made["s"], made["c"]) == (keys["s"], keys["c"])

@@ -1,9 +1,9 @@
 """``recursive`` on exact polygons: six images at four thresholds, against shapely and scipy, and recomputed tables.
 
 ``segm_exact_polygon`` of these tables is wrong in 8 of 24 cases, because polygons were looked up by annotation id in
-another file: ids begin at 1 in every file. With polygons of the own file two independent programs, the one below and the
-product, agree on all 24. With a polygon of another file under id 1 (ids 4 to 6) the tables of one image (of another one)
-come out as they are.
+another file: ids begin at 1 in every file. With polygons of the own file two independent programs, the one below and
+the product, agree on all 24. With a polygon of another file under id 1 (ids 4 to 6) the tables of one image (of another
+one) come out as they are.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Shapes = dict[int, shapely.Geometry]
 Units = list[tuple[int, ...]]
 
 _LANDSCAPE, _FRUITS = "landscape_annotations:Landscape.ppm", "test_annotation:fruits.png"
-#: the recomputed tables that are wrong: alpha with missing as a category and with missing ignored, of the right polygons
+#: the recomputed tables that are wrong: alpha of the right polygons, with missing as a category and with missing ignored
 WRONG = {
     (_LANDSCAPE, "0.25"): ("367/542", "1"),
     (_LANDSCAPE, "0.5"): ("169/451", "1"),
