@@ -231,6 +231,8 @@ def _compare(
     compared = None
     if kept.any() and loaded.facts is not None:
         compared = Compared(records, loaded.index.select(kept), loaded.facts.select(kept))
+    if compared is not None and new is not None and compared.records.parts[0].keys() != new.records.parts[0].keys():
+        raise WholeRunNeededError("an older version computed the run")
     if new is not None:
         compared = new if compared is None else compared + new
     if compared is None:

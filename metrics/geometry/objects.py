@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays import BoolArray, FloatArray, IntArray, group_ends, pairs_between
 from .crowded import MAX_PAIRS_OF_SAMPLE, near_pairs
@@ -256,8 +257,9 @@ class Geometry(Protocol):
         """The same objects, without memory shared with other objects."""
         return self
 
-    def places(self) -> dict[str, FloatArray]:
-        """Where objects are, with a row for each, if their boxes do not say it: ``points_xy`` or ``first``."""
+    def places(self) -> dict[str, NDArray[Any]]:
+        """Where objects are, with a row for each, if their boxes do not say it: ``points_xy``, ``first`` or
+        ``outline``."""
         return {}
 
     def visibility(self, i: IntArray, j: IntArray) -> FloatArray | None:

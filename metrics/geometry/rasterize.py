@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import shapely
 from PIL import Image, ImageDraw
 
-from ..arrays import BoolArray, FloatArray, IntArray, ranges
+from ..arrays import BoolArray, FloatArray, IntArray
 from .masks import MaskCrops
+from .outlines import crossings
 from .regions import BOX, LINE, MASK, Regions
+from .vertices import GeometryArray
 
 #: relative coordinates times the size of an image miss an integer by about 1e-13, and truncation would lose a pixel
 NEAR_INTEGER = 1e-6
@@ -112,26 +113,16 @@ def _pixels(regions: Regions, row: int, size: list[int]) -> tuple[BoolArray, int
         x, y = left - int(masks.left[number]), top - int(masks.top[number])
         inside = masks.crop(number)[y : y + bottom - top, x : x + right - left]
     else:
-        inside = _filled(regions.polygons.geometry[number], left, top, right, bottom)
+        inside = _filled(regions.polygons.geometry[number : number + 1], left, top, right, bottom)
     return inside, left, top
 
 
-def _filled(polygon: shapely.Geometry, left: int, top: int, right: int, bottom: int) -> BoolArray:
-    """The pixels of a rectangle that are in a polygon: an odd number of its edges is at or left of their centre.
-
-    An edge covers the rows whose centre is in [upper end, lower end), so that shared ends count once.
-    """
-    xy, ring = shapely.get_coordinates(shapely.get_rings(shapely.get_parts(polygon)), return_index=True)
-    start = np.flatnonzero(ring[1:] == ring[:-1])
-    (x_from, y_from), (x_to, y_to) = xy[start].T, xy[start + 1].T
-    first, end = (
-        np.clip(np.ceil(y - 0.5), top, bottom).astype(np.int64)
-        for y in (np.minimum(y_from, y_to), np.maximum(y_from, y_to))
-    )
-    edge, row = np.repeat(np.arange(len(start)), end - first), ranges(first, end - first)
-    along = (row + 0.5 - y_from[edge]) / (y_to - y_from)[edge]
-    column = np.clip(np.ceil(x_from[edge] + along * (x_to - x_from)[edge] - 0.5), left, right).astype(np.int64)
+def _filled(polygon: GeometryArray, left: int, top: int, right: int, bottom: int) -> BoolArray:
+    """The pixels of a rectangle that are in a polygon ``(1,)``: an odd number of its edges is at or left of their
+    centre."""
+    row, x = crossings(polygon, np.array([[left, top]]), np.ones((1, 2)), bottom - top)
+    column = np.clip(np.ceil(x - 0.5), 0, right - left).astype(np.int64)
     flips = np.zeros((bottom - top, right - left + 1), np.bool_)
-    np.logical_xor.at(flips, (row - top, column - left), True)
+    np.logical_xor.at(flips, (row, column), True)
     inside: BoolArray = np.logical_xor.accumulate(flips, axis=1)[:, :-1]
     return inside

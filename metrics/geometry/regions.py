@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import shapely
+from numpy.typing import NDArray
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from .boxes import Boxes, box_area, box_intersection, box_overlaps, boxes_as_polygons, check_boxes
 from .lines import Lines, line_overlap
 from .masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
 from .objects import Geometry, Objects, Overlaps, find_overlaps
+from .outlines import WHOLE_BOX, mask_outlines, polygon_outlines
 from .polygons import Polygons, polygon_intersection, polygon_unions
 
 BOX, POLYGON, MASK, LINE = range(4)
@@ -84,6 +87,14 @@ class Regions(Geometry):
     def boxes_xyxy(self) -> FloatArray:
         """Box around every object."""
         return self.bounds
+
+    def places(self) -> dict[str, NDArray[Any]]:
+        """Coarse outlines of polygons and masks; the whole box of others."""
+        outline = np.tile(WHOLE_BOX, (len(self), 1))
+        polygons, masks = self.kind == POLYGON, self.kind == MASK
+        outline[polygons] = polygon_outlines(self.polygons.geometry[self.row[polygons]], self.bounds[polygons])
+        outline[masks] = mask_outlines(self.masks.take(self.row[masks]))
+        return {"outline": outline}
 
     def take(self, rows: IntArray | BoolArray) -> Regions:
         """Some of the objects."""

@@ -9,6 +9,7 @@ from typing import Any
 import krippendorff
 import numpy as np
 import pytest
+import shapely
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import ks_2samp
 
@@ -24,8 +25,10 @@ from annotator_agreement.agreement.pixels.counts import MaskCounts
 from annotator_agreement.agreement.pixels.mask_values import MaskValues
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.report import AgreementReport, ImageAlpha, ReportContext, RunFacts
-from annotator_agreement.metrics import Objects
+from annotator_agreement.metrics import Objects, Regions
 from annotator_agreement.metrics.geometry.boxes import Boxes, box_iou
+from annotator_agreement.metrics.geometry.polygons import Polygons
+from annotator_agreement.metrics.geometry.rasterize import region_pixels
 
 #: image, annotator, and the boxes with their classes
 Annotation = tuple[int, int, np.ndarray, np.ndarray]
@@ -189,6 +192,87 @@ def test_without_other_images_or_other_labels_it_is_undefined(n_images: int) -> 
 def test_of_two_annotators_their_pair_has_the_alpha_of_the_report() -> None:
     report = _report(_annotations(np.random.default_rng(9), 30, 2))
     assert report.pairs[0].image_alpha == pytest.approx(_of(report).value, rel=0, abs=1e-12)
+
+
+def _shapes(rng: np.random.Generator, n_images: int, n_annotators: int) -> list[tuple[int, int, list[Any]]]:
+    """One large shape around the middle of every image, which everybody draws a little differently; some miss it."""
+    found = []
+    angle = np.linspace(0, 2 * np.pi, 30, endpoint=False)
+    for image in range(n_images):
+        radius, middle = rng.uniform(90, 200) * rng.normal(1, 0.1, 30), rng.normal([320, 240], 30)
+        for annotator in range(n_annotators):
+            drawn = radius * rng.normal(1, 0.04, 30)
+            ring = np.stack([1.2 * drawn * np.cos(angle), drawn * np.sin(angle)], 1) + rng.normal(middle, 6)
+            polygon = shapely.make_valid(shapely.Polygon(ring)).buffer(0)
+            if rng.random() < 0.3:
+                polygon = polygon.difference(shapely.affinity.scale(polygon, 0.7, 0.7))
+            found.append((image, annotator, [polygon] if rng.random() < 0.95 else []))
+    return found
+
+
+def _shape_report(annotations: list[tuple[int, int, list[Any]]], *, painted: bool = False) -> ObjectReport:
+    """The report on polygons, or on masks of their pixels."""
+    images, annotators = (np.array([entry[k] for entry in annotations]) for k in (0, 1))
+    counts = [len(shapes) for *_, shapes in annotations]
+    geometry = np.array([shape for *_, shapes in annotations for shape in shapes], np.object_)
+    regions = Regions.of_polygons(Polygons.from_geometry(geometry))
+    if painted:
+        regions = Regions.of_masks(region_pixels(regions, np.tile([640, 480], (len(geometry), 1))))
+    assigned = np.ones((images.max() + 1, annotators.max() + 1), np.bool_)
+    objects = Objects(np.repeat(images, counts), np.repeat(annotators, counts), np.ones(len(geometry), np.int64))
+    config = make_config([f"annotator {k}" for k in range(assigned.shape[1])], resamples=0, sensitivity=False)
+    records = record(compute_agreement_of(Batch(objects, regions, assigned), config))
+    context = ReportContext(config, config.annotators, ["(missing)", "cell"], ["Polylines"], RunFacts())
+    report = build_report(records, context)
+    assert isinstance(report, ObjectReport)
+    return report
+
+
+@pytest.mark.parametrize("painted", [False, True], ids=["polygons", "masks"])
+def test_shapes_of_different_images_are_compared_by_their_outlines(painted: bool) -> None:
+    annotations = _shapes(np.random.default_rng(12), 25, 3)
+    distances, boxes = [], []
+    for (s, _, a), (t, _, b) in itertools.combinations(annotations, 2):
+        if s != t and (a or b):
+            iou = a[0].intersection(b[0]).area / a[0].union(b[0]).area if a and b else 0.0
+            distances.append(1.0 - iou * (iou >= 0.5))
+            of_boxes = float(box_iou(*(np.array([x[0].bounds]) for x in (a, b)))[0, 0]) if a and b else 0.0
+            boxes.append(1.0 - of_boxes * (of_boxes >= 0.5))
+    both_empty = sum(s != t and not a and not b for (s, _, a), (t, _, b) in itertools.combinations(annotations, 2))
+    assert np.mean(distances) > np.mean(boxes) + 0.05
+    expected_distance = np.sum(distances) / (len(distances) + both_empty)
+    report = _shape_report(annotations, painted=painted)
+    assert _of(report).expected == pytest.approx(expected_distance, rel=0, abs=0.005)
+    assert _of(report).observed == pytest.approx(1.0 - (report.score.mean or 0.0), rel=0, abs=1e-12)
+
+
+def test_large_shapes_that_are_exchanged_between_images_have_an_alpha_of_0() -> None:
+    rng = np.random.default_rng(13)
+    annotations = _shapes(rng, 2_000, 3)
+    exchanged = rng.permutation(len(annotations))
+    shuffled = [(*entry[:2], annotations[k][2]) for entry, k in zip(annotations, exchanged, strict=True)]
+    assert _of(_shape_report(shuffled)).value == pytest.approx(0.0, abs=0.01)
+
+
+def test_with_the_same_shape_on_all_images_it_is_undefined() -> None:
+    (_, _, shape), *_ = _shapes(np.random.default_rng(15), 1, 1)
+    found = _of(_shape_report([(s, r, shape) for s in range(20) for r in range(2)]))
+    assert (found.value, found.expected) == (None, None)
+
+
+def test_neither_the_order_of_images_nor_that_of_annotators_matters_where_boxes_are_equal() -> None:
+    rng = np.random.default_rng(14)
+    square, triangles = (
+        shapely.box(0, 0, 90, 90),
+        [shapely.Polygon([(0, 0), (90, 0), (90, 90), (x, 90)]) for x in range(0, 90, 10)],
+    )
+    annotations = [
+        (s, r, [rng.choice(np.array([square, *triangles], np.object_))]) for s in range(90) for r in range(3)
+    ]
+    images, names = rng.permutation(90), [2, 0, 1]
+    other = sorted(((int(images[s]), names[r], shapes) for s, r, shapes in annotations), key=lambda entry: entry[:2])
+    found = [dataclasses.asdict(_of(_shape_report(each))) for each in (annotations, other)]
+    assert found[1] == pytest.approx(found[0], rel=0, abs=1e-12)
 
 
 def _mask_report(masks: list[list[np.ndarray]], **options: Any) -> AgreementReport:

@@ -95,6 +95,13 @@ def _polygons(rng):
     return fo.Polylines(polylines=made)
 
 
+def _instances(rng):
+    labels = _boxes(rng)
+    for label in labels.detections:
+        label.mask = rng.random((7, 9)) < np.linspace(0.2, 1, 9)
+    return labels
+
+
 def _keypoints(rng):
     made = [
         fo.Keypoint(label=str(rng.choice(CLASSES)), points=rng.uniform(0.2, 0.8, (int(rng.integers(1, 4)), 2)).tolist())
@@ -122,6 +129,7 @@ KINDS = {
     "mutual_best": (_boxes, {"method": "mutual_best", "no_labels": "drew_nothing"}),
     "crowd": (_crowd_boxes, {}),
     "polygons": (_polygons, {}),
+    "instances": (_instances, {}),
     "keypoints": (_keypoints, {}),
     "masks": (_masks, {"boundaries": True, "disagreement_map": True}),
     "tags": (_tags, {"resamples": 200}),

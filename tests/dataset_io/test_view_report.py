@@ -105,7 +105,7 @@ def _polygons(make_dataset):
 
     def drawn():
         x, y = rng.uniform(0, 20, 2)
-        return polygon(rectangle(x, y / 4, 12, 6), label=str(rng.choice(["cat", "dog"])))
+        return polygon(rectangle(x, y / 4, 12, 6)[: int(rng.integers(3, 5))], label=str(rng.choice(["cat", "dog"])))
 
     samples = [{name: [drawn() for _ in range(int(rng.integers(4)))] for name in NAMES} for _ in range(24)]
     return shapes_dataset(make_dataset, *samples), NAMES, {"iou": 0.2}
