@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..agreement.evidence.hypotheses import KINDS, by_subject
@@ -152,7 +153,8 @@ def against(finding: Finding, others: str = "the others") -> str:
 
 def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, str]:
     """Who gives another class, or rating; and which one most often, if most of the others say another one."""
-    said, others = f"gives another {what} in {shown_share(finding.value)} of comparisons", against(finding)
+    said = f"differs in {what} in {shown_share(finding.value)} of comparisons"
+    others = against(finding, "others among themselves")
     entry = next(each for each in report.annotators if each.name == finding.annotators[0])
     first = next(iter(entry.other_classes), None)
     # it may be frequent because of a single image with many objects
@@ -280,12 +282,43 @@ def clearly_confused(report: Any) -> list[Confused]:
     return [each for each in getattr(report, "confused", []) if each.is_clear]
 
 
-def confusions_section(report: Any, any_conflict: bool, more: Sequence[Part] = ()) -> list[Section]:
+def conflict_counts(confusion: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, str]]:
+    """How often every two different classes met, from lists of confusions."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for entry in confusion:
+        a, b = sorted((entry["a"], entry["b"]), key=natural_key)
+        if a != b and entry["n"]:
+            counts[a, b] += entry["n"]
+    return counts
+
+
+def unclear_conflicts(report: Any, counts: Mapping[tuple[str, str], int], n_unlisted: int = 0) -> str:
+    """Which two classes most conflicts are between, where it is not clear that this is more than chance.
+
+    Args:
+        report: report on objects or ratings
+        counts: how often every two different classes met, each two in one order
+        n_unlisted: conflicts that are not among them
+    """
+    total = sum(counts.values()) + n_unlisted
+    (a, b), n = max(counts.items(), key=lambda item: (item[1], *map(natural_key, item[0])), default=(("", ""), 0))
+    if 2 * n <= total:
+        return "those of no two classes are clearly more than by chance"
+    met = any({a, b} == set(each.classes) for each in report.confused)
+    why = "not clearly more than by chance" if met else f"on fewer than {MIN_IMAGES} images, too few for a test"
+    of_all = f"all {n:,}" if n == total else f"{n:,} of {total:,}"
+    return f"{of_all} are between {a!r} and {b!r} ({why})"
+
+
+def confusions_section(
+    report: Any, counts: Mapping[tuple[str, str], int], n_unlisted: int = 0, more: Sequence[Part] = ()
+) -> list[Section]:
     """The classes that are confused more often than by chance.
 
     Args:
         report: report on objects or ratings
-        any_conflict: whether there are two classes that met
+        counts: as for :func:`unclear_conflicts`
+        n_unlisted: likewise
         more: what follows the table
     """
     shown = clearly_confused(report)[:_FEW]
@@ -302,8 +335,8 @@ def confusions_section(report: Any, any_conflict: bool, more: Sequence[Part] = (
         if effects:
             columns.append(Column("alpha if they were one", lambda entry: _alpha(effects, entry)))
         parts.append(table(columns, shown))
-    elif any_conflict:
-        parts.append("No two classes are clearly confused more often than by chance.")
+    elif counts:
+        parts.append(f"Of all conflicts, {unclear_conflicts(report, counts, n_unlisted)}.")
     parts += more
     return [Section("Classes that are confused", parts, figures=("confusion",))] if parts else []
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .advice import Says, by_points, by_share, conflicts, confusions_section, stands_out, write_down
+from .advice import Says, by_points, by_share, conflict_counts, conflicts, confusions_section, stands_out, write_down
 from .sections import Part, Section
 from .shortlists import annotator_sections, pair_sections, shortlist_pairs
 from .tables import Cell, Column, other_class_column, table
@@ -187,6 +187,4 @@ def _kappa_column(kind: str) -> Column:
 
 def rating_confusions(report: RatingReport) -> list[Section]:
     """The classes that are confused."""
-    return confusions_section(
-        report, any(entry["a"] != entry["b"] for pair in report.pairs for entry in pair.confusion)
-    )
+    return confusions_section(report, conflict_counts(entry for pair in report.pairs for entry in pair.confusion))

@@ -77,8 +77,9 @@ def listed(names: Sequence[str]) -> str:
 
 def other_class(report: Any) -> str:
     """What the share of other classes of an annotator is counted against."""
-    others = "the other annotator" if len(report.annotators) == 2 else "most of the others, at least two,"
-    return f"Other class: than {others} gave it."
+    if len(report.annotators) == 2:
+        return "Other class: than the other annotator gave it."
+    return "Other class: than most of the others, at least two, gave it; what is not named above may be chance."
 
 
 def documents(report: AgreementReport) -> str:

@@ -57,6 +57,10 @@ class RateMoments:
         n = np.count_nonzero(columns[1], axis=0)
         return cls(group, n, columns.sum(axis=1).T, np.stack(products, axis=1))
 
+    def only(self, groups: BoolArray) -> RateMoments:
+        """Those of some groups, shape ``(G,)``."""
+        return RateMoments(self.group[groups], self.n[groups], self.sums[groups], self.products[groups])
+
     @classmethod
     def added(cls, parts: Sequence[RateMoments]) -> RateMoments:
         """The moments of all parts together; of no part, those of no group."""

@@ -10,7 +10,7 @@ from fiftyone.operators import types
 from .. import names
 from ..charts.comparison import comparison_markdown
 from ..dataset_io import compare_agreement
-from ..dataset_io.record.run import COMPLETED, Run, newest_first
+from ..dataset_io.record.run import Run, completed_kinds
 from .base import AgreementOperator, add_choice, add_warning, summary_output
 
 
@@ -25,9 +25,10 @@ class CompareAgreement(AgreementOperator, function=compare_agreement):
     submit = "Compare"
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        families = _families(ctx)
+        families = {} if ctx.dataset is None else completed_kinds(ctx.dataset)
         updated = [key for key in families if Run(ctx.dataset, key).config.get("previous")]
-        first = [key for key, family in families.items() if list(families.values()).count(family) > 1 or key in updated]
+        kinds = list(families.values())
+        first = [key for key in reversed(families) if kinds.count(families[key]) > 1 or key in updated]
         if not first:
             label = "This dataset has no two completed agreement runs on labels of one kind, and none that was updated"
             advice = "Correct labels and update the run, or compute agreement again under another run key"
@@ -51,15 +52,3 @@ class CompareAgreement(AgreementOperator, function=compare_agreement):
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return summary_output("Annotator agreement, compared")
-
-
-def _families(ctx: foo.ExecutionContext) -> dict[str, tuple[str, bool]]:
-    """The family of label types of every completed run, and whether it is on frames; the oldest run first."""
-    if ctx.dataset is None:
-        return {}
-    configs = {key: Run(ctx.dataset, key).config for key in reversed(newest_first(ctx.dataset))}
-    completed = {key: config for key, config in configs.items() if config.get("status") == COMPLETED}
-    return {
-        key: (str(config.get("family")), names.FRAMES_PREFIX in str(config["options"].get("fields")))
-        for key, config in completed.items()
-    }

@@ -16,7 +16,7 @@ from ..charts.words import counted
 from ..dataset_io import apply_decisions, decide, undo_applied, undo_decisions
 from ..dataset_io.decide.apply import Applied, latest_applied, possible_changes
 from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide, user_name
-from ..dataset_io.decide.decisions import gold_fields, open_gold
+from ..dataset_io.decide.decisions import delete_empty_gold, gold_fields, open_gold
 from ..dataset_io.record.run_labels import open_run_labels
 from .base import (
     AgreementOperator,
@@ -149,7 +149,9 @@ class UndoDecisions(AgreementOperator, function=undo_decisions):
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         by = ctx.params.get("by") or None
-        n = undo_decisions(ctx.dataset, ctx.params.get("step"), by=by, gold=_gold(ctx))
+        gold = _gold(ctx)
+        n = undo_decisions(ctx.dataset, ctx.params.get("step"), by=by, gold=gold)
+        delete_empty_gold(ctx.dataset, gold)
         tell(ctx, f"Took back {counted(n, 'decision')}", variant="success" if n else "warning")
         return {"n": n}
 

@@ -11,7 +11,7 @@ import fiftyone as fo
 from .. import names
 from ..dataset_io import changed_since
 from ..dataset_io.app.settings import app_settings_of
-from ..dataset_io.record.run import COMPLETED, FAILED, Run, newest_first
+from ..dataset_io.record.run import COMPLETED, FAILED, Run, completed_kinds, newest_first
 
 #: meaning of the status of a run that is not completed
 _UNDER_WAY = {
@@ -83,6 +83,7 @@ class PanelState:
     has_dataset: bool = True  #: whether there is a dataset to compute on
     n_changed: int = 0  #: samples that somebody changed since the run
     lacks_colors: bool = False  #: whether all annotators' labels are in one field, and have one colour
+    comparable: list[str] = field(default_factory=list)  #: the other runs on labels of its kind, the newest first
 
     @property
     def results_id(self) -> str:
@@ -142,7 +143,19 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
     n_changed = (changed_since(dataset, run_key) or 0) if problem is None else 0
     in_one_field = problem is None and config["options"].get("annotator_attribute") is not None
     lacks_colors = in_one_field and app_settings_of(dataset, run_key).color_by is None
-    return PanelState(keys, run_key, config, problem, advice, notes, n_changed=n_changed, lacks_colors=lacks_colors)
+    kinds = completed_kinds(dataset)
+    comparable = [key for key, kind in kinds.items() if key != run_key and kind == kinds.get(run_key)]
+    return PanelState(
+        keys,
+        run_key,
+        config,
+        problem,
+        advice,
+        notes,
+        n_changed=n_changed,
+        lacks_colors=lacks_colors,
+        comparable=comparable,
+    )
 
 
 def _default(dataset: fo.Dataset, keys: list[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..agreement.errors import AgreementInputError
 from ..agreement.evidence.ranking import lowest_first, name_of, natural_key
-from ..charts.advice import clearly_confused
+from ..charts.advice import clearly_confused, unclear_conflicts
 from ..charts.families import family_of
 from ..charts.figures.matrices import class_confusions, confused_first
 from ..charts.shortlists import annotators_by_evidence, ranked_title
@@ -200,7 +200,8 @@ def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
         )
 
     clear = clearly_confused(shown.report)
-    note = "No two classes are clearly confused more often than by chance."
+    n_unlisted = getattr(getattr(shown.report, "class_given_match", None), "n_unlisted", 0)
+    note = f"Of all conflicts, {unclear_conflicts(shown.report, together, n_unlisted)}."
     if clear:
         (a, b), share = clear[0].classes, clear[0]
         note = (

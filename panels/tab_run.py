@@ -56,17 +56,17 @@ def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState) 
     if state.config.get("previous"):
         params = {"operator": COMPARE_AGREEMENT, "run_key": str(state.run_key), "other_run_key": RUN_NOW}
         buttons.append(("Before and after the update", "compare_arrows", "run_operator", params))
-    others = [key for key in state.keys if key != state.run_key]
-    yield button_item("next_steps", "Next steps", [*buttons, *(compare_button(key, state) for key in others[:1])])
+    buttons += [compare_button(key, state) for key in state.comparable[:1]]
+    yield button_item("next_steps", "Next steps", buttons)
 
 
 def rule_items(shown: Shown, state: PanelState) -> Iterator[Item]:
     """The rules, the notes, the threshold and the other runs."""
     yield text_item("computation", computation_markdown(shown.report, shown.notes))
     yield from chart_item("thresholds", lambda: plot_thresholds(shown.report))
-    others = [key for key in state.keys if key != state.run_key][:_MOST_RUNS]
+    others = [compare_button(key, state) for key in state.comparable[:_MOST_RUNS]]
     if others:
-        yield button_item("other_runs", "Other runs", [compare_button(key, state) for key in others])
+        yield button_item("other_runs", "Other runs", others)
     of_run = [
         ("Rename", "drive_file_rename_outline", RENAME_AGREEMENT),
         ("Export the report", "file_download", EXPORT_AGREEMENT),

@@ -101,6 +101,8 @@ KINDS = (
 CODES = {kind.name: code for code, kind in enumerate(KINDS)}
 #: a group is a kind, a second and a first code, packed, so that few subjects of a kind are numbers close together
 _WIDTH = 20
+#: kinds on classes and sizes of which single annotators are parts
+_OF_CLASSES = ("class_missed", "class_conflicts", "size_missed")
 
 
 def habit_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) -> IntArray:
@@ -122,6 +124,11 @@ def subjects_of(group: IntArray) -> tuple[IntArray, IntArray]:
 
 #: the group of all conflicts of classes
 ALL_CONFLICTS = int(habit_groups("confused", 0, 0))
+
+
+def part_groups(kind: str, subject: IntArray | int, annotator: IntArray) -> IntArray:
+    """The groups of what every annotator adds to a class, or size: they are not tested, see :func:`findings_of`."""
+    return habit_groups(kind, subject, annotator + 1)
 
 
 class HabitRows:
@@ -246,14 +253,17 @@ def findings_of(
 ) -> tuple[list[Finding], int]:
     """What the tests confirm, the greatest difference first, and how many hypotheses were tested.
 
+    Nothing is found of a class or size for which a single annotator accounts: that would be said twice.
+
     Args:
-        moments: sums over images of all groups
+        moments: sums over images of all groups, and of what every annotator adds to some (:func:`part_groups`)
         annotators: their names
         classes: name of every class code
         sizes: names of sizes
         expected: the known rate of groups that have no others; not of those that the median annotator stands for
         n_labels: labels of groups whose own whole counts something else (images, of pairs of annotators)
     """
+    moments, of_one = _due_to_one(moments)
     code = moments.group >> 2 * _WIDTH
     first, second = subjects_of(moments.group)
     known = np.array([(expected or {}).get(group, np.nan) for group in moments.group.tolist()])
@@ -271,7 +281,7 @@ def findings_of(
     of_pairs = code == CODES["close"]
     enough = (moments.n >= MIN_IMAGES) & (whole >= MIN_LABELS)
     enough &= (of_others >= MIN_LABELS) | ~np.isnan(known) | by_image
-    p_values = np.where(enough, p_values, np.nan)
+    p_values = np.where(enough, np.where(of_one, 1.0, p_values), np.nan)
     _of_both(p_values, of_pairs, first, second)
     rows, n_tested = np.flatnonzero(false_discoveries(p_values, FALSE_DISCOVERY_RATE)), np.sum(~np.isnan(p_values))
     # intervals of what was selected by a test (Benjamini and Yekutieli 2005): 5 % of them, not of all, may be wrong
@@ -295,6 +305,27 @@ def findings_of(
             )
         )
     return sorted(entries, key=_order), int(n_tested)
+
+
+def _due_to_one(moments: RateMoments) -> tuple[RateMoments, BoolArray]:
+    """The groups that are tested; and which classes and sizes lose more than half of their difference to the others
+    without what some single annotator adds."""
+    second = subjects_of(moments.group)[1]
+    is_part = np.isin(moments.group >> 2 * _WIDTH, [CODES[name] for name in _OF_CLASSES]) & (second > 0)
+    tested = moments.only(~is_part)
+    whole = np.searchsorted(tested.group, moments.group[is_part] - (second[is_part] << _WIDTH))
+    due = ~(_difference(tested.sums[whole] - moments.sums[is_part]) >= _difference(tested.sums[whole]) / 2)
+    of_one = np.zeros(len(tested.group), np.bool_)
+    of_one[whole[due]] = True
+    return tested, of_one
+
+
+def _difference(sums: FloatArray) -> FloatArray:
+    """Own rate minus that of the others, shape ``(G,)``; nan without a whole."""
+    own, whole, count, of_others = sums.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: FloatArray = own / whole - count / of_others
+    return found
 
 
 def _limits(code: IntArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:

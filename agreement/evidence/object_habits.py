@@ -15,7 +15,7 @@ from ..objects.annotators import AssignedCells, missed_columns, verdict_columns
 from ..objects.sizes import SIZES
 from ..objects.sums import Chunk
 from .confusions import Conflicts, conflict_rows
-from .hypotheses import Column, HabitRows, Habits, findings_of, habit_groups, of_kind, subjects_of
+from .hypotheses import Column, HabitRows, Habits, findings_of, habit_groups, of_kind, part_groups, subjects_of
 from .ranking import MIN_IMAGES
 
 #: kinds of findings on boxes
@@ -74,8 +74,8 @@ def _habits_on(chunk: Chunk, often: BoolArray) -> Iterator[Habits]:
     if several:
         yield from _missed_by_class(cells, lead)
         yield from _of_close_pairs(cells, often)
-    yield from _of_classes(chunk, lead, several=several)
-    yield from _of_sizes(chunk, several=several)
+    yield from _of_classes(cells, lead, several=several)
+    yield from _of_sizes(cells, several=several)
 
 
 def _table(*columns: Column) -> FloatArray:
@@ -138,14 +138,22 @@ def _leading_class(chunk: Chunk) -> IntArray:
     return lead
 
 
-def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[Habits]:
-    """Which classes an annotator misses more often than the others miss them."""
-    agreement, k = cells.chunk.agreement, cells.chunk.n_categories
-    units, n_annotators = agreement.units, agreement.n_annotators
-    chosen = (units.votes >= 2) & (lead >= 0)
-    cell, cell_of = distinct((units.sample * k + lead)[chosen], agreement.n_samples * k)
+def _missed_by(cells: AssignedCells, code: IntArray) -> tuple[IntArray, ...]:
+    """Who missed how many of the objects of every class (size) that two drew, on every image.
+
+    Args:
+        cells: of the samples
+        code: shape ``(U,)``, class (size) of every unit; -1 without
+
+    Returns:
+        sample, class, annotator, and numbers of objects: missed, that two others drew, and assigned; shapes ``(T,)``
+    """
+    agreement = cells.chunk.agreement
+    units, n_annotators, k = agreement.units, agreement.n_annotators, int(code.max(initial=0)) + 1
+    chosen = (units.votes >= 2) & (code >= 0)
+    cell, cell_of = distinct((units.sample * k + code)[chosen], agreement.n_samples * k)
     n_units = np.bincount(cell_of, minlength=len(cell))
-    cell_of_unit = np.full(len(lead), -1)
+    cell_of_unit = np.full(len(code), -1)
     cell_of_unit[chosen] = cell_of
     start = np.searchsorted(cells.sample, np.arange(agreement.n_samples + 1))
     first, length = start[cell // k], np.diff(start)[cell // k]
@@ -160,11 +168,28 @@ def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[Habits]:
 
     unit, who = agreement.unit, agreement.objects.annotator
     of_three = units.votes[unit] >= 3
-    missed = n_units[owner] - count(unit, who) - count(agreement.excuses.unit, agreement.excuses.annotator)
+    assigned = n_units[owner] - count(agreement.excuses.unit, agreement.excuses.annotator)
+    missed = assigned - count(unit, who)
     could = missed + count(unit[of_three], who[of_three])
-    others = [sums_by(owner, column, len(cell))[owner] - column for column in (missed, could)]
-    group = habit_groups("misses_class", annotator, cell[owner] % k)
-    yield group, cell[owner] // k, _table(missed, could, *others)
+    return cell[owner] // k, cell[owner] % k, annotator, missed, could, assigned
+
+
+def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[Habits]:
+    """Which classes an annotator misses more often than the others miss them, and what that adds to the classes."""
+    sample, code, annotator, missed, could, assigned = _missed_by(cells, lead)
+    place = distinct(
+        sample * cells.chunk.n_categories + code, cells.chunk.agreement.n_samples * cells.chunk.n_categories
+    )[1]
+    others = [sums_by(place, column, int(place.max(initial=-1)) + 1)[place] - column for column in (missed, could)]
+    yield habit_groups("misses_class", annotator, code), sample, _table(missed, could, *others)
+    yield _parts("class_missed", cells, cells.row[sample, annotator], code, missed, assigned)
+
+
+def _parts(kind: str, cells: AssignedCells, row: IntArray, code: IntArray, own: Column, whole: Column) -> Habits:
+    """What every annotator adds to the classes (sizes) of a kind of findings; ``row`` and ``code`` in any order."""
+    n = int(code.max(initial=0)) + 1
+    group, row, table = _of_cells(kind, row * n + code, n, own, whole)
+    return part_groups(kind, subjects_of(group)[0], cells.annotator[row]), cells.sample[row], table
 
 
 def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[Habits]:
@@ -200,22 +225,32 @@ def _missing(chunk: Chunk, kept: BoolArray, *, several: bool) -> tuple[IntArray,
     return (assigned - votes, assigned) if several else ((votes == 1).astype(np.int64), np.ones_like(votes))
 
 
-def _of_classes(chunk: Chunk, lead: IntArray, *, several: bool) -> Iterator[Habits]:
+def _of_classes(cells: AssignedCells, lead: IntArray, *, several: bool) -> Iterator[Habits]:
     """Which classes are missed, and confused, more often than others; and which two are confused."""
+    chunk = cells.chunk
     agreement, k = chunk.agreement, chunk.n_categories
     units, pairs, category = agreement.units, agreement.pairs, agreement.objects.category
     kept = (lead >= 0) & ((units.votes >= 2) | (not several))
     yield _of_cells("class_missed", units.sample[kept] * k + lead[kept], k, *_missing(chunk, kept, several=several))
     apart, sample = ~pairs.same_class, chunk.match_sample
     a, b = category[pairs.i], category[pairs.j]
-    met = np.concatenate([sample * k + a, (sample * k + b)[apart]])
-    yield _of_cells("class_conflicts", met, k, np.concatenate([apart, apart[apart]]), np.ones(len(met)))
+    met, in_conflict = np.concatenate([a, b[apart]]), np.concatenate([apart, apart[apart]])
+    pair = np.concatenate([np.arange(len(a)), np.flatnonzero(apart)])
+    yield _of_cells("class_conflicts", sample[pair] * k + met, k, in_conflict, np.ones(len(met)))
+    if several:
+        row = np.concatenate([cells.own[side[pair]] for side in (pairs.i, pairs.j)])
+        twice = (np.tile(column, 2) for column in (met, in_conflict, np.ones(len(met))))
+        yield _parts("class_conflicts", cells, row, *twice)
     yield conflict_rows(a[apart], b[apart], sample[apart], agreement.n_samples)
 
 
-def _of_sizes(chunk: Chunk, *, several: bool) -> Iterator[Habits]:
+def _of_sizes(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
     """Which sizes are missed more often than others."""
+    chunk = cells.chunk
     units = chunk.agreement.units
     kept = (chunk.size >= 0) & chunk.rated_unit & ((units.votes >= 2) | (not several))
     cell = units.sample[kept] * len(SIZES) + chunk.size[kept]
     yield _of_cells("size_missed", cell, len(SIZES), *_missing(chunk, kept, several=several))
+    if several:
+        sample, code, annotator, missed, _, assigned = _missed_by(cells, np.where(kept, chunk.size, -1))
+        yield _parts("size_missed", cells, cells.row[sample, annotator], code, missed, assigned)

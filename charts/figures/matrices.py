@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from ...agreement.arguments import count_of, one_of, without_numpy
 from ...agreement.errors import AgreementInputError
 from ...agreement.evidence.ranking import in_order, least_first, most_first, natural_key, supported
-from ..advice import clearly_confused
+from ..advice import clearly_confused, unclear_conflicts
 from ..families import family_of
 from ..words import documents, shown_number, shown_share
 from .theme import SCALE, figure, names_axis, require, safe
@@ -187,7 +187,7 @@ def confused_first(report: AgreementReport, counts: Mapping[tuple[str, str], int
 def _confusion_finding(report: AgreementReport, counts: Counter[tuple[str, str]]) -> str:
     clear = clearly_confused(report)
     if not clear:
-        return "Classes that met; no two are clearly confused more often than by chance"
+        return f"Classes that met; of all conflicts, {unclear_conflicts(report, confused_first(report, counts))}"
     (a, b), share = clear[0].classes, shown_share(clear[0].share)
     return f"{a} and {b} are {share} of the {counts.total():,} confusions, {shown_share(clear[0].by_chance)} by chance"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..advice import confusions_section
+from ..advice import conflict_counts, confusions_section
 from ..sections import Part, Section
 from ..tables import Cell, Column, part_of, table
 from ..words import UNDEFINED, counted, listed, shown_number, shown_share, signed
@@ -23,7 +23,8 @@ def confused_classes(report: ObjectReport) -> list[Section]:
         n_more = len(report.similar_names) - len(shown)
         groups = "; ".join([*shown, *([f"and {counted(n_more, 'more group')}"] if n_more else [])])
         more.append(f"Names that may mean one class, counted as different: {groups}.")
-    return confusions_section(report, bool(report.class_given_match.confusion), more)
+    given = report.class_given_match
+    return confusions_section(report, conflict_counts(given.confusion), given.n_unlisted, more)
 
 
 def class_details(report: ObjectReport) -> list[Section]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..advice import merge_effect
+from ..advice import conflict_counts, merge_effect, unclear_conflicts
 from ..words import counted, shown_number, shown_share
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def _conflict_sentence(report: ObjectReport) -> str:
     confused = next((finding for finding in report.findings if finding.kind == "confused"), None)
     if confused is None:
         verb = "has" if total == 1 else "have"
-        return f"{counted(total, 'pair')} of labels of one object {verb} different classes; no two classes stand out."
+        which = unclear_conflicts(report, conflict_counts(given.confusion), given.n_unlisted)
+        return f"{counted(total, 'pair')} of labels of one object {verb} different classes; {which}."
     first, second = confused.classes
     effect = merge_effect(report, {first, second})
     n = round(confused.value * total)

@@ -223,6 +223,17 @@ class Gold:
             unset_undeclared(self.dataset, self.paths)
         reload_samples(self.dataset)
 
+    def delete_if_empty(self) -> None:
+        """Delete the field if no sample, or frame, has a decision or a label in it."""
+        if self.decided_ids():
+            return
+        held: Stored = {self.name: {"$ne": None}}
+        if (list_name := self.kind.list_name) is not None:
+            held = {"$and": [held, {f"{self.name}.{list_name}": {"$ne": []}}]}
+        with writing(self.dataset):
+            if self.collection.find_one({"$or": [held, {self.decisions: {"$nin": [None, []]}}]}, {"_id": True}) is None:
+                self.delete()
+
     def remove_if_deleted(self) -> None:
         """Remove what was written after somebody deleted the field.
 
@@ -582,6 +593,18 @@ def open_gold(samples: SampleCollection, name: str) -> Gold:
         f"`gold` must be a field of decisions of {dataset.name!r}, got {name!r}; there "
         + (f"are {', '.join(known)}" if known else "is none: decide() makes it")
     )
+
+
+def is_undecided(samples: SampleCollection, name: str) -> bool:
+    """Whether a field of decisions does not exist, and nothing is left of it."""
+    return _left_of(samples, name) is None
+
+
+def delete_empty_gold(samples: SampleCollection, name: str) -> None:
+    """Delete a field of decisions in which nothing is left, as after the last undo; do nothing without one."""
+    found = _left_of(samples, name)
+    if found is not None and found.exists:
+        found.delete_if_empty()
 
 
 def left_gold(samples: SampleCollection, name: str) -> Gold:

@@ -83,6 +83,19 @@ def newest_first(dataset: fo.Dataset) -> list[str]:
     return sorted(list_agreements(dataset), key=lambda key: (str(references.get(key)), key), reverse=True)
 
 
+def completed_kinds(dataset: fo.Dataset) -> dict[str, tuple[str, bool]]:
+    """The family of label types of every completed run, and whether it is on frames; the newest run first.
+
+    Runs can be compared if they agree in both.
+    """
+    configs = {key: Run(dataset, key).config for key in newest_first(dataset)}
+    return {
+        key: (str(config.get("family")), names.FRAMES_PREFIX in str(config["options"].get("fields")))
+        for key, config in configs.items()
+        if config.get("status") == COMPLETED
+    }
+
+
 def _references(dataset: fo.Dataset) -> dict[str, ObjectId]:
     """Ids of the run documents that a dataset refers to, by key."""
     document = database().datasets.find_one({"_id": dataset_id(dataset)}, {"runs": True}) or {}

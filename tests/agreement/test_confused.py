@@ -17,8 +17,9 @@ from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.charts.advice import clearly_confused
+from annotator_agreement.charts.advice import clearly_confused, unclear_conflicts
 from annotator_agreement.charts.objects.classes import confused_classes
+from annotator_agreement.charts.objects.sentences import class_sentence
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
@@ -76,4 +77,15 @@ def test_names_are_similar_and_classes_confused_only_on_ten_images() -> None:
     assert [each.classes for each in enough.confused] == [["bicicle", "bicycle"]]
     assert few.confused == []
     (section,) = confused_classes(few)
-    assert section.parts == ["No two classes are clearly confused more often than by chance."]
+    few_images = "all 30 are between 'bicicle' and 'bicycle' (on fewer than 10 images, too few for a test)"
+    assert section.parts == [f"Of all conflicts, {few_images}."]
+    assert f"30 pairs of labels of one object have different classes; {few_images}." in class_sentence(few)
+
+
+def test_most_conflicts_are_named_though_they_are_no_evidence() -> None:
+    report = _report(_spelled(12, 2), ["a", "b"], ["(missing)", "bicycle", "bicicle", "car"])
+    even = {("a", "b"): 2, ("a", "c"): 2}
+    assert unclear_conflicts(report, even) == "those of no two classes are clearly more than by chance"
+    most = unclear_conflicts(report, {("bicicle", "bicycle"): 2, ("a", "c"): 1})
+    assert most == "2 of 3 are between 'bicicle' and 'bicycle' (not clearly more than by chance)"
+    assert "no two classes" in unclear_conflicts(report, {("bicicle", "bicycle"): 2}, n_unlisted=2)

@@ -13,6 +13,7 @@ from tools.bench.findings import forgetful, report_on
 from tools.bench.generated import GeneratedBoxes, generate
 
 from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.evidence import hypotheses
 from annotator_agreement.agreement.evidence.hypotheses import Finding, by_subject
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
@@ -21,6 +22,7 @@ from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.charts.advice import all_findings
 from annotator_agreement.charts.objects.findings import object_findings
+from annotator_agreement.metrics.rate_tests import RateMoments
 
 
 def _report(habits: list[Habits], n_samples: int, seed: int, clusters: np.ndarray | None = None) -> ObjectReport:
@@ -80,6 +82,37 @@ def test_who_confuses_what_and_what_is_hard_for_everybody() -> None:
     small = _report([Habits(name, miss=0.02, miss_small=0.3) for name in NAMES], 200, 5)
     assert [each.size for each in small.findings if each.kind == "size_missed"] == ["small"]
     assert "Of small objects" in " ".join(object_findings(small))
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(200) // 4])
+def test_a_size_that_one_annotator_misses_is_said_of_the_annotator_alone(clusters: np.ndarray | None) -> None:
+    for others in (0.02, 0.3):
+        habits = [dataclasses.replace(each, miss_small=others) for each in _with("bob", miss_small=0.7)]
+        habits[1] = Habits("bob", miss_small=0.7)
+        found = [(each.kind, each.annotators) for each in _report(habits, 200, 3, clusters).findings if each.size]
+        assert ("misses_size", ["bob"]) in found
+        assert (("size_missed", []) in found) == (others > 0.1), found
+
+
+def test_a_class_that_one_annotator_confuses_is_said_of_the_annotator_alone() -> None:
+    report = _report(_with("carol", confuses=("car", "bus", 0.4)), 200, 4)
+    assert ["carol"] in [each.annotators for each in report.findings if each.kind == "conflicts"]
+    assert not [each for each in report.findings if each.kind == "class_conflicts"]
+
+
+def test_what_annotators_add_to_classes_and_sizes_are_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[RateMoments] = []
+    real = hypotheses._due_to_one
+    monkeypatch.setattr(hypotheses, "_due_to_one", lambda moments: seen.append(moments) or real(moments))
+    _report(_with("carol", confuses=("car", "bus", 0.4)), 60, 5)
+    (moments,) = seen
+    first, second = hypotheses.subjects_of(moments.group)
+    for kind, times in (("class_missed", 1), ("size_missed", 1), ("class_conflicts", 2)):
+        of_kind = hypotheses.of_kind(moments.group, kind)
+        for subject in np.unique(first[of_kind]):
+            rows = of_kind & (first == subject)
+            parts, whole = moments.sums[rows & (second > 0)], moments.sums[rows & (second == 0)]
+            np.testing.assert_allclose(parts[:, :2].sum(axis=0), times * whole[0, :2], atol=1e-9)
 
 
 def test_who_copies_is_found_as_a_pair() -> None:

@@ -33,7 +33,10 @@ AGAINST = "(the others 4.5 %, +58.7 points [50.1, 67.3])"
         (_finding("misses_class", "bob", classes=("bus",)), f"misses 63.2 % of objects 'bus' {AGAINST}: talk to bob."),
         (_finding("lone", "bob"), f"bob has 63.2 % lone labels {AGAINST}: talk to bob."),
         (_finding("twice", "bob"), f"bob drew 63.2 % of their labels twice {AGAINST}: talk to bob."),
-        (_finding("conflicts", "alice"), "alice gives another class in 63.2 % of comparisons (the others 4.5 %, +58.7"),
+        (
+            _finding("conflicts", "alice"),
+            "alice differs in class in 63.2 % of comparisons (others among themselves 4.5 %, +58.7",
+        ),
         (
             _finding("loose", "bob", value=0.4, others=0.1, difference=0.3, low=0.2, high=0.4),
             "draws otherwise: mean IoU of 0.600 with the others, who have 0.900 among each other (-0.300 [-0.400, "

@@ -32,7 +32,7 @@ Shapes = dict[int, shapely.Geometry]
 Units = list[tuple[int, ...]]
 
 _LANDSCAPE, _FRUITS = "landscape_annotations:Landscape.ppm", "test_annotation:fruits.png"
-#: the recomputed tables that are wrong: alpha of the right polygons with missing as a category, and with it ignored
+#: the tables that are wrong: alpha of the right polygons, with missing as a category and with missing ignored
 WRONG = {
     (_LANDSCAPE, "0.25"): ("367/542", "1"),
     (_LANDSCAPE, "0.5"): ("169/451", "1"),

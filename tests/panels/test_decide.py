@@ -9,6 +9,7 @@ import itertools
 import re
 import sys
 
+import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
 from PIL import Image
@@ -143,8 +144,7 @@ def test_a_label_is_edited_in_the_form_of_the_app_and_recorded_without_a_call(ev
     assert button(closed, "Skip")["params"]["unit"] == place["unit"]
     undone = press(event, dataset, closed.state, closed, "Undo")
     dataset.reload()
-    assert list_decisions(dataset) == []  # it was not decided before
-    assert dataset[place["document"]]["agreement_gold"] is None
+    assert not dataset.has_field("agreement_gold")  # it was not decided before, nor anything else
     assert button(undone, "Skip")["params"]["unit"] == place["unit"]
     assert (dataset.label_schemas, dataset.active_label_schemas) == ({}, [])
 
@@ -376,6 +376,7 @@ def test_damaged_decisions_do_not_keep_anybody_from_deciding(event, make_dataset
 
 
 def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named):
+    before = set(dataset.get_field_schema())
     sent = show(event, dataset, named)
     for name in ("No object", "Skip", "No object"):
         sent = press(event, dataset, sent.state, sent, name)
@@ -387,6 +388,18 @@ def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named
         sent = press(event, dataset, sent.state, sent, "Undo")
         undone.append(button(sent, "Undo")["params"]["way"]["at"][1])
     assert undone == [each.unit for each in (second, third, third, second, first)]
-    assert list_decisions(dataset) == []
+    assert set(dataset.get_field_schema()) == before
     sent = press(event, dataset, sent.state, sent, "Undo")
     assert sent.of("notify")[0]["message"] == "There is nothing to undo"
+    press(event, dataset, sent.state, show(event, dataset, sent.state), "No object")
+    assert len(list_decisions(dataset)) == 1
+
+
+def test_undo_keeps_a_field_of_decisions_with_a_label_of_somebody(event, dataset, named):
+    sent = press(event, dataset, named, show(event, dataset, named), "No object")
+    sample = dataset.first()
+    sample["agreement_gold"] = fo.Detections(detections=[fo.Detection(label="cow", bounding_box=[0, 0, 0.5, 0.5])])
+    sample.save()
+    press(event, dataset, sent.state, sent, "Undo")
+    dataset.reload()
+    assert [len(gold.detections) for gold in dataset.values("agreement_gold") if gold is not None] == [1]
