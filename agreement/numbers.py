@@ -87,7 +87,7 @@ class Numbers:
     #: shape ``(V,)``, for every number the column that is not 0 in the samples that it uses; None: every number uses
     #: all samples
     basis: IntArray | None = None
-    #: shape ``(V,)``, the same of numbers whose samples are all resampled: these can show a difference if none does
+    #: shape ``(V,)``, the same of numbers that have an interval from 2 samples on; the others are resampled as well
     compared: IntArray | None = None
     #: whether there is one row per sample; if not, only the sum is meaningful and the numbers have no interval
     by_sample: bool = True
@@ -329,25 +329,23 @@ def _add_intervals(
     alone = n_drawn == len(ranks)
     about = [_samples_about(each, ranks, n_drawn) for each in numbers]
     resampled = [(each, n) for each, n in zip(numbers, about, strict=True) if (n >= _least(each)).any()]
-    alike = [n if each.compared is None else _samples_of(each, each.compared, ranks, n_drawn) for each, n in resampled]
+    used = [n if each.compared is None else _samples_of(each, each.compared, ranks, n_drawn) for each, n in resampled]
     parts = [
         Part(
             each.columns,
             each.formula,
             _of_rows(ranks, each.samples) if alone else each.samples,
-            n,
+            n_used,
         )
-        for each, n in resampled
+        for (each, _), n_used in zip(resampled, used, strict=True)
     ]
     resampling = Resampling(draws.resamples, seed, clusters=None if alone else ranks)
     intervals = bootstrap_parts(parts, len(ranks), resampling, draws)
-    for (each, n), n_alike, found in zip(resampled, alike, intervals, strict=True):
+    for (each, n), n_used, found in zip(resampled, used, intervals, strict=True):
         for place, key in enumerate(each.keys):
             if n[place] >= _least(each):
                 is_share = not each.is_difference and _is_share(key[-1])
-                total[key] = replace(
-                    total[key], interval=_interval(found, place, int(n[place]), int(n_alike[place]), is_share)
-                )
+                total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), is_share))
 
 
 def _least(numbers: Numbers) -> int:
@@ -386,14 +384,14 @@ def _is_share(name: str) -> bool:
     return name == "score.mean" or last in _SHARES or name.startswith(_OF_SHARES)
 
 
-def _interval(found: ConfidenceIntervals, place: int, n: int, n_alike: int, is_share: bool) -> Interval | None:
+def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool) -> Interval | None:
     """The interval of one value; None if undefined.
 
     BCa limits, or percentiles where BCa is undefined. In simulations (``tests/metrics/test_coverage.py``) both cover
     equally well, but BCa intervals that miss the truth lie more evenly above and below it. Resampling does not see what
     did not occur, so shares have intervals of binomial shares (Wilson) where that matters:
 
-    - If all samples are alike, as many may differ as Wilson's interval of 0 of ``n_alike`` samples contains, and these
+    - If all samples are alike, as many may differ as Wilson's interval of 0 of ``n`` samples contains, and these
       may have any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. Other numbers have no interval then.
     - The share of fewer than 5 draws, or of all but fewer than 5, has Wilson's interval. The number of draws, ``p (1 -
       p) / s²`` with the standard error ``s`` of the jackknife, counts draws on one sample as far as they are
@@ -402,8 +400,7 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, n_alike: int, is_s
     Args:
         found: intervals of several values
         place: of the value
-        n: samples (videos, groups) that it uses
-        n_alike: those that can show a difference: images without a shared object say nothing about its class
+        n: samples (videos, groups) that it uses: images without a shared object say nothing about its class
         is_share: whether it is a share, from 0 to 1
     """
     value, error = float(found.estimate[place]), float(found.jackknife_error[place])
@@ -411,9 +408,9 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, n_alike: int, is_s
     if np.isnan(low):
         return None
     if error <= ROUNDING * max(1.0, abs(value)):
-        if not is_share or not n_alike:
+        if not is_share or not n:
             return None
-        n, most = n_alike, wilson_interval(0.0, n_alike)[1]
+        most = wilson_interval(0.0, n)[1]
         low, high = value * (1.0 - most), value + (1.0 - value) * most
     elif is_share and 0 < value < 1:
         n_draws = value * (1 - value) / error**2
@@ -579,12 +576,14 @@ def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
         size = np.maximum(1.0, np.abs(first[..., in_a]))
         return np.where(np.abs(changed) <= ROUNDING * size, 0.0, changed)
 
-    blocks, basis = [a.columns, b.columns], None
-    if by_sample and a.basis is not None and b.basis is not None:
-        of_either = (a.columns[:, a.basis[in_a]] != 0) + (b.columns[:, b.basis[in_b]] != 0)
-        blocks.append(of_either.astype(np.float64))
-        basis = n_a + n_b + np.arange(len(keys))
-    return Numbers(keys, hstack(blocks), difference, basis=basis, by_sample=by_sample, is_difference=True)
+    blocks, used = [a.columns, b.columns], {}
+    for name in ("basis", "compared"):
+        of_a, of_b = getattr(a, name), getattr(b, name)
+        if by_sample and of_a is not None and of_b is not None:
+            of_either = (a.columns[:, of_a[in_a]] != 0) + (b.columns[:, of_b[in_b]] != 0)
+            used[name] = sum(block.shape[1] for block in blocks) + np.arange(len(keys))
+            blocks.append(of_either.astype(np.float64))
+    return Numbers(keys, hstack(blocks), difference, by_sample=by_sample, is_difference=True, **used)
 
 
 def ratio(above: FloatArray, below: FloatArray) -> FloatArray:

@@ -156,6 +156,10 @@ def interval_notes(report: AgreementReport) -> list[Note]:
     if n < FEW_SAMPLES:
         text = f"Warning: the intervals rest on {counted(n, what)}; with fewer than {FEW_SAMPLES} they are rough."
         notes.append(Note(text, is_warning=True))
+    elif n_few := sum(entry.n < FEW_SAMPLES for entry in shown):
+        least = min(entry.n for entry in shown)
+        text = f"Warning: intervals of numbers that fewer than {FEW_SAMPLES} {what}s say anything about are rough"
+        notes.append(Note(f"{text} (here {n_few:,}; one rests on {least:,}).", is_warning=True))
     return notes
 
 

@@ -101,7 +101,7 @@ class ExpectedDistances:
             by_chance = ratio(sums[..., 2], sums[..., 3]) ** 2 / mean
             return (1.0 - ratio(ratio(sums[..., 0], sums[..., 1]), by_chance))[..., None]
 
-        return Numbers((("image_alpha.value",),), hstack([columns.astype(np.float64)]), formula)
+        return Numbers((("image_alpha.value",),), hstack([columns.astype(np.float64)]), formula, compared=np.array([1]))
 
     def summary(self, value: float | None, records: Records, pair_scores: FloatArray) -> ImageAlpha:
         """The part of the report; ``pair_scores`` are those of all pairs of annotations of one image, nan without."""

@@ -193,6 +193,15 @@ def test_few_samples_are_warned_of_below_twenty(n: int, is_warned: bool) -> None
         assert notes[1].text.startswith(f"Warning: the intervals rest on {n} sample")
 
 
+def test_numbers_that_few_of_many_samples_say_anything_about_are_warned_of() -> None:
+    intervals = {"share_full_agreement": interval(0.1, 0.9, n=200), "score.mean": interval(0.1, 0.9, n=9)}
+    warnings = [note.text for note in interval_notes(filled_report(intervals=intervals)) if note.is_warning]
+    assert warnings == [
+        "Warning: intervals of numbers that fewer than 20 samples say anything about are rough"
+        " (here 1; one rests on 9)."
+    ]
+
+
 def test_without_intervals_there_are_no_notes_on_them() -> None:
     assert interval_notes(unfilled_report()) == []
     assert interval_notes(filled_report(intervals={"alpha.pooled": {**interval(0.1, 0.9), "low": None}})) == []

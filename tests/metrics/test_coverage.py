@@ -144,3 +144,18 @@ def test_expanded_intervals_of_few_samples_cover_a_rate() -> None:
         (found,) = bootstrap_parts([part], n, OPTIONS)
         covered += bool(found.bca_low[0] <= 0.25 <= found.bca_high[0])
     assert 92 <= 100 * covered / n_sets <= 98
+
+
+@pytest.mark.parametrize("n_used", [8, 200])
+def test_intervals_of_a_rate_that_few_samples_carry_cover_it_if_these_are_counted(n_used: int) -> None:
+    """8 of 200 samples have objects. With an expansion for 200, intervals cover 91 of 100."""
+    rng, n, n_sets = np.random.default_rng(5), 8, 500
+    covered = 0
+    for _ in range(n_sets):
+        columns = np.zeros((200, 2))
+        n_objects = rng.integers(2, 8, n)
+        columns[:n] = np.column_stack([n_objects, rng.binomial(n_objects, rng.beta(2, 6, n))])
+        part = Part(columns, lambda sums: sums[..., 1:] / sums[..., :1], n_used=np.array([n_used]))
+        (found,) = bootstrap_parts([part], 200, OPTIONS)
+        covered += bool(found.bca_low[0] <= 0.25 <= found.bca_high[0])
+    assert (100 * covered / n_sets >= 92) == (n_used == n)
