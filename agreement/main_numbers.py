@@ -113,7 +113,7 @@ OBJECT_NUMBERS = (
     MainNumber(
         "class_given_match.percent_agreement", "same class", "of two labels of one object", "share", "class_given_match"
     ),
-    MainNumber("class_given_match.alpha", "alpha", "of the classes of shared objects", group="class_given_match"),
+    MainNumber("class_given_match.alpha", "alpha of classes", "of shared objects", group="class_given_match"),
     alpha("objects, missed ones too", "alpha of objects", "class_given_match"),
     MainNumber("localisation.mean_iou", "mean {measure}", "of two labels of one object", group="localisation"),
     MainNumber("localisation.mean_dice", "Dice", "of two labels of one object", group="localisation", of_areas=True),

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..agreement.main_numbers import HEADLINE
 from .decided import DECIDED, decisions_section
 from .families import family_of
 from .headline import headline, image_alpha_details, single_alphas
@@ -109,15 +108,14 @@ def _decisions(report: AgreementReport) -> list[Section]:
     return [] if found is None else [decisions_section(found)]
 
 
-def report_head(report: AgreementReport, notes: Sequence[str] = (), groups: Sequence[str] = (HEADLINE,)) -> Section:
+def report_head(report: AgreementReport, notes: Sequence[str] = ()) -> Section:
     """The first section: the verdict, the main cause of disagreement, who or what is behind it, and the main numbers.
 
     Args:
         report: report of any family
         notes: additional notes on the numbers
-        groups: groups of main numbers to show
     """
-    return headline(report, notes, groups=groups, findings=family_of(report).findings(report))
+    return headline(report, notes, findings=family_of(report).findings(report))
 
 
 def overview_markdown(report: AgreementReport) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..agreement.main_numbers import COMPARED, HEADLINE, QUESTIONS
+from ..agreement.main_numbers import HEADLINE
 from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
-from .words import counted, documents, ends_of, shown_interval, shown_number, shown_share
+from .words import counted, documents, ends_of, shown_interval, shown_number, shown_share, singular
 
 if TYPE_CHECKING:
     from ..agreement.main_numbers import MainNumber
@@ -36,7 +36,6 @@ def headline(
     report: AgreementReport,
     notes: Sequence[str] = (),
     *,
-    groups: Sequence[str] = (HEADLINE,),
     findings: Sequence[str] = (),
 ) -> Section:
     """The first section of a report: the verdict, what was found, and the main numbers.
@@ -44,14 +43,12 @@ def headline(
     Args:
         report: report of any family
         notes: additional notes on the numbers
-        groups: groups of main numbers to show
         findings: the main cause of disagreement, and who or what is behind it
     """
     parts: list[Part] = [alpha_sentence(report), *findings]
     parts += [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
     parts.append(" · ".join(_extent(report)))
-    numbers = dict.fromkeys(entry for group in groups for entry in shown_numbers(report, group))
-    parts.append(NumberRow(list(numbers)))
+    parts.append(NumberRow(shown_numbers(report, HEADLINE)))
     parts += [*interval_notes(report), *map(Note, notes)]
     return Section(f"Annotator agreement: run '{report.run_key}'", parts, is_first=True)
 
@@ -71,7 +68,7 @@ def shown_numbers(report: AgreementReport, group: str) -> list[ShownNumber]:
 def _shown(report: AgreementReport, number: MainNumber, measure: str) -> ShownNumber:
     value, show = number.value(report), FORMS[number.form]
     interval = ends_of(report.intervals.get(number.key), show) if value is not None else ""
-    meaning = number.meaning.format(report=report, documents=documents(report))
+    meaning = singular(number.meaning.format(report=report, documents=documents(report)))
     return ShownNumber(number.name(measure), show(value), interval, meaning)
 
 
@@ -114,23 +111,18 @@ def single_alphas(report: AgreementReport) -> list[Section]:
     return [Section(title, [Facts(facts)], note)] if facts else []
 
 
-def groups_of(report: AgreementReport) -> list[str]:
-    """The groups of main numbers of a report: the headline and the questions that it answers."""
-    groups = dict.fromkeys(number.group for number in report.main_numbers if number.group != COMPARED)
-    return [group for group in (HEADLINE, *QUESTIONS) if group in groups]
-
-
 def _extent(report: AgreementReport) -> Iterator[str]:
     """The samples that the report covers, in short phrases."""
     what = documents(report)
     yield ", ".join(report.label_types)
     if report.run.n_of is not None:
-        yield f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}"
+        yield singular(f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}")
     if report.run.n_videos is not None:
-        yield f"{counted(report.run.n_videos, 'video')} with {report.n_samples:,} frames, compared frame by frame"
+        frames = counted(report.n_samples, "frame")
+        yield f"{counted(report.run.n_videos, 'video')} with {frames}, compared frame by frame"
     n_empty = getattr(report, "n_empty", 0)
     without = f", {n_empty:,} of them empty" if n_empty else ""
-    yield f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}"
+    yield singular(f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}")
     yield counted(len(getattr(report, "annotators", [])), "annotator")
     yield counted(report.n_objects, "label")
     if hasattr(report, "existence"):

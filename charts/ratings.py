@@ -10,7 +10,7 @@ from .advice import Says, by_points, by_share, conflict_counts, conflicts, confu
 from .sections import Part, Section
 from .shortlists import annotator_sections, pair_sections, shortlist_pairs
 from .tables import Cell, Column, other_class_column, table
-from .words import documents, other_class, percent, shown_number
+from .words import counted, documents, other_class, percent, shown_number
 
 if TYPE_CHECKING:
     from ..agreement.ratings.report import RaterSummary, RatingPairSummary, RatingReport
@@ -61,7 +61,8 @@ def rating_findings(report: RatingReport) -> list[str]:
     """How many samples are disputed, and who or what is behind it."""
     n_agreed = report.n_rated - report.n_disputed
     found = [
-        f"All agree on {n_agreed:,} of {report.n_rated:,} {documents(report)} ({percent(n_agreed, report.n_rated)})."
+        f"All agree on {n_agreed:,} of {counted(report.n_rated, documents(report)[:-1])} "
+        f"({percent(n_agreed, report.n_rated)})."
     ]
     if report.n_disputed:
         found += stands_out(report, RATING_SAYS, write_down("how to rate"))

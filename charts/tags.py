@@ -43,7 +43,7 @@ def tag_findings(report: TagReport) -> list[str]:
     """How many samples and tags are disputed, and which tags most."""
     n_agreed = report.n_rated - report.n_disputed
     found = [
-        f"All gave the same tags on {n_agreed:,} of {report.n_rated:,} {documents(report)} "
+        f"All gave the same tags on {n_agreed:,} of {counted(report.n_rated, documents(report)[:-1])} "
         f"({percent(n_agreed, report.n_rated)})."
     ]
     disputed = _disputed(report)

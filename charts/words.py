@@ -70,6 +70,11 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def singular(text: str) -> str:
+    """A text in which one sample is no plural: ``1 sample`` for ``1 samples``."""
+    return re.sub(r"(?<![\d.,])1 (sample|frame|pixel)s\b", r"1 \1", text)
+
+
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

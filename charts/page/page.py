@@ -23,7 +23,6 @@ from ..decided import decided_alone
 from ..document import report_details, report_head, report_sections
 from ..figures import FIGURES, plot_scores
 from ..figures.theme import take_title
-from ..headline import groups_of
 from ..tables import Table
 from .template import NOTEBOOK, NOTEBOOK_STYLE, SCRIPT, STYLE, TEMPLATE
 
@@ -68,7 +67,7 @@ def report_page(
         run_key=report.run_key,
         dataset_name=dataset_name,
         date=f"{computed_at.day} {computed_at:%B %Y}" if computed_at is not None else "",
-        first=report_head(report, groups=groups_of(report)),
+        first=report_head(report),
         short=short,
         details=details,
         findings={name: take_title(figure) for name, figure in drawn.items()},

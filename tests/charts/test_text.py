@@ -14,12 +14,11 @@ from tests.charts.other_families import OTHERS
 from annotator_agreement.agreement.family import report_from_dict
 from annotator_agreement.agreement.main_numbers import MainNumber
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.charts.document import computation_markdown, report_markdown, report_text
-from annotator_agreement.charts.headline import groups_of, headline
+from annotator_agreement.charts.document import computation_markdown, report_head, report_markdown, report_text
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.sections import NumberRow, Section, as_markdown, as_text
 from annotator_agreement.charts.tables import Cell, Table
-from annotator_agreement.charts.words import shown_interval, shown_number, signed
+from annotator_agreement.charts.words import shown_interval, shown_number, signed, singular
 
 WORST = {"id": "f" * 24, "filepath": "/data/street_1.jpg", "score": 0.05, "n_units": 9, "n_disputed": 8, "share": 0.2,
          "reason": "5 lone (bob)"}  # fmt: skip
@@ -131,10 +130,22 @@ def test_what_the_words_mean_is_said_once_and_in_words() -> None:
     assert words.count("ICC of counts") == 1
 
 
-def test_a_number_that_leads_stands_once_on_the_page() -> None:
+def test_the_head_has_few_numbers_in_order_and_no_two_have_one_name() -> None:
     report = filled_report()
-    (row,) = [part for part in headline(report, groups=groups_of(report)).parts if isinstance(part, NumberRow)]
-    assert [entry.title for entry in row.entries].count("F1") == 1
+    (row,) = [part for part in report_head(report).parts if isinstance(part, NumberRow)]
+    assert [entry.title for entry in row.entries] == ["Score", "F1", "Alpha of images", "Full agreement"]
+    assert len({number.title.lower() for number in report.main_numbers}) == len(report.main_numbers)
+    assert not any(number.title == "alpha" for number in report.main_numbers)
+
+
+def test_one_sample_is_no_plural() -> None:
+    one = {**filled_values(), "n_samples": 1, "n_rated": 1}
+    text = report_text(filled_report(**{**one, "score": {**one["score"], "n": 1}}))
+    assert "mean of 1 sample\n" in text
+    assert "1 of 1 sample rated by two or more" in text
+    assert singular("11 samples, 1,001 samples, 0.1 samples, of 1 samples") == (
+        "11 samples, 1,001 samples, 0.1 samples, of 1 sample"
+    )
 
 
 def test_the_rules_of_the_run_are_marked_among_the_others() -> None:
