@@ -56,6 +56,7 @@ __all__ = [
     "report_decisions",
     "decided_against",
     "export_decided_against",
+    "export_decided",
     "AgreementReport",
     "AgreementInputError",
 ]

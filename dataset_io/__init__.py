@@ -15,6 +15,7 @@ from .delete import delete_agreement
 from .record.run import list_agreements
 from .rename import rename_agreement
 from .results.compare import compare_agreement
+from .results.decided_labels import export_decided
 from .results.decided_list import export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
@@ -45,6 +46,7 @@ __all__ = [
     "delete_decisions",
     "export_agreement",
     "export_annotations",
+    "export_decided",
     "export_decided_against",
     "import_annotations",
     "join_annotators",

@@ -8,7 +8,7 @@ from .compute import ComputeAgreement
 from .disputed import AgreementPatches, AnnotateDisputed, TagAgreementLabels
 from .export import ExportAgreement, ExportDecidedAgainst
 from .export_labels import ExportAnnotations
-from .gold import ApplyDecisions, Decide, UndoApplied, UndoDecisions
+from .gold import ApplyDecisions, Decide, ExportDecided, UndoApplied, UndoDecisions
 from .import_labels import ImportAnnotations
 from .object_labels import AddAgreementUnits, ResolveUnits
 from .runs import DeleteAgreement, OpenAgreementPanel, RenameAgreement, ShowAgreement, UpdateAgreement
@@ -30,6 +30,7 @@ OPERATORS = [
     ApplyDecisions,
     UndoApplied,
     ExportDecidedAgainst,
+    ExportDecided,
     TagAgreementLabels,
     AnnotateDisputed,
     ConfigureAgreementApp,

@@ -64,7 +64,7 @@ class ExportAgreement(AgreementOperator, function=export_agreement):
             format=_format(ctx),
             overwrite=ctx.params.get("overwrite") or False,
         )
-        return _told_of_file(ctx, path)
+        return told_of_file(ctx, path)
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return summary_output(self.label)
@@ -106,7 +106,7 @@ class ExportDecidedAgainst(AgreementOperator, function=export_decided_against):
             gold=next(iter(gold_fields(ctx.dataset)), names.DEFAULT_GOLD_FIELD),
             overwrite=ctx.params.get("overwrite") or False,
         )
-        return _told_of_file(ctx, path)
+        return told_of_file(ctx, path)
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return summary_output(self.label)
@@ -122,17 +122,17 @@ def _list_path(ctx: foo.ExecutionContext) -> str:
     """The file of an annotator's list."""
     ending = one_of("format", ctx.params.get("format") or "html", tuple(_LISTS))
     folder = path_of("folder", ctx.params.get("folder") or str(Path.home()))
-    return str(Path(folder) / f"{_file_name(ctx.dataset.name)}-{_file_name(str(_annotator(ctx)))}.{ending}")
+    return str(Path(folder) / f"{file_name_of(ctx.dataset.name)}-{file_name_of(str(_annotator(ctx)))}.{ending}")
 
 
-def _told_of_file(ctx: foo.ExecutionContext, path: Path) -> dict[str, Any]:
+def told_of_file(ctx: foo.ExecutionContext, path: Path) -> dict[str, Any]:
     """Download a file if the form says so; the path, and a link."""
     if ctx.params.get("download") and path.is_file() and not ctx.delegated:
         ctx.ops.browser_download(address_of_file(path), path.name)
     return {"path": str(path), "summary": summary_of_file(path)}
 
 
-def _file_name(name: str) -> str:
+def file_name_of(name: str) -> str:
     """A name as a part of the name of a file."""
     return re.sub(r"[^\w.-]+", "-", name)[:100]
 
@@ -140,7 +140,7 @@ def _file_name(name: str) -> str:
 def _default_path(ctx: foo.ExecutionContext) -> str:
     """A file in the home directory of the user who runs the App's server."""
     _, suffix = _FORMATS[_format(ctx)]
-    return str(Path.home() / f"{_file_name(ctx.dataset.name)}-{chosen_run(ctx)}{suffix}")
+    return str(Path.home() / f"{file_name_of(ctx.dataset.name)}-{chosen_run(ctx)}{suffix}")
 
 
 def _format(ctx: foo.ExecutionContext) -> str:

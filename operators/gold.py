@@ -1,8 +1,9 @@
-"""The operators that decide on many objects by a rule, apply decisions to annotators' labels, and take both back."""
+"""The operators that decide by a rule, export what was decided, apply it to annotators' labels, and take it back."""
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import fiftyone.operators as foo
@@ -13,11 +14,12 @@ from ..agreement.objects.verdicts import VERDICTS
 from ..charts.decided import applied_section
 from ..charts.sections import as_markdown
 from ..charts.words import counted
-from ..dataset_io import apply_decisions, decide, undo_applied, undo_decisions
+from ..dataset_io import apply_decisions, decide, export_decided, undo_applied, undo_decisions
 from ..dataset_io.decide.apply import Applied, latest_applied, possible_changes
 from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide, user_name
 from ..dataset_io.decide.decisions import delete_empty_gold, gold_fields, open_gold
 from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.results.decided_labels import decided_to_export, format_of_decided
 from .base import (
     AgreementOperator,
     add_choice,
@@ -28,8 +30,10 @@ from .base import (
     given_names,
     is_from_app,
     progress_of,
+    summary_output,
     tell,
 )
+from .export import file_name_of, told_of_file
 from .selection import add_within_view, samples_within, shows_part
 
 _CHOICES = {
@@ -266,3 +270,53 @@ class UndoApplied(AgreementOperator, function=undo_applied):
         done = undo_applied(ctx.dataset, ctx.params.get("step"), gold=_gold(ctx))
         tell(ctx, done.told(), variant="success" if done.n_objects else "warning")
         return dataclasses.asdict(done)
+
+
+class ExportDecided(AgreementOperator, function=export_decided):
+    """Writes what was decided to be right to a file."""
+
+    operator_name = names.EXPORT_DECIDED
+    label = "Export what was decided"
+    description = (
+        "Write the decided labels alone, of the images on which something was decided, in a format of FiftyOne"
+    )
+    icon = "file_download"
+    submit = "Export"
+    can_be_delegated = True
+
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        if not _add_gold(inputs, ctx):
+            return
+        path, described = _decided_path(ctx), "A file on the machine of the App's server; missing folders are created"
+        inputs.str("path", label="File", description=described, default=path, required=True)
+        if shows_part(ctx):
+            add_within_view(inputs)
+        add_switch(inputs, "download", "Download it with the browser, too", default=True)
+        add_switch(inputs, "overwrite", "Replace the file if there is one")
+        if _is_counted(inputs, ctx, "How many labels this exports"):
+            found, _ = decided_to_export(
+                samples_within(ctx), path, gold=_gold(ctx), overwrite=ctx.params.get("overwrite") or False
+            )
+            inputs.view("preview", types.Notice(label=found.told("This exports"), description=found.format))
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        done = export_decided(
+            samples_within(ctx),
+            _decided_path(ctx),
+            gold=_gold(ctx),
+            overwrite=ctx.params.get("overwrite") or False,
+            progress=progress_of(ctx),
+        )
+        told = done.told("Exported")
+        tell(ctx, told, reload=False)
+        of_file = told_of_file(ctx, Path(str(done.path)))
+        return {**dataclasses.asdict(done), "summary": f"{of_file['summary']}\n\n{told} ({done.format})"}
+
+    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
+        return summary_output(self.label)
+
+
+def _decided_path(ctx: foo.ExecutionContext) -> str:
+    """The file of the form; at first one in the home directory of the user who runs the App's server."""
+    _, _, ending = format_of_decided(open_gold(ctx.dataset, _gold(ctx)))
+    return ctx.params.get("path") or str(Path.home() / f"{file_name_of(ctx.dataset.name)}-{_gold(ctx)}{ending}")

@@ -29,6 +29,7 @@ from ..names import (
     APPLY_DECISIONS,
     DECIDE,
     DEFAULT_GOLD_FIELD,
+    EXPORT_DECIDED,
     EXPORT_DECIDED_AGAINST,
     FRAMES_PREFIX,
     UNDO_APPLIED,
@@ -107,7 +108,11 @@ def _numbers(chosen: Mapping[str, Any], choices: Choices) -> Iterator[Item]:
     counted_then: Mapping[str, Any] | None = chosen.get("counted")
     label = "How right everybody was" if counted_then is None else "Count again"
     rule = {"operator": DECIDE, "by": chosen["by"]}
-    buttons = [(label, "fact_check", "count_decisions", {}), ("Decide many by a rule", "gavel", "run_operator", rule)]
+    buttons = [
+        (label, "fact_check", "count_decisions", {}),
+        ("Decide many by a rule", "gavel", "run_operator", rule),
+        ("Export what was decided", "file_download", "run_operator", {"operator": EXPORT_DECIDED}),
+    ]
     yield button_item("count", "", buttons)
     if counted_then is None:
         return

@@ -250,7 +250,7 @@ def decided_against(
     ordered = [
         str(row["_id"]) for row in opened.gold.collection.find({}, {"_id": True}) if str(row["_id"]) in documents
     ]
-    _refuse_damaged(opened.gold)
+    refuse_damaged(opened.gold)
     view = samples.select(ordered)
     for name, kind, ids in ((field, labels.kind_of(annotator), theirs), (opened.gold.path, opened.kind, right)):
         if kind.is_label:  # plain values have no ids
@@ -259,7 +259,7 @@ def decided_against(
     return view.exclude_fields(others) if others else view
 
 
-def _refuse_damaged(gold: Gold) -> None:
+def refuse_damaged(gold: Gold) -> None:
     """Refuse to show labels in the field of decisions that are no list, which FiftyOne cannot filter."""
     if gold.kind.list_name is None:
         return

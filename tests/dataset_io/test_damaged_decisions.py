@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+import fiftyone as fo
 import pytest
 from bson import ObjectId
 from PIL import Image
@@ -20,6 +21,7 @@ from annotator_agreement import (
     decided_against,
     delete_decisions,
     export_agreement,
+    export_decided,
     export_decided_against,
     list_decisions,
     load_agreement,
@@ -42,6 +44,7 @@ _READING: dict[str, Callable[[Any, Any], Any]] = {
     "export_decided_against": lambda dataset, folder: export_decided_against(
         dataset, "carol", path=folder / "b.html", overwrite=True
     ),
+    "export_decided": lambda dataset, folder: export_decided(dataset, folder / "c.json", overwrite=True),
     "preview": lambda dataset, folder: apply_decisions(dataset, preview=True),
     "decide": lambda dataset, folder: decide(dataset, choice="none", all=True),
     "decide again": lambda dataset, folder: decide(
@@ -54,13 +57,21 @@ _CHANGING: dict[str, Callable[[Any, Any], Any]] = {
     "apply_decisions": lambda dataset, folder: apply_decisions(dataset),
     "undo_applied": lambda dataset, folder: (undo_applied(dataset), undo_decisions(dataset)),
 }
-#: what names the sample instead
-_REFUSED = {("decided_against", "the list of right labels is a text")}
+_NO_LIST = "{}; set it to None, or delete all decisions"
+#: what is said instead, where that can name the sample
+_REFUSED = {
+    ("decided_against", "the list of right labels is a text"): _NO_LIST,
+    ("export_decided", "the list of right labels is a text"): _NO_LIST,
+    ("export_decided", "the right labels are a list"): "must hold labels that FiftyOne can export",
+    ("export_decided", "the box of a right label is none"): "must hold labels that FiftyOne can export",
+}
 
 
 @pytest.fixture(scope="module")
 def dataset(make_module_dataset):
-    return decided_dataset(make_module_dataset)
+    dataset = decided_dataset(make_module_dataset)
+    dataset.set_values("metadata", [fo.ImageMetadata(width=300, height=200) for _ in range(len(dataset))])
+    return dataset
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +92,7 @@ def test_nothing_fails_and_labels_of_annotators_stay(dataset, documents, tmp_pat
         sample_id = damage(dataset, DAMAGES[what])
         before = user_values(dataset, ["agreement"])
         if (name, what) in _REFUSED:
-            with pytest.raises(AgreementInputError, match=f"{sample_id}; set it to None, or delete all decisions"):
+            with pytest.raises(AgreementInputError, match=_REFUSED[name, what].format(sample_id)):
                 function(dataset, tmp_path)
         else:
             function(dataset, tmp_path)

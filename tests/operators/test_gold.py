@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import fiftyone as fo
 import pytest
 
 from tests.dataset_io.said import said_dataset
@@ -124,3 +127,23 @@ def test_the_list_to_send_is_written_and_downloaded(operator, context, form, dat
     ]
     assert asked["params"]["filename"] == path.name
     assert "already" in form(export, dataset, **params)["problem"]["view"]["label"]
+
+
+def test_what_was_decided_is_counted_written_and_downloaded(operator, context, form, dataset, tmp_path):
+    export, path = operator("export_decided"), tmp_path / "gold.json"
+    assert form(export, dataset)["no_decisions"]["invalid"]
+    dataset.set_values("metadata", [fo.ImageMetadata(width=300, height=200) for _ in range(20)])
+    decide(dataset.limit(8), choice="version", annotator="alice", min_votes=2)
+    assert form(export, dataset)["path"]["default"].endswith(f"/{dataset.name}-agreement_gold.json")
+    preview = form(export, dataset, path=str(path))["preview"]["view"]
+    ctx = context(export, dataset, path=str(path), download=True)
+    result = export.execute(ctx)
+    told = result["summary"].splitlines()[-1].removesuffix(" (COCO)")
+    assert preview["label"] == told.replace("Exported", "This exports")
+    assert (preview["description"], result["path"]) == ("COCO", str(path))
+    assert len(json.loads(path.read_text())["annotations"]) == result["n_labels"] > 5
+    asked = ctx.executor.to_json()["requests"]
+    assert [each["params"]["message"] for each in asked if each["operator_uri"].endswith("notify")] == [told]
+    (download,) = [each for each in asked if each["operator_uri"].endswith("browser_download")]
+    assert download["params"]["filename"] == "gold.json"
+    assert "already" in form(export, dataset, path=str(path))["problem"]["view"]["label"]

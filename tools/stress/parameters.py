@@ -251,6 +251,8 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     yield Call("decided_against", plugin.decided_against, against)
     listed = {**against, "path": "x.csv", "overwrite": True}
     yield Call("export_decided_against", plugin.export_decided_against, listed)
+    exported = {"samples": dataset, **gold, "path": "x.json", "overwrite": True, "progress": None}
+    yield Call("export_decided", plugin.export_decided, exported)
     yield Call("changed_since", plugin.changed_since, {"dataset": dataset, **run})
     yield Call("update_agreement", plugin.update_agreement, {"dataset": dataset, **run, "progress": False})
     for name, valid in _of_labels(labels).items():
@@ -388,6 +390,14 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "annotator": FIELDS[0],
             "format": "csv",
             "folder": ".",
+            "download": False,
+            "overwrite": True,
+        },
+        "export_decided": {
+            "gold": "agreement_gold",
+            "path": "x.json",
+            "within_view": False,
+            "count": False,
             "download": False,
             "overwrite": True,
         },

@@ -1,0 +1,172 @@
+"""What was decided to be right as a file, in FiftyOne's formats."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fiftyone as fo
+import fiftyone.core.labels as fol
+import fiftyone.types as fot
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
+
+from ... import names
+from ...agreement.arguments import takes_arrays, writing_to
+from ...agreement.errors import AgreementInputError, shown
+from ...agreement.options import OPTIONS
+from ...charts.words import counted
+from ..decide.against import refuse_damaged
+from ..decide.decisions import Gold, open_gold
+from ..decide.stored_decisions import decided_in
+from ..fiftyone_private import all_slices
+from ..run.work_through import Progress
+from .export import checked_file, replacing
+
+_COCO = ("COCO", fot.COCODetectionDataset, ".json")
+_CLASSES = ("FiftyOne's classification JSON", fot.FiftyOneImageClassificationDataset, ".json")
+#: title, FiftyOne's format and ending of the file, by the labels in the field of decisions
+_FORMATS: dict[Any, tuple[str, type[fot.Dataset], str]] = {
+    **dict.fromkeys((fol.Detections, fol.Polylines, fol.Keypoints), _COCO),
+    **dict.fromkeys((fol.Classification, fol.Classifications), _CLASSES),
+    fol.Regression: ("CSV", fot.CSVDataset, ".csv"),
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ExportedDecisions:
+    """What :func:`export_decided` writes."""
+
+    field: str  #: the field of decisions
+    format: str  #: name of the format
+    n_labels: int  #: labels that were decided to be right
+    n_images: int  #: images on which something was decided, which are all in the file
+    n_empty: int  #: images of these without a label: there is no object, or nothing is right
+    n_of: int  #: images that were looked at
+    n_left_out: int  #: labels in the field on which nobody decided: of open forms, or not recorded yet
+    path: str | None = None  #: the file; None before it is written
+
+    def told(self, what: str) -> str:
+        """How much it is, as a sentence that begins with ``what``."""
+        left_out = f"; left out: {counted(self.n_left_out, 'label')} on which nobody decided" if self.n_left_out else ""
+        return (
+            f"{what} {counted(self.n_labels, 'label')} on {self.n_images:,} of {counted(self.n_of, 'image')}, "
+            f"{self.n_empty:,} of them with no object{left_out}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.told('Exported')}; {self.format}: {self.path!r}>"
+
+
+@takes_arrays
+def export_decided(
+    samples: SampleCollection,
+    path: str | os.PathLike[str],
+    *,
+    gold: str = names.DEFAULT_GOLD_FIELD,
+    overwrite: bool = False,
+    progress: Progress = None,
+) -> ExportedDecisions:
+    """Write what was decided to be right to a file: the decided labels alone, of the images with decisions.
+
+    Images on which all that was decided is that there is no object are in the file, without labels. FiftyOne writes the
+    file: COCO for boxes, polygons, instance masks (as polygons) and keypoints, its classification JSON for classes and
+    tags, CSV for numbers. Images are named from the folder that holds all of them.
+
+    Args:
+        samples: the dataset, or a view of its samples
+        path: output file; missing folders are created
+        gold: the field of decisions
+        overwrite: whether an existing file may be replaced
+        progress: as in :func:`compute_agreement`
+
+    Returns:
+        how many labels and images were written
+
+    Raises:
+        AgreementInputError: if there is no such field, nothing was decided, FiftyOne has no format of one file for such
+            labels, images have neither a size nor a file, or the file exists or cannot be written
+    """
+    OPTIONS["progress"].checked(progress)
+    exported, write = decided_to_export(samples, path, gold=gold, overwrite=overwrite)
+    write(progress)
+    return exported
+
+
+def decided_to_export(
+    samples: SampleCollection, path: str | os.PathLike[str], *, gold: str, overwrite: bool
+) -> tuple[ExportedDecisions, Callable[[Progress], None]]:
+    """What :func:`export_decided` writes, and what writes it."""
+    opened = open_gold(samples, gold)
+    title, dataset_type, ending = format_of_decided(opened)
+    target = checked_file(path, overwrite=overwrite)
+    if target.suffix.lower() != ending:
+        raise AgreementInputError(f"`path` must end in {ending} for these labels ({title}), got {str(path)!r}")
+    refuse_damaged(opened)
+    view, exported = _decided(all_slices(samples), opened, title, str(target))
+    if not exported.n_images:
+        raise AgreementInputError(f"`{gold}` must have decisions on the samples to be exported, got none")
+    paths = view.values("filepath")
+    without = [] if title != "COCO" else view.exists("metadata.width", False).values("filepath")
+    missing = [each for each in without if not Path(each).is_file()]
+    if missing:
+        raise AgreementInputError(
+            f"{counted(len(missing), 'image')} must have a size for COCO, and there is no file to read it from "
+            f"({shown(missing, 3)}); set `metadata` of these samples"
+        )
+    given: dict[str, Any] = {"rel_dir": os.path.commonpath([os.path.dirname(each) for each in paths])}
+    given |= {"fields": {"filepath": "filepath", f"{opened.path}.value": "value"}} if ending == ".csv" else {}
+    given |= {} if ending == ".csv" else {"label_field": opened.path}
+
+    def write(progress: Progress) -> None:
+        with writing_to("path", target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(target) as temporary:
+                options = {"export_media": False, "overwrite": True, "progress": progress, **given}
+                try:
+                    view.export(labels_path=str(temporary), dataset_type=dataset_type, **options)
+                except (TypeError, ValueError) as error:
+                    raise AgreementInputError(
+                        f"`{gold}` must hold labels that FiftyOne can export, got {type(error).__name__}: {error}; "
+                        "mend the label, or decide on the object again"
+                    ) from error
+
+    return exported, write
+
+
+def format_of_decided(gold: Gold) -> tuple[str, type[fot.Dataset], str]:
+    """Title, FiftyOne's format and ending of the file of a field of decisions.
+
+    Raises:
+        AgreementInputError: if there is none
+    """
+    found = None if gold.on_frames else _FORMATS.get(gold.kind.stored)
+    if found is None:
+        what = "labels on frames" if gold.on_frames else gold.kind.title
+        raise AgreementInputError(
+            f"Decided boxes, polygons, instance masks, keypoints, classes, tags and numbers of images can be exported, "
+            f"got {what} in `{gold.path}`; export the samples with fiftyone.types.FiftyOneDataset, which holds any"
+        )
+    return found
+
+
+def _decided(samples: SampleCollection, gold: Gold, title: str, path: str) -> tuple[DatasetView, ExportedDecisions]:
+    """The images with decisions, with the decided labels alone."""
+    ids = samples.values("id")
+    right, images, n_empty, n_left_out = set[ObjectId](), list[ObjectId](), 0, 0
+    for document_id, row in gold.decided(list(map(ObjectId, ids))).items():
+        found = decided_in(row)
+        made = [each for each in found.decisions if each["choice"] != "skip"]
+        of_image = {each["gold_id"] for each in made} & {label["_id"] for label in found.labels}
+        right |= of_image
+        images += [document_id] if made else []
+        n_empty += bool(made) and not of_image
+        n_left_out += len(found.labels) - len(of_image)
+    # what is damaged in other fields does not matter
+    view = all_slices(gold.dataset).select(list(map(str, images))).select_fields(gold.path)
+    view = view.filter_labels(gold.path, fo.ViewField("_id").is_in(sorted(right)), only_matches=False)
+    return view, ExportedDecisions(gold.path, title, len(right), len(images), n_empty, len(ids), n_left_out, path)

@@ -1,0 +1,203 @@
+"""Decided labels as files: read back by FiftyOne, against the documents of the database."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import cv2
+import fiftyone as fo
+import fiftyone.types as fot
+import numpy as np
+import pytest
+
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.dataset_io.said import said_dataset
+from tests.datasets import random_annotators
+
+from annotator_agreement import AgreementInputError, compute_agreement, decide, export_decided, list_decisions
+
+_SIZE = fo.ImageMetadata(width=400, height=250)
+
+
+def _with_sizes(dataset):
+    dataset.set_values("metadata", [_SIZE.copy() for _ in range(len(dataset))])
+    return dataset
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    """Decided: what two drew on the first 12 images, lone objects on the next; the others skipped, or open."""
+    dataset = _with_sizes(make_dataset(random_annotators(30, seed=4)))
+    compute_quickly(dataset)
+    decide(dataset.limit(12), choice="version", annotator="bob", min_votes=2)
+    decide(dataset[12:20], choice="none", verdict="lone")
+    decide(dataset[20:24], choice="skip", all=True)
+    return dataset
+
+
+def _read_back(path, **options):
+    """The dataset that FiftyOne makes of a COCO file and its images."""
+    folder = path.parent / "images"
+    folder.mkdir()
+    for image in json.loads(path.read_text())["images"]:
+        (folder / image["file_name"]).touch()
+    return fo.Dataset.from_dir(
+        dataset_type=fot.COCODetectionDataset, data_path=str(folder), labels_path=str(path), **options
+    )
+
+
+def _decided_documents(dataset):
+    """The documents with decisions that are none for later."""
+    documents = dataset._sample_collection.find({})
+    return [each for each in documents
+            if any(one["choice"] != "skip" for one in each.get("agreement_gold_decisions") or [])]  # fmt: skip
+
+
+def test_the_decided_boxes_come_back_and_other_images_are_not_in_the_file(dataset, tmp_path):
+    someone = dataset[25:26].first()  # a label that nobody decided on, and one on a decided image
+    for sample in (someone, dataset.match(fo.ViewField("agreement_gold.detections").length() > 0).first()):
+        found = sample["agreement_gold"] or fo.Detections()
+        found.detections.append(fo.Detection(label="unrecorded", bounding_box=[0.1, 0.2, 0.3, 0.1]))
+        sample["agreement_gold"] = found
+        sample.save()
+    before = list(dataset._sample_collection.find({}))
+    done = export_decided(dataset, tmp_path / "new" / "gold.json", progress=False)
+    assert list(dataset._sample_collection.find({})) == before
+    documents = _decided_documents(dataset)
+    decided_ids = {one["gold_id"] for each in documents for one in each["agreement_gold_decisions"]}
+    expected = {
+        each["filepath"]: sorted(
+            (label["label"], *np.round(label["bounding_box"], 6).tolist())
+            for label in (each.get("agreement_gold") or {}).get("detections", [])
+            if label["_id"] in decided_ids
+        )
+        for each in documents
+    }
+    back = _read_back(Path(done.path))
+    labels = dict(zip(*back.values(["filepath", "detections.detections"]), strict=True))
+    back.delete()
+    assert {
+        f"/images/{Path(path).name}": sorted(
+            (one.label, *np.round(one.bounding_box, 6).tolist()) for one in found or []
+        )
+        for path, found in labels.items()
+    } == expected
+    n_labels = sum(map(len, expected.values()))
+    n_empty = list(expected.values()).count([])
+    assert (done.n_labels, done.n_images, done.n_empty, done.n_of) == (n_labels, len(expected), n_empty, 30)
+    assert n_labels > 10 < len(expected) < 21
+    assert n_empty > 2
+    assert done.n_left_out == 1
+    told = f"Exported {n_labels} labels on {len(expected)} of 30 images, {n_empty} of them with no object"
+    assert done.told("Exported") == f"{told}; left out: 1 label on which nobody decided"
+    assert repr(done).startswith(f"<{told}; left out")
+
+
+def test_a_view_is_exported_alone_and_a_file_is_not_replaced_unasked(dataset, tmp_path):
+    path = tmp_path / "gold.json"
+    done = export_decided(dataset.limit(3), path)
+    assert done.n_of == 3
+    assert {each["file_name"] for each in json.loads(path.read_text())["images"]} <= {"0.jpg", "1.jpg", "2.jpg"}
+    with pytest.raises(AgreementInputError, match="say overwrite=True"):
+        export_decided(dataset, path)
+    assert export_decided(dataset, path, overwrite=True).n_images > 3
+    assert [each.name for each in tmp_path.iterdir()] == ["gold.json"]
+
+
+def test_images_of_the_same_name_in_several_folders_stay_apart(dataset, tmp_path):
+    dataset.set_values("filepath", [f"/images/{k % 2}/{k // 2}.jpg" for k in range(len(dataset))])
+    path = tmp_path / "gold.json"
+    done = export_decided(dataset, path)
+    assert {f"/images/{each['file_name']}" for each in json.loads(path.read_text())["images"]} == {
+        each["filepath"] for each in _decided_documents(dataset)
+    }
+    assert done.n_images > 5
+
+
+@pytest.mark.parametrize(("kind", "dataset_type"), [
+    ("labels", fot.FiftyOneImageClassificationDataset),
+    ("texts", fot.FiftyOneImageClassificationDataset),
+    ("tags", fot.FiftyOneImageClassificationDataset),
+    ("numbers", fot.CSVDataset),
+])  # fmt: skip
+def test_what_was_said_of_images_comes_back(make_dataset, tmp_path, kind, dataset_type):
+    dataset = said_dataset(make_dataset, kind)
+    decide(dataset.limit(10), min_votes=2)
+    decide(dataset.skip(20), choice="none", all=True)
+    path = tmp_path / ("gold.csv" if kind == "numbers" else "gold.json")
+    done = export_decided(dataset, path)
+
+    def said(document):
+        held = document.get("agreement_gold") or {}
+        if kind == "tags":
+            return sorted(label["label"] for label in held["classifications"]) if held else []
+        return held.get("value" if kind == "numbers" else "label")
+
+    expected = {each["filepath"].rpartition("/")[2]: said(each) for each in _decided_documents(dataset)}
+    if kind == "numbers":
+        rows = [line.split(",") for line in path.read_text().splitlines()[1:]]
+        back = {name.rpartition("/")[2]: float(value) if value else None for name, value in rows}
+    else:
+        found = json.loads(path.read_text())["labels"]
+        back = {f"{name}.jpg": sorted(value or []) if kind == "tags" else value for name, value in found.items()}
+    assert back == expected
+    assert done.n_images == len(expected) > done.n_empty > 0
+
+
+def test_polygons_and_instance_masks_come_back(make_dataset, tmp_path):
+    corners = [(0.1, 0.2), (0.5, 0.2), (0.45, 0.6), (0.1, 0.5)]
+    dataset = make_dataset({"unused": [None] * 3})
+    dataset.delete_sample_field("unused")
+    for name in ANNOTATORS:
+        shape = fo.Polyline(label="cat", points=[corners], closed=True, filled=True)
+        dataset.set_values(name, [fo.Polylines(polylines=[shape.copy()]) for _ in range(3)])
+    compute_agreement(_with_sizes(dataset), ANNOTATORS, resamples=0, sensitivity=False, progress=False)
+    decide(dataset.limit(2), choice="version", annotator="bob", all=True)
+    path = tmp_path / "polygons" / "gold.json"
+    assert export_decided(dataset, path).n_labels == 2
+    back = _read_back(path, use_polylines=True)
+    (points,) = back.first().segmentations.polylines[0].points
+    back.delete()
+    np.testing.assert_allclose(points[: len(corners)], corners, atol=1e-6)
+
+    mask = np.zeros((100, 160), np.uint8)
+    cv2.ellipse(mask, (80, 50), (70, 40), 0, 0, 360, 1, -1)
+    box = [0.1, 0.2, 0.4, 0.4]  # 160 x 100 pixels
+    other = make_dataset({"unused": [None] * 2})
+    other.delete_sample_field("unused")
+    for name in ANNOTATORS:
+        label = fo.Detection(label="cat", bounding_box=box, mask=mask.astype(bool))
+        other.set_values(name, [fo.Detections(detections=[label.copy()]) for _ in range(2)])
+    compute_agreement(_with_sizes(other), ANNOTATORS, resamples=0, sensitivity=False, progress=False)
+    decide(other.limit(1), choice="version", annotator="bob", all=True)
+    path = tmp_path / "masks" / "gold.json"
+    export_decided(other, path)
+    back = _read_back(path)
+    (label,) = back.first().segmentations.detections
+    back.delete()
+    again = np.zeros((250, 400), bool)
+    x, y = round(label.bounding_box[0] * 400), round(label.bounding_box[1] * 250)
+    again[y : y + label.mask.shape[0], x : x + label.mask.shape[1]] = label.mask
+    there = np.zeros((250, 400), bool)
+    there[50:150, 40:200] = mask
+    assert (again & there).sum() / (again | there).sum() > 0.95
+
+
+def test_what_cannot_be_exported_is_said(make_dataset, dataset, tmp_path):
+    with pytest.raises(AgreementInputError, match="must be a field of decisions"):
+        export_decided(make_dataset(), tmp_path / "a.json")
+    with pytest.raises(AgreementInputError, match=r"`path` must end in \.json for these labels \(COCO\), got"):
+        export_decided(dataset, tmp_path / "a.csv")
+    with pytest.raises(AgreementInputError, match="must have decisions on the samples to be exported, got none"):
+        export_decided(dataset.skip(20), tmp_path / "a.json")
+    dataset.clear_sample_field("metadata")
+    with pytest.raises(AgreementInputError, match=r"\d+ images must have a size for COCO, and there is no file"):
+        export_decided(dataset, tmp_path / "a.json")
+    masks = said_dataset(make_dataset, "masks", 6)
+    decide(masks, choice="version", annotator="alice", all=True)
+    with pytest.raises(AgreementInputError, match="got Segmentation in `agreement_gold`; export the samples with"):
+        export_decided(masks, tmp_path / "a.json")
+    assert not list(tmp_path.iterdir())
+    assert Counter(each.choice for each in list_decisions(dataset))["skip"] > 0
