@@ -333,11 +333,14 @@ class Gold:
         sums = next(iter(self.collection.aggregate(counted)), {"all": 0, "skipped": 0})
         return sums["all"] - sums["skipped"], sums["skipped"]
 
-    def numbers(self, among: Sequence[ObjectId] | None = None) -> dict[ObjectId, int]:
-        """Number of decisions in every sample, or frame, that has some, without those on what nobody drew, or has now.
+    def numbers(
+        self, among: Sequence[ObjectId] | None = None, fields: Mapping[str, LabelKind] | None = None
+    ) -> dict[ObjectId, int]:
+        """Number of decisions in every sample, or frame, that has some, without those on what nobody drew.
 
         Args:
             among: only these; None for all
+            fields: types of the annotators' labels by field, to leave out decisions of which no label is there any more
         """
         if not self.exists:
             return {}
@@ -345,6 +348,9 @@ class Gold:
         if among is not None:
             query["_id"] = {"$in": list(among)}
         is_drawn: list[Stored] = [{"$ne": ["$$this.asked", []]}, {"$ne": ["$$this.labels", []]}]
+        if fields is not None:
+            there = {"$concatArrays": [_keys_in(name, kind) for name, kind in fields.items()]}
+            is_drawn.append({"$ne": [{"$setIntersection": [list_at("$$this.labels"), there]}, []]})
         drawn = _filtered(list_at(f"${self.decisions}"), {"$and": [seems_whole(), *is_drawn]})
         stages: list[Stored] = [{"$match": query}, {"$project": {"n": {"$size": drawn}}}]
         return {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
@@ -481,6 +487,15 @@ class Gold:
             {"$set": values},
             {"$unset": ["_decisions", "_labels"]},
         ]
+
+
+def _keys_in(field: str, kind: LabelKind) -> Stored:
+    """What decisions call the labels in a field of a document (:func:`label_key`)."""
+    if not kind.is_label:
+        return {"$literal": [label_key(field, None, kind)]}
+    held = [f"${field}"] if kind.list_name is None else list_at(f"${kind.label_path(field)}")
+    key = {"$concat": [f"{field} ", {"$convert": {"input": "$$this._id", "to": "string", "onError": "", "onNull": ""}}]}
+    return {"$map": {"input": held, "as": "this", "in": key}}
 
 
 def _filtered(values: Stored | str, condition: Stored) -> Stored:

@@ -88,7 +88,7 @@ def next_object(
         sought: which objects
         left_out: objects to pass over
     """
-    field = open_to_decide(labels, gold, among=()).gold
+    opened = open_to_decide(labels, gold, among=())
     wanted = (SKIPPED,) if sought.skipped else (OPEN, CHANGED)
     ids, numbers = index.ids(), index.frame_numbers()
     if sought.sample_id is not None:
@@ -98,7 +98,7 @@ def next_object(
         rows, costs, of_sample = (each[start:end].tolist() for each in (objects.row, objects.cost, objects.of_sample))
         start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
         documents = _documents(labels, [(ids[k], None if numbers is None else int(numbers[k])) for k in rows])
-        decided = field.numbers([each for each in documents if each is not None])
+        decided = opened.gold.numbers([each for each in documents if each is not None], opened.fields)
         if sought.skipped:
             open_ones = {each for each in documents if each is not None and each in decided}
         else:

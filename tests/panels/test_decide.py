@@ -18,7 +18,14 @@ from tests.dataset_io.damaged_decisions import DAMAGES, damage, decided_dataset
 from tests.dataset_io.said import said_dataset
 from tests.datasets import EXAMPLE, random_annotators
 
-from annotator_agreement import compute_agreement, decide, list_decisions, undo_decisions
+from annotator_agreement import (
+    apply_decisions,
+    compute_agreement,
+    decide,
+    list_decisions,
+    undo_decisions,
+    update_agreement,
+)
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -403,3 +410,26 @@ def test_undo_keeps_a_field_of_decisions_with_a_label_of_somebody(event, dataset
     press(event, dataset, sent.state, sent, "Undo")
     dataset.reload()
     assert [len(gold.detections) for gold in dataset.values("agreement_gold") if gold is not None] == [1]
+
+
+@pytest.mark.parametrize("deleted", ["by applying it", "by hand"])
+def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(event, make_dataset, deleted):
+    """Two lone objects of bob on one image; one is decided to be none and deleted, and the run updated."""
+    boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
+    dataset = make_dataset({"alice": [[]], "bob": [boxes], "carol": [[]]})
+    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, progress=False)
+    state = {"tab": "decide", "decide": {"by": "mia"}}
+    sent = press(event, dataset, state, show(event, dataset, state), "No object")
+    first = list_decisions(dataset)[0].unit
+    left = button(sent, "No object")["params"]["unit"]
+    assert left != first
+    if deleted == "by hand":
+        dataset.delete_labels(ids=[each.rpartition(" ")[2] for each in list_decisions(dataset)[0].labels])
+    else:
+        assert apply_decisions(dataset).n_applied == 1
+    assert dataset.count("bob.detections") == 1
+    assert button(show(event, dataset, state), "No object")["params"]["unit"] == left
+    update_agreement(dataset, progress=False)
+    assert button(show(event, dataset, state), "No object")["params"]["unit"] == left
+    press(event, dataset, state, show(event, dataset, state), "No object")
+    assert "Everything that you look for" in show(event, dataset, state).text
