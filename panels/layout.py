@@ -59,13 +59,14 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
         of_view: whether the numbers are of the current view only
     """
     root = types.Object()
-    _head(root, state, handlers, of_view=of_view)
+    is_deciding = model is not None and model["tab"] == DECIDE_TAB
+    _head(root, state, handlers, of_view=of_view, is_deciding=is_deciding)
     for k, note in enumerate(state.notes):
         root.view(f"note_{k}_{hash_of(note)}", types.Warning(label=note))
     if state.problem is not None:
         _problem(root, state, handlers)
     if model is not None:
-        _one_line(root, model) if model["tab"] == DECIDE_TAB else _verdict(root, model, handlers)
+        _one_line(root, model) if is_deciding else _verdict(root, model, handlers)
         choice(root, "tabs", model["tabs"], model["tab"], handlers("choose_tab"), look="tabs")
         version = hash_of(model["version"], model["tab"], model["items"])
         for item in model["items"]:
@@ -97,7 +98,7 @@ def _page(root: types.Object) -> types.Property:
     return types.Property(root, view=view)
 
 
-def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view: bool) -> None:
+def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view: bool, is_deciding: bool) -> None:
     """The run, the samples, what the grid shows, and whether labels changed since the run."""
     head = root.v_stack("head", gap=1, componentsProps={"item": _HEAD})
     if state.keys:
@@ -132,8 +133,8 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
     if state.n_changed:
         update = {"operator": UPDATE_AGREEMENT}
         _offer(head, f"⚠ {state.changed_sentence}", "Update", "update", handlers("run_operator"), update)
-    if state.lacks_colors:
-        said = "All annotators' labels are in one field"
+    if state.lacks_colors and not is_deciding:  # which has colours of its own, and no room
+        said = "The annotators' labels have no colours of their own"
         _offer(head, said, "Colour by annotator", "palette", handlers("color_annotators"), {})
 
 

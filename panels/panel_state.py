@@ -10,7 +10,7 @@ import fiftyone as fo
 
 from .. import names
 from ..dataset_io import changed_since
-from ..dataset_io.app.settings import app_settings_of
+from ..dataset_io.app.settings import lacks_colors
 from ..dataset_io.record.run import COMPLETED, FAILED, Run, completed_kinds, newest_first
 
 #: meaning of the status of a run that is not completed
@@ -82,7 +82,7 @@ class PanelState:
     notes: list[str] = field(default_factory=list)  #: changes since the run was computed
     has_dataset: bool = True  #: whether there is a dataset to compute on
     n_changed: int = 0  #: samples that somebody changed since the run
-    lacks_colors: bool = False  #: whether all annotators' labels are in one field, and have one colour
+    lacks_colors: bool = False  #: whether nobody chose colours for the annotators' labels
     comparable: list[str] = field(default_factory=list)  #: the other runs on labels of its kind, the newest first
 
     @property
@@ -141,8 +141,9 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
     if problem is None:
         notes += _lost_fields(dataset, config)
     n_changed = (changed_since(dataset, run_key) or 0) if problem is None else 0
-    in_one_field = problem is None and config["options"].get("annotator_attribute") is not None
-    lacks_colors = in_one_field and app_settings_of(dataset, run_key).color_by is None
+    options = config.get("options", {})
+    in_one_field = options.get("annotator_attribute") is not None
+    offers = problem is None and lacks_colors(dataset, run_key, options["fields"], in_one_field=in_one_field)
     kinds = completed_kinds(dataset)
     comparable = [key for key, kind in kinds.items() if key != run_key and kind == kinds.get(run_key)]
     return PanelState(
@@ -153,7 +154,7 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
         advice,
         notes,
         n_changed=n_changed,
-        lacks_colors=lacks_colors,
+        lacks_colors=offers,
         comparable=comparable,
     )
 

@@ -18,12 +18,13 @@ from ..fiftyone_private import reload_dataset, replace_app_config, stored_app_co
 from ..labels.paths import all_fields, run_of
 
 #: settings of a run: ``run_key``; ``paths`` of its sidebar group, if any; ``attribute`` and ``fields`` to colour, if
-#: any, with the colour of every value in ``value_colors``; and entries of other modules
+#: any, with the colour of every value in ``value_colors``; or the colour of every field in ``field_colors``; and
+#: entries of other modules
 Entry = dict[str, Any]
 
 #: key of our entry in the dataset's plugin settings
 _NAME = names.RUN_METHOD
-_BY_VALUE = "value"
+_BY_FIELD, _BY_VALUE = "field", "value"
 _OF_COLORS = ("colorByAttribute", "valueColors")
 
 
@@ -64,7 +65,9 @@ def _values_for(dataset: fo.Dataset, runs: list[Entry]) -> dict[str, Any]:
     """The settings of the App with the groups and the colours of some runs; None removes one."""
     state, groups, colors = _state(dataset), _Groups(dataset), _Colors(dataset)
     shown, sidebar = _renewed(groups, state.get("sidebar"), [run for run in runs if run.get("paths")])
-    scheme, coloring = _renewed(colors, state.get("colors"), [run for run in runs if run.get("attribute")])
+    scheme, coloring = _renewed(
+        colors, state.get("colors"), [run for run in runs if run.get("attribute") or run.get("field_colors")]
+    )
     return {
         "sidebar_groups": None if shown is None else [fo.SidebarGroupDocument(**group).to_dict() for group in shown],
         "color_scheme": None if scheme is None else _scheme(scheme).to_dict(),
@@ -165,20 +168,26 @@ class _Colors:
         return current is not None and {**current, "_id": None} == {**ours, "_id": None}
 
     def without_ours(self, current: Mapping[str, Any] | None, memory: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The user's changed scheme, without colours by attributes of runs."""
+        """The user's changed scheme, without colours by attributes of runs, and of fields as runs gave them."""
         if current is None:
             return None
         before = memory["before"] or {}
-        originals = {entry["path"]: entry for entry in before.get("fields") or []}
+        originals, ours = (
+            {entry["path"]: entry for entry in each.get("fields") or []} for each in (before, memory["ours"])
+        )
         fields = []
         for found in current.get("fields") or []:
             entry, original = dict(found), originals.get(found["path"], {})
             if entry.get("colorByAttribute") in memory["marks"]:
                 entry = {name: value for name, value in entry.items() if name not in _OF_COLORS}
                 entry |= {name: original[name] for name in _OF_COLORS if name in original}
+            given = ours.get(found["path"], {}).get("fieldColor")
+            if given is not None and entry.get("fieldColor") == given and "fieldColor" not in original:
+                entry.pop("fieldColor")
             if set(entry) != {"path"} or original:
                 fields.append(entry)
-        color_by = before.get("color_by") if current.get("color_by") == _BY_VALUE else current.get("color_by")
+        is_ours = current.get("color_by") == memory["ours"].get("color_by")
+        color_by = before.get("color_by") if is_ours else current.get("color_by")
         return {**current, "fields": fields or before.get("fields"), "color_by": color_by}
 
     def of_runs(self, before: Mapping[str, Any] | None, runs: Sequence[Entry]) -> tuple[dict[str, Any], list[str]]:
@@ -186,13 +195,16 @@ class _Colors:
         scheme = fo.ColorScheme() if before is None else _scheme(before)
         by_path = {entry["path"]: dict(entry) for entry in scheme.fields or []}
         for run in runs:
-            for path in run["fields"]:
+            for path, color in run.get("field_colors", {}).items():
+                by_path[path] = {"path": path, "fieldColor": color, **by_path.get(path, {})}
+            for path in run.get("fields", ()):
                 kept = {name: value for name, value in by_path.get(path, {}).items() if name not in _OF_COLORS}
                 by_path[path] = {"path": path, **kept, "colorByAttribute": run["attribute"]}
                 if run["value_colors"]:
                     by_path[path]["valueColors"] = run["value_colors"]
-        scheme.fields, scheme.color_by = list(by_path.values()), _BY_VALUE
-        return _of_scheme(scheme), [run["attribute"] for run in runs]
+        scheme.fields = list(by_path.values())
+        scheme.color_by = _BY_VALUE if runs[-1].get("attribute") else _BY_FIELD
+        return _of_scheme(scheme), [run["attribute"] for run in runs if run.get("attribute")]
 
 
 def _of_scheme(scheme: fo.ColorScheme) -> dict[str, Any]:

@@ -60,9 +60,9 @@ def configure_agreement_app(
         run_key: key of the run
         sidebar: add a group in the sidebar for the fields of the run
         indexes: index the run's fields on samples, so that filtering and sorting large datasets is immediate
-        color_by: colour the annotators' labels by their ``"annotator"`` (if each has a field, FiftyOne does that by
-            itself), by their ``"verdict"``, in colour-blind safe colours, or by their match ``"id"``, so that labels
-            of one object have one colour
+        color_by: colour the annotators' labels by their ``"annotator"`` or by their ``"verdict"``, in colour-blind safe
+            colours, or by their match ``"id"``, so that labels of one object have one colour. Where every annotator has
+            a field, fields that the user gave a colour keep it, and of more than 8 FiftyOne chooses the colours
         link_instances: link the labels of an object, so that hovering one highlights the others; only if no label of
             the dataset has an ``instance`` yet
 
@@ -93,6 +93,8 @@ def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
         entry["fields"] = list(labels.config.fields)
         colors = _colors(labels, settings.color_by)
         entry["value_colors"] = [{"value": value, "color": color} for value, color in colors.items()]
+    elif settings.color_by == "annotator":
+        entry["field_colors"] = _colors(labels, settings.color_by)
     if settings != AppSettings():
         set_entry(labels.dataset, entry)
     create_indexes(labels.dataset, entry["indexes"])
@@ -110,9 +112,10 @@ def _colored_by(labels: RunLabels, color_by: ColorBy | None) -> str | None:
 
 
 def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:
-    """The colour of every value; none where the App may choose."""
+    """The colour of every value, or of every annotator's field; none where the App may choose."""
     if color_by == "annotator" and len(labels.annotators) <= len(names.ANNOTATOR_COLORS):
-        return dict(zip(map(labels.value_of, labels.annotators), names.ANNOTATOR_COLORS.values(), strict=False))
+        of_annotator = labels.value_of if labels.config.attribute_mode else labels.field_of
+        return dict(zip(map(of_annotator, labels.annotators), names.ANNOTATOR_COLORS.values(), strict=False))
     return names.VERDICT_COLORS if color_by == "verdict" else {}
 
 
@@ -137,6 +140,24 @@ def annotator_colors(labels: RunLabels, fields: Sequence[Mapping[str, Any]] | No
             ImageColor.getrgb(str(color))
             colors[name] = str(color)
     return colors
+
+
+def lacks_colors(dataset: fo.Dataset, run_key: str, fields: Sequence[str], *, in_one_field: bool) -> bool:
+    """Whether nobody chose the colours of annotators, for whom there are colours that can be told apart.
+
+    Args:
+        dataset: the dataset
+        run_key: key of the run
+        fields: the annotators' fields
+        in_one_field: whether all labels are in one field
+    """
+    if app_settings_of(dataset, run_key).color_by is not None:
+        return False
+    scheme = dataset.app_config.color_scheme
+    coloured = {each["path"] for each in (scheme and scheme.fields) or () if each.get("fieldColor")}
+    are_labels = all(isinstance(dataset.get_field(path), fo.EmbeddedDocumentField) for path in fields)
+    of_fields = are_labels and len(fields) <= len(names.ANNOTATOR_COLORS) and not coloured.issuperset(fields)
+    return in_one_field or of_fields
 
 
 def color_names(labels: RunLabels) -> dict[str, str]:

@@ -19,7 +19,7 @@ from annotator_agreement import (
     rename_agreement,
 )
 from annotator_agreement.dataset_io.app import settings as app_settings
-from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of, color_names
+from annotator_agreement.dataset_io.app.settings import AppSettings, annotator_colors, app_settings_of, color_names
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.record.run_labels import open_run_labels
 
@@ -377,11 +377,40 @@ def test_annotators_in_one_field_have_colours_and_these_have_names(make_dataset)
     assert dataset.app_config.color_scheme is None
 
 
-def test_fields_of_annotators_keep_their_own_colours(dataset):
+def test_the_fields_of_annotators_have_colours_but_for_those_that_have_one(dataset):
+    mine = {"path": "bob", "fieldColor": "#ff00ff"}
+    dataset.app_config.color_scheme = fo.ColorScheme(color_by="value", opacity=0.5, fields=[mine])
+    dataset.save()
+    compute_agreement(dataset, ANNOTATORS)
+    before = dataset.app_config.color_scheme.to_dict()
+    configure_agreement_app(dataset, color_by="annotator")
+    scheme, colors = dataset.app_config.color_scheme, list(names.ANNOTATOR_COLORS.values())
+    assert (scheme.color_by, scheme.opacity) == ("field", 0.5)
+    expected = {"alice": colors[0], "bob": "#ff00ff", "carol": colors[2]}
+    assert {each["path"]: each["fieldColor"] for each in scheme.fields} == expected
+    assert annotator_colors(open_run_labels(dataset, "agreement")) == expected
+    assert color_names(open_run_labels(dataset, "agreement")) == {}
+    configure_agreement_app(dataset, color_by="id")
+    configure_agreement_app(dataset, color_by="annotator")
+    delete_agreement(dataset)
+    assert dataset.app_config.color_scheme.to_dict() == before
+
+
+def test_colours_of_fields_that_the_user_changes_meanwhile_stay(dataset):
     compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, color_by="annotator")
+    dataset.app_config.color_scheme.fields[1]["fieldColor"] = "#123456"
+    dataset.save()
+    delete_agreement(dataset)
+    assert dataset.app_config.color_scheme.fields == [{"path": "bob", "fieldColor": "#123456"}]
+
+
+def test_of_many_annotators_fiftyone_chooses_the_colours(make_dataset):
+    fields = [f"rater_{k}" for k in range(len(names.ANNOTATOR_COLORS) + 1)]
+    dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.2, 0.4))]] for name in fields})
+    compute_agreement(dataset, fields, resamples=0, sensitivity=False)
+    configure_agreement_app(dataset, color_by="annotator")
     assert dataset.app_config.color_scheme is None
-    assert color_names(open_run_labels(dataset, "agreement")) == {}
 
 
 def test_the_scheme_of_the_user_is_given_back(dataset):

@@ -10,6 +10,7 @@ import fiftyone.operators as foo
 import pytest
 
 from tests.charts.filled import filled_report, filled_values
+from tests.datasets import EXAMPLE
 from tests.panels.conftest import ANNOTATORS, of_tab
 
 from annotator_agreement import compute_agreement, load_agreement
@@ -297,6 +298,24 @@ def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, mak
     dataset.reload()
     (field,) = dataset.app_config.color_scheme.fields
     assert (field["path"], field["colorByAttribute"]) == ("labels", "worker")
+    assert "Colour by annotator" not in event("refresh", dataset, state).text
+
+
+def test_fields_of_annotators_are_offered_colours_unless_all_have_one(event, make_dataset):
+    dataset = make_dataset(EXAMPLE)
+    compute_agreement(dataset, list(EXAMPLE), resamples=0, sensitivity=False, progress=False)
+    state = event("on_load", dataset).state
+    assert "Colour by annotator" in event("refresh", dataset, state).text
+    mine = [{"path": name, "fieldColor": "red"} for name in EXAMPLE]
+    dataset.app_config.color_scheme = fo.ColorScheme(color_by="field", fields=mine)
+    dataset.save()
+    assert "Colour by annotator" not in event("refresh", dataset, state).text
+    dataset.app_config.color_scheme = None
+    dataset.save()
+    (asked,) = event("color_annotators", dataset, state).of("configure_agreement_app")
+    foo.execute_operator("@annotator/agreement/configure_agreement_app", {"dataset": dataset, "params": asked})
+    dataset.reload()
+    assert len({each["fieldColor"] for each in dataset.app_config.color_scheme.fields}) == 3
     assert "Colour by annotator" not in event("refresh", dataset, state).text
 
 
