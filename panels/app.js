@@ -176,15 +176,35 @@
 })();
 
 // Keys of the panels: a key presses the button that names it, as a click does. Buttons that decide wait for the next
-// object: what is pressed before it is drawn is meant for the one before, and lost.
+// object: what is pressed before it is drawn is meant for the one before, and refused, with a sign. Who goes on pressing
+// has not seen the next object either: after a refusal there must be a pause.
 (() => {
   const BUTTON = "button[aria-keyshortcuts]";
   const PANEL = "[data-cy^='panel-content-']";
   const TYPING = "input, textarea, select, [contenteditable='true']";
   // after this time nothing new will be drawn: something went wrong, and was said
   const ANSWERED_MS = 5000;
+  const PAUSE_MS = 400;
+  const SIGN_MS = 1200;
   let clicked = null;
   let pressed = null;
+  let refused = -PAUSE_MS;
+  let sign = null;
+
+  // Say, also to who cannot see it, that nothing was decided
+  const refuse = (panel) => {
+    refused = performance.now();
+    clearTimeout(sign?.timer);
+    sign?.remove();
+    sign = document.createElement("div");
+    sign.setAttribute("role", "status");
+    sign.textContent = "Too early: wait for the next object";
+    const { left, bottom } = panel.getBoundingClientRect();
+    sign.style.cssText = `position:fixed;left:${left + 16}px;top:${bottom - 48}px;z-index:2000;padding:6px 12px;
+      border-radius:4px;font-size:.85rem;font-weight:600;color:#000;background:#ffb74d;pointer-events:none`;
+    document.body.append(sign);
+    sign.timer = setTimeout(() => sign.remove(), SIGN_MS);
+  };
 
   // Whether the user works in a panel: nothing lies over it, and the last click was in no other part of the page
   const isInUse = (panel) => {
@@ -213,9 +233,10 @@
   const onClick = (event) => {
     const button = event.target.closest?.(BUTTON);
     if (!button || button.ariaKeyShortcuts === "Enter") return;
-    if (pressed?.isConnected) {
+    if (pressed?.isConnected || performance.now() - refused < PAUSE_MS) {
       event.preventDefault();
       event.stopImmediatePropagation();
+      refuse(button.closest(PANEL));
       return;
     }
     pressed = button;

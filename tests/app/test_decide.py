@@ -204,6 +204,79 @@ def test_objects_are_decided_undone_after_closing_decided_by_rule_and_exported(
     expect(app.errors).to_have_count(0)
 
 
+def _expect_fitting(app: AppPage, width: int, height: int) -> None:
+    """Check that picture, versions and keys are seen without scrolling."""
+    app.page.set_viewport_size({"width": width, "height": height})
+    app.page.wait_for_timeout(500)  # the App places its panels anew
+    panel = app.panel.bounding_box()
+    assert panel is not None
+    parts = [app.panel.get_by_role("img").last, *app.panel.locator("button[aria-keyshortcuts]").all()]
+    assert len(parts) >= 8
+    for part in parts:
+        inside = part.bounding_box()
+        assert inside is not None
+        where = f"{part} at {width} x {height}: {inside} in {panel}"
+        assert inside["x"] >= panel["x"], where
+        assert inside["x"] + inside["width"] <= min(panel["x"] + panel["width"], width), where
+        assert inside["y"] >= panel["y"], where
+        assert inside["y"] + inside["height"] <= min(panel["y"] + panel["height"], height), where
+    picture = parts[0].bounding_box()
+    assert picture is not None
+    assert min(picture["width"], picture["height"]) >= 120
+
+
+def _expect_filtered(app: AppPage, name: str) -> dict[str, str]:
+    """Go through the choices of a filter, to and fro; how far the tab says that it is, by choice."""
+    progress, found = app.panel.get_by_text(re.compile("^[0-9,]+ of [0-9,]+ decided")), dict[str, str]()
+    expect(app.choice(name)).to_be_visible()
+    every, first, second = app.choice(name).locator("option").all_inner_texts()[:3]
+    for title in (first, second, first, second, every):
+        app.choose(name, title)
+        app.expect_at_rest()
+        expect(app.choice(name).locator("option:checked")).to_have_text(title)
+        expect(progress).to_have_text(found.setdefault(title, progress.inner_text()))
+    for title in (*(first, second) * 3, every):  # without waiting for what is shown
+        app.choose(name, title)
+    app.expect_at_rest()
+    expect(app.choice(name).locator("option:checked")).to_have_text(every)
+    expect(progress).to_have_text(found[every])
+    return found
+
+
+def test_the_tab_fits_small_windows_shows_what_it_uses_and_refuses_keys_that_come_too_early(
+    app: AppPage, dataset: Any, report: Any
+) -> None:
+    app.open_panel()
+    n = sum(value or 0 for value in dataset.values("agreement_n_disputed"))
+    _open_tab(app, 0)
+    expect(app.panel.get_by_role("img").last).to_be_visible()
+    for width, height in ((1440, 900), (1100, 700)):
+        _expect_fitting(app, width, height)
+    app.page.set_viewport_size({"width": 1700, "height": 1100})
+
+    app.panel.get_by_role("button", name="Filters").click()
+    of_verdict = _expect_filtered(app, "verdict")
+    assert of_verdict["all disputed"] == f"0 of {n:,} decided"
+    conflicts = decide(dataset, verdict="class_conflict", choice="none", preview=True, progress=False)
+    assert of_verdict["class conflict"] == f"0 of {conflicts.n_decided:,} decided"
+    _expect_filtered(app, "annotator")  # who are all asked on nearly all images
+    assert len(set(_expect_filtered(app, "label").values())) > 1
+    assert len(set(_expect_filtered(app, "votes").values())) > 1
+
+    sign = app.page.get_by_text("Too early: wait for the next object")
+    for _ in range(15):
+        app.page.keyboard.press("0")
+        app.page.wait_for_timeout(100)
+    expect(sign).to_be_visible()
+    expect(sign).to_have_count(0)
+    made = list_decisions(dataset)
+    assert 1 <= len(made) <= 3  # the others were pressed before anybody could see the next object
+    app.page.keyboard.press("0")
+    expect(app.panel).to_contain_text(f"{len(made) + 1} of {n:,} decided")
+    assert len(list_decisions(dataset)) == len(made) + 1
+    expect(app.errors).to_have_count(0)
+
+
 def test_a_hundred_objects_are_decided_by_keyboard_in_a_hundred_seconds(
     app: AppPage, dataset: Any, report: Any
 ) -> None:
