@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .config import AgreementConfig, make_config
-from .errors import AgreementInputError
-from .report import AgreementReport
+from .settings.config import AgreementConfig, make_config
+from .settings.errors import AgreementInputError
+from .statistics.report import AgreementReport
 
 __all__ = ["AgreementConfig", "AgreementInputError", "AgreementReport", "make_config"]

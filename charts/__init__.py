@@ -6,15 +6,15 @@ import importlib
 from typing import Any
 
 _PUBLIC = {
-    "comparison_frame": ".comparison",
+    "comparison_frame": ".reports.comparison",
     "comparison_html": ".page.page",
-    "comparison_text": ".comparison",
-    "decisions_frame": ".dataframes",
+    "comparison_text": ".reports.comparison",
+    "decisions_frame": ".reports.dataframes",
     "decisions_html": ".page.page",
-    "decisions_text": ".decided",
+    "decisions_text": ".reports.decided",
     "report_html": ".page.page",
-    "report_frame": ".dataframes",
-    "report_text": ".document",
+    "report_frame": ".reports.dataframes",
+    "report_text": ".reports.document",
 }
 
 

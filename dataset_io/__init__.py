@@ -5,27 +5,27 @@ from __future__ import annotations
 from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
-from .compute import compute_agreement, run_agreement
 from .decide.against import decided_against, report_decisions
 from .decide.apply import apply_decisions, undo_applied
 from .decide.decide import decide
 from .decide.made_decisions import delete_decisions, list_decisions, undo_decisions
 from .decide.own_labels import record_own_labels
-from .delete import delete_agreement
+from .jobs.compute import compute_agreement, run_agreement
+from .jobs.delete import delete_agreement
+from .jobs.rename import rename_agreement
+from .jobs.split_join import join_annotators, split_annotators
+from .jobs.update import update_agreement
 from .record.run import list_agreements
-from .rename import rename_agreement
 from .results.compare import compare_agreement
 from .results.decided_labels import export_decided
 from .results.decided_list import export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
-from .split_join import join_annotators, split_annotators
 from .units.annotate import annotate_disputed
 from .units.label_tags import tag_agreement_labels
 from .units.patches import agreement_patches
 from .units.resolve import resolve_units
 from .units.units_field import add_units
-from .update import update_agreement
 from .views.agreement_view import view_agreement
 from .views.saved_views import save_agreement_views
 

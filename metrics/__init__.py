@@ -19,12 +19,8 @@ from .alpha.rated import krippendorff_alpha, percent_agreement
 from .alpha.sets import TagSets
 from .bootstrap.confidence import MIN_SAMPLES, ConfidenceIntervals, wilson_interval
 from .bootstrap.resampling import Resampling, bootstrap, sums_of_clusters
-from .consensus import Votes, unit_votes
-from .geometry.boxes import (
-    box_iou,
-    box_overlaps,
-    boxes_as_polygons,
-)
+from .consensus.consensus import Votes, unit_votes
+from .geometry.boxes import box_iou, box_overlaps, boxes_as_polygons
 from .geometry.keypoints import COCO_SIGMAS, Keypoints, oks, visibility_agreement
 from .geometry.lines import Lines, line_overlap, lines_from_points
 from .geometry.masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
@@ -34,16 +30,11 @@ from .geometry.rasterize import pillow_mask
 from .geometry.regions import Regions
 from .geometry.temporal import Intervals
 from .matching import Matching, match_objects
+from .matching.pairs import Alignment, f1_score, panoptic_quality, segmentation_quality
 from .matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from .matching.threshold import ThresholdFromData, best_similarities, similarities_between_samples, threshold_from_data
-from .pairs import Alignment, f1_score, panoptic_quality, segmentation_quality
 from .pixels.boundaries import BoundaryAgreement, boundary_agreement
-from .pixels.joint_counts import (
-    JointCounts,
-    disagreement_map,
-    ignored_pixels,
-    joint_counts,
-)
+from .pixels.joint_counts import JointCounts, disagreement_map, ignored_pixels, joint_counts
 
 __all__ = [
     "COCO_SIGMAS",

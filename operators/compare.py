@@ -8,7 +8,7 @@ import fiftyone.operators as foo
 from fiftyone.operators import types
 
 from .. import names
-from ..charts.comparison import comparison_markdown
+from ..charts.reports.comparison import comparison_markdown
 from ..dataset_io import compare_agreement
 from ..dataset_io.record.run import Run, completed_kinds
 from .base import AgreementOperator, add_choice, add_warning, summary_output

@@ -14,13 +14,13 @@ from fiftyone.operators.constants import ViewTarget
 
 from .. import names
 from ..agreement import AgreementInputError, make_config
-from ..agreement.errors import shown
-from ..agreement.options import OPTIONS
-from ..charts.document import report_markdown
-from ..charts.headline import alpha_sentence
+from ..agreement.settings.errors import shown
+from ..agreement.settings.options import OPTIONS
+from ..charts.reports.document import report_markdown
+from ..charts.text.headline import alpha_sentence
 from ..dataset_io import compute_agreement, configure_agreement_app
 from ..dataset_io.app.settings import AppSettings, app_settings_of
-from ..dataset_io.fiftyone_private import asks_for_target, flat_target, is_generated
+from ..dataset_io.database.fiftyone_private import asks_for_target, flat_target, is_generated
 from ..dataset_io.labels.annotator_attributes import check_annotator_attribute, label_attributes, lists_of_names
 from ..dataset_io.labels.assignment import count_lists
 from ..dataset_io.labels.kinds import LabelKind, titles

@@ -8,7 +8,7 @@ from typing import Any
 
 import fiftyone as fo
 
-from ..agreement.options import OPTIONS
+from ..agreement.settings.options import OPTIONS
 from ..dataset_io.labels.annotator_attributes import (
     is_copy_of_ours,
     label_attributes,

@@ -11,7 +11,7 @@ from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import add_units, agreement_patches, annotate_disputed, tag_agreement_labels
 from ..dataset_io.app.settings import color_names
-from ..dataset_io.fiftyone_private import is_generated
+from ..dataset_io.database.fiftyone_private import is_generated
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.units.annotate import check_anno_key, check_backend, configured_backends, disputed_view
 from ..dataset_io.units.label_tags import DEFAULT_TAG, TagTarget

@@ -12,8 +12,8 @@ import fiftyone.operators as foo
 from fiftyone.operators import types
 
 from .. import names
-from ..agreement.arguments import one_of, path_of
-from ..charts.sections import plain_markdown
+from ..agreement.settings.arguments import one_of, path_of
+from ..charts.text.sections import plain_markdown
 from ..dataset_io import export_agreement, export_decided_against
 from ..dataset_io.decide.decisions import gold_fields
 from ..dataset_io.record.run_labels import open_run_labels

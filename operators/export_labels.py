@@ -12,7 +12,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
-from ..agreement.arguments import one_of
+from ..agreement.settings.arguments import one_of
 from ..dataset_io import export_annotations
 from ..dataset_io.annotation_files.exporting import FORMATS
 from ..dataset_io.labels.source import comparable_fields

@@ -10,10 +10,10 @@ import fiftyone.operators as foo
 from fiftyone.operators import types
 
 from .. import names
-from ..agreement.objects.verdicts import VERDICTS
-from ..charts.decided import applied_section
-from ..charts.sections import as_markdown
-from ..charts.words import counted
+from ..agreement.matching.verdicts import VERDICTS
+from ..charts.reports.decided import applied_section
+from ..charts.text.sections import as_markdown
+from ..charts.text.words import counted
 from ..dataset_io import apply_decisions, decide, export_decided, undo_applied, undo_decisions
 from ..dataset_io.decide.apply import Applied, latest_applied, possible_changes
 from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide, user_name

@@ -18,8 +18,8 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
-from ..agreement.arguments import one_of
-from ..charts.words import counted
+from ..agreement.settings.arguments import one_of
+from ..charts.text.words import counted
 from ..dataset_io import import_annotations
 from ..dataset_io.annotation_files.fiftyone_formats import type_names
 from ..dataset_io.annotation_files.file_format import TITLES

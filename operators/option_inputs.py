@@ -8,9 +8,9 @@ from typing import Any
 
 from fiftyone.operators import types
 
-from ..agreement.options import OPTIONS, Option
-from ..charts.sections import Section, as_markdown
-from ..charts.tables import Column, table
+from ..agreement.settings.options import OPTIONS, Option
+from ..charts.text.sections import Section, as_markdown
+from ..charts.text.tables import Column, table
 from ..dataset_io.labels.assignment import FieldCounts
 from ..dataset_io.labels.kinds import LabelKind
 from .base import add_choice, add_several, add_slider, add_switch

@@ -8,10 +8,10 @@ import fiftyone.operators as foo
 from fiftyone.operators import types
 
 from .. import names
-from ..charts.document import report_markdown
-from ..charts.headline import alpha_sentence
-from ..charts.sections import Facts, Section, as_markdown
-from ..charts.words import counted, listed
+from ..charts.reports.document import report_markdown
+from ..charts.text.headline import alpha_sentence
+from ..charts.text.sections import Facts, Section, as_markdown
+from ..charts.text.words import counted, listed
 from ..dataset_io import (
     agreement_on,
     changed_since,
@@ -21,10 +21,10 @@ from ..dataset_io import (
     update_agreement,
 )
 from ..dataset_io.app.settings import app_settings_of
-from ..dataset_io.delete import what_is_deleted
-from ..dataset_io.fiftyone_private import open_panel
+from ..dataset_io.database.fiftyone_private import open_panel
+from ..dataset_io.jobs.delete import what_is_deleted
+from ..dataset_io.jobs.rename import check_rename
 from ..dataset_io.record.run import Run
-from ..dataset_io.rename import check_rename
 from .base import (
     AgreementOperator,
     add_choice,

@@ -12,7 +12,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
-from ..dataset_io.fiftyone_private import all_slices, is_generated, is_part, serialized_stages, view_in_app
+from ..dataset_io.database.fiftyone_private import all_slices, is_generated, is_part, serialized_stages, view_in_app
 from ..dataset_io.labels.paths import all_fields
 from ..dataset_io.record.run import Run
 from ..dataset_io.record.run_labels import RunLabels

@@ -15,18 +15,18 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
-from ..agreement.errors import AgreementInputError
+from ..agreement.settings.errors import AgreementInputError
 from ..dataset_io import add_units, agreement_patches
 from ..dataset_io.app.appearance import sidebar_groups
 from ..dataset_io.app.settings import app_settings_of, color_names
-from ..dataset_io.decide.label_schemas import end_editing
-from ..dataset_io.fiftyone_private import (
+from ..dataset_io.database.fiftyone_private import (
     DatasetContent,
     content_of,
     is_generated,
     load_dataset_once,
     view_from_stages,
 )
+from ..dataset_io.decide.label_schemas import end_editing
 from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.run.work_through import rare_collections
 from ..dataset_io.units.patches import has_units

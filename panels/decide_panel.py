@@ -8,8 +8,8 @@ import fiftyone.operators as foo
 from fiftyone.operators import types
 
 from .. import names
-from ..agreement.errors import AgreementInputError
-from ..dataset_io.fiftyone_private import is_generated
+from ..agreement.settings.errors import AgreementInputError
+from ..dataset_io.database.fiftyone_private import is_generated
 from ..dataset_io.record.run_labels import open_run_labels
 from .agreement_panel import AgreementPanel, deciding
 from .items import Item

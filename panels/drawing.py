@@ -8,7 +8,7 @@ from typing import Any
 from fiftyone.operators import types
 
 from .. import names
-from ..charts.sections import plain_markdown
+from ..charts.text.sections import plain_markdown
 from .items import Item
 
 #: the handlers of the panel by name

@@ -18,9 +18,9 @@ import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
-from ..agreement.errors import AgreementInputError
+from ..agreement.settings.errors import AgreementInputError
 from ..dataset_io import decided_against, view_agreement
-from ..dataset_io.fiftyone_private import serialized_stages
+from ..dataset_io.database.fiftyone_private import serialized_stages
 from ..names import AGREEMENT_PANEL, FRAMES_PREFIX
 from .items import Item, Link
 from .model_cache import hash_of_view

@@ -22,7 +22,7 @@ from typing import Any
 
 import fiftyone.operators as foo
 
-from ..dataset_io.fiftyone_private import DatasetContent
+from ..dataset_io.database.fiftyone_private import DatasetContent
 from .drawing import DECIDER
 from .model_cache import hash_of
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..agreement.errors import AgreementInputError
+from ..agreement.settings.errors import AgreementInputError
 from ..charts.figures.theme import shortened
 
 #: a part of a tab, and what the user chose of it; both are JSON values

@@ -15,19 +15,19 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.operators.cache import execution_cache
 
 from ..agreement.disputes.costs import CostlyUnits, LeftOut, SoughtUnits, disputed_by_class, left_out
-from ..agreement.family import build_report, costly_units
-from ..agreement.objects.verdicts import VERDICTS
-from ..agreement.records import Records
-from ..agreement.report import AgreementReport, ReportContext
-from ..charts.advice import whom_to_talk_to
-from ..charts.families import family_of
+from ..agreement.families.family import build_report, costly_units
+from ..agreement.matching.verdicts import VERDICTS
+from ..agreement.statistics.records import Records
+from ..agreement.statistics.report import AgreementReport, ReportContext
+from ..charts.reports.families import family_of
+from ..charts.text.advice import whom_to_talk_to
+from ..dataset_io.database.fiftyone_private import dataset_id, serialized_stages
 from ..dataset_io.decide.next_object import Sought
-from ..dataset_io.fiftyone_private import dataset_id, serialized_stages
 from ..dataset_io.record.run import Run
 from ..dataset_io.record.sample_index import SampleIndex
 from ..dataset_io.record.stored_records import OpenRecords
 from ..dataset_io.results.load import records_on
-from ..dataset_io.results.work_list import WorkList, work_list
+from ..dataset_io.run.work_list import WorkList, work_list
 
 #: views with more samples get no intervals, which would take more than a second
 MOST_RESAMPLED = 2_000

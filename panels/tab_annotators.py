@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..agreement.evidence.hypotheses import Finding
-from ..agreement.report import AgreementReport
-from ..charts.advice import OF_TWO, finding_text
-from ..charts.families import family_of
+from ..agreement.statistics.report import AgreementReport
 from ..charts.figures.matrices import annotator_order
 from ..charts.figures.people import plot_skill
-from ..charts.sections import plain_markdown
-from ..charts.shortlists import MOST_ANNOTATORS, annotators_by_evidence, shortlist_annotators
-from ..charts.words import VERDICTS, ends_of, listed, other_class, shown_number, shown_share, signed
+from ..charts.reports.families import family_of
+from ..charts.text.advice import OF_TWO, finding_text
+from ..charts.text.sections import plain_markdown
+from ..charts.text.shortlists import MOST_ANNOTATORS, annotators_by_evidence, shortlist_annotators
+from ..charts.text.words import VERDICTS, ends_of, listed, other_class, shown_number, shown_share, signed
 from .items import Choices, Field, Item, Link, chart_item, link, table_item, text_item
 
 #: verdicts in the table

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..agreement.errors import AgreementInputError
 from ..agreement.evidence.ranking import lowest_first, name_of, natural_key
-from ..charts.advice import clearly_confused, unclear_conflicts
-from ..charts.families import family_of
+from ..agreement.settings.errors import AgreementInputError
 from ..charts.figures.matrices import class_confusions, confused_first
-from ..charts.shortlists import annotators_by_evidence, ranked_title
-from ..charts.words import ends_of, shown_number, shown_share
+from ..charts.reports.families import family_of
+from ..charts.text.advice import clearly_confused, unclear_conflicts
+from ..charts.text.shortlists import annotators_by_evidence, ranked_title
+from ..charts.text.words import ends_of, shown_number, shown_share
 from .items import Choices, Field, Item, Link, link, table_item
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
 
-from ..agreement.errors import AgreementInputError
-from ..agreement.family import FAMILIES
-from ..charts.decided import DECIDED, decisions_section
-from ..charts.words import VERDICTS, counted, file_name, shown_number
+from ..agreement.families.family import FAMILIES
+from ..agreement.settings.errors import AgreementInputError
+from ..charts.reports.decided import DECIDED, decisions_section
+from ..charts.text.words import VERDICTS, counted, file_name, shown_number
 from ..dataset_io import decide, record_own_labels, report_decisions, undo_decisions
 from ..dataset_io.app.settings import annotator_colors
 from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import fiftyone as fo
 
-from ..charts.families import family_of
 from ..charts.figures import plot_scores
-from ..charts.words import counted, documents, file_name, shown_number, shown_share
+from ..charts.reports.families import family_of
+from ..charts.text.words import counted, documents, file_name, shown_number, shown_share
 from .items import Choices, Item, chart_item
 
 if TYPE_CHECKING:

@@ -6,16 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..agreement.family import OBJECTS
+from ..agreement.families.family import OBJECTS
 from ..charts.figures import plot_iou
-from ..charts.words import VERDICTS, percent, shown_number
+from ..charts.text.words import VERDICTS, percent, shown_number
 from ..dataset_io.decide.next_object import MEANT
-from ..names import (
-    ADD_AGREEMENT_UNITS,
-    RESOLVE_UNITS,
-    TAG_AGREEMENT_LABELS,
-    VERDICT_COLORS,
-)
+from ..names import ADD_AGREEMENT_UNITS, RESOLVE_UNITS, TAG_AGREEMENT_LABELS, VERDICT_COLORS
 from .items import Choices, Field, Item, Link, button_item, chart_item, link, table_item
 from .tab_classes import classes_link
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
 
-from ..charts.document import computation_markdown, overview_markdown
 from ..charts.figures import plot_thresholds
-from ..charts.sections import plain_markdown
+from ..charts.reports.document import computation_markdown, overview_markdown
+from ..charts.text.sections import plain_markdown
 from ..names import (
     COMPARE_AGREEMENT,
     DELETE_AGREEMENT,

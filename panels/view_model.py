@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
 
-from ..agreement.family import FAMILIES
-from ..charts.families import family_of
-from ..charts.headline import alpha_level, leading_alpha
-from ..charts.words import documents, ends_of, percent, shown_number
+from ..agreement.families.family import FAMILIES
+from ..charts.reports.families import family_of
+from ..charts.text.headline import alpha_level, leading_alpha
+from ..charts.text.words import documents, ends_of, percent, shown_number
 from .items import Choices, Item, Link, link
 from .tab_annotators import annotator_items
 from .tab_classes import RATED, class_items

@@ -20,13 +20,13 @@ SUBJECTS = {
 #: functions that every family has
 OF_EVERY_FAMILY = {"sample_contents"}
 #: the objects of the families themselves, and the table that says which labels an option concerns
-FAMILY_OBJECTS = {"agreement/family.py", "charts/families.py", "agreement/options.py"}
+FAMILY_OBJECTS = {"agreement/families/family.py", "charts/reports/families.py", "agreement/settings/options.py"}
 #: short by nature: an error, and the interface of families
-MAY_BE_SHORT = {"agreement/errors.py", "dataset_io/families/protocol.py"}
+MAY_BE_SHORT = {"agreement/settings/errors.py", "dataset_io/families/protocol.py"}
 #: what reports and comparisons draw and print themselves with, which knows them: imported in the methods that need it
 LAZY = {
-    "agreement/report.py": {"charts/__init__.py", "charts/figures/__init__.py"},
-    "agreement/comparison.py": {"charts/__init__.py"},
+    "agreement/statistics/report.py": {"charts/__init__.py", "charts/figures/__init__.py"},
+    "agreement/families/comparison.py": {"charts/__init__.py"},
     "agreement/disputes/judged.py": {"charts/__init__.py"},
 }
 

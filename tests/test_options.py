@@ -11,8 +11,8 @@ import pytest
 from tools.dev.reference_docs import UPDATES
 
 from annotator_agreement.agreement import AgreementInputError, make_config
-from annotator_agreement.agreement.config import AgreementConfig
-from annotator_agreement.agreement.options import GROUPS, OPTIONS, Option
+from annotator_agreement.agreement.settings.config import AgreementConfig
+from annotator_agreement.agreement.settings.options import GROUPS, OPTIONS, Option
 
 #: what is no entry of the config under its own name
 NOT_KEPT = {"units", "overwrite", "progress"}

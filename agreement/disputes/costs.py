@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..matching.verdicts import AGREED, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT
 from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, units_of_objects
-from ..objects.verdicts import AGREED, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT
-from ..records import Columns, Records, unpacked
+from ..statistics.records import Columns, Records, unpacked
 from ..tags import compute as tag_verdicts
 from ..tags.records import TagRecords
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import hstack
-from ..numbers import Fields, Numbers, estimates, ratio
-from ..report import Each, Interval
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ..statistics.numbers import Fields, Numbers, estimates, ratio
+from ..statistics.report import Each, Interval
 
 if TYPE_CHECKING:
     from pandas import DataFrame

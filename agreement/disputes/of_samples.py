@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..matching.verdicts import AGREED, ATTRIBUTE_CONFLICT, CLASS_CONFLICT
 from ..objects.records import ObjectRecords
-from ..objects.verdicts import AGREED, ATTRIBUTE_CONFLICT, CLASS_CONFLICT
-from ..report import ReportContext
+from ..statistics.report import ReportContext
 from .costs import UnitColumns, unit_columns
 
 

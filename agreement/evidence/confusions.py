@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ...metrics.rate_tests import RateMoments, rate_tests
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ...metrics.numeric.rate_tests import RateMoments, rate_tests
 from .hypotheses import ALL_CONFLICTS, habit_groups, of_kind, subjects_of
 from .ranking import MIN_IMAGES, natural_key
 

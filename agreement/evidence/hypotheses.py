@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.rate_tests import N_COLUMNS, ROUNDING, RateMoments, false_discoveries, rate_tests
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.numeric.rate_tests import N_COLUMNS, ROUNDING, RateMoments, false_discoveries, rate_tests
 from .ranking import MIN_IMAGES, MIN_LABELS, natural_key
 
 Column: TypeAlias = FloatArray | IntArray

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.bootstrap.draws import hstack
-from ..content_order import Hashes, hash_sums, mixed
-from ..numbers import Numbers, ratio
-from ..records import Records
-from ..report import ImageAlpha, number
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ..statistics.content_order import Hashes, hash_sums, mixed
+from ..statistics.numbers import Numbers, ratio
+from ..statistics.records import Records
+from ..statistics.report import ImageAlpha, number
 
 #: pairs of annotations of different images that are compared at most, and pairs of their objects
 MAX_PAIRS, MAX_OBJECT_PAIRS = 10_000, 1_500_000

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.consensus import majority_of_others
-from ..annotators import pair_names
-from ..numbers import Fields, GroupRows, Numbers
-from ..numbers import ratio as ratio_of_sums
-from ..report import ReportContext, number
+from ...metrics.consensus.consensus import majority_of_others
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..matching.verdicts import NO_VERDICT, VERDICTS
+from ..settings.annotators import pair_names
+from ..statistics.numbers import Fields, GroupRows, Numbers
+from ..statistics.numbers import ratio as ratio_of_sums
+from ..statistics.report import ReportContext, number
 from .classes import Listed, listed_by_row
 from .pairs import PairSums, persons_of
 from .records import RunTotals
 from .report import AnnotatorSummary, Bias, ConsensusAgreement
 from .sizes import SIZES
 from .sums import MEASURES, Additive, Chunk, Moments, SparseCounts
-from .verdicts import NO_VERDICT, VERDICTS
 
 #: pairs of classes listed for an annotator in a report
 MAX_LISTED = 20

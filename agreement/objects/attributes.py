@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ...metrics.alpha.rated import MAX_VALUES, interval_alpha_of_sums
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import hstack
-from ..codes import NOT_GIVEN, is_number
-from ..config import Undefined
-from ..numbers import Estimate, Key, Numbers, Rows, ratio
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..matching.compute import Ratings
 from ..ratings.compute import agreeing
-from ..report import Describe, ReportContext, number
-from .compute import Ratings
+from ..settings.config import Undefined
+from ..statistics.codes import NOT_GIVEN, is_number
+from ..statistics.numbers import Estimate, Key, Numbers, Rows, ratio
+from ..statistics.report import Describe, ReportContext, number
 from .headline import N_UNITS, TallySums, of_used_categories, tally_columns
 from .records import ObjectRecords
 from .report import AttributeSummary

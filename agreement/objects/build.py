@@ -10,16 +10,16 @@ from typing import Protocol
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, sums_by
-from ..content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
-from ..evidence.object_habits import ObjectHabits
-from ..image_alpha.object_distances import object_distances
-from ..numbers import Fields, Numbers, other_reading, rated_only, report_estimates, report_of, sample_numbers
-from ..report import ReportContext, mean_defined, number
+from ...metrics.numeric.arrays import FloatArray, sums_by
+from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
+from ..statistics.numbers import Fields, Numbers, other_reading, rated_only, report_estimates, report_of, sample_numbers
+from ..statistics.report import ReportContext, mean_defined, number
 from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
 from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, given_together, merges, similar_names
 from .headline import HeadlineNumbers, HeadlineSums, headline_otherwise, headline_parts
+from .object_distances import object_distances
+from .object_habits import ObjectHabits
 from .pairs import PairNumbers, PairSums, clusters, intra_pairs, pair_numbers, pair_summaries, sessions
 from .records import ObjectRecords, RunTotals
 from .report import ObjectReport

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_squares, nominal_alpha_of_sums
-from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.geometry.objects import dice_from_iou
-from ..codes import MISSING
-from ..config import Undefined
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..evidence.confusions import Confused
 from ..evidence.ranking import in_order, natural_key
-from ..numbers import Fields, Numbers, Rows, ratio
-from ..report import number
-from .compute import Counting
+from ..matching.compute import Counting
+from ..settings.config import Undefined
+from ..statistics.codes import MISSING
+from ..statistics.numbers import Fields, Numbers, Rows, ratio
+from ..statistics.report import number
 from .report import ClassSummary, Confusion, Merge
 from .sums import Additive, Chunk, Matches, SparseCounts, distribution, mean
 

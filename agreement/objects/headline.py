@@ -16,27 +16,19 @@ import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.alpha.nominal import nominal_coefficients_of_sums, unit_disagreement
-from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, column_sums, hstack, sparse
 from ...metrics.geometry.objects import dice_from_iou
+from ...metrics.matching.pairs import f1_score
 from ...metrics.matching.partition import TIE
-from ...metrics.pairs import f1_score
-from ..codes import MISSING
-from ..config import Undefined
-from ..numbers import Numbers, Rows, ratio
-from ..report import AlphaSummary, Coefficients, Describe, mean_defined
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ..matching.compute import ALPHA_REASONS, Agreement, Ratings, sample_scores
+from ..settings.config import Undefined
+from ..statistics.codes import MISSING
+from ..statistics.numbers import Numbers, Rows, ratio
+from ..statistics.report import AlphaSummary, Coefficients, Describe, mean_defined
 from .classes import list_confusions
-from .compute import ALPHA_REASONS, Agreement, Ratings, sample_scores
 from .report import ClassGivenMatch, Existence, Localisation
-from .sums import (
-    Additive,
-    Chunk,
-    Kept,
-    Matches,
-    SparseCounts,
-    Worst,
-    distribution,
-)
+from .sums import Additive, Chunk, Kept, Matches, SparseCounts, Worst, distribution
 
 #: pairs of classes listed in a report
 MAX_LISTED = 100

@@ -13,20 +13,20 @@ import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.alpha.kappas import coefficients_by_pair
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
 from ...metrics.geometry.objects import dice_from_iou
-from ...metrics.pairs import Alignment, average_linkage, f1_score, panoptic_quality, segmentation_quality
-from ..annotators import chosen_pairs, n_shared, pair_names
-from ..codes import MISSING
-from ..config import AgreementConfig, Undefined
+from ...metrics.matching.pairs import Alignment, average_linkage, f1_score, panoptic_quality, segmentation_quality
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order, n_labels_of
 from ..image_alpha.expected import pair_alpha
-from ..main_numbers import MEASURES
-from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
-from ..report import ReportContext, number, numbers_for_json
+from ..matching.compute import Agreement, Counting
+from ..settings.annotators import chosen_pairs, n_shared, pair_names
+from ..settings.config import AgreementConfig, Undefined
+from ..statistics.codes import MISSING
+from ..statistics.main_numbers import MEASURES
+from ..statistics.numbers import Fields, GroupRows, Numbers, Rows, ratio
+from ..statistics.report import ReportContext, number, numbers_for_json
 from .classes import Listed, listed_by_row
-from .compute import Agreement, Counting
 from .records import RunTotals
 from .report import Cluster, PairSummary, SampleMean, Sessions
 from .sums import Additive, Chunk, Moments, SparseCounts

@@ -12,16 +12,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within
 from ...metrics.geometry.objects import Objects
-from ..config import AgreementConfig
-from ..records import OF_SAMPLE, AnyColumns, Columns, Records, SampleValues, compact, packed, unpacked
-from .batch import Excuses, SamplePairs, TrackCounts, count_tracks
-from .compute import Agreement, MatchedBatch, MatchedPairs, Units
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within
+from ..matching.batch import Excuses, SamplePairs, TrackCounts, count_tracks
+from ..matching.compute import Agreement, MatchedBatch, MatchedPairs, Units
+from ..matching.verdicts import AGREED
+from ..settings.config import AgreementConfig
+from ..statistics.records import OF_SAMPLE, AnyColumns, Columns, Records, SampleValues, compact, packed, unpacked
 from .sensitivity import RuleStatistics, SweepStatistics, rules_of, sweep_batch
 from .sums import Additive
 from .threshold_sample import ThresholdSample
-from .verdicts import AGREED
 from .vitality import Rematched, rematched
 
 #: objects that are unpacked at once
@@ -249,7 +249,7 @@ def _places(agreement: MatchedBatch) -> Columns:
 
 
 def _to_match_again(agreement: MatchedBatch) -> Columns:
-    """What is needed to match the objects again; see :mod:`..match_again`."""
+    """What is needed to match the objects again; see :mod:`...families.match_again`."""
     objects, overlaps, geometry, n_samples = (
         agreement.objects,
         agreement.overlaps,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..evidence.confusions import Confused
-from ..main_numbers import OBJECT_NUMBERS, MainNumber
-from ..no_labels import NOT_ASSIGNED
-from ..report import AgreementReport, Coefficients, Each, Interval
+from ..settings.no_labels import NOT_ASSIGNED
+from ..statistics.main_numbers import OBJECT_NUMBERS, MainNumber
+from ..statistics.report import AgreementReport, Coefficients, Each, Interval
 
 #: ``{id, filepath, value}``, on videos also ``frame_number``. Lists of worst samples have at most five entries, without
 #: perfect samples; ties are broken by the number of labels (or pairs of labels), then by the size of the labels

@@ -14,17 +14,17 @@ import numpy as np
 
 from ...metrics.alpha import alpha_of
 from ...metrics.alpha.nominal import NominalTally
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by, sums_of_keys
 from ...metrics.matching import ClassHandling, Method
+from ...metrics.matching.pairs import f1_score
 from ...metrics.matching.partition import TIE
 from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
-from ...metrics.pairs import f1_score
-from ..codes import MISSING
-from ..config import AgreementConfig, Empty, Missing, Undefined
-from ..no_labels import NOT_ASSIGNED, OtherReading, reading_name
-from ..report import number
-from .batch import Excuses, SamplePairs
-from .compute import Counting, MatchedBatch, MatchedPairs, matching_of, pair_scores, sample_scores
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by, sums_of_keys
+from ..matching.batch import Excuses, SamplePairs
+from ..matching.compute import Counting, MatchedBatch, MatchedPairs, matching_of, pair_scores, sample_scores
+from ..settings.config import AgreementConfig, Empty, Missing, Undefined
+from ..settings.no_labels import NOT_ASSIGNED, OtherReading, reading_name
+from ..statistics.codes import MISSING
+from ..statistics.report import number
 from .report import RuleAlpha, ThresholdPoint
 from .sums import Additive
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ...metrics.consensus import medians_by_group
+from ...metrics.consensus.consensus import medians_by_group
 from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import dice_from_iou
-from ..config import AgreementConfig
-from ..records import Columns
-from .compute import Agreement
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ..matching.compute import Agreement
+from ..matching.verdicts import NO_VERDICT
+from ..settings.config import AgreementConfig
+from ..statistics.records import Columns
 from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords, shown_area, units_of_objects
 from .report import SizeSummary
 from .sums import Additive, Chunk, Matches, distribution, mean
-from .verdicts import NO_VERDICT
 
 SIZES = ("small", "medium", "large")
 #: smallest area in px² of medium and large objects, as in COCO

@@ -11,16 +11,16 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.consensus import medians_by_group
+from ...metrics.consensus.consensus import medians_by_group
 from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.partition import TIE
-from ..annotators import pair_rows
-from ..report import Describe
-from .compute import Agreement
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..matching.compute import Agreement
+from ..matching.verdicts import NO_VERDICT
+from ..settings.annotators import pair_rows
+from ..statistics.report import Describe
 from .report import Sample
-from .verdicts import NO_VERDICT
 
 A = TypeVar("A", bound="Additive")
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ...metrics.geometry.objects import Geometry, Objects, Overlaps, Similarity
 from ...metrics.matching.threshold import (
     MAX_PAIRS,
@@ -15,9 +14,10 @@ from ...metrics.matching.threshold import (
     similarities_between_samples,
     threshold_from_data,
 )
-from ..config import AgreementConfig
-from ..report import number
-from .batch import Batch
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ..matching.batch import Batch
+from ..settings.config import AgreementConfig
+from ..statistics.report import number
 from .report import DataThreshold
 
 #: maximum number of samples: for boxes and temporal intervals, and for shapes that take longer to compare

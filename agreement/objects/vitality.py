@@ -9,13 +9,13 @@ import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.alpha.nominal import NominalTally
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges
 from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
 from ...metrics.geometry.objects import Objects
-from ..config import AgreementConfig
-from ..numbers import Numbers, Rows
-from .batch import Excuses
-from .compute import Counting, MatchedBatch, Ratings, matching_of, ratings_of
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges
+from ..matching.batch import Excuses
+from ..matching.compute import Counting, MatchedBatch, Ratings, matching_of, ratings_of
+from ..settings.config import AgreementConfig
+from ..statistics.numbers import Numbers, Rows
 from .headline import alpha_columns
 from .sums import Chunk
 

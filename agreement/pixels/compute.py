@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...metrics.alpha import nominal_alpha_of_sums
-from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.objects import dice_from_areas, iou_from_areas
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.pixels.boundaries import boundary_agreement
 from ...metrics.pixels.joint_counts import ClassMask, ignored_pixels, joint_counts
-from ..config import AgreementConfig
+from ..settings.config import AgreementConfig
 from .counts import GRID, MaskCounts, MaskTable, SampleMasks, are_classes, count_areas
 from .mask_values import MaskValues
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.pixels.joint_counts import JointCounts
 
 #: cells of a side of the grid by which masks of different images are compared

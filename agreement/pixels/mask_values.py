@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..config import AgreementConfig
-from ..errors import AgreementInputError, shown
-from ..options import mask_value
+from ..settings.config import AgreementConfig
+from ..settings.errors import AgreementInputError, shown
+from ..settings.options import mask_value
 
 #: names that make the value 0 the background
 BACKGROUND_NAMES = frozenset({"background", "bg", "unlabeled", "unlabelled", "void", "none"})

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...metrics.alpha import alpha_of
-from ...metrics.arrays import FloatArray, IntArray
 from ...metrics.bootstrap.draws import hstack, sparse
-from ..annotators import chosen_pairs, n_shared, pair_names, pair_rows
-from ..config import Undefined
-from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
-from ..evidence.pixel_habits import PixelHabits
+from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..image_alpha.expected import ExpectedDistances, pair_alpha
-from ..image_alpha.mask_distances import mask_distances
-from ..numbers import GroupRows, Key, Numbers, Rows, ratio, sample_numbers
-from ..report import ReportContext
+from ..settings.annotators import chosen_pairs, n_shared, pair_names, pair_rows
+from ..settings.config import Undefined
+from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
+from ..statistics.numbers import GroupRows, Key, Numbers, Rows, ratio, sample_numbers
+from ..statistics.report import ReportContext
 from .compute import NUMBERS, SCORE, PixelAgreement, kappa_of_areas
 from .counts import MaskCounts
+from .mask_distances import mask_distances
 from .mask_values import MaskValues
+from .pixel_habits import PixelHabits
 from .records import PixelRecords
 
 #: maximum number of values with intervals (those with the most pixels)

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, IntArray, ranges
-from ..config import AgreementConfig
-from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
+from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
+from ..settings.config import AgreementConfig
+from ..statistics.records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
 from .compute import PixelAgreement, measure
 from .counts import MaskCounts
 

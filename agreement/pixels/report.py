@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, IntArray
-from ..annotators import n_shared
-from ..evidence.pixel_habits import PixelHabits
-from ..image_alpha.mask_distances import mask_distances
-from ..main_numbers import PIXEL_NUMBERS, MainNumber
-from ..numbers import Fields, rated_only, report_estimates, report_of
-from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, mean_defined
+from ...metrics.numeric.arrays import FloatArray, IntArray
+from ..settings.annotators import n_shared
+from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
+from ..statistics.numbers import Fields, rated_only, report_estimates, report_of
+from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, mean_defined
 from .compute import ALPHA_REASONS
+from .mask_distances import mask_distances
 from .mask_values import MaskValues
 from .numbers import pixel_numbers, sample_contents
+from .pixel_habits import PixelHabits
 from .records import PixelRecords
 
 #: number of listed classes; classes with the fewest pixels are left out

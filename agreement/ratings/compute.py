@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.consensus import majority_of_others, unit_votes
-from ..records import OF_SAMPLE, Records, SampleValues, compact
+from ...metrics.consensus.consensus import majority_of_others, unit_votes
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ..statistics.records import OF_SAMPLE, Records, SampleValues, compact
 
 VERDICTS = ("agreed", "class_conflict")
 AGREED, CLASS_CONFLICT = range(len(VERDICTS))

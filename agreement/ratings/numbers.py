@@ -8,12 +8,12 @@ import numpy as np
 
 from ...metrics.alpha.nominal import Level
 from ...metrics.alpha.rated import alpha_sums
-from ...metrics.arrays import FloatArray, IntArray
 from ...metrics.bootstrap.draws import hstack
-from ..annotators import chosen_pairs, n_shared, pair_names
-from ..content_order import Hashes, combined, hash_sums, mixed, name_hashes
-from ..numbers import Key, Numbers, Rows, ratio, sample_numbers
-from ..report import ReportContext
+from ...metrics.numeric.arrays import FloatArray, IntArray
+from ..settings.annotators import chosen_pairs, n_shared, pair_names
+from ..statistics.content_order import Hashes, combined, hash_sums, mixed, name_hashes
+from ..statistics.numbers import Key, Numbers, Rows, ratio, sample_numbers
+from ..statistics.report import ReportContext
 from .compute import RatingRecords, agreeing, rating_of_others
 from .scale import ScaledRatings, level_of, scaled_ratings
 

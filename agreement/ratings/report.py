@@ -22,16 +22,16 @@ from ...metrics.alpha.kappas import (
     weighted_alpha,
 )
 from ...metrics.alpha.nominal import Level
-from ...metrics.arrays import FloatArray
-from ..annotators import n_shared
+from ...metrics.numeric.arrays import FloatArray
 from ..evidence.confusions import Confused
-from ..evidence.rating_habits import rating_habits
-from ..main_numbers import RATING_NUMBERS, MainNumber
-from ..numbers import Fields, rated_only, report_estimates, report_of
-from ..options import value_name
-from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, number
+from ..settings.annotators import n_shared
+from ..settings.options import value_name
+from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
+from ..statistics.numbers import Fields, rated_only, report_estimates, report_of
+from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
 from .numbers import SAMPLES_AT_ONCE, numbers_of_table, sample_contents
+from .rating_habits import rating_habits
 from .scale import ScaledRatings, level_of, scaled_ratings
 
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs

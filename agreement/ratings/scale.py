@@ -9,12 +9,12 @@ import numpy as np
 
 from ...metrics.alpha.kappas import Weights, category_weights
 from ...metrics.alpha.nominal import Level
-from ...metrics.arrays import BoolArray, FloatArray
-from ..codes import NO_LABEL as NO_LABEL
-from ..config import AgreementConfig
-from ..errors import AgreementInputError, shown
-from ..options import value_name
-from ..report import ReportContext
+from ...metrics.numeric.arrays import BoolArray, FloatArray
+from ..settings.config import AgreementConfig
+from ..settings.errors import AgreementInputError, shown
+from ..settings.options import value_name
+from ..statistics.codes import NO_LABEL as NO_LABEL
+from ..statistics.report import ReportContext
 
 #: maximum number of categories (weights are ``K x K``)
 MAX_CATEGORIES = 200

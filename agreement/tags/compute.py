@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.alpha.sets import TagSets
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 
 VERDICTS = ("agreed", "missed", "lone")
 AGREED, MISSED, LONE = range(len(VERDICTS))

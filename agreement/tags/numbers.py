@@ -8,12 +8,12 @@ import numpy as np
 
 from ...metrics.alpha import alpha_of
 from ...metrics.alpha.sets import expected_disagreement_of_sets, set_distance
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack, sparse
-from ..annotators import chosen_pairs, n_shared, pair_names, pair_rows
-from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
-from ..numbers import GroupRows, Numbers, ratio, sample_numbers
-from ..report import ReportContext
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..settings.annotators import chosen_pairs, n_shared, pair_names, pair_rows
+from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
+from ..statistics.numbers import GroupRows, Numbers, ratio, sample_numbers
+from ..statistics.report import ReportContext
 from .compute import TagAgreement
 from .records import TagRecords
 

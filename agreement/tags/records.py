@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray
-from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed
+from ...metrics.numeric.arrays import BoolArray
+from ..statistics.records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed
 from .compute import TagAgreement, TagBatch, compute_tags
 
 _TAG = "n_objects"

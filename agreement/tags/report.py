@@ -10,16 +10,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...metrics.arrays import IntArray, sums_by
-from ..annotators import n_shared
-from ..evidence.tag_habits import tag_habits
-from ..main_numbers import TAG_NUMBERS, MainNumber
-from ..no_labels import OtherReading
-from ..numbers import Fields, estimates, other_reading, rated_only, report_estimates, report_of, sample_numbers
-from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext
+from ...metrics.numeric.arrays import IntArray, sums_by
+from ..settings.annotators import n_shared
+from ..settings.no_labels import OtherReading
+from ..statistics.main_numbers import TAG_NUMBERS, MainNumber
+from ..statistics.numbers import (
+    Fields,
+    estimates,
+    other_reading,
+    rated_only,
+    report_estimates,
+    report_of,
+    sample_numbers,
+)
+from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext
 from .compute import AGREED, VERDICTS, TagAgreement
 from .numbers import alpha_of_sets, numbers_of_sets, sample_contents
 from .records import TagRecords
+from .tag_habits import tag_habits
 
 
 @dataclass(frozen=True, slots=True)

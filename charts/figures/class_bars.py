@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from ...agreement.arguments import count_of, without_numpy
-from ...agreement.errors import AgreementInputError
 from ...agreement.evidence.ranking import ends_of_ranking, least_first
-from ..families import ClassValues, family_of
-from ..words import shown_number
+from ...agreement.settings.arguments import count_of, without_numpy
+from ...agreement.settings.errors import AgreementInputError
+from ..reports.families import ClassValues, family_of
+from ..text.words import shown_number
 from .theme import BLUE, LINE, figure, names_axis, require, safe
 
 if TYPE_CHECKING:
-    from ...agreement.report import AgreementReport
+    from ...agreement.statistics.report import AgreementReport
 
 _ROW = 26
 

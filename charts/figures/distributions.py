@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from ..words import documents
+from ..text.words import documents
 from .theme import BLUE, ORANGE, TEXT, figure, require, require_objects
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...agreement.report import AgreementReport
+    from ...agreement.statistics.report import AgreementReport
 
 #: number of bins of the histogram of scores
 _SCORE_BINS = 20

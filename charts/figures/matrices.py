@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from ...agreement.arguments import count_of, one_of, without_numpy
-from ...agreement.errors import AgreementInputError
 from ...agreement.evidence.ranking import in_order, least_first, most_first, natural_key, supported
-from ..advice import clearly_confused, unclear_conflicts
-from ..families import family_of
-from ..words import documents, shown_number, shown_share
+from ...agreement.settings.arguments import count_of, one_of, without_numpy
+from ...agreement.settings.errors import AgreementInputError
+from ..reports.families import family_of
+from ..text.advice import clearly_confused, unclear_conflicts
+from ..text.words import documents, shown_number, shown_share
 from .theme import SCALE, figure, names_axis, require, safe
 
 if TYPE_CHECKING:
-    from ...agreement.report import AgreementReport
+    from ...agreement.statistics.report import AgreementReport
 
 #: larger matrices show no numbers in their cells
 _READABLE = 15

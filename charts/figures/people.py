@@ -8,31 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from ...agreement.errors import AgreementInputError
 from ...agreement.evidence.ranking import ends_of_ranking, most_first, n_labels_of, supported
+from ...agreement.settings.errors import AgreementInputError
 from ...names import VERDICT_COLORS
-from ..families import VerdictShares, family_of
 from ..objects.bias import bias_in_words, has_evidence
-from ..shortlists import AT_EACH_END, MOST_ANNOTATORS, shortlist_annotators
-from ..words import percent, shortened, shown_share
-from .theme import (
-    BLUE,
-    GREEN,
-    LINE,
-    ORANGE,
-    PURPLE,
-    RED,
-    SKY,
-    figure,
-    names_axis,
-    require,
-    require_objects,
-    safe,
-)
+from ..reports.families import VerdictShares, family_of
+from ..text.shortlists import AT_EACH_END, MOST_ANNOTATORS, shortlist_annotators
+from ..text.words import percent, shortened, shown_share
+from .theme import BLUE, GREEN, LINE, ORANGE, PURPLE, RED, SKY, figure, names_axis, require, require_objects, safe
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import Bias
-    from ...agreement.report import AgreementReport
+    from ...agreement.statistics.report import AgreementReport
 
 #: colours of verdicts, in every family
 _COLOURS = {

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 
 import plotly.graph_objects as go
 
-from ...agreement.errors import AgreementInputError
-from ..words import shortened as shortened
+from ...agreement.settings.errors import AgreementInputError
+from ..text.words import shortened as shortened
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
-    from ...agreement.report import AgreementReport
+    from ...agreement.statistics.report import AgreementReport
 
 #: readable on white and on black
 TEXT = "#7d7d7d"

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from ..words import shown_number
+from ..text.words import shown_number
 from .theme import BLUE, GREEN, GRID, ORANGE, PURPLE, TEXT, figure, require, require_objects
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
-    from ...agreement.report import AgreementReport
+    from ...agreement.statistics.report import AgreementReport
 
 _SIDE_BY_SIDE = 0.25
 _LINES = {"alpha": ("alpha", BLUE, "circle"), "score": ("score", ORANGE, "square"), "f1": ("F1", GREEN, "diamond")}

@@ -6,10 +6,10 @@ import functools
 import math
 from typing import TYPE_CHECKING
 
-from ..sections import Section
-from ..shortlists import shortlist_annotators, shortlist_parts
-from ..tables import Cell, Column, Table, other_class_column, share_of, table, verdict_column
-from ..words import (
+from ..text.sections import Section
+from ..text.shortlists import shortlist_annotators, shortlist_parts
+from ..text.tables import Cell, Column, Table, other_class_column, share_of, table, verdict_column
+from ..text.words import (
     UNDEFINED,
     VERDICTS,
     documents,

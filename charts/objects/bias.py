@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
-from ..words import UNDEFINED
+from ..text.words import UNDEFINED
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import Bias

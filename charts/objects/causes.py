@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..words import listed
+from ..text.words import listed
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport

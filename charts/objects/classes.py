@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..advice import conflict_counts, confusions_section
-from ..sections import Part, Section
-from ..tables import Cell, Column, part_of, table
-from ..words import UNDEFINED, counted, listed, shown_number, shown_share, signed
+from ..text.advice import conflict_counts, confusions_section
+from ..text.sections import Part, Section
+from ..text.tables import Cell, Column, part_of, table
+from ..text.words import UNDEFINED, counted, listed, shown_number, shown_share, signed
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ClassSummary, Merge, ObjectReport

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...agreement.main_numbers import MEASURES
-from ..advice import Says, against, against_median_box, loose, stands_out, write_down
-from ..words import shown_share
+from ...agreement.statistics.main_numbers import MEASURES
+from ..text.advice import Says, against, against_median_box, loose, stands_out, write_down
+from ..text.words import shown_share
 from .causes import NOTHING, Losses, cause_sentence, losses
 
 if TYPE_CHECKING:

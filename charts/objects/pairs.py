@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import most_first
-from ...agreement.main_numbers import MEASURES, OBJECT_PAIR_NUMBERS
-from ..headline import FORMS
-from ..sections import Part, Section
-from ..shortlists import shortlist_pairs, shortlist_parts
-from ..tables import Cell, Column, table
-from ..words import UNDEFINED, documents, shown_number
+from ...agreement.statistics.main_numbers import MEASURES, OBJECT_PAIR_NUMBERS
+from ..text.headline import FORMS
+from ..text.sections import Part, Section
+from ..text.shortlists import shortlist_pairs, shortlist_parts
+from ..text.tables import Cell, Column, table
+from ..text.words import UNDEFINED, documents, shown_number
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport, PairSummary

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...agreement.main_numbers import MEASURES, QUESTIONS
-from ..headline import shown_numbers
-from ..sections import Answer, Facts, Part, Section
-from ..tables import Cell, Column, sample_table, table
-from ..words import UNDEFINED, documents, percent, shown_interval, shown_number, shown_share
+from ...agreement.statistics.main_numbers import MEASURES, QUESTIONS
+from ..text.headline import shown_numbers
+from ..text.sections import Answer, Facts, Part, Section
+from ..text.tables import Cell, Column, sample_table, table
+from ..text.words import UNDEFINED, documents, percent, shown_interval, shown_number, shown_share
 from .classes import missed_or_lone
 from .sentences import class_sentence, existence_sentence, localisation_sentence
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import AttributeSummary, ObjectReport, SizeSummary
-    from ...agreement.report import Coefficients
+    from ...agreement.statistics.report import Coefficients
 
 #: sentences that explain the numbers of each question
 _SENTENCES: dict[str, Callable[[ObjectReport], str]] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
-from ...agreement.main_numbers import IMAGE_ALPHA, MEASURES
-from ...agreement.no_labels import reading_name
-from ...agreement.options import OPTIONS
-from ..sections import Section
-from ..tables import Column, table
-from ..words import shown_number
+from ...agreement.settings.no_labels import reading_name
+from ...agreement.settings.options import OPTIONS
+from ...agreement.statistics.main_numbers import IMAGE_ALPHA, MEASURES
+from ..text.sections import Section
+from ..text.tables import Column, table
+from ..text.words import shown_number
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport

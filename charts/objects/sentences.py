@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..advice import conflict_counts, merge_effect, unclear_conflicts
-from ..words import counted, shown_number, shown_share
+from ..text.advice import conflict_counts, merge_effect, unclear_conflicts
+from ..text.words import counted, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport, SizeSummary

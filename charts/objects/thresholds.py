@@ -6,9 +6,9 @@ import functools
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import MIN_IMAGES
-from ..sections import Section
-from ..tables import Column, table
-from ..words import counted, listed, shown_number
+from ..text.sections import Section
+from ..text.tables import Column, table
+from ..text.words import counted, listed, shown_number
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport, ThresholdPoint

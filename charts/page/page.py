@@ -17,23 +17,23 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from ... import names
-from ...agreement.errors import AgreementInputError
-from ..comparison import comparison_sections
-from ..decided import decided_alone
-from ..document import report_details, report_head, report_sections
+from ...agreement.settings.errors import AgreementInputError
 from ..figures import FIGURES, plot_scores
 from ..figures.theme import take_title
-from ..tables import Table
+from ..reports.comparison import comparison_sections
+from ..reports.decided import decided_alone
+from ..reports.document import report_details, report_head, report_sections
+from ..text.tables import Table
 from .template import NOTEBOOK, NOTEBOOK_STYLE, SCRIPT, STYLE, TEMPLATE
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ...agreement.comparison import AgreementComparison
     from ...agreement.disputes.judged import DecisionReport
-    from ...agreement.report import AgreementReport
-    from ..sections import Part, Section
+    from ...agreement.families.comparison import AgreementComparison
+    from ...agreement.statistics.report import AgreementReport
+    from ..text.sections import Part, Section
 
 
 #: rows of a table on the page

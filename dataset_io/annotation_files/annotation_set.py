@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from ...agreement.errors import AgreementInputError, shown
-from ...metrics.arrays import BoolArray
+from ...agreement.settings.errors import AgreementInputError, shown
+from ...metrics.numeric.arrays import BoolArray
 
 Point = tuple[float, float]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from ...agreement.errors import AgreementInputError, shown
+from ...agreement.settings.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
 from ..labels.label_facts import is_crowd
 from .annotation_set import (

@@ -9,17 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ...agreement.errors import AgreementInputError
-from .annotation_set import (
-    OF_POINT,
-    AnnotationSet,
-    DrawnLabel,
-    ImageKey,
-    Page,
-    Point,
-    ellipse_ring,
-    refuse_repeated,
-)
+from ...agreement.settings.errors import AgreementInputError
+from .annotation_set import OF_POINT, AnnotationSet, DrawnLabel, ImageKey, Page, Point, ellipse_ring, refuse_repeated
 from .run_length import cvat_mask
 
 TITLE = "CVAT XML"

@@ -15,12 +15,12 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.arguments import one_of, takes_arrays, writing_to
-from ...agreement.config import make_config
-from ...agreement.errors import AgreementInputError, shown
-from ...agreement.no_labels import NOT_ASSIGNED, NoLabels
-from ...agreement.options import OPTIONS
-from ..fiftyone_private import sample_collection
+from ...agreement.settings.arguments import one_of, takes_arrays, writing_to
+from ...agreement.settings.config import make_config
+from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.settings.no_labels import NOT_ASSIGNED, NoLabels
+from ...agreement.settings.options import OPTIONS
+from ..database.fiftyone_private import sample_collection
 from ..labels.instance_masks import decode_mask, read_mask_file
 from ..labels.kinds import KINDS, LabelKind
 from ..labels.source import Source, open_source

@@ -11,8 +11,8 @@ from typing import Any
 import fiftyone as fo
 import fiftyone.types as fot
 
-from ...agreement.errors import AgreementInputError
-from ..fiftyone_private import default_fields, sample_collection
+from ...agreement.settings.errors import AgreementInputError
+from ..database.fiftyone_private import default_fields, sample_collection
 from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, stored_size
 from .label_documents import DETECTIONS, LABEL_TYPES
 

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import parse as parse_xml
 
-from ...agreement.errors import AgreementInputError, shown
+from ...agreement.settings.errors import AgreementInputError, shown
 from . import coco_json, cvat_xml, label_studio, long_table
 from .annotation_set import AnnotationSet, most_pixels_of, room_for
 from .image_names import files_in

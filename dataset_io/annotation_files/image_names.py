@@ -13,9 +13,9 @@ import fiftyone as fo
 import fiftyone.core.media as fom
 from bson import ObjectId
 
-from ...agreement.arguments import one_of
-from ...agreement.errors import AgreementInputError, shown
-from ..fiftyone_private import sample_collection
+from ...agreement.settings.arguments import one_of
+from ...agreement.settings.errors import AgreementInputError, shown
+from ..database.fiftyone_private import sample_collection
 from .annotation_set import AnnotationSet, stored_size
 
 #: more files are those of a whole disk rather than of a dataset

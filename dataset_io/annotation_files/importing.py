@@ -14,9 +14,9 @@ import fiftyone as fo
 import pandas as pd
 
 from ... import names
-from ...agreement.arguments import one_of, path_of, text_of, true_or_false
-from ...agreement.errors import AgreementInputError, shown
-from ...agreement.options import OPTIONS
+from ...agreement.settings.arguments import one_of, path_of, text_of, true_or_false
+from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.settings.options import OPTIONS
 from ..labels.source import field_schema
 from ..run.work_through import Progress
 from . import fiftyone_formats

@@ -15,13 +15,13 @@ import numpy as np
 from bson import ObjectId
 from fiftyone.core.utils import serialize_numpy_array
 
-from ...agreement.arguments import texts_of
-from ...agreement.errors import AgreementInputError, shown
-from ...metrics.arrays import BoolArray
+from ...agreement.settings.arguments import texts_of
+from ...agreement.settings.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions
-from ..fiftyone_private import document_fields, list_of
+from ...metrics.numeric.arrays import BoolArray
+from ..database.fiftyone_private import document_fields, list_of
 from ..labels.geometry_readers import is_finite, lies_outside
 from .annotation_set import AnnotationSet, DrawnLabel, Mask, Page, PlacedMask, Point, Tally
 from .run_length import MOST_PIXELS

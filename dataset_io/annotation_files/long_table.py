@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...agreement.errors import AgreementInputError, shown
+from ...agreement.settings.errors import AgreementInputError, shown
 from ..results.export import as_it_was, not_a_formula
 from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKey, Point, StoredImage, room_for
 

@@ -11,8 +11,8 @@ import bson
 import fiftyone as fo
 from bson.errors import InvalidDocument
 
-from ...agreement.errors import AgreementInputError, shown
-from ..fiftyone_private import document_fields, list_of
+from ...agreement.settings.errors import AgreementInputError, shown
+from ..database.fiftyone_private import document_fields, list_of
 from ..labels.paths import places
 from .image_names import Target
 from .label_documents import ANNOTATOR_ATTRIBUTE, Document, Slot

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from .annotation_set import Mask, PlacedMask
 
 #: the most pixels of the box around a mask: a file cannot make us fill the memory

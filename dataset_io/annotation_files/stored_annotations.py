@@ -12,8 +12,8 @@ import fiftyone.core.labels as fol
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.errors import AgreementInputError
-from ...agreement.options import value_name
+from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.options import value_name
 from ..families.protocol import LabelsRead
 from ..labels.assignment import NOT_NAMED, annotators_of, assigned_annotators
 from ..labels.geometry_readers import is_finite, is_usable_box
@@ -21,9 +21,9 @@ from ..labels.instance_masks import decode_mask, placed_masks, read_mask_file
 from ..labels.kinds import LabelKind
 from ..labels.paths import attributes_of_runs
 from ..labels.source import Source
+from ..labels.stored import StoredSample
 from ..record.run_labels import RunLabels
 from ..run.read import Reader
-from ..run.stored import StoredSample
 from ..run.work_through import Progress, work_through
 from .annotation_set import (
     OF_RUN,

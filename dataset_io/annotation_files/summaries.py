@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
-from ...charts.sections import Note, Section, as_markdown, as_text
-from ...charts.tables import Column, table
-from ...charts.words import counted
+from ...charts.text.sections import Note, Section, as_markdown, as_text
+from ...charts.text.tables import Column, table
+from ...charts.text.words import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, DocumentTooLarge
 
 from ... import names
-from ...agreement.errors import AgreementInputError, keeping_first_error, shown
-from ...agreement.options import ATTRIBUTE
-from ..fiftyone_private import (
+from ...agreement.settings.errors import AgreementInputError, keeping_first_error, shown
+from ...agreement.settings.options import ATTRIBUTE
+from ..database.fiftyone_private import (
     database,
     dataset_id,
     frame_collection,

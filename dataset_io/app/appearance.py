@@ -14,7 +14,7 @@ import fiftyone as fo
 from bson import ObjectId
 
 from ... import names
-from ..fiftyone_private import reload_dataset, replace_app_config, stored_app_config
+from ..database.fiftyone_private import reload_dataset, replace_app_config, stored_app_config
 from ..labels.paths import all_fields, run_of
 
 #: settings of a run: ``run_key``; ``paths`` of its sidebar group, if any; ``attribute`` and ``fields`` to colour, if

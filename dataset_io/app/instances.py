@@ -15,12 +15,12 @@ import fiftyone as fo
 from bson import ObjectId
 from pymongo import UpdateOne
 
-from ...agreement.errors import AgreementInputError
-from ..fiftyone_private import list_name
+from ...agreement.settings.errors import AgreementInputError
+from ..database.fiftyone_private import list_name
 from ..labels.paths import Place, all_fields, places
+from ..labels.stored import StoredSample, as_read, label_ids
 from ..record.changes import own_stamps
 from ..record.run_labels import RunLabels
-from ..run.stored import StoredSample, as_read, label_ids
 from ..run.work_through import MAX_ATTEMPTS
 
 logger = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from fiftyone.core.collections import SampleCollection
 from PIL import ImageColor
 
 from ... import names
-from ...agreement.arguments import one_of, takes_arrays, true_or_false
-from ...agreement.errors import AgreementInputError
+from ...agreement.settings.arguments import one_of, takes_arrays, true_or_false
+from ...agreement.settings.errors import AgreementInputError
 from ..record.lease import writing
 from ..record.run import Run, refresh
 from ..record.run_labels import RunLabels, open_run_labels

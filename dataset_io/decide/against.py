@@ -13,14 +13,14 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
-from ...agreement.arguments import takes_arrays, text_of
 from ...agreement.disputes.costs import SoughtUnits
 from ...agreement.disputes.judged import NOTHING, UNKNOWN, DecisionReport, Judged, annotators_decided, decided_by_rule
-from ...agreement.errors import AgreementInputError
-from ...agreement.family import costly_units, units_to_decide
-from ...agreement.objects.verdicts import AGREED
-from ...agreement.options import OPTIONS
-from ...metrics.arrays import BoolArray, IntArray
+from ...agreement.families.family import costly_units, units_to_decide
+from ...agreement.matching.verdicts import AGREED
+from ...agreement.settings.arguments import takes_arrays, text_of
+from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.options import OPTIONS
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..record.run_labels import open_run_labels
 from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers

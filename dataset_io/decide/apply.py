@@ -24,12 +24,12 @@ from fiftyone.core.collections import SampleCollection
 from pymongo import UpdateOne
 
 from ... import names
-from ...agreement.arguments import one_of, takes_arrays, text_of, texts_of, true_or_false
-from ...agreement.options import OPTIONS, value_name
-from ...charts.decided import applied_section, but_left_out
-from ...charts.sections import as_text
-from ...charts.words import counted
-from ..fiftyone_private import reload_samples
+from ...agreement.settings.arguments import one_of, takes_arrays, text_of, texts_of, true_or_false
+from ...agreement.settings.options import OPTIONS, value_name
+from ...charts.reports.decided import applied_section, but_left_out
+from ...charts.text.sections import as_text
+from ...charts.text.words import counted
+from ..database.fiftyone_private import reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import attributes_of_runs
 from ..labels.source import refuse_read_only

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.objects.verdicts import VERDICTS
-from ...metrics.arrays import BoolArray, IntArray
+from ...agreement.matching.verdicts import VERDICTS
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.kinds import LabelKind
 from ..units.unit_members import UnitMembers
 from .decisions import hash_of_label, label_key

@@ -15,14 +15,14 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.arguments import count_of, is_real, one_of, takes_arrays, text_of, texts_of, true_or_false
-from ...agreement.errors import AgreementInputError, shown
-from ...agreement.objects.verdicts import VERDICTS
-from ...agreement.options import OPTIONS
-from ...charts.decided import but_left_out
-from ...charts.words import counted
-from ...metrics.arrays import BoolArray
-from ..fiftyone_private import reload_samples
+from ...agreement.matching.verdicts import VERDICTS
+from ...agreement.settings.arguments import count_of, is_real, one_of, takes_arrays, text_of, texts_of, true_or_false
+from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.settings.options import OPTIONS
+from ...charts.reports.decided import but_left_out
+from ...charts.text.words import counted
+from ...metrics.numeric.arrays import BoolArray
+from ..database.fiftyone_private import reload_samples
 from ..labels.paths import attributes_of_runs
 from ..record.changes import now
 from ..record.lease import unless_deleted

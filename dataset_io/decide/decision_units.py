@@ -10,25 +10,25 @@ import fiftyone.core.labels as fol
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.config import AgreementConfig
 from ...agreement.disputes.costs import object_costs
 from ...agreement.disputes.judged import NOTHING, UNKNOWN
-from ...agreement.errors import AgreementInputError
-from ...agreement.family import OBJECTS, PIXELS, RATINGS, TAGS
-from ...agreement.objects.verdicts import CLASS_CONFLICT
-from ...agreement.options import value_name
+from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
+from ...agreement.matching.verdicts import CLASS_CONFLICT
 from ...agreement.ratings.compute import agreeing
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.consensus import medians_by_group, quorum_votes, vote_classes
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.options import value_name
+from ...metrics.consensus.consensus import medians_by_group, quorum_votes, vote_classes
 from ...metrics.geometry.boxes import box_iou
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..database.fiftyone_private import list_of
 from ..families.protocol import LabelsRead
 from ..families.ratings import is_comparable
-from ..fiftyone_private import list_of
 from ..labels.assignment import assigned_annotators
 from ..labels.kinds import KINDS, LabelKind
 from ..labels.label_facts import is_class
+from ..labels.stored import StoredSample
 from ..record.run_labels import RunLabels
-from ..run.stored import StoredSample
 from ..units.consensus_geometry import consensus_maker
 from ..units.unit_members import UnitMembers, UnitReader
 from ..units.units_field import unit_documents

@@ -25,10 +25,10 @@ from pymongo.collection import Collection
 from pymongo.errors import PyMongoError
 
 from ... import names
-from ...agreement.arguments import text_of
-from ...agreement.errors import AgreementInputError
-from ...agreement.options import value_name
-from ..fiftyone_private import (
+from ...agreement.settings.arguments import text_of
+from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.options import value_name
+from ..database.fiftyone_private import (
     frame_collection,
     has_frame_fields,
     list_of,
@@ -39,11 +39,11 @@ from ..fiftyone_private import (
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import all_fields, gold_of, is_of_frames, run_of
 from ..labels.source import refuse_read_only
+from ..labels.stored import NoRoomError
 from ..record.fields import delete_fields, new_field, unset_undeclared
 from ..record.lease import writing
 from ..record.run import dataset_of, list_agreements
 from ..record.schema import declare
-from ..run.stored import NoRoomError
 from ..run.write import too_large_ids
 from .label_schemas import end_editing
 from .stored_decisions import APPLIED, BY_RULE, Stored, decided_in, list_at, object_at, seems_whole, whole_decisions

@@ -11,8 +11,8 @@ import fiftyone.core.media as fom
 from bson import ObjectId
 from fiftyone.core.view import DatasetView
 
-from ...agreement.errors import AgreementInputError
-from ..fiftyone_private import reload_samples
+from ...agreement.settings.errors import AgreementInputError
+from ..database.fiftyone_private import reload_samples
 from ..record.run_labels import RunLabels
 from .decidable import Rule
 from .decide import NewDecision, ObjectsToDecide, open_to_decide

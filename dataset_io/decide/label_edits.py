@@ -15,7 +15,7 @@ import fiftyone as fo
 from bson import ObjectId
 from pymongo import UpdateOne
 
-from ...agreement.options import value_name
+from ...agreement.settings.options import value_name
 from ..labels.kinds import LabelKind
 from .decisions import hash_of_label, label_key, labels_in
 from .stored_decisions import ADDED, DELETED, GIVEN, Stored

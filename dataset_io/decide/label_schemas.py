@@ -14,7 +14,7 @@ from typing import Any
 import fiftyone as fo
 
 from ... import names
-from ..fiftyone_private import list_of, replace_parts, stored_parts
+from ..database.fiftyone_private import list_of, replace_parts, stored_parts
 from ..record.lease import writing
 
 #: the settings of the App, in the document of a dataset

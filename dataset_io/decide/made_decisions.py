@@ -15,9 +15,9 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.arguments import takes_arrays, text_of
-from ...charts.words import counted
-from ..fiftyone_private import reload_samples
+from ...agreement.settings.arguments import takes_arrays, text_of
+from ...charts.text.words import counted
+from ..database.fiftyone_private import reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..run.work_through import rare_collections
 from .decisions import Gold, hash_of_label, is_edited, left_gold, open_gold, stored_labels

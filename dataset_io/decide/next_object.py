@@ -9,8 +9,8 @@ import numpy as np
 from bson import ObjectId
 
 from ...agreement.disputes.costs import CostlyUnits
-from ...metrics.arrays import BoolArray
-from ..fiftyone_private import frame_collection, sample_collection
+from ...metrics.numeric.arrays import BoolArray
+from ..database.fiftyone_private import frame_collection, sample_collection
 from ..record.run_labels import RunLabels
 from ..record.sample_index import SampleIndex
 from ..units.patches import DISPUTED

@@ -11,8 +11,8 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.arguments import takes_arrays, text_of
-from ..fiftyone_private import reload_samples
+from ...agreement.settings.arguments import takes_arrays, text_of
+from ..database.fiftyone_private import reload_samples
 from ..record.changes import now
 from ..record.run_labels import open_run_labels
 from .decidable import Decidable

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from ...metrics.arrays import FloatArray
+from ...metrics.numeric.arrays import FloatArray
 from ..labels.geometry_readers import LARGEST, is_usable_box
 from .next_object import Version
 from .stored_decisions import Stored

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...agreement.family import OBJECTS, PIXELS, RATINGS, TAGS
-from ...agreement.report import ReportContext
+from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
+from ...agreement.statistics.report import ReportContext
 from ..labels.source import Source
 from .objects import ObjectFamily
 from .pixels import PixelFamily

@@ -11,12 +11,12 @@ from bson import ObjectId
 from pymongo import UpdateOne
 
 from ... import names
-from ...metrics.arrays import BoolArray, FloatArray
-from ..fiftyone_private import sample_collection
+from ...metrics.numeric.arrays import BoolArray, FloatArray
+from ..database.fiftyone_private import sample_collection
 from ..labels.geometry_readers import pixels_or_0
 from ..labels.source import Source
+from ..labels.stored import StoredSample, label_ids
 from ..record.changes import OwnStamps, now
-from ..run.stored import StoredSample, label_ids
 
 #: number of videos written at once
 _WRITE_BATCH = 1_000

@@ -16,8 +16,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agreement.arguments import writing_to
-from ...agreement.errors import AgreementInputError
+from ...agreement.settings.arguments import writing_to
+from ...agreement.settings.errors import AgreementInputError
 
 logger = logging.getLogger(__name__)
 

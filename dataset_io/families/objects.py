@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.codes import NO_LABEL, AttributeCodes, ClassCodes
-from ...agreement.config import AgreementConfig
-from ...agreement.match_again import tracks_again
-from ...agreement.objects.batch import NO_TRACK, Batch, Tracks
-from ...agreement.objects.compute import MatchedBatch, compute_agreement_of
+from ...agreement.families.match_again import tracks_again
+from ...agreement.matching.batch import NO_TRACK, Batch, Tracks
+from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
+from ...agreement.matching.verdicts import CROWD, NO_VERDICT, VERDICTS
 from ...agreement.objects.records import ObjectRecords, RunTotals, record
 from ...agreement.objects.threshold_sample import ThresholdSample
-from ...agreement.objects.verdicts import CROWD, NO_VERDICT, VERDICTS
-from ...agreement.report import ReportContext, RunFacts
-from ...metrics.arrays import BoolArray, FloatArray, IntArray
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes
+from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.geometry.objects import Objects
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
 from ..labels.checks import (
     LABEL_REQUIREMENT,
@@ -45,8 +45,8 @@ from ..labels.label_facts import (
 )
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
+from ..labels.stored import StoredSample, of_each_label, subsample_keys
 from ..record.sample_index import SampleIndex
-from ..run.stored import StoredSample, of_each_label, subsample_keys
 from .protocol import LabelFamily, LabelsRead, WholeRunNeededError, report_context, values_by_path, where_rated
 
 #: attributes written on a label, by suffix, in the order in which they are collected

@@ -13,21 +13,14 @@ from bson import Binary, ObjectId
 from fiftyone.core.utils import serialize_numpy_array
 
 from ... import names
-from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError
-from ...agreement.pixels.compute import (
-    NUMBERS,
-    PixelAgreement,
-    PixelBatch,
-    TooManyValuesError,
-    compare_masks,
-    measure,
-)
+from ...agreement.pixels.compute import NUMBERS, PixelAgreement, PixelBatch, TooManyValuesError, compare_masks, measure
 from ...agreement.pixels.counts import MaskCounts, SampleMasks
 from ...agreement.pixels.mask_values import mask_values
 from ...agreement.pixels.records import PixelRecords, record_pixels
-from ...agreement.report import ReportContext, RunFacts
-from ...metrics.arrays import BoolArray
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.report import ReportContext, RunFacts
+from ...metrics.numeric.arrays import BoolArray
 from ...metrics.pixels.joint_counts import ClassMask, disagreement_map
 from ..labels.mask_checks import check_masks, check_same_shape, masks_error
 from ..labels.mask_reading import (
@@ -40,7 +33,7 @@ from ..labels.mask_reading import (
     read_mask,
 )
 from ..labels.source import Source
-from ..run.stored import StoredSample
+from ..labels.stored import StoredSample
 from .map_files import check_map_folder, encoded_map, map_path, write_map
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 

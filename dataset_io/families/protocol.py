@@ -9,13 +9,13 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agreement.records import Records
-from ...agreement.report import ReportContext, RunFacts
-from ...metrics.arrays import BoolArray, IntArray
+from ...agreement.statistics.records import Records
+from ...agreement.statistics.report import ReportContext, RunFacts
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.kinds import titles
 from ..labels.source import Source
+from ..labels.stored import StoredSample
 from ..record.sample_index import SampleIndex
-from ..run.stored import StoredSample
 
 Labels = TypeVar("Labels")
 Result = TypeVar("Result")

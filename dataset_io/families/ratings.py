@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...agreement.codes import NO_LABEL, ClassCodes
-from ...agreement.errors import AgreementInputError, shown
-from ...agreement.options import value_name
 from ...agreement.ratings.compute import (
     VERDICTS,
     RatingAgreement,
@@ -20,12 +17,15 @@ from ...agreement.ratings.compute import (
     record_ratings,
 )
 from ...agreement.ratings.scale import check_listed, level_of
-from ...agreement.report import ReportContext, RunFacts
-from ...metrics.arrays import BoolArray, FloatArray
+from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.settings.options import value_name
+from ...agreement.statistics.codes import NO_LABEL, ClassCodes
+from ...agreement.statistics.report import ReportContext, RunFacts
+from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ..labels.checks import NAMING, document_title, unusable_labels_error
 from ..labels.label_facts import NOT_COMPARED, is_class
 from ..labels.source import Source
-from ..run.stored import StoredSample
+from ..labels.stored import StoredSample
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 
 #: larger integers are not exact as floats; the squares of other numbers must not overflow

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.codes import NO_LABEL, ClassCodes
-from ...agreement.options import value_name
-from ...agreement.report import ReportContext, RunFacts
+from ...agreement.settings.options import value_name
+from ...agreement.statistics.codes import NO_LABEL, ClassCodes
+from ...agreement.statistics.report import ReportContext, RunFacts
 from ...agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags
 from ...agreement.tags.records import TagRecords, record_tags
-from ...metrics.arrays import BoolArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
 from ..labels.checks import LABEL_REQUIREMENT, check_labels, unusable_labels_error
 from ..labels.label_facts import are_labels, codes_of, is_class
 from ..labels.object_columns import label_positions
 from ..labels.source import Source
-from ..run.stored import StoredSample, of_each_label
+from ..labels.stored import StoredSample, of_each_label
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
-from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError, did_you_mean, shown
-from ...agreement.options import value_name
-from ..fiftyone_private import stored_dataset
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
+from ...agreement.settings.options import value_name
+from ..database.fiftyone_private import stored_dataset
 from .kinds import LabelKind
 from .paths import all_fields, is_marked, is_of_frames, mark_of
 from .source import Source, flattened

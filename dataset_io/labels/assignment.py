@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from fiftyone.core.collections import SampleCollection
 
-from ...agreement.config import AgreementConfig
-from ...agreement.no_labels import AnnotatorLists
-from ...agreement.options import value_name
-from ...metrics.arrays import BoolArray, IntArray
-from ..run.stored import StoredSample, label_count
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.settings.no_labels import AnnotatorLists
+from ...agreement.settings.options import value_name
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from .kinds import LabelKind
 from .paths import is_of_frames
 from .source import Source, flattened
+from .stored import StoredSample, label_count
 
 #: what an annotator has on a sample
 LIST_STATES = NO_LIST, EMPTY_LIST, LABELS = range(3)

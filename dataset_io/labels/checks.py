@@ -10,13 +10,13 @@ from typing import Any
 from bson import ObjectId
 
 from ... import names
-from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError, did_you_mean, shown
-from ...agreement.options import value_name
-from ..run.stored import MOST_BYTES, NoRoomError, frame_title, of_each_label
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
+from ...agreement.settings.options import value_name
 from .geometry_readers import LARGEST, is_usable_box, lies_outside, outside_boxes
 from .label_facts import NOT_COMPARED, is_class
 from .source import Source, annotators_found
+from .stored import MOST_BYTES, NoRoomError, frame_title, of_each_label
 
 #: requirement of every label, for messages
 LABEL_REQUIREMENT = "Labels must be documents with an id, and a class that is a text or none"

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ...agreement.config import AgreementConfig
-from ...metrics.arrays import BoolArray, FloatArray
+from ...agreement.settings.config import AgreementConfig
 from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.objects import Geometry
+from ...metrics.numeric.arrays import BoolArray, FloatArray
 
 #: numbers with a greater absolute value count as infinite, so that nothing overflows
 LARGEST = 1e9

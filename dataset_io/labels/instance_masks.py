@@ -8,9 +8,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.masks import MaskCrops
-from .stored_arrays import stored_array, stored_image
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ..database.stored_arrays import stored_array, stored_image
 
 #: rounding errors of relative coordinates times image size (2.9999999996 for 3)
 _SNAP = 1e-6

@@ -9,7 +9,7 @@ import fiftyone as fo
 import fiftyone.core.labels as fol
 
 from ... import names
-from ...agreement.family import OBJECTS, PIXELS, RATINGS, TAGS, Family
+from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS, Family
 from .geometry_readers import BoxReader, GeometryReader
 from .point_readers import KeypointReader, TemporalReader
 from .shape_readers import InstanceMaskReader, PolylineReader

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.codes import MISSING, ClassCodes, attribute_error
-from ...agreement.errors import AgreementInputError, shown
-from ...metrics.arrays import BoolArray, IntArray
+from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.statistics.codes import MISSING, ClassCodes, attribute_error
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from .source import Source
 
 #: BSON types that values of compared attributes must not have

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError, shown
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.settings.errors import AgreementInputError, shown
 from .mask_reading import (
     DifferentSizesError,
     MaskShape,

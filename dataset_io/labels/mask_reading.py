@@ -13,7 +13,7 @@ import numpy as np
 
 from ...agreement.pixels.compute import MAX_VALUES
 from ...metrics.pixels.joint_counts import ClassMask
-from .stored_arrays import DAMAGED, stored_array, stored_image
+from ..database.stored_arrays import DAMAGED, stored_array, stored_image
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_END = b"\x00\x00\x00\x00IEND\xaeB`\x82"

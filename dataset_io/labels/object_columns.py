@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ...metrics.arrays import BoolArray, IntArray
 from ...metrics.geometry.objects import Geometry
 from ...metrics.geometry.regions import as_regions
+from ...metrics.numeric.arrays import BoolArray, IntArray
 
 #: stands for the id of a damaged label, which is not usable
 _NO_ID = bytes(12)

@@ -10,7 +10,7 @@ import fiftyone as fo
 from pymongo.collection import Collection
 
 from ... import names
-from ..fiftyone_private import frame_collection, has_frame_fields, sample_collection
+from ..database.fiftyone_private import frame_collection, has_frame_fields, sample_collection
 
 
 @dataclass(frozen=True, slots=True)

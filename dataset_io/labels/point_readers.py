@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...agreement.config import AgreementConfig
-from ...metrics.arrays import BoolArray, FloatArray, IntArray
+from ...agreement.settings.config import AgreementConfig
 from ...metrics.geometry.keypoints import Keypoints
 from ...metrics.geometry.temporal import Intervals
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from .geometry_readers import LARGEST, GeometryReader
 
 _LABELLED = {"$gt": -math.inf, "$lt": math.inf}

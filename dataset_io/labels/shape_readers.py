@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...agreement.config import AgreementConfig
-from ...metrics.arrays import BoolArray, FloatArray, IntArray
+from ...agreement.settings.config import AgreementConfig
 from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.lines import lines_from_points
 from ...metrics.geometry.masks import MaskCrops
 from ...metrics.geometry.polygons import MAX_CROSSINGS, polygons_from_rings, tangled_shapes
 from ...metrics.geometry.rasterize import pillow_mask
 from ...metrics.geometry.regions import Regions
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from .geometry_readers import (
     BOX_NUMBERS,
     LARGEST,

@@ -15,14 +15,14 @@ from fiftyone.core.collections import SampleCollection
 from pymongo.collection import Collection
 
 from ... import names
-from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError, did_you_mean, shown
-from ...agreement.family import Family
-from ...agreement.no_labels import check_named, drew_nothing
-from ...agreement.options import value_name
+from ...agreement.families.family import Family
 from ...agreement.ratings.scale import level_of
-from ...metrics.arrays import BoolArray
-from ..fiftyone_private import (
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
+from ...agreement.settings.no_labels import check_named, drew_nothing
+from ...agreement.settings.options import value_name
+from ...metrics.numeric.arrays import BoolArray
+from ..database.fiftyone_private import (
     all_slices,
     default_fields,
     frame_collection,

@@ -17,7 +17,7 @@ from bson import ObjectId
 from pymongo.collection import Collection as Documents
 
 from ... import names
-from ..fiftyone_private import database, dataset_id, frame_collection, has_frame_fields, sample_collection
+from ..database.fiftyone_private import database, dataset_id, frame_collection, has_frame_fields, sample_collection
 from ..labels.paths import is_of_frames
 
 #: entry of a run's config: stamps and noted changes

@@ -10,7 +10,7 @@ import fiftyone as fo
 from bson import ObjectId
 
 from ... import names
-from ...agreement.errors import AgreementInputError
+from ...agreement.settings.errors import AgreementInputError
 from ..labels.paths import Place, all_fields, is_marked, mark_of, outermost, places, run_of
 from .changes import OwnStamps, own_stamps
 from .lease import writing

@@ -27,8 +27,8 @@ from bson import ObjectId
 from pymongo.errors import PyMongoError
 
 from ... import names
-from ...agreement.errors import AgreementInputError
-from ..fiftyone_private import database, dataset_id, deleted_error, is_deleted, reload_dataset, root_dataset
+from ...agreement.settings.errors import AgreementInputError
+from ..database.fiftyone_private import database, dataset_id, deleted_error, is_deleted, reload_dataset, root_dataset
 from .stored_records import delete_orphans, delete_results
 
 #: a lease that is not renewed ends after so many seconds, and is renewed so often

@@ -18,11 +18,11 @@ from fiftyone.core.collections import SampleCollection
 from gridfs.errors import GridFSError
 
 from ... import names
-from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError, did_you_mean, shown
-from ...agreement.family import report_from_dict
-from ...agreement.report import AgreementReport
-from ..fiftyone_private import (
+from ...agreement.families.family import report_from_dict
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
+from ...agreement.statistics.report import AgreementReport
+from ..database.fiftyone_private import (
     database,
     dataset_id,
     forget_cached_results,
@@ -33,7 +33,7 @@ from ..fiftyone_private import (
     stored_dataset,
     view_from_stages,
 )
-from ..labels.stored_arrays import DAMAGED
+from ..database.stored_arrays import DAMAGED
 from . import changes
 from .changes import OwnStamps
 from .fields import declare_fields, delete_fields, fields_marked, unset_undeclared

@@ -9,9 +9,9 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.errors import AgreementInputError
-from ...agreement.options import OPTIONS
-from ..fiftyone_private import document_fields, pipeline_of, stages_of
+from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.options import OPTIONS
+from ..database.fiftyone_private import document_fields, pipeline_of, stages_of
 from ..labels.kinds import kind_of
 from ..labels.paths import all_fields, is_of_frames, mark_of, places
 from ..labels.source import Source

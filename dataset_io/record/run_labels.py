@@ -11,10 +11,10 @@ import fiftyone.core.media as fom
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError, did_you_mean, shown
-from ...agreement.family import Family
-from ..fiftyone_private import is_generated, sample_collection, stored_dataset
+from ...agreement.families.family import Family
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
+from ..database.fiftyone_private import is_generated, sample_collection, stored_dataset
 from ..labels.kinds import LabelKind, kind_of, titles
 from ..labels.paths import is_of_frames
 from ..labels.source import Source, flattened

@@ -11,10 +11,10 @@ import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
 
-from ...agreement.records import compact
-from ...metrics.arrays import BoolArray, IntArray
-from ..fiftyone_private import sample_collection
-from ..run.stored import StoredSample
+from ...agreement.statistics.records import compact
+from ...metrics.numeric.arrays import BoolArray, IntArray
+from ..database.fiftyone_private import sample_collection
+from ..labels.stored import StoredSample
 
 #: bytes of an id, and of an id with a frame number
 _ID, _FRAME = 12, 16

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping
 import fiftyone as fo
 
 from ... import names
-from ...agreement.errors import AgreementInputError
-from ..fiftyone_private import (
+from ...agreement.settings.errors import AgreementInputError
+from ..database.fiftyone_private import (
     Document,
     database,
     dataset_id,

@@ -21,10 +21,10 @@ import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
 
-from ...agreement.family import records_of, stored_sums
-from ...agreement.records import Records
-from ...agreement.report import AgreementReport, ReportContext
-from ..fiftyone_private import database
+from ...agreement.families.family import records_of, stored_sums
+from ...agreement.statistics.records import Records
+from ...agreement.statistics.report import AgreementReport, ReportContext
+from ..database.fiftyone_private import database
 from .sample_index import RowFacts, SampleIndex
 
 #: zlib's fastest level; higher ones take several times as long and hardly shrink floats

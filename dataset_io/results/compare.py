@@ -11,14 +11,14 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
-from ...agreement.arguments import takes_arrays
-from ...agreement.compare import AppliedBetween, ComparedRun, compare_runs
-from ...agreement.comparison import AgreementComparison
-from ...agreement.errors import AgreementInputError
-from ...agreement.options import OPTIONS
-from ...metrics.arrays import IntArray
+from ...agreement.families.compare import AppliedBetween, ComparedRun, compare_runs
+from ...agreement.families.comparison import AgreementComparison
+from ...agreement.settings.arguments import takes_arrays
+from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.options import OPTIONS
+from ...metrics.numeric.arrays import IntArray
+from ..database.fiftyone_private import is_generated
 from ..decide.decisions import labels_of_steps
-from ..fiftyone_private import is_generated
 from ..record.run import Run
 from ..record.sample_index import frame_keys, sample_keys
 from ..record.stored_records import OpenRecords

@@ -16,14 +16,14 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
-from ...agreement.arguments import takes_arrays, writing_to
-from ...agreement.errors import AgreementInputError, shown
-from ...agreement.options import OPTIONS
-from ...charts.words import counted
+from ...agreement.settings.arguments import takes_arrays, writing_to
+from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.settings.options import OPTIONS
+from ...charts.text.words import counted
+from ..database.fiftyone_private import all_slices
 from ..decide.against import refuse_damaged
 from ..decide.decisions import Gold, open_gold
 from ..decide.stored_decisions import decided_in
-from ..fiftyone_private import all_slices
 from ..run.work_through import Progress
 from .export import checked_file, replacing
 

@@ -11,16 +11,16 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.arguments import takes_arrays, writing_to
-from ...agreement.errors import AgreementInputError
-from ...charts.errors_page import ListedError, errors_page, errors_table
-from ...charts.words import file_name
+from ...agreement.settings.arguments import takes_arrays, writing_to
+from ...agreement.settings.errors import AgreementInputError
+from ...charts.page.errors_page import ListedError, errors_page, errors_table
+from ...charts.text.words import file_name
+from ..database.fiftyone_private import sample_collection
 from ..decide.against import Against, errors_of, open_decided
 from ..decide.decide import ObjectsToDecide
 from ..decide.decisions import stored_labels
 from ..decide.next_object import Version
 from ..decide.picture import picture_of
-from ..fiftyone_private import sample_collection
 from .export import checked_file, csv_of, write_file
 
 #: entries of a page that have a picture, which takes about 20 kB each

@@ -18,9 +18,9 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.arguments import one_of, path_of, takes_arrays, true_or_false, writing_to
-from ...agreement.errors import AgreementInputError
-from ...agreement.report import AgreementReport
+from ...agreement.settings.arguments import one_of, path_of, takes_arrays, true_or_false, writing_to
+from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.report import AgreementReport
 from ..record.run import Run, dataset_of
 from .load import agreement_samples, load_agreement
 
@@ -157,7 +157,7 @@ def _writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
 
 def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
     """All tables of a run that have rows, as CSV, by file name."""
-    from ...charts.dataframes import report_frame, table_names  # imports pandas, which a run does not need
+    from ...charts.reports.dataframes import report_frame, table_names  # imports pandas, which a run does not need
 
     frames = {name: report_frame(report, name) for name in table_names(report)}
     frames["samples"] = agreement_samples(dataset, report.run_key)

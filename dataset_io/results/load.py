@@ -18,24 +18,24 @@ from numpy.typing import NDArray
 from pymongo.collection import Collection
 
 from ... import names
-from ...agreement.arguments import takes_arrays
 from ...agreement.disputes.judged import DecisionReport
-from ...agreement.errors import AgreementInputError
-from ...agreement.family import build_report
-from ...agreement.options import OPTIONS
-from ...agreement.records import Records
-from ...agreement.report import AgreementReport, ReportContext
+from ...agreement.families.family import build_report
+from ...agreement.settings.arguments import takes_arrays
+from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.options import OPTIONS
+from ...agreement.statistics.records import Records
+from ...agreement.statistics.report import AgreementReport, ReportContext
+from ..database.fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
 from ..decide.against import report_decisions
 from ..decide.decisions import gold_fields, open_gold
-from ..fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
 from ..labels.paths import is_of_frames
 from ..labels.source import flattened
 from ..record.changes import RECORD, changes_since
 from ..record.run import COMPLETED, Run
 from ..record.sample_index import SampleIndex, frame_keys, ids_of, keys_in_batches, sample_keys
 from ..record.stored_records import OpenRecords
+from ..run.work_list import look_first
 from ..run.worst import worst_samples
-from .work_list import look_first
 
 if TYPE_CHECKING:
     from pandas import DataFrame

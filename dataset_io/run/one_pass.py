@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.family import build_report
-from ...agreement.no_labels import NOT_ASSIGNED, AnnotatorLists, reading_name
-from ...agreement.records import Records
-from ...agreement.report import AgreementReport, RunFacts
-from ...metrics.arrays import BoolArray, IntArray
+from ...agreement.families.family import build_report
+from ...agreement.settings.no_labels import NOT_ASSIGNED, AnnotatorLists, reading_name
+from ...agreement.statistics.records import Records
+from ...agreement.statistics.report import AgreementReport, RunFacts
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..families.frames import VideoScores
 from ..families.protocol import LabelFamily
 from ..labels.assignment import LIST_STATES
@@ -26,8 +26,8 @@ from ..record.run import Run, versions
 from ..record.run_keys import filtered_annotators, run_behind
 from ..record.sample_index import RowFacts, SampleIndex
 from ..record.stored_records import StoredRecords
-from ..results.work_list import look_first
 from .read import ReadBatch, Reader
+from .work_list import look_first
 from .work_through import Progress, return_memory, work_through
 from .worst import worst_samples
 from .write import Writer, Written

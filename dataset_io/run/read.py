@@ -8,12 +8,12 @@ from typing import Any, Generic
 
 from bson import ObjectId
 
-from ...metrics.arrays import BoolArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..families.frames import Videos
 from ..families.protocol import LabelReader, Labels
 from ..labels.assignment import label_lists
 from ..labels.source import Source
-from .stored import StoredSample, label_ids
+from ..labels.stored import StoredSample, label_ids
 
 #: limits of a batch: samples, labels, pairs of annotators over all samples, and pairs of labels of one sample
 BATCH_SAMPLES = 1_000

@@ -7,8 +7,8 @@ from typing import Any
 import fiftyone as fo
 import numpy as np
 
-from ...agreement.records import SampleValues
-from ...metrics.arrays import FloatArray, IntArray, sums_by
+from ...agreement.statistics.records import SampleValues
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..record.sample_index import SampleIndex
 
 #: number of listed samples

@@ -17,11 +17,11 @@ from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError, DocumentTooLarge, PyMongoError
 
 from ... import names
-from ...metrics.arrays import FloatArray
+from ...metrics.numeric.arrays import FloatArray
 from ..labels.source import Source
+from ..labels.stored import MOST_BYTES, NoRoomError, StoredSample, as_read
 from ..record.changes import OwnStamps, now
 from .read import ReadBatch
-from .stored import MOST_BYTES, NoRoomError, StoredSample, as_read
 
 
 @dataclass(frozen=True, slots=True)

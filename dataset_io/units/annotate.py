@@ -11,9 +11,9 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
-from ...agreement.arguments import takes_arrays
-from ...agreement.errors import AgreementInputError, shown
-from ..fiftyone_private import is_generated, root_dataset
+from ...agreement.settings.arguments import takes_arrays
+from ...agreement.settings.errors import AgreementInputError, shown
+from ..database.fiftyone_private import is_generated, root_dataset
 from ..labels.kinds import kind_of
 from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels

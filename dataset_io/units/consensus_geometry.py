@@ -13,14 +13,20 @@ import numpy as np
 from bson import Binary
 from fiftyone.core.utils import serialize_numpy_array
 
-from ...agreement.arguments import one_of
-from ...agreement.errors import AgreementInputError
-from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.consensus import interval_medians, keypoint_medians, majority_pixels, medians_by_group, medoids
+from ...agreement.settings.arguments import one_of
+from ...agreement.settings.errors import AgreementInputError
+from ...metrics.consensus.consensus import (
+    interval_medians,
+    keypoint_medians,
+    majority_pixels,
+    medians_by_group,
+    medoids,
+)
 from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.masks import MaskCrops
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions, as_regions
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..labels.geometry_readers import BoxReader, GeometryReader, read_boxes, to_xyxy
 from ..labels.point_readers import KeypointReader, TemporalReader, is_usable_support, read_keypoints
 from ..labels.shape_readers import InstanceMaskReader, PolylineReader

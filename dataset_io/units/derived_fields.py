@@ -14,12 +14,13 @@ import fiftyone.core.labels as fol
 from bson import ObjectId
 
 from ... import names
-from ...agreement.arguments import true_or_false
-from ...agreement.errors import AgreementInputError, keeping_first_error
-from ...agreement.options import OPTIONS
-from ..fiftyone_private import list_name, reload_samples
+from ...agreement.settings.arguments import true_or_false
+from ...agreement.settings.errors import AgreementInputError, keeping_first_error
+from ...agreement.settings.options import OPTIONS
+from ..database.fiftyone_private import list_name, reload_samples
 from ..labels.paths import mark_of, places
 from ..labels.source import refuse_read_only
+from ..labels.stored import NoRoomError
 from ..record.changes import OwnStamps, own_stamps
 from ..record.fields import delete_fields, new_field, refuse_field_of_user
 from ..record.lease import unless_deleted, writing
@@ -27,7 +28,6 @@ from ..record.run import COMPLETED, FAILED, RUNNING, Run
 from ..record.run_labels import RunLabels
 from ..record.schema import declare
 from ..run.read import Reader
-from ..run.stored import NoRoomError
 from ..run.work_through import Progress, rare_collections, work_through
 from ..run.write import Writer, Written
 from .unit_members import UnitMembers, UnitReader

@@ -12,9 +12,9 @@ from pymongo import UpdateOne
 from pymongo.collection import Collection
 
 from ... import names
-from ...agreement.arguments import one_of, takes_arrays, true_or_false
-from ...agreement.errors import AgreementInputError
-from ..fiftyone_private import is_generated, sample_collection
+from ...agreement.settings.arguments import one_of, takes_arrays, true_or_false
+from ...agreement.settings.errors import AgreementInputError
+from ..database.fiftyone_private import is_generated, sample_collection
 from ..labels.paths import places
 from ..labels.source import refuse_read_only
 from ..record.changes import own_stamps

@@ -9,10 +9,10 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
-from ...agreement.arguments import one_of, takes_arrays
-from ...agreement.errors import AgreementInputError
-from ...agreement.objects.verdicts import VERDICTS
-from ..fiftyone_private import list_name
+from ...agreement.matching.verdicts import VERDICTS
+from ...agreement.settings.arguments import one_of, takes_arrays
+from ...agreement.settings.errors import AgreementInputError
+from ..database.fiftyone_private import list_name
 from ..record.run import COMPLETED
 from ..record.run_labels import RunLabels, open_run_labels
 from ..views.view_request import is_count

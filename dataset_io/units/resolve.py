@@ -9,9 +9,9 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.arguments import is_real, one_of, takes_arrays
-from ...agreement.errors import AgreementInputError
-from ...metrics.consensus import consensus_score, quorum_votes
+from ...agreement.settings.arguments import is_real, one_of, takes_arrays
+from ...agreement.settings.errors import AgreementInputError
+from ...metrics.consensus.consensus import consensus_score, quorum_votes
 from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
 from ..run.work_through import Progress

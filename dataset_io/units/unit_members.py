@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ...agreement.codes import ClassCodes
-from ...agreement.objects.verdicts import NO_VERDICT, VERDICTS
-from ...agreement.options import value_name
-from ...metrics.arrays import BoolArray, FloatArray, IntArray
+from ...agreement.matching.verdicts import NO_VERDICT, VERDICTS
+from ...agreement.settings.options import value_name
+from ...agreement.statistics.codes import ClassCodes
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..families.objects import ObjectFamily, sizes_px
 from ..families.protocol import LabelsRead
 from ..labels.geometry_readers import is_finite
 from ..labels.source import Source
-from ..run.stored import StoredSample
+from ..labels.stored import StoredSample
 
 _VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for code, name in enumerate(VERDICTS)}}
 _UNKNOWN_VERDICT = NO_VERDICT - 1

@@ -11,9 +11,9 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.arguments import takes_arrays
-from ...agreement.objects.verdicts import VERDICTS
-from ...metrics.consensus import NO_CLASS, vote_classes
+from ...agreement.matching.verdicts import VERDICTS
+from ...agreement.settings.arguments import takes_arrays
+from ...metrics.consensus.consensus import NO_CLASS, vote_classes
 from ..labels.checks import check_sizes
 from ..record.run import dataset_of
 from ..record.run_labels import RunLabels, open_run_labels

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...agreement.options import value_name
+from ...agreement.settings.options import value_name
 from ..families.pixels import BYTES_OF_A_LABEL, LABELS_OF_A_MASK
 from ..families.ratings import is_comparable
 from ..labels.label_facts import is_class
 from ..labels.source import Source
-from ..run.stored import label_ids
+from ..labels.stored import label_ids
 from .unit_members import LabelColumns, UnitReader
 
 

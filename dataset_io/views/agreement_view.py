@@ -10,8 +10,8 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
-from ...agreement.arguments import takes_arrays
-from ..fiftyone_private import stages_of, stored_dataset
+from ...agreement.settings.arguments import takes_arrays
+from ..database.fiftyone_private import stages_of, stored_dataset
 from ..labels.paths import all_fields, run_of
 from ..record.run_labels import RunLabels, open_run_labels
 from .document_views import DocumentView

@@ -9,8 +9,8 @@ from fiftyone.core.view import DatasetView
 
 from ...agreement.ratings.compute import CLASS_CONFLICT, ROUNDING
 from ...agreement.ratings.compute import VERDICTS as RATING_VERDICTS
+from ..database.fiftyone_private import mongo_stage
 from ..families.ratings import LARGEST, LARGEST_INTEGER
-from ..fiftyone_private import mongo_stage
 from ..labels.kinds import LabelKind
 from ..record.run_labels import RunLabels
 from .label_expressions import Expression, class_of, class_values, document_path, is_in

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...agreement.codes import NO_LABEL
-from ...agreement.family import TAGS
-from ...agreement.objects.verdicts import CROWD
-from ...agreement.options import value_name
+from ...agreement.families.family import TAGS
+from ...agreement.matching.verdicts import CROWD
+from ...agreement.settings.options import value_name
+from ...agreement.statistics.codes import NO_LABEL
 from ..labels.paths import is_of_frames, places
 from ..record.run_labels import RunLabels
 

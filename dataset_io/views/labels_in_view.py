@@ -12,8 +12,8 @@ from bson.errors import InvalidId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.errors import AgreementInputError
-from ..fiftyone_private import is_generated, pipeline_of, sample_collection, view_kind
+from ...agreement.settings.errors import AgreementInputError
+from ..database.fiftyone_private import is_generated, pipeline_of, sample_collection, view_kind
 from ..labels.kinds import LabelKind
 from ..labels.source import flattened
 from ..record.run_labels import RunLabels

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...agreement.errors import AgreementInputError
-from ...agreement.objects.compute import Agreement
+from ...agreement.matching.compute import Agreement
 from ...agreement.objects.records import ObjectRecords
-from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ..fiftyone_private import sample_collection
+from ...agreement.settings.errors import AgreementInputError
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ..database.fiftyone_private import sample_collection
 from ..record.run_labels import RunLabels
 
 #: maximum number of samples that are sorted by pair; more would take seconds

@@ -12,9 +12,9 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.arguments import takes_arrays
-from ...agreement.errors import AgreementInputError, shown
-from ..fiftyone_private import add_saved_view, database, dataset_id, reload_saved_views
+from ...agreement.settings.arguments import takes_arrays
+from ...agreement.settings.errors import AgreementInputError, shown
+from ..database.fiftyone_private import add_saved_view, database, dataset_id, reload_saved_views
 from ..record.lease import writing
 from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels

@@ -7,8 +7,8 @@ from typing import Any
 
 from fiftyone.core.view import DatasetView
 
-from ...agreement.objects.verdicts import CROWD
-from ..fiftyone_private import mongo_stage
+from ...agreement.matching.verdicts import CROWD
+from ..database.fiftyone_private import mongo_stage
 from ..record.run_labels import RunLabels
 from .label_expressions import Expression, LabelLists, class_values, document_path, is_in, stored_as
 from .view_request import ViewRequest

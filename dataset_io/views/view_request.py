@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...agreement.arguments import is_real
-from ...agreement.errors import AgreementInputError, did_you_mean, shown
+from ...agreement.settings.arguments import is_real
+from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ..record.run_labels import RunLabels
 from .label_expressions import classes_of, has_class
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import FloatArray
+from ..numeric.arrays import FloatArray
 
 #: alpha of ratings without variation: undefined, or 1
 Undefined: TypeAlias = Literal["none", "one"]

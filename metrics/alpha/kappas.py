@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, sums_by
+from ..numeric.arrays import FloatArray, IntArray, sums_by
 from . import alpha_of, chance_corrected
 from .nominal import unit_disagreement
 from .rated import Distance, RatingCounts, category_positions, check_ratings, count_ratings

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, sums_by
+from ..numeric.arrays import FloatArray, IntArray, sums_by
 from . import Undefined, alpha_of, chance_corrected, nominal_alpha_of_squares
 
 #: what the ratings mean: names, ranks, differences, or values with a true zero

@@ -13,8 +13,8 @@ from typing import get_args
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, group_ends, pairs_between, pairs_within, sums_by
 from ..bootstrap.draws import SparseColumns, Statistic, hstack, sparse, vstack
+from ..numeric.arrays import FloatArray, IntArray, group_ends, pairs_between, pairs_within, sums_by
 from . import Undefined, alpha_of, nominal_alpha_of_sums
 from .nominal import Level, NominalTally
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..arrays import FloatArray, IntArray
+from ..numeric.arrays import FloatArray, IntArray
 
 #: pairs of sets that are compared at once (about 100 bytes each)
 MAX_PAIRS_AT_ONCE = 200_000

@@ -14,7 +14,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from ..arrays import FloatArray, IntArray
+from ..numeric.arrays import FloatArray, IntArray
 
 #: additive columns of every sample, shape ``(S, C)``: an array, or a sparse array of any format
 Columns: TypeAlias = FloatArray | csr_array

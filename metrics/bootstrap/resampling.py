@@ -15,18 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..arrays import FloatArray, IntArray
+from ..numeric.arrays import FloatArray, IntArray
 from .confidence import ConfidenceIntervals, confidence_intervals
-from .draws import (
-    Columns,
-    Draws,
-    Part,
-    Statistic,
-    checked_columns,
-    left_out_power_sums,
-    resampled,
-    values_of,
-)
+from .draws import Columns, Draws, Part, Statistic, checked_columns, left_out_power_sums, resampled, values_of
 
 
 def _check_draws(resamples: int, seed: int) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import shapely
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray
 from .objects import Geometry, Objects, Overlaps, find_overlaps
 from .polygons import union_area
 from .vertices import GeometryArray

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray
 
 #: pairs of one sample that are kept at most; of more, every object keeps the most similar objects of every annotator
 MAX_PAIRS_OF_SAMPLE = 3_000_000

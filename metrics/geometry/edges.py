@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import shapely
 
-from ..arrays import FloatArray, IntArray, ranges, sums_by
+from ..numeric.arrays import FloatArray, IntArray, ranges, sums_by
 from .vertices import GeometryArray
 
 #: edges, or polygons, processed at once, so that intermediate arrays fit in the processor's cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray
 from .objects import Geometry, IntersectionOf, Objects, Overlaps, dice_from_iou, find_overlaps
 
 #: the published σ of COCO's 17 points: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles

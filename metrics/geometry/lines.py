@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import shapely
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray
 from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
 from .vertices import GeometryArray, check_vertices, differs_from_previous, distinct_geometries, intersection_measure
 

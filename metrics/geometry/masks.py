@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import shapely
 
-from ..arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from .boxes import check_boxes
 from .edges import Edges, polygon_edges, shared_areas
 from .vertices import GeometryArray, distinct_geometries

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import BoolArray, FloatArray, IntArray, group_ends, pairs_between
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, group_ends, pairs_between
 from .crowded import MAX_PAIRS_OF_SAMPLE, near_pairs
 
 G = TypeVar("G", bound="Geometry")

@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ..arrays import BoolArray, FloatArray, IntArray, ranges
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, ranges
 from .boxes import box_area
 from .masks import MaskCrops
 from .objects import Geometry, Objects, Overlaps, find_overlaps

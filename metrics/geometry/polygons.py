@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import shapely
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray
 from .crowded import overlapping_boxes
 from .edges import polygon_edges, shared_areas
 from .objects import IntersectionOf, Objects, Overlaps, find_overlaps

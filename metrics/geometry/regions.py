@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray
 from .boxes import Boxes, box_area, box_intersection, box_overlaps, boxes_as_polygons, check_boxes
 from .lines import Lines, line_overlap
 from .masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection

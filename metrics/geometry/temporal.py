@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from .objects import Geometry, Objects, Overlaps, find_overlaps
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ..arrays import BoolArray, FloatArray, IntArray, number_by_first
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, number_by_first
 
 #: geometries of shapely
 GeometryArray: TypeAlias = NDArray[np.object_]

@@ -17,8 +17,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray, number_by_first
 from ..geometry.objects import Objects, Overlaps, Similarity
+from ..numeric.arrays import BoolArray, IntArray, number_by_first
 from .mutual_best import match_mutual_best
 from .optimal import ClassHandling as ClassHandling
 from .optimal import match_optimal

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray
 from .merging import FORBIDDEN, TIE, numbered
 
 #: partial partitions of a graph that are kept: first few, as most graphs need no more, and the best of these is often

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, components, number_by_first, sums_of_keys
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, components, number_by_first, sums_of_keys
 from .merging import MAX_SWEEPS, TIE
 
 #: similarities are compared after rounding to so many decimals

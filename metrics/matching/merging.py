@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray
 
 #: totals and similarities that differ by at most this are equal
 TIE = 1e-9

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, components
 from ..geometry.objects import Objects, Overlaps
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, components
 from .partition import TIE
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, components, distinct, number_by_first, sums_of_keys
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, components, distinct, number_by_first, sums_of_keys
 from .linkage import Nodes, average_linkage_of, improved, places_of, sharing, sides_of
 from .partition import TIE, best_partitions
 

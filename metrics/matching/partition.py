@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from scipy.sparse import coo_array
 
-from ..arrays import BoolArray, FloatArray, IntArray, number_by_first
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, number_by_first
 from .branching import search
 from .merging import FORBIDDEN, are_certainly_best, merge_and_move
 from .merging import TIE as TIE

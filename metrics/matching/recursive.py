@@ -7,8 +7,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-from ..arrays import FloatArray, IntArray, number_by_first
 from ..geometry.objects import Objects
+from ..numeric.arrays import FloatArray, IntArray, number_by_first
 from .partition import TIE
 
 #: cells of the table of an assignment; with more only the overlapping pairs are kept

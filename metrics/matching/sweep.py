@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import BoolArray, FloatArray, IntArray, components, sums_by
 from ..geometry.objects import Objects, Overlaps, Similarity
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, components, sums_by
 from . import Matching
 from .linkage import Nodes, average_linkage_of, contracted, improved, places_of
 from .optimal import ClassHandling, annotator_bits, are_large, match_optimal

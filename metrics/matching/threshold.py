@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, ranges
 from ..geometry.objects import Geometry, Objects, Overlaps, Similarity
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, ranges
 
 G = TypeVar("G", bound=Geometry)
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import BoolArray, IntArray
+from ..numeric.arrays import BoolArray, IntArray
 
 #: a semantic mask: integers that fit int64; RGB colours packed into integers
 ClassMask: TypeAlias = NDArray[Any]

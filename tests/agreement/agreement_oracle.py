@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from annotator_agreement.agreement.config import AgreementConfig, make_config
-from annotator_agreement.agreement.objects.batch import Batch
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.compute import Agreement, compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import Agreement, compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.settings.config import AgreementConfig, make_config
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import Objects, krippendorff_alpha
 from annotator_agreement.metrics.geometry.boxes import Boxes
 

@@ -22,9 +22,9 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.chance import seeds
 
-from annotator_agreement.agreement.config import AgreementConfig
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.settings.config import AgreementConfig
 
 N_ANNOTATORS = 4
 RULES = (

@@ -14,8 +14,8 @@ from scipy import stats
 
 from tests.agreement.report_numbers import interval_of, number_of
 
-from annotator_agreement.agreement.content_order import content_ranks
-from annotator_agreement.agreement.report import AgreementReport, Interval, ReportContext
+from annotator_agreement.agreement.statistics.content_order import content_ranks
+from annotator_agreement.agreement.statistics.report import AgreementReport, Interval, ReportContext
 
 
 def interval_keys(report: AgreementReport) -> Iterator[tuple[str, ...]]:

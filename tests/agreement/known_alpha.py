@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from annotator_agreement.agreement.objects.batch import Batch
+from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotator_agreement.agreement.config import AgreementConfig
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
 from annotator_agreement.agreement.ratings.report import RatingReport, build_rating_report
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.settings.config import AgreementConfig
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 
 NAN = float("nan")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from annotator_agreement.agreement.report import AgreementReport, Interval
+from annotator_agreement.agreement.statistics.report import AgreementReport, Interval
 
 NAN = math.nan
 

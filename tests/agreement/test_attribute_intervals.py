@@ -11,12 +11,12 @@ from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of, rando
 from tests.agreement.interval_oracle import check_intervals
 from tests.agreement.test_attribute_summaries import VALUES, given_of
 
-from annotator_agreement.agreement.codes import AttributeCodes
-from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report, sample_contents
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.codes import AttributeCodes
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 
 
 def _records_and_context(**options: Any) -> tuple[ObjectRecords, ReportContext]:

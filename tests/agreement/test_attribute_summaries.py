@@ -23,14 +23,14 @@ from tests.agreement.agreement_oracle import (
 from tests.agreement.found import same
 from tests.chance import seeds
 
-from annotator_agreement.agreement.codes import AttributeCodes
-from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import AttributeSummary
 from annotator_agreement.agreement.objects.sums import SparseCounts
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.codes import AttributeCodes
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
 Value = str | float | bool | None

@@ -14,10 +14,10 @@ from numpy.testing import assert_array_equal
 
 from tests.chance import examples
 
-from annotator_agreement.agreement.codes import AttributeCodes
-from annotator_agreement.agreement.errors import AgreementInputError
-from annotator_agreement.agreement.objects.batch import Batch
-from annotator_agreement.agreement.objects.verdicts import attribute_conflicts
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.verdicts import attribute_conflicts
+from annotator_agreement.agreement.settings.errors import AgreementInputError
+from annotator_agreement.agreement.statistics.codes import AttributeCodes
 from annotator_agreement.metrics import Matching, Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 

@@ -12,21 +12,15 @@ from tests.agreement.found import Found, each_case, found, found_in, mean, media
 from tests.chance import seeds
 from tests.metrics.rating_tables import PUBLISHED, published_ratings
 
-from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects import pairs
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.classes import list_confusions as listing
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.sums import SparseCounts
-from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.metrics import (
-    brennan_prediger,
-    cohen_kappa,
-    fleiss_kappa,
-    gwet_ac1,
-    percent_agreement,
-)
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.metrics import brennan_prediger, cohen_kappa, fleiss_kappa, gwet_ac1, percent_agreement
 
 
 def label_classes(case: Found) -> list[tuple[str, str]]:

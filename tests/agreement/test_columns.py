@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 from tests.agreement.agreement_oracle import batch_of, random_samples
 
-from annotator_agreement.agreement.codes import ClassCodes
+from annotator_agreement.agreement.statistics.codes import ClassCodes
 
 
 def test_class_codes_begin_at_one_in_the_order_in_which_they_are_asked_for() -> None:

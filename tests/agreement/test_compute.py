@@ -21,8 +21,8 @@ from tests.agreement.agreement_oracle import (
 from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.chance import examples
 
-from annotator_agreement.agreement.objects.compute import ALPHA_REASONS, compute_agreement_of
-from annotator_agreement.agreement.objects.verdicts import NO_VERDICT, VERDICTS
+from annotator_agreement.agreement.matching.compute import ALPHA_REASONS, compute_agreement_of
+from annotator_agreement.agreement.matching.verdicts import NO_VERDICT, VERDICTS
 
 SETTINGS = examples(100)
 NAN = float("nan")

@@ -10,16 +10,16 @@ from scipy import stats
 
 from tests.agreement.habits import CLASSES, Habits, simulate
 
-from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.objects.batch import Batch
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.charts.advice import clearly_confused, unclear_conflicts
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.charts.objects.classes import confused_classes
 from annotator_agreement.charts.objects.sentences import class_sentence
+from annotator_agreement.charts.text.advice import clearly_confused, unclear_conflicts
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 

@@ -14,14 +14,14 @@ import pytest
 
 from tests.agreement.agreement_oracle import Label, Sample, batch_of
 
-from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.options import OPTIONS
-from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.charts.document import report_markdown
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.settings.options import OPTIONS
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.charts.reports.document import report_markdown
 
 N_LVIS_CLASSES = 1_203
 

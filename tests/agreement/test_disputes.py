@@ -13,11 +13,11 @@ from tests.agreement.found import N_ANNOTATORS, Found, each_case, found
 
 from annotator_agreement.agreement.disputes.costs import left_out
 from annotator_agreement.agreement.disputes.of_samples import Disputes, disputes_of
-from annotator_agreement.agreement.family import costs_of
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.families.family import costs_of
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.charts.reasons import object_reasons
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.charts.reports.reasons import object_reasons
 
 
 def _records(case: Found) -> ObjectRecords:
@@ -95,7 +95,7 @@ def test_reasons_name_annotators_and_classes_the_most_frequent_first() -> None:
 
 
 def test_who_is_behind_disputes_is_named() -> None:
-    from annotator_agreement.charts.reasons import _of_objects
+    from annotator_agreement.charts.reports.reasons import _of_objects
 
     told = Disputes(Counter(carol=7), Counter(bob=2), 2, Counter({("cat", "dog"): 3}), Counter(), 0, 12)
     assert _of_objects(told) == "7 lone (carol), 3 cat/dog, 2 missed (bob)"

@@ -11,12 +11,12 @@ import pytest
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, alpha_of, config_of, mean
 from tests.agreement.found import share
 
-from annotator_agreement.agreement.objects.batch import Batch
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.verdicts import NO_VERDICT, VERDICTS
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.verdicts import NO_VERDICT, VERDICTS
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 

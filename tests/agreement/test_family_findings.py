@@ -12,10 +12,10 @@ import pytest
 from tests.agreement.rating_oracle import report_of
 from tools.bench.habits import SIMULATED
 
-from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.evidence.hypotheses import HabitRows
-from annotator_agreement.charts.advice import whom_to_talk_to
-from annotator_agreement.charts.families import family_of
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.charts.reports.families import family_of
+from annotator_agreement.charts.text.advice import whom_to_talk_to
 
 #: what is said of the planted habit
 SAID = {

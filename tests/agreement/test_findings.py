@@ -12,17 +12,17 @@ from tests.agreement.habits import CLASSES, Habits, simulate
 from tools.bench.findings import forgetful, report_on
 from tools.bench.generated import GeneratedBoxes, generate
 
-from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.evidence import hypotheses
 from annotator_agreement.agreement.evidence.hypotheses import Finding, by_subject
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.charts.advice import all_findings
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.charts.objects.findings import object_findings
-from annotator_agreement.metrics.rate_tests import RateMoments
+from annotator_agreement.charts.text.advice import all_findings
+from annotator_agreement.metrics.numeric.rate_tests import RateMoments
 
 
 def _report(habits: list[Habits], n_samples: int, seed: int, clusters: np.ndarray | None = None) -> ObjectReport:

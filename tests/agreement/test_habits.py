@@ -16,12 +16,12 @@ from tests.agreement.habits import (
     simulate,
 )
 
-from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import AnnotatorSummary, ObjectReport
-from annotator_agreement.agreement.report import Interval, ReportContext, RunFacts
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.report import Interval, ReportContext, RunFacts
 
 
 def report_on(simulated: Simulated) -> ObjectReport:

@@ -13,18 +13,18 @@ import shapely
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import ks_2samp
 
-from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.family import build_report
+from annotator_agreement.agreement.families.family import build_report
 from annotator_agreement.agreement.image_alpha import expected
-from annotator_agreement.agreement.objects.batch import Batch
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.pixels.compute import compare_masks, measure
 from annotator_agreement.agreement.pixels.counts import MaskCounts
 from annotator_agreement.agreement.pixels.mask_values import MaskValues
 from annotator_agreement.agreement.pixels.records import record_pixels
-from annotator_agreement.agreement.report import AgreementReport, ImageAlpha, ReportContext, RunFacts
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.report import AgreementReport, ImageAlpha, ReportContext, RunFacts
 from annotator_agreement.metrics import Objects, Regions
 from annotator_agreement.metrics.geometry.boxes import Boxes, box_iou
 from annotator_agreement.metrics.geometry.polygons import Polygons

@@ -7,13 +7,13 @@ import pytest
 
 from tests.agreement.known_alpha import PREVALENCE, draw, limit_of_alpha
 
-from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.content_order import content_ranks
-from annotator_agreement.agreement.numbers import estimates
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import object_numbers, sample_contents
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.report import Interval, ReportContext, RunFacts
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.content_order import content_ranks
+from annotator_agreement.agreement.statistics.numbers import estimates
+from annotator_agreement.agreement.statistics.report import Interval, ReportContext, RunFacts
 
 pytestmark = pytest.mark.slow
 

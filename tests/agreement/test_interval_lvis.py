@@ -7,12 +7,12 @@ import pytest
 
 from tests.agreement.test_lvis import LVIS, lvis  # noqa: F401  (a fixture)
 
-from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.objects.batch import Batch
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha
 
 pytestmark = pytest.mark.skipif(not LVIS.is_file(), reason=f"needs {LVIS}, which is not part of the repository")

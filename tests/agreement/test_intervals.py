@@ -16,10 +16,15 @@ from tests.agreement.interval_oracle import check_interval, proportion_of_none
 from tests.agreement.report_numbers import interval_of, number_of
 from tests.chance import seeds
 
-from annotator_agreement.agreement import numbers
-from annotator_agreement.agreement.config import AgreementConfig, make_config
-from annotator_agreement.agreement.content_order import content_ranks
-from annotator_agreement.agreement.numbers import (
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.objects import build, pairs
+from annotator_agreement.agreement.objects.build import build_object_report, object_numbers, sample_contents
+from annotator_agreement.agreement.objects.records import ObjectRecords, record
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.settings.config import AgreementConfig, make_config
+from annotator_agreement.agreement.statistics import numbers
+from annotator_agreement.agreement.statistics.content_order import content_ranks
+from annotator_agreement.agreement.statistics.numbers import (
     Estimate,
     Key,
     Numbers,
@@ -28,16 +33,7 @@ from annotator_agreement.agreement.numbers import (
     rated_only,
     report_estimates,
 )
-from annotator_agreement.agreement.objects import build, pairs
-from annotator_agreement.agreement.objects.build import (
-    build_object_report,
-    object_numbers,
-    sample_contents,
-)
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import MIN_SAMPLES
 
 OPTIONS: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from tests.agreement.agreement_oracle import CLASS_NAMES, batch_of, config_of, random_samples, report_of
 from tests.chance import seeds
 
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.report import ObjectReport
 
 N_SAMPLES = 14

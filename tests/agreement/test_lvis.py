@@ -14,21 +14,16 @@ import pytest
 
 from tests.chance import seeds
 
-from annotator_agreement.agreement.codes import ClassCodes
-from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.objects.batch import Batch
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport, RuleAlpha
 from annotator_agreement.agreement.objects.sensitivity import rules_of
-from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.metrics import (
-    Objects,
-    best_similarities,
-    similarities_between_samples,
-    threshold_from_data,
-)
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.codes import ClassCodes
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.metrics import Objects, best_similarities, similarities_between_samples, threshold_from_data
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
 # ROOT.parent / "shared" / "data"

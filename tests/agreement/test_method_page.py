@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from annotator_agreement.agreement import main_numbers, numbers
+from annotator_agreement.agreement.statistics import main_numbers, numbers
 
 PAGE = (Path(__file__).parents[2] / "docs" / "method" / "numbers.md").read_text(encoding="utf-8")
 #: numbers in the first column of a table, or in a sentence of the page
 NAMED = {name for code in re.findall(r"`([\w.]+)`", PAGE) for name in (code, code.rpartition(".")[2])}
 #: fields of reports that are no numbers on labels
 NO_NUMBERS = {"seconds", "margin", "error", "pooled", "area_from", "area_to"}
-MODULES = ("report", "objects.report", "pixels.report", "tags.report", "ratings.report", "disputes.judged",
-           "evidence.hypotheses", "evidence.confusions", "no_labels")  # fmt: skip
+MODULES = ("statistics.report", "objects.report", "pixels.report", "tags.report", "ratings.report", "disputes.judged",
+           "evidence.hypotheses", "evidence.confusions", "settings.no_labels")  # fmt: skip
 
 
 def fields() -> set[str]:

@@ -18,7 +18,7 @@ from annotator_agreement.agreement.pixels.mask_values import MaskValues
 from annotator_agreement.agreement.pixels.numbers import sample_contents
 from annotator_agreement.agreement.pixels.records import PixelRecords, record_pixels
 from annotator_agreement.agreement.pixels.report import PixelReport, build_pixel_report
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 
 NAMES = ("alice", "bob", "carol")
 MEANING = MaskValues(0, (9,), {1: ("sky",), 2: ("road",), 3: ("road",)})

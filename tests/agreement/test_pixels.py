@@ -13,9 +13,7 @@ import pytest
 
 from tests.metrics.golden_cases import GOLDEN
 
-from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.errors import AgreementInputError
-from annotator_agreement.agreement.family import report_from_dict
+from annotator_agreement.agreement.families.family import report_from_dict
 from annotator_agreement.agreement.pixels.compute import (
     ALPHA_REASONS,
     NUMBERS,
@@ -28,8 +26,10 @@ from annotator_agreement.agreement.pixels.counts import MaskCounts
 from annotator_agreement.agreement.pixels.mask_values import MaskValues, mask_values
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report
-from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.charts.document import report_markdown, report_text
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.settings.errors import AgreementInputError
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.charts.reports.document import report_markdown, report_text
 
 PLAIN = MaskValues(0, (), {})
 CONFIG = make_config(["alice", "bob", "carol"])

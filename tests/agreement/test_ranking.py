@@ -8,13 +8,7 @@ import pytest
 from tests.charts.filled import filled_report, filled_values, interval
 
 from annotator_agreement.agreement.evidence.confusions import Confused
-from annotator_agreement.agreement.evidence.ranking import (
-    ends_of_ranking,
-    in_order,
-    least_first,
-    most_first,
-    supported,
-)
+from annotator_agreement.agreement.evidence.ranking import ends_of_ranking, in_order, least_first, most_first, supported
 from annotator_agreement.agreement.objects.classes import given_together, similar_names
 from annotator_agreement.agreement.objects.sums import SparseCounts
 from annotator_agreement.charts.figures.matrices import annotator_order

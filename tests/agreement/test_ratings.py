@@ -27,7 +27,7 @@ from tests.agreement.rating_oracle import (
 from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementInputError, make_config
-from annotator_agreement.agreement.family import report_from_dict
+from annotator_agreement.agreement.families.family import report_from_dict
 from annotator_agreement.agreement.ratings import report as report_module
 from annotator_agreement.agreement.ratings import scale
 from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread, record_ratings

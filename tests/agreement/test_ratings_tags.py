@@ -16,9 +16,9 @@ from tests.agreement.rating_oracle import NAN, assert_same, mean
 from tests.chance import seeds
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.config import AgreementConfig
-from annotator_agreement.agreement.family import report_from_dict
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.families.family import report_from_dict
+from annotator_agreement.agreement.settings.config import AgreementConfig
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.tags import numbers
 from annotator_agreement.agreement.tags.compute import VERDICTS, TagAgreement, TagBatch, compute_tags
 from annotator_agreement.agreement.tags.records import record_tags

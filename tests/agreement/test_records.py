@@ -15,18 +15,18 @@ from tests.agreement.agreement_oracle import batch_of, config_of
 from tests.agreement.rating_oracle import score_of
 from tests.chance import seeds
 
-from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.family import records_of
-from annotator_agreement.agreement.match_again import sums_to_json, without_samples
+from annotator_agreement.agreement.families.family import records_of
+from annotator_agreement.agreement.families.match_again import sums_to_json, without_samples
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects import records as object_records
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.pixels.compute import compare_masks, measure
 from annotator_agreement.agreement.pixels.counts import MaskCounts
 from annotator_agreement.agreement.pixels.mask_values import MaskValues
 from annotator_agreement.agreement.pixels.records import PixelRecords, record_pixels
 from annotator_agreement.agreement.ratings.compute import RatingRecords, compute_ratings, record_ratings
-from annotator_agreement.agreement.records import Records, compact, packed, unpacked
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.records import Records, compact, packed, unpacked
 from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
 from annotator_agreement.agreement.tags.records import TagRecords, record_tags
 

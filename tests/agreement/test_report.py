@@ -35,12 +35,12 @@ from tests.agreement.verdict_oracle import object_verdicts
 from tests.chance import examples, seeds
 from tests.metrics.golden_cases import GOLDEN, corners
 
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.verdicts import VERDICTS
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.objects.verdicts import VERDICTS
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
 SETTINGS = examples(60)

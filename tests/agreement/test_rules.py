@@ -25,7 +25,7 @@ from tests.agreement.found import same
 from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.chance import examples, seeds
 
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.report import RuleAlpha
 from annotator_agreement.agreement.objects.sensitivity import RuleStatistics, rules_of
 from annotator_agreement.metrics import krippendorff_alpha

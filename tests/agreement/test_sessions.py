@@ -18,12 +18,12 @@ from tests.agreement.agreement_oracle import (
 from tests.agreement.found import assigned_pairs, mean, same
 from tests.chance import seeds
 
-from annotator_agreement.agreement.config import AgreementConfig, make_config
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.settings.config import AgreementConfig, make_config
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 
 #: alice labelled twice, and so did carol
 PERSONS = {"alice": "alice", "bob": "alice", "carol": "carol", "dave": "carol"}

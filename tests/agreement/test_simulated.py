@@ -8,8 +8,8 @@ import pytest
 from tests.agreement.habits import CLASSES, SMALL_PX2, Habits, Simulated, area, simulate
 from tests.agreement.known_alpha import draw, limit_of_alpha
 
-from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.metrics import NominalTally
 from annotator_agreement.metrics.geometry.boxes import box_area, box_intersection
 from annotator_agreement.metrics.geometry.objects import iou_from_areas

@@ -18,11 +18,11 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.agreement.found import Found, assigned_pairs, each_case, found, mean, median, same, share
 
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
 SIZES = ("small", "medium", "large")

@@ -27,7 +27,7 @@ from tests.agreement.agreement_oracle import (
 from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.chance import examples, seeds
 
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.sensitivity import SweepStatistics, sweep_batch
 from annotator_agreement.metrics import THRESHOLDS, krippendorff_alpha
 

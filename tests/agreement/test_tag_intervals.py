@@ -11,7 +11,7 @@ import pytest
 from tests.agreement.interval_oracle import check_intervals, proportion_of_none
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.tags import numbers
 from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
 from annotator_agreement.agreement.tags.numbers import sample_contents

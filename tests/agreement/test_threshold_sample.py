@@ -10,14 +10,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.compute import without_crowd
 from annotator_agreement.agreement.objects import threshold_sample
-from annotator_agreement.agreement.objects.batch import Batch
-from annotator_agreement.agreement.objects.compute import without_crowd
-from annotator_agreement.agreement.objects.threshold_sample import (
-    MAX_SAMPLES,
-    MAX_SAMPLES_OF_SHAPES,
-    ThresholdSample,
-)
+from annotator_agreement.agreement.objects.threshold_sample import MAX_SAMPLES, MAX_SAMPLES_OF_SHAPES, ThresholdSample
 from annotator_agreement.metrics import MaskCrops, Objects, Polygons, Regions, boxes_as_polygons
 from annotator_agreement.metrics.geometry.boxes import Boxes
 from annotator_agreement.metrics.geometry.objects import Geometry

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.chance import examples
 
-from annotator_agreement.agreement.objects.batch import NO_TRACK, TrackCounts, Tracks, count_tracks
+from annotator_agreement.agreement.matching.batch import NO_TRACK, TrackCounts, Tracks, count_tracks
 
 N_ANNOTATORS = 3
 

@@ -12,8 +12,8 @@ from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.agreement.verdict_oracle import object_verdicts
 from tests.chance import examples, seeds
 
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.verdicts import NO_VERDICT, VERDICTS
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.verdicts import NO_VERDICT, VERDICTS
 
 SETTINGS = examples(100)
 CAR, BUS = 1, 2

@@ -8,7 +8,7 @@ import shapely
 
 from tests.agreement.agreement_oracle import Sample, units_of, verdict_of
 
-from annotator_agreement.agreement.objects.compute import Agreement
+from annotator_agreement.agreement.matching.compute import Agreement
 
 TOLERANCE = 1e-9
 

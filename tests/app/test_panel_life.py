@@ -15,7 +15,7 @@ from tests.app.counted import ANNOTATORS
 from tests.app.demo_copies import address_of, computed
 
 from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
-from annotator_agreement.charts.words import VERDICTS
+from annotator_agreement.charts.text.words import VERDICTS
 
 pytestmark = pytest.mark.browser
 

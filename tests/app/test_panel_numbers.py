@@ -20,7 +20,7 @@ from tests.app.counted import n_samples_with, rated_units, scores
 from tests.app.demo_copies import address_of
 from tests.app.plots import chart, click_point, drawn
 
-from annotator_agreement.charts.words import VERDICTS
+from annotator_agreement.charts.text.words import VERDICTS
 
 pytestmark = pytest.mark.browser
 

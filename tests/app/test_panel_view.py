@@ -14,7 +14,7 @@ from tests.app.app_page import AppPage, page_with_panel
 from tests.app.counted import Unit, n_samples_with, rated_units
 from tests.app.demo_copies import address_of
 
-from annotator_agreement.charts.words import VERDICTS
+from annotator_agreement.charts.text.words import VERDICTS
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.charts.filled import interval
 
-from annotator_agreement.agreement.comparison import AgreementComparison
-from annotator_agreement.charts.comparison import comparison_markdown, comparison_text
+from annotator_agreement.agreement.families.comparison import AgreementComparison
+from annotator_agreement.charts.reports.comparison import comparison_markdown, comparison_text
 
 
 def _change(difference: float) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from tests.charts.filled import (
 )
 from tests.charts.other_families import OTHERS
 
-from annotator_agreement.agreement.errors import AgreementInputError
-from annotator_agreement.charts.dataframes import report_frame, table_names
+from annotator_agreement.agreement.settings.errors import AgreementInputError
+from annotator_agreement.charts.reports.dataframes import report_frame, table_names
 
 
 def test_pairs_stand_with_the_ends_of_their_intervals() -> None:

@@ -17,11 +17,11 @@ from tests.charts.filled import ANNOTATORS, CLASSES, IOU_HISTOGRAM, filled_repor
 from tests.charts.other_families import OTHERS
 from tools.dev.browser import find_chromium
 
-from annotator_agreement.agreement.report import AgreementReport
+from annotator_agreement.agreement.statistics.report import AgreementReport
 from annotator_agreement.charts.figures import FIGURES
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.page.page import anchor
-from annotator_agreement.charts.sections import Section
+from annotator_agreement.charts.text.sections import Section
 
 DATASET = 'streets <2026> & "more" </script><script>alert(1)</script>'
 COMPUTED = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)

@@ -9,7 +9,6 @@ import pytest
 from tests.charts.filled import around, filled_report, filled_values, interval, unfilled_report
 
 from annotator_agreement.agreement.objects.report import Bias, ObjectReport
-from annotator_agreement.charts.headline import alpha_sentence, interval_notes
 from annotator_agreement.charts.objects.bias import bias_in_words
 from annotator_agreement.charts.objects.causes import cause_sentence, losses
 from annotator_agreement.charts.objects.sentences import (
@@ -20,6 +19,7 @@ from annotator_agreement.charts.objects.sentences import (
     share_below,
 )
 from annotator_agreement.charts.objects.thresholds import alpha_by_threshold, suggested_threshold
+from annotator_agreement.charts.text.headline import alpha_sentence, interval_notes
 from annotator_agreement.metrics.matching.threshold import NO_CROSSING, NO_VARIATION, TOO_FEW
 
 
@@ -230,7 +230,7 @@ BIASES = [
 
 @pytest.mark.parametrize(("mean", "intervals", "expected"), BIASES)
 def test_bias_is_said_in_words_where_it_is_told_from_zero(mean: dict, intervals: dict, expected: str) -> None:
-    from annotator_agreement.agreement.report import Interval
+    from annotator_agreement.agreement.statistics.report import Interval
 
     means = {**NOTHING, **mean}
     ends = {side: around(value, 0.05) for side, value in means.items() if value is not None} | intervals
@@ -239,7 +239,7 @@ def test_bias_is_said_in_words_where_it_is_told_from_zero(mean: dict, intervals:
 
 
 def test_no_habit_is_named_on_few_labels_or_images() -> None:
-    from annotator_agreement.agreement.report import Interval
+    from annotator_agreement.agreement.statistics.report import Interval
 
     def words(n_labels: int, n_images: int, *sides: str) -> str:
         found = {side: Interval(**around(EVENLY[side], 0.1, n_images)) for side in sides}

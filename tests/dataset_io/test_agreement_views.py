@@ -475,7 +475,7 @@ def test_a_filtered_view_is_narrowed_further(make_dataset):
 
 
 def test_whether_a_view_has_samples_is_asked_without_sorting_them(make_dataset):
-    from annotator_agreement.dataset_io.fiftyone_private import pipeline_of
+    from annotator_agreement.dataset_io.database.fiftyone_private import pipeline_of
     from annotator_agreement.dataset_io.views import agreement_view
 
     dataset = make_dataset(_labels(n_samples=4))

@@ -313,7 +313,7 @@ def test_fields_of_samples_get_indexes_but_for_those_that_have_one(dataset):
 
 
 def test_every_verdict_has_a_colour():
-    from annotator_agreement.agreement.family import FAMILIES
+    from annotator_agreement.agreement.families.family import FAMILIES
 
     assert set(names.VERDICT_COLORS) == {verdict for family in FAMILIES.values() for verdict in family.verdicts}
 

@@ -28,7 +28,7 @@ from annotator_agreement import (
     undo_applied,
     undo_decisions,
 )
-from annotator_agreement.charts.words import counted as counted_of
+from annotator_agreement.charts.text.words import counted as counted_of
 from annotator_agreement.dataset_io.results import load
 
 

@@ -87,7 +87,7 @@ def test_a_short_campaign_of_hostile_names_and_paths(private_fiftyone) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_markdown_shows_names_as_they_are(name: str) -> None:
-    from annotator_agreement.charts.sections import plain_markdown
+    from annotator_agreement.charts.text.sections import plain_markdown
 
     shown = plain_markdown(name)
     unescaped = re.sub(r"\\[^\w\s]", "", shown)

@@ -10,12 +10,7 @@ from tests.dataset_io.app_state import EVERYTHING, instances, sidebar_groups
 from tests.dataset_io.quick_runs import ANNOTATORS
 from tests.datasets import detections, random_annotators, stored
 
-from annotator_agreement import (
-    AgreementInputError,
-    compute_agreement,
-    configure_agreement_app,
-    delete_agreement,
-)
+from annotator_agreement import AgreementInputError, compute_agreement, configure_agreement_app, delete_agreement
 
 
 @pytest.fixture

@@ -10,13 +10,7 @@ import pytest
 from tests.dataset_io.annotation_samples import coco, written
 from tests.datasets import detections, random_annotators, stored, user_values
 
-from annotator_agreement import (
-    compute_agreement,
-    delete_agreement,
-    import_annotations,
-    list_agreements,
-    load_agreement,
-)
+from annotator_agreement import compute_agreement, delete_agreement, import_annotations, list_agreements, load_agreement
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.lease import writing

@@ -25,7 +25,7 @@ from annotator_agreement import (
     names,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import delete
+from annotator_agreement.dataset_io.jobs import delete
 from annotator_agreement.dataset_io.record import fields, lease, run, schema
 from annotator_agreement.dataset_io.run.work_through import work_through
 

@@ -15,7 +15,8 @@ from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError, compute_agreement
 from annotator_agreement.agreement.pixels import compute
-from annotator_agreement.dataset_io.labels import mask_reading, stored_arrays
+from annotator_agreement.dataset_io.database import stored_arrays
+from annotator_agreement.dataset_io.labels import mask_reading
 from annotator_agreement.metrics.pixels import boundaries
 
 FIELDS = ["alice", "bob"]

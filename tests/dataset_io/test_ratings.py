@@ -19,7 +19,7 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.charts.document import report_markdown
+from annotator_agreement.charts.reports.document import report_markdown
 from annotator_agreement.dataset_io.labels.source import comparable_fields
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.run import write as write_module

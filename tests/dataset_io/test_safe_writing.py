@@ -22,7 +22,7 @@ from annotator_agreement import (
     list_agreements,
     load_agreement,
 )
-from annotator_agreement.dataset_io import compute
+from annotator_agreement.dataset_io.jobs import compute
 from annotator_agreement.dataset_io.run import read, work_through, write
 
 ANNOTATORS = ["alice", "bob", "carol"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.datasets import random_annotators
 
-from annotator_agreement.agreement.errors import AgreementInputError
+from annotator_agreement.agreement.settings.errors import AgreementInputError
 from annotator_agreement.dataset_io import (
     agreement_on,
     compute_agreement,

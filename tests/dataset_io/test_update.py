@@ -28,7 +28,7 @@ from annotator_agreement import (
     rename_agreement,
     update_agreement,
 )
-from annotator_agreement.dataset_io import update
+from annotator_agreement.dataset_io.jobs import update
 from annotator_agreement.dataset_io.record.run import Run
 
 _assert_same = functools.partial(assert_same, relative=1e-9, absolute=1e-12)

@@ -8,10 +8,7 @@ import pytest
 
 from tests.datasets import frames_of, stored
 
-from annotator_agreement import (
-    AgreementInputError,
-    compute_agreement,
-)
+from annotator_agreement import AgreementInputError, compute_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 FIELDS = [f"frames.{name}" for name in ANNOTATORS]

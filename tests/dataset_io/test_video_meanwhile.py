@@ -9,10 +9,7 @@ from bson import ObjectId
 
 from tests.datasets import detections, frames_of
 
-from annotator_agreement import (
-    AgreementInputError,
-    compute_agreement,
-)
+from annotator_agreement import AgreementInputError, compute_agreement
 from annotator_agreement.dataset_io.families import frames as frames_module
 from annotator_agreement.dataset_io.run import read
 

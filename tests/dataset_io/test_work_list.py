@@ -8,7 +8,7 @@ from tests.datasets import random_annotators
 
 from annotator_agreement import compute_agreement
 from annotator_agreement.dataset_io.record.run import Run
-from annotator_agreement.dataset_io.results.work_list import work_list
+from annotator_agreement.dataset_io.run.work_list import work_list
 
 BOX, OTHER = [0.1, 0.1, 0.2, 0.2], [0.6, 0.6, 0.2, 0.2]
 

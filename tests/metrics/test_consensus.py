@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 
 from tests.chance import seeds
 
-from annotator_agreement.metrics.consensus import (
+from annotator_agreement.metrics.consensus.consensus import (
     NO_CLASS,
     consensus_score,
     interval_medians,

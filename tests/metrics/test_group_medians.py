@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from tests.chance import seeds
 
-from annotator_agreement.metrics.consensus import medians_by_group
+from annotator_agreement.metrics.consensus.consensus import medians_by_group
 
 
 @pytest.mark.parametrize("seed", seeds(5))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from annotator_agreement.metrics.rate_tests import RateMoments, false_discoveries, rate_tests
+from annotator_agreement.metrics.numeric.rate_tests import RateMoments, false_discoveries, rate_tests
 
 
 def _rows(seed: int, n_groups: int = 5, n_images: int = 40) -> tuple[np.ndarray, np.ndarray]:

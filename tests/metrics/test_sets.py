@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.chance import examples, seeds
 from tests.metrics.rating_tables import NAN
 
-from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
 from annotator_agreement.agreement.tags.numbers import numbers_of_sets
 from annotator_agreement.metrics import TagSets, krippendorff_alpha

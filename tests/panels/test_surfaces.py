@@ -9,22 +9,22 @@ import numpy as np
 
 from tests.agreement.agreement_oracle import CLASS_NAMES, Sample, batch_of, config_of, random_samples, report_of
 
-from annotator_agreement.agreement.compare import ComparedRun, compare_runs
-from annotator_agreement.agreement.comparison import AgreementComparison
-from annotator_agreement.agreement.config import AgreementConfig
-from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.families.compare import ComparedRun, compare_runs
+from annotator_agreement.agreement.families.comparison import AgreementComparison
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.report import AgreementReport, ReportContext, RunFacts
-from annotator_agreement.charts.comparison import comparison_frame, comparison_text
-from annotator_agreement.charts.document import (
+from annotator_agreement.agreement.settings.config import AgreementConfig
+from annotator_agreement.agreement.statistics.report import AgreementReport, ReportContext, RunFacts
+from annotator_agreement.charts.page.page import report_page
+from annotator_agreement.charts.reports.comparison import comparison_frame, comparison_text
+from annotator_agreement.charts.reports.document import (
     computation_markdown,
     overview_markdown,
     report_markdown,
     report_text,
 )
-from annotator_agreement.charts.page.page import report_page
-from annotator_agreement.charts.words import shown_number, shown_share
+from annotator_agreement.charts.text.words import shown_number, shown_share
 
 SHARE = "share_full_agreement"
 OF_PAIRS = ("count_difference", "count_limit_low", "count_limit_high")

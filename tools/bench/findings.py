@@ -31,11 +31,11 @@ def report_on(data: GeneratedBoxes) -> Any:
     """The report without intervals and other thresholds."""
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.objects.batch import Batch
+    from annotator_agreement.agreement.matching.batch import Batch
+    from annotator_agreement.agreement.matching.compute import compute_agreement_of
     from annotator_agreement.agreement.objects.build import build_object_report
-    from annotator_agreement.agreement.objects.compute import compute_agreement_of
     from annotator_agreement.agreement.objects.records import record
-    from annotator_agreement.agreement.report import ReportContext, RunFacts
+    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
     from annotator_agreement.metrics import Objects
     from annotator_agreement.metrics.geometry.boxes import Boxes
 

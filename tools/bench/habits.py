@@ -19,7 +19,7 @@ _SIDE = 20
 def _context(n_annotators: int, classes: tuple[str, ...], kind: str, **details: Any) -> Any:
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.report import ReportContext, RunFacts
+    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 
     names = [f"worker {k + 1}" for k in range(n_annotators)]
     config = make_config(names, resamples=0)

@@ -49,11 +49,11 @@ def report_on_boxes(n_annotators: int, n_classes: int, n_objects: float, *, exch
     """
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.family import build_report
-    from annotator_agreement.agreement.objects.batch import Batch
-    from annotator_agreement.agreement.objects.compute import compute_agreement_of
+    from annotator_agreement.agreement.families.family import build_report
+    from annotator_agreement.agreement.matching.batch import Batch
+    from annotator_agreement.agreement.matching.compute import compute_agreement_of
     from annotator_agreement.agreement.objects.records import record
-    from annotator_agreement.agreement.report import ReportContext, RunFacts
+    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
     from annotator_agreement.metrics import Objects
     from annotator_agreement.metrics.geometry.boxes import Boxes
 
@@ -96,11 +96,11 @@ def outline_seconds() -> list[Row]:
     """The time that outlines of the polygons of 5,000 images take, against comparing these by their boxes."""
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.image_alpha.object_distances import object_distances
-    from annotator_agreement.agreement.objects.batch import Batch
-    from annotator_agreement.agreement.objects.compute import compute_agreement_of
+    from annotator_agreement.agreement.matching.batch import Batch
+    from annotator_agreement.agreement.matching.compute import compute_agreement_of
+    from annotator_agreement.agreement.objects.object_distances import object_distances
     from annotator_agreement.agreement.objects.records import record
-    from annotator_agreement.agreement.report import ReportContext, RunFacts
+    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
     from annotator_agreement.metrics import Objects, Regions, polygons_from_rings
 
     rings = draw(N_TIMED)

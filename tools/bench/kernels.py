@@ -41,8 +41,8 @@ def our_run(data: GeneratedBoxes, classes: str, **conventions: str) -> tuple[flo
     """Seconds of matching, verdicts and per-sample numbers, and the pooled alpha."""
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.objects.batch import Batch
-    from annotator_agreement.agreement.objects.compute import compute_agreement_of
+    from annotator_agreement.agreement.matching.batch import Batch
+    from annotator_agreement.agreement.matching.compute import compute_agreement_of
     from annotator_agreement.metrics import NominalTally, Objects
     from annotator_agreement.metrics.geometry.boxes import Boxes
 

@@ -24,10 +24,10 @@ def _records_and_context(n_samples: int) -> tuple:
     """The records of a run on generated boxes, and the context of its report."""
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.objects.batch import Batch
-    from annotator_agreement.agreement.objects.compute import compute_agreement_of
+    from annotator_agreement.agreement.matching.batch import Batch
+    from annotator_agreement.agreement.matching.compute import compute_agreement_of
     from annotator_agreement.agreement.objects.records import record
-    from annotator_agreement.agreement.report import ReportContext, RunFacts
+    from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
     from annotator_agreement.metrics import Objects
     from annotator_agreement.metrics.geometry.boxes import Boxes
 

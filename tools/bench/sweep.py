@@ -24,8 +24,8 @@ def measure() -> list[Row]:
     """Time a run, and sweeps and rules on the same labels in batches of the same size."""
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.objects.batch import Batch
-    from annotator_agreement.agreement.objects.compute import compute_agreement_of
+    from annotator_agreement.agreement.matching.batch import Batch
+    from annotator_agreement.agreement.matching.compute import compute_agreement_of
     from annotator_agreement.agreement.objects.sensitivity import rules_of, sweep_batch
     from annotator_agreement.agreement.objects.threshold_sample import ThresholdSample
     from annotator_agreement.metrics import THRESHOLDS, Objects

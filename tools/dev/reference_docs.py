@@ -17,7 +17,7 @@ from .plugin import load_plugin
 from .private_fiftyone import ROOT
 
 PAGES = ROOT / "docs" / "reference"
-COMPUTE = ROOT / "dataset_io" / "compute.py"
+COMPUTE = ROOT / "dataset_io" / "jobs" / "compute.py"
 _ARGUMENTS = re.compile(r"(?<=begin with ``frames.``\n).*?(?=\n    Returns:\n)", re.DOTALL)
 _WIDTH = 120
 #: of an operator that is no function
@@ -120,7 +120,7 @@ def _version_of(text: str) -> str:
 
 def _options() -> Iterable[Any]:
     load_plugin()
-    from annotator_agreement.agreement.options import OPTIONS
+    from annotator_agreement.agreement.settings.options import OPTIONS
 
     return OPTIONS.values()
 
@@ -130,7 +130,7 @@ def _python(value: object) -> str:
 
 
 def _concerned(option: Any) -> str:
-    from annotator_agreement.agreement.options import GROUPS
+    from annotator_agreement.agreement.settings.options import GROUPS
 
     return ", ".join(GROUPS[group] for group in option.concerns) or "all"
 

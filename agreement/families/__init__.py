@@ -1,0 +1,1 @@
+"""The label types behind one interface, and the comparison of two runs."""

@@ -1,0 +1,255 @@
+"""Compare the numbers of two runs on the same samples."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from ...metrics.numeric.arrays import FloatArray, IntArray
+from ..settings.options import OPTIONS
+from ..statistics.numbers import Estimate, Key, Numbers, differences, estimates
+from ..statistics.records import Records
+from ..statistics.report import Describe, ReportContext, number
+from .comparison import AgreementComparison, Change, DecidedBetween, PartChanges, SampleChanges
+from .family import numbers_of
+
+#: number of listed samples, better and worse each
+N_LISTED = 10
+#: scores that differ by at most this are equal
+_ROUNDING = 1e-9
+#: number of names in the key of a number: two for a pair, none for all sessions together; else one
+_N_NAMES = {"pairs": 2, "sessions": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run, and the samples that it shares with the other run."""
+
+    records: Records  #: records of all samples of the run
+    context: ReportContext  #: context of the run's report
+    rows: IntArray  #: shape ``(S,)``, rows of the shared samples, in the same order in both runs
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedBetween:
+    """What was applied to labels in one run and not in the other."""
+
+    n_labels: IntArray  #: shape ``(S,)``, labels of every shared sample that were set to what somebody decided
+    is_incomplete: bool  #: as in :class:`~.comparison.DecidedBetween`
+
+
+def compare_runs(
+    a: ComparedRun,
+    b: ComparedRun,
+    describe: Describe,
+    clusters: IntArray | None,
+    *,
+    resamples: int,
+    seed: int,
+    on_frames: bool = False,
+    applied: AppliedBetween | None = None,
+) -> AgreementComparison:
+    """Compare the numbers of two runs on the same samples.
+
+    Args:
+        a: first run
+        b: second run, of the same family of label types
+        describe: gives id and file path of samples
+        clusters: shape ``(S,)``, video or group of every sample
+        resamples: number of resamples; 0 for no intervals
+        seed: seed of the random numbers
+        on_frames: whether the samples are frames
+        applied: what was applied to labels between the runs; None if nothing was
+    """
+    rated = np.flatnonzero(np.logical_and(*(run.records.assigned[run.rows].sum(axis=1) >= 2 for run in (a, b))))
+    records_a, records_b = (run.records.take(run.rows[rated]) for run in (a, b))
+    ranks = _ranks(rated, clusters)
+    config_a, config_b = a.context.config, b.context.config
+    changes = _changes(a, b, rated, ranks, resamples=resamples, seed=seed)
+    only = (
+        sorted(set(a.context.annotators) - set(b.context.annotators)),
+        sorted(set(b.context.annotators) - set(a.context.annotators)),
+    )
+    scores = records_a.sample_values().score, records_b.sample_values().score
+    return AgreementComparison(
+        a=config_a.run_key,
+        b=config_b.run_key,
+        family=a.records.family,
+        n_samples=len(rated),
+        n_only_a=a.records.n_samples - len(a.rows),
+        n_only_b=b.records.n_samples - len(b.rows),
+        n_unrated=len(a.rows) - len(rated),
+        n_clusters=None if clusters is None else len(np.unique(ranks)),
+        on_frames=on_frames,
+        options=_options(a.context, b.context),
+        annotators_only_a=only[0],
+        annotators_only_b=only[1],
+        numbers=_of_whole(changes),
+        changes=_by_part(changes),
+        samples=_samples(*scores, rated, describe),
+        resamples=resamples,
+        seed=seed,
+        decided=_decided(a, b, rated, clusters, applied, resamples=resamples, seed=seed),
+    )
+
+
+def _decided(
+    a: ComparedRun,
+    b: ComparedRun,
+    rated: IntArray,
+    clusters: IntArray | None,
+    applied: AppliedBetween | None,
+    *,
+    resamples: int,
+    seed: int,
+) -> DecidedBetween | None:
+    """What was applied to labels between the runs, and the numbers of the samples without such labels."""
+    if applied is None or not (applied.n_labels[rated].any() or applied.is_incomplete):
+        return None
+    n_labels = applied.n_labels[rated]
+    left = rated[n_labels == 0]
+    changes = _changes(a, b, left, _ranks(left, clusters), resamples=resamples, seed=seed) if len(left) else {}
+    n_samples = int((n_labels > 0).sum())
+    return DecidedBetween(int(n_labels.sum()), n_samples, len(left), applied.is_incomplete, _of_whole(changes))
+
+
+def _ranks(rows: IntArray, clusters: IntArray | None) -> IntArray:
+    """Number of the video or group of some samples; of independent samples their own."""
+    return np.arange(len(rows)) if clusters is None else np.unique(clusters[rows], return_inverse=True)[1].ravel()
+
+
+def _changes(
+    a: ComparedRun, b: ComparedRun, rows: IntArray, ranks: IntArray, *, resamples: int, seed: int
+) -> dict[Key, Change]:
+    """The change of every number from one run to the other, over some of the shared samples."""
+    matched = _Matched(len(rows))
+    contexts = (dataclasses.replace(run.context, clusters=ranks) for run in (a, b))
+    of_runs = (
+        _by_sample(run.records.take(run.rows[rows]), context) for run, context in zip((a, b), contexts, strict=True)
+    )
+    changed = estimates(matched.differences(*of_runs), ranks, resamples=resamples, seed=seed)
+    values_a, values_b = matched.values
+    return {key: _change(values_a[key], values_b[key], found) for key, found in changed.items()}
+
+
+def _of_whole(changes: Mapping[Key, Change]) -> dict[str, Change]:
+    """The numbers of the whole report."""
+    return {key[0]: change for key, change in changes.items() if len(key) == 1 and _is_known(change)}
+
+
+def _by_sample(records: Records, context: ReportContext) -> Iterator[Numbers]:
+    """The numbers that are known sample by sample, so that they can have an interval."""
+    # without resamples only the sums would be kept
+    config = dataclasses.replace(context.config, resamples=max(context.config.resamples, 1))
+    return (each for each in numbers_of(records, dataclasses.replace(context, config=config)) if each.by_sample)
+
+
+class _Matched:
+    """Pair up the numbers of two runs by key and subtract them, a few columns at a time to save memory.
+
+    Both runs yield their numbers in the same order, except for numbers that only one of them has.
+    """
+
+    def __init__(self, n_samples: int) -> None:
+        self.values: tuple[dict[Key, float], dict[Key, float]] = ({}, {})
+        self._n_samples = n_samples
+        self._waiting: tuple[dict[Key, Numbers], dict[Key, Numbers]] = ({}, {})
+
+    def differences(self, sums_a: Iterable[Numbers], sums_b: Iterable[Numbers]) -> Iterator[Numbers]:
+        """Difference of each number between the two runs."""
+        for both in zip_longest(sums_a, sums_b):
+            for run, sums in enumerate(both):
+                if sums is not None:
+                    yield from self._added(sums, run)
+
+    def _added(self, sums: Numbers, run: int) -> Iterator[Numbers]:
+        """Differences of the numbers whose counterpart in the other run has already arrived."""
+        self.values[run].update(zip(sums.keys, sums.values().tolist(), strict=True))
+        own, others = self._waiting[run], self._waiting[1 - run]
+        found = [key for key in sums.keys if key in others]
+        for other in {id(others[key]): others[key] for key in found}.values():
+            yield differences(*((sums, other) if run == 0 else (other, sums)), self._n_samples)
+        for key in found:
+            del others[key]
+        own.update((key, sums) for key in sums.keys if key not in self.values[1 - run])
+
+
+def _change(a: float, b: float, difference: Estimate) -> Change:
+    return Change(number(a), number(b), number(difference.value), difference.interval)
+
+
+def _is_known(change: Change) -> bool:
+    return change.a is not None or change.b is not None
+
+
+def _by_part(changes: Mapping[Key, Change]) -> dict[str, list[PartChanges]]:
+    """Changes of pairs, classes and so on: entries with an interval first, then the largest change first.
+
+    A key is table, names and path of the number: ``("annotators", "alice", "bias", "mean.size")``.
+    """
+    found: dict[str, dict[Key, dict[str, Change]]] = defaultdict(lambda: defaultdict(dict))
+    for key, change in changes.items():
+        if len(key) > 1 and _is_known(change):
+            table, n_names = key[0], _N_NAMES.get(key[0], 1)
+            found[table][key[1 : 1 + n_names]][".".join(key[1 + n_names :])] = change
+    return {
+        table: [
+            PartChanges(list(part), numbers)
+            for part, numbers in sorted(parts.items(), key=lambda item: (*_order(item[1]), item[0]))
+        ]
+        for table, parts in found.items()
+    }
+
+
+def _order(numbers: Mapping[str, Change]) -> tuple[bool, float]:
+    """Sort key: entries with an interval first, then the largest change of alpha (or of the first number)."""
+    change = numbers.get("alpha") or next(iter(numbers.values()))
+    # rounded, so that rounding errors do not decide the order
+    size = -1.0 if change.difference is None else round(abs(change.difference), 9)
+    return change.interval is None, -size
+
+
+def _options(a: ReportContext, b: ReportContext) -> list[dict[str, Any]]:
+    """The options and label types that differ between the runs and can change numbers."""
+    of_a = {**a.config.to_dict(), "label types": list(a.label_types)}
+    of_b = {**b.config.to_dict(), "label types": list(b.label_types)}
+    aside = {option.name for option in OPTIONS.values() if not option.changes_numbers}
+    differing = [name for name in of_a if name not in aside and of_a[name] != of_b.get(name)]
+    return [{"option": name, "a": of_a[name], "b": of_b.get(name)} for name in differing]
+
+
+def _samples(a: FloatArray, b: FloatArray, rows: IntArray, describe: Describe) -> SampleChanges:
+    """Count samples whose score rose or fell, and list the largest changes.
+
+    Args:
+        a: shape ``(S,)``, scores in the first run, ordered by sample id
+        b: shape ``(S,)``, scores in the second run
+        rows: shape ``(S,)``, rows of the samples
+        describe: gives id and file path of samples
+    """
+    difference = b - a
+    undefined = np.isnan(difference)
+    better, worse = (np.flatnonzero(sign * difference > _ROUNDING) for sign in (1, -1))
+
+    def listed(changed: IntArray) -> list[dict[str, Any]]:
+        largest = changed[np.argsort(-np.abs(difference[changed]).round(9), kind="stable")[:N_LISTED]]
+        columns = zip(*(column[largest].tolist() for column in (a, b, difference)), strict=True)
+        return [
+            {**entry, "a": before, "b": after, "difference": change}
+            for entry, (before, after, change) in zip(describe(rows[largest].tolist()), columns, strict=True)
+        ]
+
+    return SampleChanges(
+        n_better=len(better),
+        n_worse=len(worse),
+        n_equal=len(difference) - len(better) - len(worse) - int(undefined.sum()),
+        n_undefined=int(undefined.sum()),
+        better=listed(better),
+        worse=listed(worse),
+    )

@@ -1,0 +1,203 @@
+"""The families of label types, one object each: records, report, numbers, fields and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import names
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ..disputes.costs import CostlyUnits, SoughtUnits, costly_objects, costly_samples, costly_tags, dispute_costs
+from ..matching.verdicts import CROWD
+from ..matching.verdicts import VERDICTS as OBJECT_VERDICTS
+from ..objects.build import build_object_report, object_numbers
+from ..objects.records import ObjectRecords
+from ..objects.report import ObjectReport
+from ..pixels.numbers import pixel_numbers
+from ..pixels.records import PixelRecords
+from ..pixels.report import PixelReport, build_pixel_report
+from ..ratings.compute import VERDICTS as RATING_VERDICTS
+from ..ratings.compute import RatingRecords
+from ..ratings.numbers import rating_numbers
+from ..ratings.report import RatingReport, build_rating_report
+from ..settings.config import AgreementConfig
+from ..statistics.numbers import Numbers
+from ..statistics.records import AnyColumns, Records
+from ..statistics.report import AgreementReport, ReportContext
+from ..tags.compute import VERDICTS as TAG_VERDICTS
+from ..tags.numbers import tag_numbers
+from ..tags.records import TagRecords
+from ..tags.report import TagReport, build_tag_report
+from .match_again import sums_to_json, with_sums, without_samples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSums:
+    """What the records of a run hold in addition to the columns of its samples."""
+
+    to_json: Callable[[Any], dict[str, Any]]
+    from_json: Callable[[Any, Mapping[str, Any]], Any]
+    #: records without the samples in a mask ``(S,)``; None if the records do not tell what these samples had added
+    without: Callable[[Any, BoolArray, AgreementConfig], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """A family of label types: labels that are compared in the same way.
+
+    Everything in ``agreement`` that depends on the family stands here; ``charts`` and ``dataset_io`` have an object for
+    each family with the rest.
+    """
+
+    name: str  #: name in reports and stored runs
+    report: type[AgreementReport]  #: class of its reports
+    records: type[Records]  #: class of its records
+    build: Callable[[Any, ReportContext], AgreementReport]  #: builds the report from records
+    numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: computes the numbers of a report from records
+    #: what the disputes of every sample cost; shape ``(S,)``, 0 where nothing is disputed
+    costs: Callable[[Any], FloatArray]
+    #: the disputed units of a run that somebody can decide on (objects, tags, or whole samples), the costliest first
+    costly_units: Callable[[Any, SoughtUnits], CostlyUnits]
+    #: number of units of every sample that somebody can decide on, shape ``(S,)``
+    units_to_decide: Callable[[Any], IntArray]
+    fields: names.FieldSet  #: fields written on samples and labels
+    verdicts: tuple[str, ...] = ()  #: possible verdicts of a label
+    not_in_views: tuple[str, ...] = ()  #: filters of views that do not apply
+    has_objects: bool = False  #: whether labels of several annotators are matched into physical objects
+    sums: RunSums | None = None  #: what the report needs in addition to the records of its samples; None: nothing
+
+    @property
+    def disputed(self) -> tuple[str, ...]:
+        """The verdicts of labels that somebody disputes."""
+        return tuple(verdict for verdict in self.verdicts if verdict not in ("agreed", CROWD))
+
+
+def _pair_costs(records: Records) -> FloatArray:
+    """What the pairs of annotators lack to full agreement on every sample, shape ``(S,)``."""
+    values = records.sample_values()
+    n_pairs = values.n_annotators * (values.n_annotators - 1) / 2
+    return np.where(values.n_disputed > 0, np.nan_to_num(1.0 - values.score) * n_pairs, 0.0)
+
+
+def _own_units(records: Records) -> IntArray:
+    """Objects, or tags."""
+    return records.sample_values().n_units
+
+
+def _whole_samples(records: Records) -> IntArray:
+    """One unit on every sample that anybody labelled."""
+    return (records.sample_values().n_annotators > 0).astype(np.int64)
+
+
+OBJECTS = Family(
+    name="objects",
+    report=ObjectReport,
+    records=ObjectRecords,
+    build=build_object_report,
+    numbers=object_numbers,
+    costs=dispute_costs,
+    costly_units=costly_objects,
+    units_to_decide=_own_units,
+    fields=names.OBJECT_FIELDS,
+    verdicts=(*OBJECT_VERDICTS, CROWD),
+    has_objects=True,
+    sums=RunSums(to_json=sums_to_json, from_json=with_sums, without=without_samples),
+)
+RATINGS = Family(
+    name="ratings",
+    report=RatingReport,
+    records=RatingRecords,
+    build=build_rating_report,
+    numbers=rating_numbers,
+    costs=_pair_costs,
+    costly_units=costly_samples,
+    units_to_decide=_whole_samples,
+    fields=names.RATING_FIELDS,
+    verdicts=RATING_VERDICTS,
+    not_in_views=("missed_by",),
+)
+TAGS = Family(
+    name="tags",
+    report=TagReport,
+    records=TagRecords,
+    build=build_tag_report,
+    numbers=tag_numbers,
+    costs=_pair_costs,
+    costly_units=costly_tags,
+    units_to_decide=_own_units,
+    fields=names.TAG_FIELDS,
+    verdicts=TAG_VERDICTS,
+    not_in_views=("confusion",),
+)
+PIXELS = Family(
+    name="pixels",
+    report=PixelReport,
+    records=PixelRecords,
+    build=build_pixel_report,
+    numbers=pixel_numbers,
+    costs=_pair_costs,
+    costly_units=costly_samples,
+    units_to_decide=_whole_samples,
+    fields=names.PIXEL_FIELDS,
+    not_in_views=("verdict", "missed_by", "classes", "confusion", "votes"),
+)
+
+FAMILIES = {family.name: family for family in (OBJECTS, RATINGS, TAGS, PIXELS)}
+
+
+def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:
+    """Rebuild a report of any family from its ``to_dict()``."""
+    return FAMILIES[values["family"]].report.from_dict(values)
+
+
+def records_of(family: str, columns: AnyColumns, n_annotators: int) -> Records:
+    """Records of a family from columns, without the totals of the whole run."""
+    return FAMILIES[family].records(n_annotators, (columns,))
+
+
+def stored_sums(records: Records) -> dict[str, Any]:
+    """What the records of a run hold in addition to columns, as JSON values."""
+    sums = FAMILIES[records.family].sums
+    return {} if sums is None else sums.to_json(records)
+
+
+def with_stored_sums(records: Records, stored: Mapping[str, Any]) -> Records:
+    """Records of a whole run, from columns and :func:`stored_sums`."""
+    sums = FAMILIES[records.family].sums
+    found: Records = records if sums is None else sums.from_json(records, stored)
+    return found
+
+
+def records_without(records: Records, samples: BoolArray, config: AgreementConfig) -> Records | None:
+    """The records of a whole run without those of the samples in a mask ``(S,)``; None if they do not tell enough."""
+    sums = FAMILIES[records.family].sums
+    found: Records | None = records.select(~samples) if sums is None else sums.without(records, samples, config)
+    return found
+
+
+def build_report(records: Records, context: ReportContext) -> AgreementReport:
+    """The report on the samples of records."""
+    return FAMILIES[records.family].build(records, context)
+
+
+def numbers_of(records: Records, context: ReportContext) -> Iterable[Numbers]:
+    """The numbers of a report on rated samples."""
+    return FAMILIES[records.family].numbers(records, context)
+
+
+def costs_of(records: Records) -> FloatArray:
+    """What the disputes of every sample cost, shape ``(S,)``: what fixing the sample would change."""
+    return FAMILIES[records.family].costs(records)
+
+
+def units_to_decide(records: Records) -> IntArray:
+    """Number of units of every sample that somebody can decide on, shape ``(S,)``."""
+    return FAMILIES[records.family].units_to_decide(records)
+
+
+def costly_units(records: Records, sought: SoughtUnits) -> CostlyUnits:
+    """The disputed units that somebody looks for, the most costly first."""
+    return FAMILIES[records.family].costly_units(records, sought)

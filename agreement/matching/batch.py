@@ -1,0 +1,275 @@
+"""The objects of a batch of samples as columns, the pairs of annotators on these samples, and tracks through videos."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.geometry.objects import Geometry, Objects
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, ranges, sums_by
+
+#: track of an object without a track
+NO_TRACK = int(np.iinfo(np.int64).min)
+_MOST_ANNOTATORS = 1 << 20
+
+#: columns of counts
+_VIDEO, _A, _TRACK_A, _B, _TRACK_B = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class Tracks:
+    """The videos and tracks of a batch of frames."""
+
+    video: IntArray  #: shape ``(S,)``, video of every frame
+    #: shape ``(N,)``, track of every object, its number within video and annotator; ``NO_TRACK`` without one
+    track: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The objects of a batch of samples, and the assigned annotators."""
+
+    objects: Objects  #: ``N`` objects, sorted by sample, annotator, label id; categories from 1
+    geometry: Geometry  #: geometry of every object
+    assigned: BoolArray  #: shape ``(S, R)``, whether an annotator was assigned to a sample
+    crowd: BoolArray | None = None  #: shape ``(N,)``, objects that are crowd regions; None if there are none
+    tracks: Tracks | None = None  #: videos and tracks if the samples are frames; else None
+    #: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
+    attributes: tuple[IntArray, ...] = ()
+    #: for every compared attribute the number of each code; nan where the value is not a number
+    attribute_numbers: tuple[FloatArray, ...] = ()
+    #: shape ``(S, 2)``, width and height of the images, nan where unknown; None if not needed
+    size_px: FloatArray | None = None
+    #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning; None: the same
+    otherwise: BoolArray | None = None
+    #: shape ``(S,)``, pseudo-random keys: a subsample takes the smallest keys; None: it takes the first samples
+    sample_keys: IntArray | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.assigned)
+
+    def select(self, samples: BoolArray) -> Batch:
+        """The batch of the samples in a mask ``(S,)``."""
+        number = np.cumsum(samples) - 1
+        kept = self.among(samples[self.objects.sample])
+        objects = Objects(number[kept.objects.sample], kept.objects.annotator, kept.objects.category)
+        tracks = None if kept.tracks is None else Tracks(kept.tracks.video[samples], kept.tracks.track)
+        size_px = None if self.size_px is None else self.size_px[samples]
+        keys = None if self.sample_keys is None else self.sample_keys[samples]
+        otherwise = None if self.otherwise is None else self.otherwise[samples]
+        return dataclasses.replace(
+            kept,
+            objects=objects,
+            assigned=self.assigned[samples],
+            otherwise=otherwise,
+            tracks=tracks,
+            size_px=size_px,
+            sample_keys=keys,
+        )
+
+    def among(self, rows: BoolArray) -> Batch:
+        """The batch with all samples, but only the objects in a mask ``(N,)``."""
+        kept = Objects(self.objects.sample[rows], self.objects.annotator[rows], self.objects.category[rows])
+        crowd = None if self.crowd is None else self.crowd[rows]
+        tracks = None if self.tracks is None else Tracks(self.tracks.video, self.tracks.track[rows])
+        attributes = tuple(codes[rows] for codes in self.attributes)
+        return dataclasses.replace(
+            self, objects=kept, geometry=self.geometry.take(rows), crowd=crowd, tracks=tracks, attributes=attributes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Excuses:
+    """Who counts as not assigned for a unit: a crowd region of theirs covers most of it, and they drew no member."""
+
+    unit: IntArray  #: shape ``(E,)``, ascending
+    annotator: IntArray  #: shape ``(E,)``
+
+    @classmethod
+    def of(cls, unit: IntArray, annotator: IntArray, covered: tuple[IntArray, IntArray]) -> Excuses:
+        """Find them, from the unit and the annotator of every object, both ``(N,)``.
+
+        Args:
+            unit: any numbers, one for each unit
+            annotator: who drew the objects
+            covered: rows of objects, and the annotators whose crowd regions cover most of them
+        """
+        row, other = covered
+        if not len(row):
+            return cls(row, other)
+        keys = np.unique(_keys(unit[row], other))
+        keys = keys[~np.isin(keys, _keys(unit, annotator))]
+        return cls(keys // _MOST_ANNOTATORS, keys % _MOST_ANNOTATORS)
+
+    def n_of_units(self, n_units: int) -> IntArray:
+        """Number of annotators excused from every unit, shape ``(U,)``."""
+        return np.bincount(self.unit, minlength=n_units)
+
+    def of_objects(self, unit: IntArray) -> tuple[IntArray, IntArray]:
+        """Rows of objects, from the unit of every object ``(N,)``, each with the annotators excused from its unit."""
+        n_of_units = self.n_of_units(int(unit.max(initial=-1)) + 1)
+        counts = n_of_units[unit]
+        annotator = self.annotator[ranges((np.cumsum(n_of_units) - n_of_units)[unit], counts)]
+        return np.repeat(np.arange(len(unit)), counts), annotator
+
+    def contain(self, unit: IntArray, annotator: IntArray) -> BoolArray:
+        """Whether annotators are excused from units, any one shape."""
+        return np.isin(_keys(unit, annotator), _keys(self.unit, self.annotator))
+
+
+def _keys(unit: IntArray, annotator: IntArray) -> IntArray:
+    keys: IntArray = unit * _MOST_ANNOTATORS + annotator
+    return keys
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePairs:
+    """The pairs of annotators assigned to the same sample, over the samples of a batch."""
+
+    sample: IntArray  #: shape ``(Q,)``
+    a: IntArray  #: shape ``(Q,)``, first annotator
+    b: IntArray  #: shape ``(Q,)``
+    n_a: IntArray  #: shape ``(Q,)``, objects of ``a`` on the sample, without those of units that ``b`` is excused from
+    n_b: IntArray  #: shape ``(Q,)``, the other way round
+    _start: IntArray
+    _rank: IntArray
+    _n_assigned: IntArray
+
+    @classmethod
+    def of(cls, objects: Objects, assigned: BoolArray, excused: tuple[IntArray, IntArray] | None = None) -> SamplePairs:
+        """All pairs of assigned annotators, ordered by (sample, a, b).
+
+        Args:
+            objects: ``N`` objects
+            assigned: shape ``(S, R)``
+            excused: rows of objects, each with an annotator who is excused from its unit
+        """
+        n_samples, n_annotators = assigned.shape
+        sample, annotator = np.nonzero(assigned)
+        first, second = pairs_within(sample)
+        a, b, of = annotator[first], annotator[second], sample[first]
+        n_objects = np.bincount(
+            objects.sample * n_annotators + objects.annotator, minlength=n_samples * n_annotators
+        ).reshape(n_samples, n_annotators)
+        n_assigned = assigned.sum(axis=1)
+        start = np.concatenate([[0], np.cumsum(n_assigned * (n_assigned - 1) // 2)])[:-1]
+        rank = np.cumsum(assigned, axis=1) - 1
+        pairs = cls(of, a, b, n_objects[of, a], n_objects[of, b], start, rank, n_assigned)
+        if excused is not None and len(excused[0]):
+            own, other = objects.annotator[excused[0]], excused[1]
+            rows = pairs.row(objects.sample[excused[0]], np.minimum(own, other), np.maximum(own, other))
+            np.subtract.at(pairs.n_a, rows[own < other], 1)
+            np.subtract.at(pairs.n_b, rows[own > other], 1)
+        return pairs
+
+    def rank(self, sample: IntArray, annotator: IntArray) -> IntArray:
+        """Position of an annotator among those assigned to the sample."""
+        rank: IntArray = self._rank[sample, annotator]
+        return rank
+
+    def row(self, sample: IntArray, a: IntArray, b: IntArray) -> IntArray:
+        """Row of the pair ``a`` before ``b`` of a sample."""
+        p, q, n = self.rank(sample, a), self.rank(sample, b), self._n_assigned[sample]
+        row: IntArray = self._start[sample] + p * n - p * (p + 1) // 2 + (q - p - 1)
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class TrackCounts:
+    """Number of frames in which tracks of two annotators are matched.
+
+    Batches are merged in steps of doubling size, so adding many takes no longer than sorting once.
+    """
+
+    #: ``(keys, counts)``; keys ``(5, T)``, each once and in ascending order: video, annotator, track, other annotator,
+    #: matched track of the other (``NO_TRACK`` on frames without a match); counts ``(T,)``, frames
+    parts: tuple[tuple[IntArray, IntArray], ...] = ()
+
+    def __add__(self, other: TrackCounts) -> TrackCounts:
+        parts = [*self.parts, *other.parts]
+        while len(parts) > 1 and 2 * len(parts[-1][1]) >= len(parts[-2][1]):
+            last, before = parts.pop(), parts.pop()
+            parts.append(_counted(np.hstack([before[0], last[0]]), np.concatenate([before[1], last[1]])))
+        return TrackCounts(tuple(parts))
+
+    def totals(self) -> tuple[IntArray, IntArray]:
+        """All keys ``(5, T)`` and counts ``(T,)``."""
+        if not self.parts:
+            return np.empty((5, 0), np.int64), np.empty(0, np.int64)
+        keys, counts = zip(*self.parts, strict=True)
+        return _counted(np.hstack(keys), np.concatenate(counts))
+
+    def consistency(self, n_annotators: int) -> FloatArray:
+        """Share of frames in which tracks keep their partner, for every pair of annotators.
+
+        For every track of ``a``: (frames matched with its most frequent partner among the tracks of ``b``) / (frames in
+        which it is drawn and ``b`` is assigned). These shares are averaged over tracks, weighted by frames, then over
+        both directions.
+
+        Returns:
+            shape ``(R, R)``, symmetric, in [0, 1]
+
+        Undefined:
+            nan if one of the two has no track, and on the diagonal
+        """
+        keys, counts = self.totals()
+        of_track = _starts(keys[:_TRACK_B])
+        pair = keys[_A] * n_annotators + keys[_B]
+        frames = sums_by(pair, counts, n_annotators**2)
+        matched = np.where(keys[_TRACK_B] == NO_TRACK, 0, counts)
+        kept = np.maximum.reduceat(matched, of_track) if len(of_track) else matched
+        total = sums_by(pair[of_track], kept, n_annotators**2)
+        share = np.where(frames > 0, total / np.maximum(frames, 1), np.nan).reshape(n_annotators, n_annotators)
+        both: FloatArray = (share + share.T) / 2.0
+        return both
+
+
+def count_tracks(
+    tracks: Tracks,
+    sample: IntArray,
+    annotator: IntArray,
+    assigned: BoolArray,
+    pairs: tuple[IntArray, IntArray],
+    excused: tuple[IntArray, IntArray] | None = None,
+) -> TrackCounts:
+    """Count the matched tracks on the frames of a batch.
+
+    Args:
+        tracks: videos of the frames, tracks of the objects
+        sample: shape ``(N,)``, frame of every object
+        annotator: shape ``(N,)``
+        assigned: shape ``(S, R)``, whether an annotator was assigned to a frame
+        pairs: index columns ``(i, j)`` of matched objects
+    """
+    others = assigned[sample] & (tracks.track != NO_TRACK)[:, None]
+    others[np.arange(len(sample)), annotator] = False
+    if excused is not None:
+        others[excused] = False
+    partner = np.full(others.shape, NO_TRACK)
+    i, j = pairs
+    partner[i, annotator[j]] = tracks.track[j]
+    partner[j, annotator[i]] = tracks.track[i]
+    row, other = np.nonzero(others)
+    if not len(row):
+        return TrackCounts()
+    keys = np.stack([tracks.video[sample[row]], annotator[row], tracks.track[row], other, partner[row, other]])
+    return TrackCounts((_counted(keys, np.ones(len(row), np.int64)),))
+
+
+def _starts(keys: IntArray) -> IntArray:
+    """Start of every run of equal keys among sorted keys ``(k, T)``."""
+    if not keys.shape[1]:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
+
+
+def _counted(keys: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+    """Every key once, in ascending order, with the sum of its counts."""
+    order = np.lexsort(keys[::-1])
+    keys, counts = keys[:, order], counts[order]
+    starts = _starts(keys)
+    return keys[:, starts], np.add.reduceat(counts, starts) if len(starts) else counts

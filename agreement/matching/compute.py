@@ -1,0 +1,497 @@
+"""The agreement on a batch of samples: units of matched objects, what alpha counts of them, verdicts and scores.
+
+Objects are matched in :mod:`...metrics.matching`; :func:`matching_of` is the only call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...metrics.alpha.nominal import alpha_by_group, ratings_by_group
+from ...metrics.geometry.objects import Geometry, Objects, Overlaps, dice_from_iou, iou_from_areas
+from ...metrics.matching import Matching, match_objects, without_units_of
+from ...metrics.matching.pairs import panoptic_quality
+from ...metrics.matching.partition import TIE
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
+from ..settings.config import AgreementConfig, Empty, Missing
+from ..statistics.codes import MISSING
+from .batch import Batch, Excuses, SamplePairs
+from .verdicts import AGREED, object_verdicts, unit_verdicts
+
+#: a crowd region covers an object if they share at least this part of the smaller one
+MOSTLY_INSIDE = 0.5
+
+#: why the alpha of a sample is undefined; entry 0 where it is defined
+ALPHA_REASONS = ("", "one_annotator", "no_objects", "single_category", "no_pairable_values")
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedPairs:
+    """The pairs of objects of one unit; ``i < j``."""
+
+    i: IntArray  #: shape ``(P,)``, row of the object whose annotator comes first
+    j: IntArray  #: shape ``(P,)``
+    iou: FloatArray  #: shape ``(P,)``
+    same_class: BoolArray  #: shape ``(P,)``
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Columns over the ``U`` units of a batch."""
+
+    sample: IntArray  #: shape ``(U,)``
+    votes: IntArray  #: shape ``(U,)``, members
+    assigned: IntArray  #: shape ``(U,)``, annotators assigned to the sample and not excused from the unit
+    verdict: IntArray  #: shape ``(U,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Sparse ratings of units for alpha; rated samples only."""
+
+    unit: IntArray  #: shape ``(T,)``; additional unit numbers stand for images that everybody left empty
+    category: IntArray  #: shape ``(T,)``, class code or ``MISSING``
+    count: IntArray  #: shape ``(T,)``, annotators
+    sample: IntArray  #: shape ``(U',)``, sample of every unit
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """The rules for the ratings that alpha counts, on rated images; they stand only here.
+
+    Every annotator who drew an object rates it with the class. If ``missing`` is a category, every other assigned
+    annotator rates it as missing.
+    """
+
+    missing: Missing
+    empty: Empty
+
+    @classmethod
+    def of(cls, config: AgreementConfig) -> Counting:
+        """The rules of a run."""
+        return cls(config.missing, config.empty)
+
+    @property
+    def rates_missing(self) -> bool:
+        """Whether not drawing an object is a rating."""
+        return self.missing == "category"
+
+    @property
+    def rates_empty(self) -> bool:
+        """Whether an image that everybody left empty is a unit, which everybody rated as missing."""
+        return self.rates_missing and self.empty == "agree"
+
+    def n_ratings(self, votes: IntArray, assigned: IntArray) -> IntArray:
+        """Number of ratings of units, from their members and the annotators who were assigned; any one shape."""
+        return assigned if self.rates_missing else votes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """The agreement on some samples: everything that a report needs, without the labels.
+
+    A run keeps it for every batch, as compact columns (:class:`~.records.ObjectRecords`).
+    """
+
+    config: AgreementConfig  #: the options of the run
+    objects: Objects  #: ``N`` objects that count, sorted by sample and annotator; crowd is left out
+    assigned: BoolArray  #: shape ``(S, R)``
+    otherwise: BoolArray  #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning
+    unit: IntArray  #: shape ``(N,)``, unit of every object
+    units: Units  #: columns over the ``U`` units
+    excuses: Excuses  #: who is excused from which unit by a crowd region
+    pairs: MatchedPairs  #: pairs of objects of one unit
+    sample_pairs: SamplePairs  #: ``Q`` pairs of annotators on samples
+    object_verdict: IntArray  #: shape ``(N,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
+    area: FloatArray  #: shape ``(N,)``, in the unit of the geometry
+    boxes_xyxy: FloatArray | None  #: shape ``(N, 4)``, bounding boxes in that unit; None if objects have none
+    size_px: FloatArray  #: shape ``(S, 2)``, width and height of the images; nan where unknown
+    #: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
+    attributes: tuple[IntArray, ...]
+    #: shape ``(P,)``, share of points that both labelled, for every pair of matched keypoints; None for other labels
+    visibility: FloatArray | None
+    #: shape ``(Q, 2)``, mean over the first annotator's objects of the best IoU with an object of the second, and the
+    #: other direction; nan without objects
+    best_iou: FloatArray
+    #: shape ``(Q, 3)``, mutual best pairs: their number, sum of recall, sum of precision; None for other methods
+    aligned: FloatArray | None
+    n_crowd: IntArray  #: shape ``(S, R)``, objects of every annotator that do not count
+    score: FloatArray  #: shape ``(S,)``, nan where not scored
+    alpha: FloatArray  #: shape ``(S,)``, nan where undefined
+    alpha_reason: IntArray  #: shape ``(S,)``, index into ``ALPHA_REASONS``
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples ``S``."""
+        return len(self.assigned)
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators ``R``."""
+        return int(self.assigned.shape[1])
+
+    @cached_property
+    def n_assigned(self) -> IntArray:
+        """Annotators assigned to every sample, shape ``(S,)``."""
+        n: IntArray = self.assigned.sum(axis=1)
+        return n
+
+    @property
+    def rated(self) -> BoolArray:
+        """Samples with at least two assigned annotators, shape ``(S,)``."""
+        return self.n_assigned >= 2
+
+    @cached_property
+    def n_objects(self) -> IntArray:
+        """Objects of every sample, shape ``(S,)``."""
+        return np.bincount(self.objects.sample, minlength=self.n_samples)
+
+    @cached_property
+    def n_units(self) -> IntArray:
+        """Units of every sample, shape ``(S,)``."""
+        return np.bincount(self.units.sample, minlength=self.n_samples)
+
+    @property
+    def n_disputed(self) -> IntArray:
+        """Units of every sample without full agreement, shape ``(S,)``."""
+        return np.bincount(self.units.sample[self.units.verdict > AGREED], minlength=self.n_samples)
+
+    @cached_property
+    def pair_score(self) -> FloatArray:
+        """Panoptic quality of every sample pair, shape ``(Q,)``; nan where not scored."""
+        return pair_scores(self.objects, self.pairs, self.sample_pairs, self.n_objects, empty=self.config.empty)
+
+    @cached_property
+    def ratings(self) -> Ratings:
+        """What alpha counts."""
+        return self._ratings(self.n_assigned)
+
+    @cached_property
+    def n_excused(self) -> IntArray:
+        """Annotators excused from every unit, shape ``(U,)``."""
+        return self.excuses.n_of_units(len(self.units.sample))
+
+    def _ratings(self, n_assigned: IntArray) -> Ratings:
+        rules = Counting.of(self.config)
+        return ratings_of(self.objects, self.unit, self.units.sample, n_assigned, rules, self.n_excused)
+
+    def read_otherwise(self) -> Agreement:
+        """The same units if a null label list had the other meaning, as far as the headline numbers need it."""
+        n_assigned = self.otherwise.sum(axis=1)
+        alpha, reason = _sample_alpha(self._ratings(n_assigned), n_assigned, self.n_objects, self.config)
+        return replace(
+            self,
+            assigned=self.otherwise,
+            units=replace(self.units, assigned=n_assigned[self.units.sample] - self.n_excused),
+            sample_pairs=SamplePairs.of(self.objects, self.otherwise, self.excuses.of_objects(self.unit)),
+            alpha=alpha,
+            alpha_reason=reason,
+        )
+
+    @property
+    def object_iou(self) -> FloatArray:
+        """Mean IoU of every object with the other members of its unit, shape ``(N,)``; nan without others."""
+        ends, n = np.concatenate([self.pairs.i, self.pairs.j]), len(self.objects)
+        return _mean(sums_by(ends, np.tile(self.pairs.iou, 2), n), np.bincount(ends, minlength=n))
+
+    @property
+    def iou(self) -> FloatArray:
+        """Mean IoU of the matched objects of every sample, shape ``(S,)``; nan without matches."""
+        return self._mean_of_pairs(self.pairs.iou)
+
+    @property
+    def dice(self) -> FloatArray:
+        """Mean Dice of the matched objects of every sample, shape ``(S,)``; nan without matches."""
+        return self._mean_of_pairs(dice_from_iou(self.pairs.iou))
+
+    def _mean_of_pairs(self, values: FloatArray) -> FloatArray:
+        sample = self.objects.sample[self.pairs.i]
+        return _mean(sums_by(sample, values, self.n_samples), np.bincount(sample, minlength=self.n_samples))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchedBatch(Agreement):
+    """The agreement on a batch, together with its labels and matching."""
+
+    batch: Batch  #: the objects that count
+    counted: BoolArray  #: shape ``(N',)``, whether an object of the original batch counts; the others are crowd
+    matching: Matching  #: unit of every object
+    overlaps: Overlaps  #: overlapping pairs of objects
+    #: rows of objects, and the other annotators whose crowd regions cover most of them
+    covered: tuple[IntArray, IntArray]
+    #: shape ``(S,)``, objects that do not count as everybody else is excused from them
+    n_alone: IntArray
+
+
+def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
+    """Match the objects of a batch and score its samples."""
+    read, of_crowd = batch.objects, batch.crowd
+    batch, overlaps, matching, counted, covered = _matched(batch, config)
+    crowd = (read.sample * batch.assigned.shape[1] + read.annotator)[~counted]
+    objects, n_samples = batch.objects, batch.n_samples
+    n_assigned = batch.assigned.sum(axis=1)
+    excuses = Excuses.of(matching.unit, objects.annotator, covered)
+    excused, n_excused = excuses.of_objects(matching.unit), excuses.n_of_units(matching.n_units)
+    units = _units(batch, matching, n_assigned, n_excused, config.tolerance)
+    pairs = matched_pairs(objects, batch.geometry, overlaps, matching)
+    sample_pairs = SamplePairs.of(objects, batch.assigned, excused)
+    n_objects = np.bincount(objects.sample, minlength=n_samples)
+    pair_score = pair_scores(objects, pairs, sample_pairs, n_objects, empty=config.empty)
+    ratings = ratings_of(objects, matching.unit, units.sample, n_assigned, Counting.of(config), n_excused)
+    alpha, alpha_reason = _sample_alpha(ratings, n_assigned, n_objects, config)
+    verdict = object_verdicts(objects, units.verdict[matching.unit], overlaps, batch.geometry, threshold=config.iou)
+    return MatchedBatch(
+        config=config,
+        objects=objects,
+        assigned=batch.assigned,
+        otherwise=batch.assigned if batch.otherwise is None else batch.otherwise,
+        unit=matching.unit,
+        units=units,
+        excuses=excuses,
+        pairs=pairs,
+        sample_pairs=sample_pairs,
+        object_verdict=verdict,
+        area=overlaps.area,
+        boxes_xyxy=batch.geometry.boxes_xyxy(),
+        size_px=np.full((n_samples, 2), np.nan) if batch.size_px is None else batch.size_px,
+        attributes=batch.attributes,
+        visibility=batch.geometry.visibility(pairs.i, pairs.j),
+        best_iou=_best_iou(objects, overlaps, sample_pairs, batch.assigned, excused),
+        aligned=None if matching.aligned is None else _aligned(objects, overlaps, sample_pairs, matching.aligned),
+        n_crowd=np.bincount(crowd, minlength=batch.assigned.size).reshape(batch.assigned.shape),
+        score=sample_scores(pair_score, sample_pairs, n_samples),
+        alpha=alpha,
+        alpha_reason=alpha_reason,
+        batch=batch,
+        counted=counted,
+        matching=matching,
+        overlaps=overlaps,
+        covered=covered,
+        n_alone=np.bincount(read.sample[~counted if of_crowd is None else ~counted & ~of_crowd], minlength=n_samples),
+    )
+
+
+def _matched(
+    batch: Batch, config: AgreementConfig
+) -> tuple[Batch, Overlaps, Matching, BoolArray, tuple[IntArray, IntArray]]:
+    """Match the objects of a batch without crowd.
+
+    Returns:
+        the objects that count, their overlaps and units, a mask that tells which objects of the batch they are, and
+        which of them are covered by whose crowd regions
+    """
+    counted = np.ones(len(batch.objects), np.bool_) if batch.crowd is None else ~batch.crowd
+    batch, overlaps, (row, other) = without_crowd(batch)
+    objects = batch.objects
+    matching = matching_of(objects, overlaps, config)
+    if not len(row):
+        return batch, overlaps, matching, counted, (row, other)
+    n_excused = Excuses.of(matching.unit, objects.annotator, (row, other)).n_of_units(matching.n_units)[matching.unit]
+    # everybody else who was assigned is excused
+    alone = (n_excused > 0) & (batch.assigned.sum(axis=1)[objects.sample] - n_excused < 2)
+    matching, kept = without_units_of(matching, alone), ~alone[row]
+    covered = (np.cumsum(~alone) - 1)[row[kept]], other[kept]
+    counted[counted] = ~alone
+    batch, overlaps = batch.among(~alone), overlaps.among(~alone)
+    return batch, overlaps, _without_excused(matching, batch.objects.annotator, covered), counted, covered
+
+
+def without_crowd(batch: Batch) -> tuple[Batch, Overlaps, tuple[IntArray, IntArray]]:
+    """The objects that are no crowd regions, their overlaps, and which of them are covered by whose crowd regions."""
+    overlaps = batch.geometry.overlaps(batch.objects)
+    if batch.crowd is None or not batch.crowd.any():
+        return batch, overlaps, (np.empty(0, np.int64), np.empty(0, np.int64))
+    counted = ~batch.crowd
+    row, other = _covered(batch, batch.crowd, overlaps)
+    return batch.among(counted), overlaps.among(counted), ((np.cumsum(counted) - 1)[row], other)
+
+
+def _without_excused(matching: Matching, annotator: IntArray, covered: tuple[IntArray, IntArray]) -> Matching:
+    """The matching without the aligned pairs in which an annotator is excused from the unit of the other one's object.
+
+    Args:
+        matching: units and aligned pairs
+        annotator: shape ``(N,)``, annotator of every object
+        covered: rows of objects in crowd regions, and the annotators of these regions
+    """
+    if matching.aligned is None:
+        return matching
+    (i, j), unit = matching.aligned, matching.unit
+    excuses = Excuses.of(unit, annotator, covered)
+    left_out = excuses.contain(unit[i], annotator[j]) | excuses.contain(unit[j], annotator[i])
+    return replace(matching, aligned=matching.aligned[:, ~left_out])
+
+
+def matching_of(
+    objects: Objects, overlaps: Overlaps, config: AgreementConfig, threshold: float | None = None
+) -> Matching:
+    """Match objects as the options say, by default at the threshold of the run."""
+    return match_objects(
+        objects,
+        overlaps,
+        threshold=config.iou if threshold is None else threshold,
+        similarity=config.similarity,
+        method=config.method,
+        classes=config.classes,
+    )
+
+
+def _covered(batch: Batch, crowd: BoolArray, overlaps: Overlaps) -> tuple[IntArray, IntArray]:
+    """Rows of objects that lie at least half in a crowd region of somebody else, and who that is."""
+    annotator = batch.objects.annotator
+    mostly = overlaps.inclusion() >= MOSTLY_INSIDE - TIE
+    rows, others = [], []
+    for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
+        inside = mostly & ~crowd[own] & crowd[other] & (annotator[own] != annotator[other])
+        rows.append(own[inside])
+        others.append(annotator[other[inside]])
+    return np.concatenate(rows), np.concatenate(others)
+
+
+def _mean(total: FloatArray, count: IntArray) -> FloatArray:
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _units(batch: Batch, matching: Matching, n_assigned: IntArray, n_excused: IntArray, tolerance: float) -> Units:
+    sample = np.zeros(matching.n_units, np.int64)
+    sample[matching.unit] = batch.objects.sample
+    votes = np.bincount(matching.unit, minlength=matching.n_units)
+    assigned = n_assigned[sample] - n_excused
+    return Units(sample, votes, assigned, unit_verdicts(batch, matching, votes, assigned, tolerance))
+
+
+def matched_pairs(objects: Objects, geometry: Geometry, overlaps: Overlaps, matching: Matching) -> MatchedPairs:
+    """The pairs of objects of one unit."""
+    order = np.argsort(matching.unit, kind="stable")
+    first, second = pairs_within(matching.unit[order])
+    i, j = order[first], order[second]
+    iou = overlaps.values_at(overlaps.iou, i, j)
+    if overlaps.crowded is not None:  # not all overlapping pairs are there
+        left_out = np.flatnonzero(overlaps.crowded[i] & (iou == 0.0))
+        a, b = i[left_out], j[left_out]
+        iou[left_out] = iou_from_areas(geometry.intersection_of(a, b), overlaps.area[a], overlaps.area[b])
+    return MatchedPairs(i, j, iou, objects.category[i] == objects.category[j])
+
+
+def pair_scores(
+    objects: Objects, pairs: MatchedPairs, sample_pairs: SamplePairs, n_objects: IntArray, *, empty: Empty
+) -> FloatArray:
+    """Panoptic quality of every sample pair, shape ``(Q,)``; nan where not scored.
+
+    Args:
+        objects: ``N`` objects
+        pairs: pairs of objects of one unit
+        sample_pairs: ``Q`` pairs of annotators on samples
+        n_objects: shape ``(S,)``
+        empty: whether an image that everybody left empty counts as agreement
+    """
+    i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
+    rows = sample_pairs.row(objects.sample[i], objects.annotator[i], objects.annotator[j])
+    pair_iou = sums_by(rows, pairs.iou[pairs.same_class], len(sample_pairs.sample))
+    score = panoptic_quality(pair_iou, sample_pairs.n_a, sample_pairs.n_b)
+    both_empty = sample_pairs.n_a + sample_pairs.n_b == 0
+    somebody_drew = n_objects[sample_pairs.sample] > 0
+    score[both_empty & (somebody_drew | (empty == "agree"))] = 1.0
+    return score
+
+
+def sample_scores(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: int) -> FloatArray:
+    """Mean over the scored pairs of every sample, shape ``(S,)``; nan without scored pairs."""
+    scored = ~np.isnan(pair_score)
+    of_sample = sample_pairs.sample[scored]
+    return _mean(sums_by(of_sample, pair_score[scored], n_samples), np.bincount(of_sample, minlength=n_samples))
+
+
+def ratings_of(
+    objects: Objects,
+    unit: IntArray,
+    sample: IntArray,
+    n_assigned: IntArray,
+    rules: Counting,
+    n_excused: IntArray | int = 0,
+) -> Ratings:
+    """What alpha counts.
+
+    Args:
+        objects: ``N`` objects
+        unit: shape ``(N,)``, unit of every object
+        sample: shape ``(U,)``, sample of every unit; units without an object are left out
+        n_assigned: shape ``(S,)``, annotators assigned to every sample
+        rules: what counts
+    """
+    rated = n_assigned[objects.sample] >= 2
+    n_categories = int(objects.category.max(initial=0)) + 1
+    keys, count = np.unique(unit[rated] * n_categories + objects.category[rated], return_counts=True)
+    of_unit, category = keys // n_categories, keys % n_categories
+    votes, assigned = np.bincount(unit, minlength=len(sample)), n_assigned[sample] - n_excused
+    absent = rules.n_ratings(votes, assigned) - votes
+    incomplete = np.flatnonzero((absent > 0) & (votes > 0) & (assigned >= 2))
+    all_empty = np.empty(0, np.int64)
+    if rules.rates_empty:
+        n_objects = np.bincount(objects.sample, minlength=len(n_assigned))
+        all_empty = np.flatnonzero((n_assigned >= 2) & (n_objects == 0))
+    return Ratings(
+        np.concatenate([of_unit, incomplete, len(sample) + np.arange(len(all_empty))]),
+        np.concatenate([category, np.full(len(incomplete) + len(all_empty), MISSING)]),
+        np.concatenate([count, absent[incomplete], n_assigned[all_empty]]),
+        np.concatenate([sample, all_empty]),
+    )
+
+
+def _sample_alpha(
+    ratings: Ratings, n_assigned: IntArray, n_objects: IntArray, config: AgreementConfig
+) -> tuple[FloatArray, IntArray]:
+    n_samples = len(n_assigned)
+    columns = (ratings.unit, ratings.category, ratings.count, ratings.sample)
+    alpha = alpha_by_group(*columns, n_samples, config.undefined)
+    is_empty = (n_assigned >= 2) & (n_objects == 0)
+    if config.empty == "agree":
+        alpha[is_empty] = 1.0
+    n_ratings = ratings_by_group(ratings.unit, ratings.count, ratings.sample, n_samples)
+    names = ("", "one_annotator", "no_objects", "no_pairable_values")
+    reason = np.select(
+        [~np.isnan(alpha), n_assigned < 2, is_empty, n_ratings == 0],
+        [ALPHA_REASONS.index(name) for name in names],
+        ALPHA_REASONS.index("single_category"),
+    )
+    return alpha, reason
+
+
+def _best_iou(
+    objects: Objects,
+    overlaps: Overlaps,
+    shared: SamplePairs,
+    assigned: BoolArray,
+    excused: tuple[IntArray, IntArray],
+) -> FloatArray:
+    """Mean best IoU of both annotators of every sample pair with the other, ``(Q, 2)``; nan without objects."""
+    n_samples, n_annotators = assigned.shape
+    iou = overlaps.iou
+    width = int(assigned.sum(axis=1).max(initial=0))
+    best = np.zeros(len(objects) * width)  # best IoU of every object with each annotator assigned to its sample
+    for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
+        np.maximum.at(best, own * width + shared.rank(objects.sample[other], objects.annotator[other]), iou)
+    best[excused[0] * width + shared.rank(objects.sample[excused[0]], excused[1])] = 0.0
+    block = objects.sample * n_annotators + objects.annotator
+    starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]) if len(block) else np.empty(0, np.int64)
+    sums = np.zeros((n_samples * width, width))
+    if len(starts):
+        rank = shared.rank(objects.sample[starts], objects.annotator[starts])
+        sums[objects.sample[starts] * width + rank] = np.add.reduceat(best.reshape(-1, width), starts, axis=0)
+    rank_a, rank_b = shared.rank(shared.sample, shared.a), shared.rank(shared.sample, shared.b)
+    a_to_b = sums[shared.sample * width + rank_a, rank_b]
+    b_to_a = sums[shared.sample * width + rank_b, rank_a]
+    n_a, n_b = np.where(shared.n_a > 0, shared.n_a, np.nan), np.where(shared.n_b > 0, shared.n_b, np.nan)
+    return np.column_stack([a_to_b / n_a, b_to_a / n_b])
+
+
+def _aligned(objects: Objects, overlaps: Overlaps, shared: SamplePairs, aligned: IntArray) -> FloatArray:
+    """Number, recall and precision of the mutual best pairs of every sample pair, ``(Q, 3)``."""
+    i, j = aligned
+    area = overlaps.values_at(overlaps.intersection, i, j)
+    rows = shared.row(objects.sample[i], objects.annotator[i], objects.annotator[j])
+    columns = (np.ones(len(i)), area / overlaps.area[i], area / overlaps.area[j])
+    return np.column_stack([sums_by(rows, values, len(shared.sample)) for values in columns])

@@ -1,0 +1,105 @@
+"""Verdicts on objects and units: whether the annotators agree, and if not, why."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...metrics.geometry.objects import Geometry, Objects, Overlaps
+from ...metrics.matching import Matching
+from ...metrics.matching.splits import find_duplicates, find_splits
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ..ratings.compute import agreeing
+from ..statistics.codes import NOT_GIVEN
+from .batch import Batch
+
+#: verdicts of objects; units have only the first five
+VERDICTS = ("agreed", "class_conflict", "attribute_conflict", "missed", "lone", "split", "duplicate")
+AGREED, CLASS_CONFLICT, ATTRIBUTE_CONFLICT, MISSED, LONE, SPLIT, DUPLICATE = range(len(VERDICTS))
+#: verdict of the labels of a sample that is not rated
+NO_VERDICT = -1
+
+#: verdict of crowd regions, and of labels that the crowd regions of all others excuse these from
+CROWD = "crowd"
+
+
+def object_verdicts(
+    objects: Objects, verdict: IntArray, overlaps: Overlaps, geometry: Geometry, *, threshold: float
+) -> IntArray:
+    """The verdict of every object, shape ``(N,)``: the verdict of its unit, or a more specific one.
+
+    ``split`` replaces the verdicts lone and missed if one annotator drew a whole and another one its parts. Other
+    verdicts stay: if the whole is matched with its largest part, only the other parts become ``split``. ``duplicate``
+    replaces lone if the same annotator drew the object twice. It comes before ``split``, because it is the mistake of
+    one annotator alone: without the duplicate, there may be no split.
+
+    Args:
+        objects: ``N`` objects
+        verdict: shape ``(N,)``, verdict of every object's unit
+        overlaps: the overlapping pairs
+        geometry: geometry of the objects
+        threshold: least IoU of the union of the parts with the whole
+    """
+    lone = verdict == LONE
+    found = verdict.copy()
+    found[find_splits(objects, lone | (verdict == MISSED), overlaps, geometry, threshold)] = SPLIT
+    found[find_duplicates(objects, lone, geometry, overlaps.area)] = DUPLICATE
+    return found
+
+
+def unit_verdicts(batch: Batch, matching: Matching, votes: IntArray, assigned: IntArray, tolerance: float) -> IntArray:
+    """The verdict of every unit, shape ``(U,)``; ``NO_VERDICT`` where the sample is not rated.
+
+    Args:
+        batch: the objects, with the codes of their attributes
+        matching: units of the objects
+        votes: shape ``(U,)``, number of members of every unit
+        assigned: shape ``(U,)``, number of annotators assigned to its sample
+        tolerance: numbers that differ by at most this agree
+    """
+    lowest = np.full(len(votes), np.iinfo(np.int64).max)
+    highest = np.zeros(len(votes), np.int64)
+    np.minimum.at(lowest, matching.unit, batch.objects.category)
+    np.maximum.at(highest, matching.unit, batch.objects.category)
+    conflict = attribute_conflicts(batch, matching, tolerance)
+    return np.select(
+        [assigned < 2, lowest != highest, conflict, votes == assigned, votes == 1],
+        [NO_VERDICT, CLASS_CONFLICT, ATTRIBUTE_CONFLICT, AGREED, LONE],
+        MISSED,
+    )
+
+
+def attribute_conflicts(batch: Batch, matching: Matching, tolerance: float) -> BoolArray:
+    """Whether two values of any compared attribute differ in a unit, shape ``(U,)``.
+
+    Values that were not given do not count. Numbers differ if their difference exceeds the tolerance; a number differs
+    from every other kind of value.
+
+    Args:
+        batch: the objects, with the codes of their attributes
+        matching: units of the objects
+        tolerance: numbers that differ by at most this agree
+    """
+    conflict = np.zeros(matching.n_units, np.bool_)
+    for codes, numbers in zip(batch.attributes, batch.attribute_numbers, strict=True):
+        conflict |= _differ(codes, numbers, matching.unit, matching.n_units, tolerance)
+    return conflict
+
+
+def _differ(codes: IntArray, numbers: FloatArray, unit: IntArray, n_units: int, tolerance: float) -> BoolArray:
+    given = codes != NOT_GIVEN
+    unit, codes = unit[given], codes[given]
+    number = numbers[codes]
+    of_number = ~np.isnan(number)
+    least, greatest = _range(unit[of_number], number[of_number], n_units)
+    # all numbers count as one value here; their range is tested below
+    first, last = _range(unit, np.where(of_number, 0, codes).astype(np.float64), n_units)
+    both: BoolArray = (np.isfinite(least) & ~agreeing(least, greatest, tolerance)) | (first < last)
+    return both
+
+
+def _range(unit: IntArray, values: FloatArray, n_units: int) -> tuple[FloatArray, FloatArray]:
+    """Min and max value of every unit, infinite without values."""
+    least, greatest = np.full(n_units, np.inf), np.full(n_units, -np.inf)
+    np.minimum.at(least, unit, values)
+    np.maximum.at(greatest, unit, values)
+    return least, greatest

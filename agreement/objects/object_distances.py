@@ -1,0 +1,118 @@
+"""The annotations of images, and the distances of annotations of different images, from records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...metrics.geometry.boxes import Boxes
+from ...metrics.geometry.keypoints import Keypoints
+from ...metrics.geometry.objects import Geometry, Objects
+from ...metrics.geometry.outlines import Outlines
+from ...metrics.matching.pairs import panoptic_quality
+from ...metrics.numeric.arrays import FloatArray, IntArray, ranges, sums_by
+from ..image_alpha.expected import Annotations, ExpectedDistances, are_scored
+from ..matching.compute import matched_pairs, matching_of
+from ..settings.config import AgreementConfig
+from ..statistics.content_order import Hashes, hash_sums, mixed, name_hashes
+from ..statistics.report import ReportContext
+from .records import ObjectRecords
+
+
+def object_distances(records: ObjectRecords, context: ReportContext) -> ExpectedDistances:
+    """The distances of annotations of different images, 1 - PQ of the two as the run matches them.
+
+    Objects are placed as if all images had the same size. Polygons and masks are compared by coarse outlines, lines by
+    the boxes around them. No distances in runs of older versions, which do not say where points and events are.
+    """
+    n, names = records.n_annotators, name_hashes(context.class_names)
+    of_sample = np.repeat(np.arange(records.n_samples), records.column("n_objects"))
+    places = _places(records, of_sample, context)
+    if places is None:
+        return ExpectedDistances.none()
+    known, outlines = records.parts[0], np.empty((len(places), 0), np.uint8)
+    geometry: Geometry = Boxes(places)
+    if "coordinates" in known:
+        geometry = Keypoints(places, context.config.point_sigmas)
+    elif "outline" in known:
+        outlines = records.column("outline")
+        geometry = Outlines.of(places, outlines)
+    block, category = of_sample * n + records.column("annotator"), records.column("category").astype(np.int64)
+    of_block = np.bincount(block, minlength=records.n_samples * n)
+    annotation = np.flatnonzero((records.assigned & are_scored(records)[:, None]).ravel())
+    content = hash_sums(block, _object_hashes(places, outlines, names[category]), len(of_block))[annotation]
+    start, n_objects = (np.cumsum(of_block) - of_block)[annotation], of_block[annotation]
+
+    def distances(i: IntArray, j: IntArray) -> FloatArray:
+        return _distances(geometry, category, (start[i], start[j]), (n_objects[i], n_objects[j]), context.config)
+
+    return ExpectedDistances.of(Annotations(annotation // n, content, n_objects, distances), context.clusters)
+
+
+def _places(records: ObjectRecords, of_sample: IntArray, context: ReportContext) -> FloatArray | None:
+    """Boxes ``(N, 4)`` or points ``(N, L, 2)`` of all objects, as if all images had the same size and all videos began
+    together; None if the records do not tell."""
+    known = records.parts[0]
+    scale = np.ones((len(of_sample), 2))
+    if context.details.get("in_pixels") and len(of_sample):
+        size = records.column("size_px").astype(np.float64)[of_sample]
+        scale = size.mean(axis=0) / size
+    if "coordinates" in known:
+        return _points(records, of_sample) * scale[:, None, :]
+    if "first_frame" in known:
+        first, none = records.column("first_frame").astype(np.float64), np.zeros(len(of_sample))
+        return np.column_stack([first, none, first + records.column("area"), none + 1.0])
+    if "visibility" in known or "boxes_xyxy" not in known:
+        return None
+    boxes: FloatArray = records.column("boxes_xyxy") * np.tile(scale, 2)
+    return boxes
+
+
+def _points(records: ObjectRecords, of_sample: IntArray) -> FloatArray:
+    """The points of all keypoint objects, shape ``(N, L, 2)``, nan where there is none."""
+    n_objects = np.maximum(records.column("n_objects").astype(np.int64), 1)
+    n_points = (records.column("n_coordinates") // (2 * n_objects))[of_sample]
+    points = np.full((len(of_sample), int(n_points.max(initial=1)), 2), np.nan)
+    points[np.arange(points.shape[1]) < n_points[:, None]] = records.column("coordinates").reshape(-1, 2)
+    return points
+
+
+def _object_hashes(places: FloatArray, outlines: NDArray[Any], classes: Hashes) -> Hashes:
+    """A hash of class, place and outline of every object."""
+    hashes, width = classes, int(np.prod(places.shape[1:]))
+    words = np.nan_to_num(places).reshape(len(classes), width).astype(np.float32).view(np.uint32)
+    for column in (*words.T, *np.ascontiguousarray(outlines).view(np.uint32).T):
+        hashes = mixed(hashes + column)
+    return hashes
+
+
+def _distances(
+    geometry: Geometry,
+    category: IntArray,
+    starts: tuple[IntArray, IntArray],
+    counts: tuple[IntArray, IntArray],
+    config: AgreementConfig,
+) -> FloatArray:
+    """1 - PQ of pairs of annotations, shape ``(P,)``; each is a sample of two annotators. 0 where both are empty.
+
+    Args:
+        geometry: of all objects
+        category: shape ``(N,)``, classes
+        starts: first object of both annotations of every pair
+        counts: number of their objects
+        config: how objects are matched
+    """
+    n = len(starts[0])
+    of_two = np.stack(counts, axis=1).ravel()
+    row = ranges(np.stack(starts, axis=1).ravel(), of_two)
+    objects = Objects(
+        np.repeat(np.arange(n), counts[0] + counts[1]), np.repeat(np.tile([0, 1], n), of_two), category[row]
+    )
+    geometry = geometry.take(row)
+    overlaps = geometry.overlaps(objects)
+    pairs = matched_pairs(objects, geometry, overlaps, matching_of(objects, overlaps, config))
+    same = pairs.same_class
+    quality = panoptic_quality(sums_by(objects.sample[pairs.i[same]], pairs.iou[same], n), *counts)
+    return 1.0 - np.where(counts[0] + counts[1] > 0, quality, 1.0)

@@ -1,0 +1,265 @@
+"""Habits of annotators, classes and sizes on objects: what is counted on every image for the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct, ranges, sums_by
+from ..evidence.confusions import Conflicts, conflict_rows
+from ..evidence.hypotheses import (
+    Column,
+    HabitRows,
+    Habits,
+    findings_of,
+    habit_groups,
+    of_kind,
+    part_groups,
+    subjects_of,
+)
+from ..evidence.ranking import MIN_IMAGES
+from ..settings.annotators import n_shared, pair_rows
+from ..statistics.codes import MISSING
+from ..statistics.numbers import Numbers
+from .annotators import AssignedCells, missed_columns, verdict_columns
+from .sizes import SIZES
+from .sums import Chunk
+
+#: kinds of findings on boxes
+_BOXES = ("box_size", "box_right", "box_down")
+
+
+class ObjectHabits:
+    """Collects the habits on rated samples.
+
+    Args:
+        assigned: shape ``(S, R)``, of rated samples
+        clusters: shape ``(S,)``, video or group of every sample; None without
+    """
+
+    def __init__(self, assigned: BoolArray, clusters: IntArray | None) -> None:
+        self._rows = HabitRows(clusters)
+        self._often = n_shared(assigned) >= MIN_IMAGES
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+        self._rows.add(_habits_on(chunk, self._often), chunk.agreement.n_samples)
+
+    def numbers(self) -> Iterator[Numbers]:
+        """None at all."""
+        yield from ()
+
+    def found(
+        self, annotators: Sequence[str], classes: Sequence[str], n_labels: IntArray, n_of_pairs: IntArray
+    ) -> dict[str, Any]:
+        """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
+
+        Args:
+            annotators: their names
+            classes: name of every class code
+            n_labels: shape ``(K,)``, labels of every class
+            n_of_pairs: shape ``(P,)``, labels of every pair of annotators on the samples that they share
+        """
+        moments = self._rows.moments()
+        conflicts = Conflicts.of(moments, n_labels)
+        expected = dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
+        close = moments.group[of_kind(moments.group, "close")]
+        ends = np.sort(subjects_of(close), axis=0)
+        of_close = n_of_pairs[pair_rows(ends[0], ends[1], len(annotators))]
+        counted = dict(zip(close.tolist(), of_close.tolist(), strict=True))
+        findings, n_tested = findings_of(moments, annotators, classes, SIZES, expected=expected, n_labels=counted)
+        return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
+
+
+def _habits_on(chunk: Chunk, often: BoolArray) -> Iterator[Habits]:
+    cells = AssignedCells.of(chunk)
+    several = chunk.agreement.n_annotators > 2
+    yield from _of_annotators(cells, several=several)
+    yield from _of_matches(cells)
+    yield from _of_boxes(cells, several=several)
+    lead = _leading_class(chunk)
+    if several:
+        yield from _missed_by_class(cells, lead)
+        yield from _of_close_pairs(cells, often)
+    yield from _of_classes(cells, lead, several=several)
+    yield from _of_sizes(cells, several=several)
+
+
+def _table(*columns: Column) -> FloatArray:
+    return np.stack(columns).astype(np.float64, copy=False)
+
+
+def _against_others(cells: AssignedCells, kind: str, second: int, own: Column, whole: Column) -> Habits:
+    """An annotator against the other annotators on the same image."""
+    n = cells.chunk.agreement.n_samples
+    others = [sums_by(cells.sample, column, n)[cells.sample] - column for column in (own, whole)]
+    return habit_groups(kind, cells.annotator, second), cells.sample, _table(own, whole, *others)
+
+
+def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
+    """Who misses, adds and repeats more than the others."""
+    if several:
+        missed = missed_columns(cells)
+        yield _against_others(cells, "misses", 0, missed["n_missed"], missed["n_could_miss"])
+        for k, size in enumerate(SIZES):
+            yield _against_others(cells, "misses_size", k, missed[f"n_missed_{size}"], missed[f"n_could_miss_{size}"])
+    verdicts = verdict_columns(cells)
+    yield _against_others(cells, "lone", 0, verdicts["lone"], verdicts["n_judged"])
+    yield _against_others(cells, "twice", 0, verdicts["duplicate"], verdicts["n_judged"])
+
+
+def _of_matches(cells: AssignedCells) -> Iterator[Habits]:
+    """Who names and draws shared objects otherwise than the others do among themselves."""
+    chunk = cells.chunk
+    pairs, n = chunk.agreement.pairs, len(cells.sample)
+    ends = cells.own[np.concatenate([pairs.i, pairs.j])]
+    n_pairs = np.bincount(ends, minlength=n)
+    of_sample = np.bincount(chunk.match_sample, minlength=chunk.agreement.n_samples)[cells.sample]
+    for kind, values in (("conflicts", (~pairs.same_class).astype(np.float64)), ("loose", 1.0 - pairs.iou)):
+        own = sums_by(ends, np.tile(values, 2), n)
+        all_together = sums_by(chunk.match_sample, values, chunk.agreement.n_samples)[cells.sample]
+        table = _table(own, n_pairs, all_together - own, of_sample - n_pairs)
+        yield habit_groups(kind, cells.annotator), cells.sample, table
+
+
+def _of_boxes(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
+    """Who draws larger or smaller boxes, or further to one side; of two annotators, the first against the second."""
+    row, offsets = cells.chunk.offsets
+    rows, n = cells.own[row], len(cells.sample)
+    n_boxes = np.bincount(rows, minlength=n)
+    size, left, top, right, bottom = offsets.T / 100.0
+    for kind, values in zip(_BOXES, (size, (left + right) / 2, (top + bottom) / 2), strict=True):
+        group, sample, table = _against_others(cells, kind, 0, sums_by(rows, values, n), n_boxes)
+        kept = slice(None) if several else cells.annotator == 0
+        yield group[kept], sample[kept], table[:, kept]
+
+
+def _leading_class(chunk: Chunk) -> IntArray:
+    """Class of more than half of the labels of every unit, shape ``(U,)``; -1 without."""
+    ratings, units = chunk.agreement.ratings, chunk.agreement.units
+    drawn = ratings.category != MISSING  # the others may be of images without any object
+    unit, category, count = ratings.unit[drawn], ratings.category[drawn], ratings.count[drawn]
+    leads = chunk.rated_unit[unit] & (2 * count > units.votes[unit])
+    lead = np.full(len(units.votes), -1)
+    lead[unit[leads]] = category[leads]
+    return lead
+
+
+def _missed_by(cells: AssignedCells, code: IntArray) -> tuple[IntArray, ...]:
+    """Who missed how many of the objects of every class (size) that two drew, on every image.
+
+    Args:
+        cells: of the samples
+        code: shape ``(U,)``, class (size) of every unit; -1 without
+
+    Returns:
+        sample, class, annotator, and numbers of objects: missed, that two others drew, and assigned; shapes ``(T,)``
+    """
+    agreement = cells.chunk.agreement
+    units, n_annotators, k = agreement.units, agreement.n_annotators, int(code.max(initial=0)) + 1
+    chosen = (units.votes >= 2) & (code >= 0)
+    cell, cell_of = distinct((units.sample * k + code)[chosen], agreement.n_samples * k)
+    n_units = np.bincount(cell_of, minlength=len(cell))
+    cell_of_unit = np.full(len(code), -1)
+    cell_of_unit[chosen] = cell_of
+    start = np.searchsorted(cells.sample, np.arange(agreement.n_samples + 1))
+    first, length = start[cell // k], np.diff(start)[cell // k]
+    owner = np.repeat(np.arange(len(cell)), length)
+    annotator = cells.annotator[ranges(first, length)]
+    keys = owner * n_annotators + annotator
+
+    def count(unit: IntArray, who: IntArray) -> IntArray:
+        kept = cell_of_unit[unit] >= 0
+        place = np.searchsorted(keys, cell_of_unit[unit][kept] * n_annotators + who[kept])
+        return np.bincount(place, minlength=len(keys))
+
+    unit, who = agreement.unit, agreement.objects.annotator
+    of_three = units.votes[unit] >= 3
+    assigned = n_units[owner] - count(agreement.excuses.unit, agreement.excuses.annotator)
+    missed = assigned - count(unit, who)
+    could = missed + count(unit[of_three], who[of_three])
+    return cell[owner] // k, cell[owner] % k, annotator, missed, could, assigned
+
+
+def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[Habits]:
+    """Which classes an annotator misses more often than the others miss them, and what that adds to the classes."""
+    sample, code, annotator, missed, could, assigned = _missed_by(cells, lead)
+    place = distinct(
+        sample * cells.chunk.n_categories + code, cells.chunk.agreement.n_samples * cells.chunk.n_categories
+    )[1]
+    others = [sums_by(place, column, int(place.max(initial=-1)) + 1)[place] - column for column in (missed, could)]
+    yield habit_groups("misses_class", annotator, code), sample, _table(missed, could, *others)
+    yield _parts("class_missed", cells, cells.row[sample, annotator], code, missed, assigned)
+
+
+def _parts(kind: str, cells: AssignedCells, row: IntArray, code: IntArray, own: Column, whole: Column) -> Habits:
+    """What every annotator adds to the classes (sizes) of a kind of findings; ``row`` and ``code`` in any order."""
+    n = int(code.max(initial=0)) + 1
+    group, row, table = _of_cells(kind, row * n + code, n, own, whole)
+    return part_groups(kind, subjects_of(group)[0], cells.annotator[row]), cells.sample[row], table
+
+
+def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[Habits]:
+    """Which two agree more with each other than either does with the others."""
+    agreement = cells.chunk.agreement
+    shared, n = agreement.sample_pairs, len(cells.sample)
+    scored = ~np.isnan(agreement.pair_score)
+    score = agreement.pair_score[scored]
+    ends = [cells.row[shared.sample[scored], side[scored]] for side in (shared.a, shared.b)]
+    total = sums_by(np.concatenate(ends), np.tile(score, 2), n)
+    count = np.bincount(np.concatenate(ends), minlength=n)
+    kept = often[cells.chunk.shared_pair[scored]]
+    a, b, sample = shared.a[scored][kept], shared.b[scored][kept], shared.sample[scored][kept]
+    for own, other, end in ((a, b, ends[0][kept]), (b, a, ends[1][kept])):
+        table = _table(score[kept], np.ones(len(own)), total[end] - score[kept], count[end] - 1)
+        yield habit_groups("close", own, other), sample, table
+
+
+def _of_cells(kind: str, cell: IntArray, n_kinds: int, own: Column, whole: Column) -> Habits:
+    """A class, or size, against the others on the same image; cells are ``sample * n_kinds + kind``, in any order."""
+    different, place = distinct(cell, int(cell.max(initial=-1)) + 1)
+    sums = [sums_by(place, column, len(different)) for column in (own, whole)]
+    sample = different // n_kinds
+    n = int(sample.max(initial=-1)) + 1
+    others = [sums_by(sample, column, n)[sample] - column for column in sums]
+    return habit_groups(kind, different % n_kinds), sample, _table(*sums, *others)
+
+
+def _missing(chunk: Chunk, kept: BoolArray, *, several: bool) -> tuple[IntArray, IntArray]:
+    """Who did not draw an object, and who could; of two annotators, whether only one of them drew it."""
+    units = chunk.agreement.units
+    votes, assigned = units.votes[kept], units.assigned[kept]
+    return (assigned - votes, assigned) if several else ((votes == 1).astype(np.int64), np.ones_like(votes))
+
+
+def _of_classes(cells: AssignedCells, lead: IntArray, *, several: bool) -> Iterator[Habits]:
+    """Which classes are missed, and confused, more often than others; and which two are confused."""
+    chunk = cells.chunk
+    agreement, k = chunk.agreement, chunk.n_categories
+    units, pairs, category = agreement.units, agreement.pairs, agreement.objects.category
+    kept = (lead >= 0) & ((units.votes >= 2) | (not several))
+    yield _of_cells("class_missed", units.sample[kept] * k + lead[kept], k, *_missing(chunk, kept, several=several))
+    apart, sample = ~pairs.same_class, chunk.match_sample
+    a, b = category[pairs.i], category[pairs.j]
+    met, in_conflict = np.concatenate([a, b[apart]]), np.concatenate([apart, apart[apart]])
+    pair = np.concatenate([np.arange(len(a)), np.flatnonzero(apart)])
+    yield _of_cells("class_conflicts", sample[pair] * k + met, k, in_conflict, np.ones(len(met)))
+    if several:
+        row = np.concatenate([cells.own[side[pair]] for side in (pairs.i, pairs.j)])
+        twice = (np.tile(column, 2) for column in (met, in_conflict, np.ones(len(met))))
+        yield _parts("class_conflicts", cells, row, *twice)
+    yield conflict_rows(a[apart], b[apart], sample[apart], agreement.n_samples)
+
+
+def _of_sizes(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
+    """Which sizes are missed more often than others."""
+    chunk = cells.chunk
+    units = chunk.agreement.units
+    kept = (chunk.size >= 0) & chunk.rated_unit & ((units.votes >= 2) | (not several))
+    cell = units.sample[kept] * len(SIZES) + chunk.size[kept]
+    yield _of_cells("size_missed", cell, len(SIZES), *_missing(chunk, kept, several=several))
+    if several:
+        sample, code, annotator, missed, _, assigned = _missed_by(cells, np.where(kept, chunk.size, -1))
+        yield _parts("size_missed", cells, cells.row[sample, annotator], code, missed, assigned)

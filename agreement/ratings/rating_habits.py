@@ -1,0 +1,143 @@
+"""Habits of annotators and classes on ratings: what is counted on every image for the findings."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...metrics.alpha.nominal import Level
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
+from ..evidence.confusions import Conflicts, conflict_rows
+from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, HabitRows, findings_of, habit_groups
+from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
+from ..statistics.report import ReportContext
+from .compute import RatingRecords, agreeing
+from .scale import ScaledRatings
+
+#: classes that are tested, the most frequent
+MAX_CLASSES = 200
+
+
+def rating_habits(
+    rated: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
+) -> dict[str, Any]:
+    """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
+
+    Args:
+        rated: records of rated samples
+        scaled: the ratings as positions
+        level: level of measurement
+        context: of the report on these samples
+    """
+    numbers, annotators = bool(context.details["numbers"]), context.annotators
+    habits = HabitRows(context.clusters)
+    # positions agree exactly where classes agree; they replace classes to save memory
+    ratings = scaled.positions if scaled is not None and not numbers else rated.ratings
+    _conflicts(habits, ratings, context.config.tolerance if numbers else 0.0)
+    expected: dict[int, float] = {}
+    n_labels = np.empty(0, np.int64)
+    if level != "nominal":
+        table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
+        _rates(habits, table)
+    if scaled is not None and not numbers:
+        counts = _ClassCounts.of(scaled.positions, len(scaled.categories), habits)
+        n_labels = counts.n_labels
+        expected = counts.add(habits, used=level == "nominal")
+    moments = habits.moments()
+    conflicts = Conflicts.of(moments, n_labels)
+    expected |= dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
+    classes = scaled.categories if scaled is not None else ()
+    findings, n_tested = findings_of(moments, annotators, classes, expected=expected)
+    return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
+
+
+def _conflicts(habits: HabitRows, ratings: FloatArray, tolerance: float) -> None:
+    """Who disagrees more with the others than these among each other."""
+    n_annotators = ratings.shape[1]
+
+    def columns(some: slice) -> Sequence[Column]:
+        table = ratings[some]
+        given = ~np.isnan(table)
+        others = np.where(given, given.sum(axis=1, keepdims=True) - 1, 0)
+        agree = [agreeing(table, table[:, k : k + 1], tolerance).sum(axis=1) for k in range(n_annotators)]
+        differ = np.where(given, others + 1 - np.column_stack(agree), 0)
+        rest = [np.where(others > 0, each.sum(axis=1, keepdims=True) // 2 - each, 0) for each in (differ, others)]
+        return differ, others, *rest
+
+    habits.add_table(habit_groups("conflicts", np.arange(n_annotators)), len(ratings), columns)
+
+
+def _rates(habits: HabitRows, values: FloatArray) -> None:
+    """Who rates higher or lower."""
+    given = ~np.isnan(values)
+    if given.any() and (low := np.nanmin(values)) < (high := np.nanmax(values)):
+        habits.add_deviations("rates", 0, len(values), lambda some: ((values[some] - low) / (high - low), given[some]))
+
+
+@dataclass(frozen=True, slots=True)
+class _ClassCounts:
+    """How often classes were given, and how often two annotators gave different ones."""
+
+    positions: FloatArray  #: shape ``(S, R)``, nan where not rated
+    n_labels: IntArray  #: shape ``(K,)``, ratings with every class
+    n_images: IntArray  #: shape ``(K,)``, samples with every class
+    n_conflicts: FloatArray  #: shape ``(S,)``, pairs of annotators with different classes
+
+    @classmethod
+    def of(cls, positions: FloatArray, n_classes: int, habits: HabitRows) -> _ClassCounts:
+        """Count the ratings; add how often every two classes met."""
+        n_samples, k = len(positions), max(n_classes, 1)
+        n_labels, n_images = np.zeros((2, k), np.int64)
+        n_conflicts = np.zeros(n_samples)
+        for start in range(0, n_samples, SAMPLES_AT_ONCE):
+            some = positions[start : start + SAMPLES_AT_ONCE]
+            sample, annotator = np.nonzero(~np.isnan(some))
+            cell, count = np.unique(sample * k + some[sample, annotator].astype(np.int64), return_counts=True)
+            of, code = cell // k, cell % k
+            i, j = pairs_within(of)
+            habits.add([conflict_rows(code[i], code[j], of[i], len(some), count[i] * count[j])], len(some))
+            n_conflicts[start : start + len(some)] = sums_by(of[i], count[i] * count[j], len(some))
+            n_labels += np.bincount(code, count, k).astype(np.int64)
+            n_images += np.bincount(code, minlength=k)
+        return cls(positions, n_labels, n_images, n_conflicts)
+
+    def often(self) -> list[int]:
+        """The classes with enough labels on enough images, the most frequent."""
+        enough = np.flatnonzero((self.n_labels >= MIN_LABELS) & (self.n_images >= MIN_IMAGES))
+        chosen: list[int] = enough[np.argsort(-self.n_labels[enough], kind="stable")][:MAX_CLASSES].tolist()
+        return chosen
+
+    def of_class(self, code: int, some: slice) -> tuple[FloatArray, BoolArray]:
+        """Whether annotators gave a class, and whether they gave any."""
+        return (self.positions[some] == code).astype(np.float64), ~np.isnan(self.positions[some])
+
+    def conflicts_of(self, code: int, some: slice) -> Sequence[Column]:
+        """Conflicts in which a class is one of the two, of all conflicts."""
+        gave, given = self.of_class(code, some)
+        n, m = gave.sum(axis=1, keepdims=True), given.sum(axis=1, keepdims=True)
+        zero = np.zeros_like(n)
+        return n * (m - n), self.n_conflicts[some, None], zero, zero
+
+    def add(self, habits: HabitRows, *, used: bool) -> dict[int, float]:
+        """Which class is confused with any other, and who gives it more or less often (``used``).
+
+        Returns:
+            the share of conflicts with every class by chance
+        """
+        share = self.n_labels / max(self.n_labels.sum(), 1)
+        n_used = np.count_nonzero(self.n_labels)
+        expected: dict[int, float] = {}
+        for code in self.often():
+            if used:
+                of_class = functools.partial(self.of_class, code)
+                habits.add_deviations("class_used", code, len(self.positions), of_class)
+            if n_used > 2:
+                group = habit_groups("class_confused", np.array([code]))
+                habits.add_table(group, len(self.positions), functools.partial(self.conflicts_of, code))
+                as_frequent = 2.0 * share[code] * (1.0 - share[code]) / max(1.0 - (share**2).sum(), 1e-12)
+                expected[int(group[0])] = max(as_frequent, share[code] + (1.0 - share[code]) / (n_used - 1))
+        return expected

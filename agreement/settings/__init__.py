@@ -1,0 +1,1 @@
+"""What a user chooses, and how it is checked: options, annotators, messages."""

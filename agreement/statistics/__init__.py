@@ -1,0 +1,1 @@
+"""Records of samples, numbers from their sums with intervals, and the report that holds them."""

@@ -1,0 +1,592 @@
+"""Numbers of reports: each is a key, additive columns of samples and a formula of the sums of these columns.
+
+Everything else follows from these three: the value of a number, its confidence interval (samples are resampled, the
+matching stays), its difference between two runs (:func:`differences`), and its place in the report (:class:`Fields`).
+A family of label types defines its numbers in one function that yields :class:`Numbers`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from ...metrics.bootstrap.confidence import MIN_SAMPLES, ROUNDING, ConfidenceIntervals, wilson_interval
+from ...metrics.bootstrap.draws import (
+    Draws,
+    Part,
+    SparseColumns,
+    Statistic,
+    column_sums,
+    hstack,
+    scatter_rows,
+    values_of,
+    vstack,
+)
+from ...metrics.bootstrap.resampling import Resampling, bootstrap_parts
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ..evidence.ranking import name_of
+from ..settings.errors import shown
+from ..settings.no_labels import OtherReading, opposite, reading_warning
+from .codes import NO_LABEL, are_without_class
+from .content_order import Hashes, content_ranks
+from .records import Records
+from .report import AgreementReport, Interval, ReportContext, ScoreSummary, number, read
+
+#: annotators that a warning names
+_MOST_NAMED = 5
+R = TypeVar("R", bound=Records)
+P = TypeVar("P", bound=AgreementReport)
+
+#: place of a number in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
+Key: TypeAlias = tuple[str, ...]
+
+#: numbers that all families have: quotients of two columns, by name
+_OF_SAMPLES = {
+    "score.mean": ("score", "n_scored"),
+    "share_full_agreement": ("agreed", "rated"),
+}
+#: numbers between 0 and 1, by the last part of their name
+_SHARES = {
+    *("share_full_agreement", "score", "percent_agreement", "share_present", "share", "same_tags"),
+    *(
+        "f1",
+        "jaccard",
+        "precision",
+        "recall",
+        "miss_rate",
+        "class_errors",
+        "other_class",
+        "class_agreement",
+        "agreement_given_match",
+    ),
+    *("mean_iou", "mean_dice", "iou", "dice", "iou_with_background", "dice_with_background", "accuracy"),
+    *("boundary_iou", "surface_dice", "visibility"),
+}
+_OF_SHARES = ("miss_rate_by_size.", "verdict_shares.")
+#: with fewer draws of either kind a share has an interval of a binomial share
+_FEW_DRAWS = 5
+#: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
+BYTES_AT_ONCE = 2**25
+#: number of sums whose values are computed at once, for numbers of many groups
+SUMS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Some numbers of a report as functions of sums over its ``S`` samples."""
+
+    keys: tuple[Key, ...]  #: place of each of the ``V`` numbers
+    columns: SparseColumns  #: shape ``(T, C)``, additive columns of some samples
+    formula: Statistic  #: maps sums ``(..., C)`` to values ``(..., V)``, nan where undefined
+    #: shape ``(T,)``, sample of every row, each at most once; None: all samples in order
+    samples: IntArray | None = None
+    #: shape ``(V,)``, for every number the column that is not 0 in the samples that it uses; None: every number uses
+    #: all samples
+    basis: IntArray | None = None
+    #: shape ``(V,)``, the same of numbers that have an interval from 2 samples on; the others are resampled as well
+    compared: IntArray | None = None
+    #: whether there is one row per sample; if not, only the sum is meaningful and the numbers have no interval
+    by_sample: bool = True
+    is_difference: bool = False  #: whether they are differences of numbers with these keys
+
+    def values(self) -> FloatArray:
+        """The value of every number, shape ``(V,)``; nan where undefined."""
+        return values_of(self.formula, column_sums(self.columns))
+
+    def summed(self) -> Numbers:
+        """The same numbers without intervals: only the sums are kept."""
+        return replace(self, columns=summed(self.columns), samples=None, by_sample=False)
+
+    def of_all(self, n_samples: int) -> Numbers:
+        """The same numbers with one row for each of ``n_samples`` samples."""
+        if self.samples is None:
+            return self
+        return replace(self, columns=scatter_rows(self.columns, self.samples, n_samples), samples=None)
+
+
+def summed(columns: SparseColumns) -> SparseColumns:
+    """The sum of all rows, as a single row."""
+    return hstack([column_sums(columns)[None, :]])
+
+
+class Rows:
+    """Additive columns of consecutive chunks of samples: all rows, or only their sums if nothing is resampled."""
+
+    def __init__(self, *, by_sample: bool) -> None:
+        self.by_sample = by_sample
+        self._chunks: list[SparseColumns] = []
+
+    def add(self, columns: SparseColumns) -> None:
+        """Add the rows of the next samples."""
+        if self.by_sample:
+            self._chunks.append(columns)
+        else:
+            self._chunks = [summed(vstack([*self._chunks, columns]))]
+
+    def columns(self) -> SparseColumns:
+        """The columns of all chunks; they are no longer kept here."""
+        return vstack(self._chunks)
+
+    def numbers(self, keys: tuple[Key, ...], formula: Statistic, basis: IntArray | None = None) -> Numbers:
+        """Numbers with a formula of all these columns."""
+        return Numbers(keys, self.columns(), formula, basis=basis, by_sample=self.by_sample)
+
+
+class GroupRows:
+    """Additive columns of (group, sample), for the same numbers of many groups, such as pairs of annotators.
+
+    Groups with intervals keep all rows; other groups keep only the sums.
+
+    Args:
+        n_groups: number of groups ``G``
+        resampled: the groups with intervals
+    """
+
+    def __init__(self, n_groups: int, resampled: IntArray) -> None:
+        self._resampled = np.zeros(n_groups, np.bool_)
+        self._resampled[resampled] = True
+        self._n_samples = 0
+        self._group: list[IntArray] = []
+        self._sample: list[IntArray] = []
+        self._chunks: list[SparseColumns] = []
+        self._sums: SparseColumns | None = None
+
+    def add(self, group: IntArray, sample: IntArray, columns: FloatArray | SparseColumns, n_samples: int) -> None:
+        """Add the rows of the next samples.
+
+        Args:
+            group: shape ``(T,)``, group of every row
+            sample: shape ``(T,)``, index of the new sample of every row; each (group, sample) at most once
+            columns: shape ``(T, C)``
+            n_samples: number of new samples
+        """
+        kept = self._resampled[group]
+        if not kept.all():
+            sums = _sums_of_groups(columns[~kept], group[~kept], len(self._resampled))
+            self._sums = sums if self._sums is None else self._sums + sums
+        if kept.any() or not self._chunks:
+            self._chunks.append(hstack([columns if kept.all() else columns[kept]]))
+        self._group.append(group[kept])
+        self._sample.append(self._n_samples + sample[kept])
+        self._n_samples += n_samples
+
+    def rows(self) -> tuple[IntArray, IntArray, SparseColumns]:
+        """Group, sample and columns of every row that was kept."""
+        self._chunks = [vstack(self._chunks)]
+        return np.concatenate(self._group), np.concatenate(self._sample), self._chunks[0]
+
+    def numbers(
+        self, groups: Mapping[int, Key], names: Sequence[str], formula: Statistic, basis: IntArray, n_fixed: int
+    ) -> Iterator[Numbers]:
+        """The numbers of some groups.
+
+        Args:
+            groups: keys of the groups
+            names: shape ``(V,)``, names of the numbers, the last part of their keys
+            formula: maps sums ``(..., C)`` to values ``(..., V)``; columns after the first ``n_fixed`` that are all 0
+                may be left out
+            basis: shape ``(V,)``, see :class:`Numbers`
+            n_fixed: columns that the formula always needs; the others are categories
+        """
+        group_of_row, sample, columns = self.rows()
+        order = np.argsort(group_of_row, kind="stable")
+        ends = np.searchsorted(group_of_row[order], np.arange(len(self._resampled) + 1))
+        only_sums = [group for group in groups if not self._resampled[group]]
+        sums = self._sums
+        if sums is None:  # no row of a group without intervals
+            sums = scatter_rows(columns[:0], group_of_row[:0], len(self._resampled))
+        at_once = max(1, SUMS_AT_ONCE // sums.shape[1])
+        for start in range(0, len(only_sums), at_once):
+            some = only_sums[start : start + at_once]
+            owners = [groups[group] for group in some]
+            yield _of_groups(owners, names, _used(sums[some], n_fixed), formula)
+        for group, owner in groups.items():
+            if self._resampled[group]:
+                rows = order[ends[group] : ends[group + 1]]
+                keys = tuple((*owner, name) for name in names)
+                yield Numbers(keys, _used(columns[rows], n_fixed), formula, sample[rows], basis)
+
+
+def _sums_of_groups(columns: FloatArray | SparseColumns, group: IntArray, n_groups: int) -> SparseColumns:
+    """The sums of the rows of every group, shape ``(G, C)``."""
+    if isinstance(columns, np.ndarray):
+        return hstack([np.column_stack([sums_by(group, column, n_groups) for column in columns.T])])
+    return scatter_rows(columns, group, n_groups)
+
+
+def _used(columns: SparseColumns, n_fixed: int) -> SparseColumns:
+    """The columns that the formula always needs, and the other columns that are not all 0."""
+    if n_fixed == columns.shape[1]:
+        return columns
+    used = np.flatnonzero(np.bincount(columns.indices, minlength=columns.shape[1])[n_fixed:])
+    return columns[:, np.concatenate([np.arange(n_fixed), n_fixed + used])]
+
+
+def _of_groups(groups: Sequence[Key], names: Sequence[str], sums: SparseColumns, formula: Statistic) -> Numbers:
+    """The numbers of ``G`` groups from their sums ``(G, C)``, without intervals."""
+    n_groups, n_columns = sums.shape
+
+    def of_each(flat: FloatArray) -> FloatArray:
+        values = formula(flat.reshape(*flat.shape[:-1], n_groups, n_columns))
+        return values.reshape(*flat.shape[:-1], n_groups * len(names))
+
+    keys = tuple((*key, name) for key in groups for name in names)
+    return Numbers(keys, hstack([sums.toarray().reshape(1, -1)]), of_each, by_sample=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval; None without an interval."""
+
+    value: float
+    interval: Interval | None
+
+
+def sample_numbers(records: Records) -> Numbers:
+    """The numbers of samples that all families have; samples that are not rated have rows of zeros."""
+    values = records.sample_values()
+    rated = values.n_annotators >= 2
+    scored = rated & ~np.isnan(values.score)
+    agreed = rated & (values.n_disputed == 0)
+    found = {"score": np.where(scored, values.score, 0.0), "n_scored": scored, "agreed": agreed, "rated": rated}
+    columns = np.column_stack([found[name] for names in _OF_SAMPLES.values() for name in names]).astype(np.float64)
+    keys = tuple((name,) for name in _OF_SAMPLES)
+    below = 2 * np.arange(len(keys)) + 1
+    return Numbers(keys, hstack([columns]), lambda sums: ratio(sums[..., ::2], sums[..., 1::2]), compared=below)
+
+
+def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
+    """Keep the rated samples (at least two assigned annotators): numbers and resampling use only these."""
+    rated = records.assigned.sum(axis=1) >= 2
+    if rated.all():
+        return records, context
+    row = np.flatnonzero(rated)
+    clusters = None if context.clusters is None else context.clusters[rated]
+
+    def describe(rows: Sequence[int]) -> list[dict[str, Any]]:
+        return context.describe(row[rows].tolist())
+
+    return records.select(rated), replace(context, clusters=clusters, describe=describe)
+
+
+def report_estimates(
+    numbers: Iterable[Numbers], contents: Callable[[], tuple[Hashes, FloatArray]], context: ReportContext
+) -> dict[Key, Estimate]:
+    """The numbers of a report, with intervals according to the options.
+
+    Args:
+        numbers: the numbers, of rated samples only
+        contents: gives the content of these samples, for :func:`~.content_order.content_ranks`
+        context: context of the report on these samples
+    """
+    config = context.config
+    ranks = content_ranks(*contents(), context.clusters) if config.resamples else np.empty(0, np.int64)
+    return estimates(numbers, ranks, resamples=config.resamples, seed=config.seed)
+
+
+def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, seed: int) -> dict[Key, Estimate]:
+    """All numbers with their values and intervals.
+
+    A number of only some samples has an interval if these are at least ``MIN_SAMPLES``. Intervals are expanded
+    (:func:`~..metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined are left out. It
+    has no interval if most resamples are undefined, or if leaving out a single sample makes it undefined. For shares
+    close to 0 or 1, and where nothing varies, see :func:`_interval`.
+
+    Args:
+        numbers: the numbers
+        ranks: shape ``(S,)``, rank of every sample, or of its video or group: samples of one rank are resampled
+            together. See :func:`~.content_order.content_ranks`
+        resamples: number of resamples; 0 for no intervals
+        seed: seed of the random numbers
+    """
+    total: dict[Key, Estimate] = {}
+    waiting: list[Numbers] = []
+    n_bytes = 0
+    draws = Draws(int(ranks.max(initial=-1)) + 1, resamples, seed)
+    for each in numbers:
+        values = each.values().tolist()
+        total |= {key: Estimate(value, None) for key, value in zip(each.keys, values, strict=True)}
+        if not resamples or not each.by_sample:
+            continue
+        waiting.append(each)
+        n_bytes += each.columns.data.nbytes + each.columns.indices.nbytes
+        if n_bytes > BYTES_AT_ONCE:
+            _add_intervals(total, waiting, ranks, draws, seed)
+            waiting, n_bytes = [], 0
+    if waiting:
+        _add_intervals(total, waiting, ranks, draws, seed)
+    return total
+
+
+def _add_intervals(
+    total: dict[Key, Estimate], numbers: Sequence[Numbers], ranks: IntArray, draws: Draws, seed: int
+) -> None:
+    n_drawn = draws.n_samples
+    alone = n_drawn == len(ranks)
+    about = [_samples_about(each, ranks, n_drawn) for each in numbers]
+    resampled = [(each, n) for each, n in zip(numbers, about, strict=True) if (n >= _least(each)).any()]
+    used = [n if each.compared is None else _samples_of(each, each.compared, ranks, n_drawn) for each, n in resampled]
+    parts = [
+        Part(
+            each.columns,
+            each.formula,
+            _of_rows(ranks, each.samples) if alone else each.samples,
+            n_used,
+        )
+        for (each, _), n_used in zip(resampled, used, strict=True)
+    ]
+    resampling = Resampling(draws.resamples, seed, clusters=None if alone else ranks)
+    intervals = bootstrap_parts(parts, len(ranks), resampling, draws)
+    for (each, n), n_used, found in zip(resampled, used, intervals, strict=True):
+        for place, key in enumerate(each.keys):
+            if n[place] >= _least(each):
+                is_share = not each.is_difference and _is_share(key[-1])
+                total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), is_share))
+
+
+def _least(numbers: Numbers) -> int:
+    """Minimum number of samples for an interval."""
+    return 2 if numbers.basis is None else MIN_SAMPLES
+
+
+def _of_rows(ranks: IntArray, samples: IntArray | None) -> IntArray:
+    return ranks if samples is None else ranks[samples]
+
+
+def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
+    """Number of samples (videos, groups) that every number uses, shape ``(V,)``."""
+    if numbers.basis is None:
+        return np.full(len(numbers.keys), n_drawn)
+    return _samples_of(numbers, numbers.basis, ranks, n_drawn)
+
+
+def _samples_of(numbers: Numbers, basis: IntArray, ranks: IntArray, n_drawn: int) -> IntArray:
+    """Number of samples (videos, groups) in which a column of every number is not 0, shape ``(V,)``."""
+    if n_drawn == len(ranks):
+        given = numbers.columns.data != 0
+        n_columns = numbers.columns.shape[1]
+        n_given: IntArray = np.bincount(numbers.columns.indices[given], minlength=n_columns)[basis]
+        return n_given
+    columns = numbers.columns[:, basis].tocoo()
+    given = columns.data != 0
+    n_values = len(numbers.keys)
+    drawn = _of_rows(ranks, numbers.samples)[columns.row[given]]
+    once = np.unique(drawn * n_values + columns.col[given])
+    return np.bincount(once % n_values, minlength=n_values)
+
+
+def _is_share(name: str) -> bool:
+    last = name.rpartition(".")[2].removeprefix("intra_").removeprefix("inter_")
+    return name == "score.mean" or last in _SHARES or name.startswith(_OF_SHARES)
+
+
+def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool) -> Interval | None:
+    """The interval of one value; None if undefined.
+
+    BCa limits, or percentiles where BCa is undefined. In simulations (``tests/metrics/test_coverage.py``) both cover
+    equally well, but BCa intervals that miss the truth lie more evenly above and below it. Resampling does not see what
+    did not occur, so shares have intervals of binomial shares (Wilson) where that matters:
+
+    - If all samples are alike, as many may differ as Wilson's interval of 0 of ``n`` samples contains, and these
+      may have any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. Other numbers have no interval then.
+    - The share of fewer than 5 draws, or of all but fewer than 5, has Wilson's interval. The number of draws, ``p (1 -
+      p) / s²`` with the standard error ``s`` of the jackknife, counts draws on one sample as far as they are
+      independent.
+
+    Args:
+        found: intervals of several values
+        place: of the value
+        n: samples (videos, groups) that it uses: images without a shared object say nothing about its class
+        is_share: whether it is a share, from 0 to 1
+    """
+    value, error = float(found.estimate[place]), float(found.jackknife_error[place])
+    low, high = float(found.bca_low[place]), float(found.bca_high[place])
+    if np.isnan(low):
+        return None
+    if error <= ROUNDING * max(1.0, abs(value)):
+        if not is_share or not n:
+            return None
+        most = wilson_interval(0.0, n)[1]
+        low, high = value * (1.0 - most), value + (1.0 - value) * most
+    elif is_share and 0 < value < 1:
+        n_draws = value * (1 - value) / error**2
+        if n_draws * min(value, 1 - value) < _FEW_DRAWS:
+            low, high = wilson_interval(value, n_draws)
+    return Interval(low, high, number(found.standard_error[place]), n)
+
+
+class Fields:
+    """Numbers by the part of a report that they belong to, as fields of its dataclass.
+
+    The number with the key ``("pairs", "alice", "bob", "f1")`` is the field ``f1`` of the pair; its interval is the
+    entry ``f1`` of the pair's field ``intervals``. A name with dots is a field of a field: ``"alpha.pooled"``.
+    """
+
+    def __init__(self, found: Mapping[Key, Estimate]) -> None:
+        self._of: dict[Key, dict[str, Estimate]] = defaultdict(dict)
+        for key, estimate in found.items():
+            self._of[key[:-1]][key[-1]] = estimate
+
+    def of(self, *part: str) -> dict[str, Any]:
+        """The fields of one part, or of the report itself if no part is given. Undefined numbers are None."""
+        fields: dict[str, Any] = {}
+        for name, estimate in self._of.get(part, {}).items():
+            *path, last = name.split(".")
+            owner = fields
+            for step in path:
+                owner = owner.setdefault(step, {})
+            owner[last] = number(estimate.value)
+        return {**fields, "intervals": self.intervals(*part)}
+
+    def intervals(self, *part: str) -> dict[str, Interval]:
+        """The existing intervals of the numbers of one part, by name."""
+        found = self._of.get(part, {})
+        return {name: each.interval for name, each in found.items() if each.interval is not None}
+
+
+def report_of(kind: type[P], fields: Fields, records: Records, context: ReportContext, **parts: Any) -> P:
+    """A report: the fields of all families, the numbers in the fields with their names, and the given parts.
+
+    Annotators and pairs are in the order of the annotators; in natural order (2 before 10) if that is alphabetical.
+    The warnings of the report follow from the rest.
+    """
+    own, config = fields.of(), context.config
+    names = list(context.annotators)
+    if names == sorted(names):  # the order of names, not one that the user gave
+        parts |= {part: sorted(parts[part], key=name_of) for part in ("annotators", "pairs")}
+    mean, intervals = own.pop("score")["mean"], own.pop("intervals")
+    numbers = {
+        name: read(kind.parts[name], value) if name in kind.parts else value
+        for name, value in own.items()
+        if name not in parts
+    }
+    report = kind(
+        run_key=config.run_key,
+        config=config.to_dict(),
+        label_types=list(context.label_types),
+        n_samples=records.n_samples,
+        score=ScoreSummary(mean, int(np.count_nonzero(~np.isnan(records.column("score"))))),
+        worst_samples=context.worst_samples,
+        run=context.run,
+        intervals=intervals,
+        **numbers,
+        **parts,
+    )
+    return replace(report, warnings=list(_warnings(report, records, context)))
+
+
+def _without_class(report: AgreementReport) -> Iterator[str]:
+    """How many labels have no class, and whose, where others have one."""
+    counts = ((entry.name, entry.classes.get(NO_LABEL)) for entry in report.annotators)
+    found = {name: n for name, n in counts if isinstance(n, int) and n}  # masks have shares of classes
+    n = sum(found.values())
+    if n:
+        who = ", ".join(f"{name} {of:,}" for name, of in sorted(found.items(), key=lambda item: -item[1])[:_MOST_NAMED])
+        verb, more = ("has", "") if n == 1 else ("have", ", …" if len(found) > _MOST_NAMED else "")
+        label = "label" if n == 1 else "labels"
+        yield f"{n:,} {label} {verb} no class ({who}{more}), which was compared as a class of its own, {NO_LABEL!r}"
+
+
+def _warnings(report: AgreementReport, records: Records, context: ReportContext) -> Iterator[str]:
+    what = "images" if report.run.n_videos is None else "frames"
+    assigned = records.assigned.sum(axis=0).tolist()
+    if not any(assigned):
+        yield f"Nothing was compared: nobody was assigned to any of the {report.n_samples:,} {what}"
+    elif not report.n_rated:
+        of_annotators = ", ".join(f"{name} {n:,}" for name, n in zip(context.annotators, assigned, strict=True))
+        yield f"Nothing was compared: no two annotators were assigned to the same one of the {what} ({of_annotators})"
+    elif not report.score.n:
+        rated = f"{report.n_rated:,} {what if report.n_rated > 1 else what.removesuffix('s')}"
+        yield (
+            f"Nothing was compared: nobody drew anything that counts on the {rated} that two or more annotators were "
+            "assigned to"
+        )
+    if report.run.chosen_by is not None:
+        yield (
+            f"The numbers hold for these {what} alone: the results of the run {report.run.chosen_by!r} chose them, or "
+            "their labels"
+        )
+    if report.run.filtered:
+        yield (
+            f"The view filters the labels of {shown(map(repr, report.run.filtered))} but not those of the others: what "
+            "it leaves out counts as not drawn; filter the labels of all annotators alike"
+        )
+    if are_without_class(context.class_names):
+        yield "Nothing is said about classes: every label is without one (`label` is None)"
+    else:
+        yield from _without_class(report)
+    other = report.other_reading
+    if other is not None:
+        f1 = getattr(getattr(report, "existence", None), "f1", None)
+        alpha = next(each for each in report.main_numbers if each.key == "alpha.pooled")
+        warning = reading_warning(other, (alpha.title, report.alpha.pooled), f1, what)
+        if warning is not None:
+            yield warning
+
+
+def other_reading(
+    records: Records, context: ReportContext, numbers: Mapping[str, float], n_alpha: int = 0
+) -> OtherReading:
+    """The main numbers under the other reading of null lists.
+
+    Args:
+        records: of all samples
+        context: of the report
+        numbers: the numbers by their name in the report, nan where undefined
+        n_alpha: samples with an alpha of their own
+    """
+    otherwise, assigned = records.otherwise, records.assigned
+    differ = otherwise != assigned
+    drew = dict(zip(context.annotators, (assigned & differ).any(axis=0).tolist(), strict=True))
+    concerned = differ.any(axis=0).tolist()
+    return OtherReading(
+        no_labels=opposite(context.config.no_labels, drew),
+        n_samples=int(differ.any(axis=1).sum()),
+        annotators=[name for name, is_one in zip(context.annotators, concerned, strict=True) if is_one],
+        n_rated=int((otherwise.sum(axis=1) >= 2).sum()),
+        score=number(numbers["score"]),
+        alpha=number(numbers["alpha"]),
+        mean_alpha=number(numbers.get("mean_alpha", np.nan)),
+        n_alpha=n_alpha,
+        f1=number(numbers.get("f1", np.nan)),
+    )
+
+
+def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
+    """Each number of ``b`` minus the number of ``a`` with the same key; rows of both are the same samples.
+
+    A difference uses the samples that either of its two numbers uses. It has no interval if one of the two numbers has
+    none.
+    """
+    places = {key: place for place, key in enumerate(b.keys)}
+    keys = tuple(key for key in a.keys if key in places)
+    in_a = np.array([place for place, key in enumerate(a.keys) if key in places], np.int64)
+    in_b = np.array([places[key] for key in keys], np.int64)
+    by_sample = a.by_sample and b.by_sample
+    a, b = (each.of_all(n_samples) if by_sample else each.summed() for each in (a, b))
+    n_a, n_b = a.columns.shape[1], b.columns.shape[1]
+
+    def difference(sums: FloatArray) -> FloatArray:
+        first, second = values_of(a.formula, sums[..., :n_a]), values_of(b.formula, sums[..., n_a : n_a + n_b])
+        changed = second[..., in_b] - first[..., in_a]
+        size = np.maximum(1.0, np.abs(first[..., in_a]))
+        return np.where(np.abs(changed) <= ROUNDING * size, 0.0, changed)
+
+    blocks, used = [a.columns, b.columns], {}
+    for name in ("basis", "compared"):
+        of_a, of_b = getattr(a, name), getattr(b, name)
+        if by_sample and of_a is not None and of_b is not None:
+            of_either = (a.columns[:, of_a[in_a]] != 0) + (b.columns[:, of_b[in_b]] != 0)
+            used[name] = sum(block.shape[1] for block in blocks) + np.arange(len(keys))
+            blocks.append(of_either.astype(np.float64))
+    return Numbers(keys, hstack(blocks), difference, by_sample=by_sample, is_difference=True, **used)
+
+
+def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Quotients; nan where the divisor is 0 or less."""
+    defined = below > 0
+    return np.where(defined, above / np.where(defined, below, 1.0), np.nan)

@@ -1,0 +1,470 @@
+"""The base class of the reports of all label types, and their common parts."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO, TypeVar
+
+import numpy as np
+
+from ... import names
+from ...metrics.numeric.arrays import FloatArray, IntArray
+from ..evidence.hypotheses import Finding
+from ..settings.config import AgreementConfig
+from ..settings.errors import AgreementInputError
+from ..settings.no_labels import AnnotatorLists, OtherReading
+from .main_numbers import MainNumber
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from plotly.graph_objects import Figure
+
+R = TypeVar("R", bound="AgreementReport")
+
+#: gives ``id`` and ``filepath`` of samples by their rows in the records
+Describe = Callable[[Sequence[int]], list[dict[str, Any]]]
+
+
+class SampleReader(Protocol):
+    """Reads the stored table of the samples of a run."""
+
+    def read(self) -> DataFrame:
+        """The table; one row per sample."""
+
+    def n_changed(self) -> int | None:
+        """How many samples were changed since the run; None if that is not known."""
+
+    def decisions(self) -> Any:
+        """What was decided on the objects, as a :class:`~.disputes.judged.DecisionReport`; None if nothing was.
+
+        If there is too much to read, only the number of samples or frames that more than that many were decided on.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """In ``parts``: a dictionary with values of this class."""
+
+    part: type
+
+
+@dataclass(frozen=True, slots=True)
+class AlphaSummary:
+    """Krippendorff's alpha. Undefined values are None; ``undefined`` counts the samples by reason.
+
+    ``mean`` is over the samples whose own alpha is defined; None for label types without it. The columns
+    and the formula of ``pooled``, and with them its interval, stand under the key ``alpha.pooled`` in
+    ``objects/headline.py``, and in ``numbers.py`` of the other families.
+    """
+
+    pooled: float | None
+    mean: float | None
+    n_defined: int
+    undefined: dict[str, int]
+    percent_agreement: float | None
+    n_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImageAlpha:
+    """Krippendorff's alpha with whole images as units and 1 - score as distance, ``1 - observed / expected``.
+
+    ``observed`` is the mean distance of two annotations of one image, each weighted as in Krippendorff's alpha;
+    ``expected`` that of annotations of different images (of ``n_expected`` pairs). ``sigma`` is the share of observed
+    distances below the 5 % quantile of the expected ones; ``ks`` the largest difference of their cumulative shares.
+    Only the ``n_images`` with a score count. None where undefined: without two such images, and where all annotations
+    of different images are equal.
+    """
+
+    value: float | None
+    observed: float | None
+    expected: float | None
+    sigma: float | None
+    ks: float | None
+    n_images: int
+    n_expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A 95 % confidence interval of a number for the population of samples, with these annotators.
+
+    It is bootstrapped over samples (whole videos or groups) with fixed matching: ``low`` and ``high`` are the
+    bias-corrected and accelerated (BCa) limits, which handle skewness, expanded as by Hesterberg; percentiles of the
+    resampled values if BCa is undefined. Shares close to 0 or 1, and shares that are the same on all samples, have
+    Wilson's interval; other numbers that are the same on all samples have none. ``error`` is the standard error
+    (standard deviation of the resampled values). ``n`` samples (videos, groups) say anything about the number.
+    None if undefined; numbers that use only some samples have an interval from 10 samples on.
+    """
+
+    low: float | None
+    high: float | None
+    error: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """Chance-corrected agreement on categories, with several definitions of chance; None where undefined.
+
+    Over ``n_units`` units with at least two ratings, and the categories that occur, unless stated otherwise. AC1 and
+    Brennan-Prediger do not fall if one category prevails (AC1 rises); alpha and Fleiss' kappa do.
+    """
+
+    n_units: int
+    percent_agreement: float | None
+    alpha: float | None
+    ac1: float | None
+    brennan_prediger: float | None
+    fleiss_kappa: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSummary:
+    """Mean of the scores of samples, None without a scored sample."""
+
+    mean: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What happened during the run.
+
+    ``n_videos`` is the number of videos if the samples are frames; else None. ``n_of`` is the number of samples of the
+    whole run if the report covers a part of it; else None. ``chosen_by`` is the run whose results chose the samples, if
+    they are such a view. ``filtered`` names the annotators whose labels the view of the run filters while it leaves
+    those of others as they are. ``lists`` counts the label lists of every annotator; it is empty if the report covers a
+    part.
+    """
+
+    n_changed: int = 0
+    n_invalid: int = 0
+    n_unknown: int = 0
+    n_repeated: int = 0
+    coverage: str = "given"
+    n_added_assignments: int = 0
+    seconds: float | None = None
+    n_videos: int | None = None
+    n_of: int | None = None
+    chosen_by: str | None = None
+    filtered: list[str] = dataclasses.field(default_factory=list)
+    versions: dict[str, str] = dataclasses.field(default_factory=dict)
+    lists: list[AnnotatorLists] = dataclasses.field(default_factory=list)
+
+    parts: ClassVar[dict[str, Any]] = {"lists": AnnotatorLists}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportContext:
+    """What a report needs in addition to the records of its samples."""
+
+    config: AgreementConfig  #: the options of the run
+    annotators: Sequence[str]  #: name of every annotator, in the order of the records
+    class_names: Sequence[str]  #: name of every category code
+    label_types: Sequence[str]  #: label types of the fields, for display
+    run: RunFacts  #: what happened during the run
+    measure: str = "IoU"  #: name of the similarity of two objects
+    worst_samples: list[dict[str, Any]] = dataclasses.field(default_factory=list)  #: the samples with the lowest scores
+    #: for every compared attribute, the value of every code
+    attribute_values: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    #: additional values for the family's report, as JSON
+    details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    #: shape ``(S,)``, video or group of every sample (resampled as a whole); None without videos and groups
+    clusters: IntArray | None = None
+    describe: Describe = lambda rows: [{"id": str(row), "filepath": None} for row in rows]  #: describes samples
+
+    def to_stored(self) -> dict[str, Any]:
+        """The parts of the context that the report does not contain, as JSON values."""
+        return {
+            "annotators": list(self.annotators),
+            "class_names": list(self.class_names),
+            "measure": self.measure,
+            "attribute_values": {name: list(values) for name, values in self.attribute_values.items()},
+            "details": dict(self.details),
+        }
+
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any], report: AgreementReport) -> ReportContext:
+        """Rebuild the context from a report and :meth:`to_stored`."""
+        return cls(
+            config=AgreementConfig.from_dict(report.config),
+            label_types=report.label_types,
+            run=report.run,
+            **values,
+        )
+
+
+@functools.cache
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def _fields_of(part: Any) -> dict[str, Any]:
+    """What JSON holds of a part of a report."""
+    kind: Any = type(part)
+    return {name: getattr(part, name) for name in _field_names(kind)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AgreementReport:
+    """How far the annotators agree; each family of label types adds its own numbers.
+
+    Undefined numbers are None. ``print_report()`` prints the report, ``to_dict()`` returns it as JSON values; a
+    notebook shows its first sections.
+    """
+
+    family: ClassVar[str]
+    #: numbers shown in the headline, the three questions and the comparison of runs
+    main_numbers: ClassVar[tuple[MainNumber, ...]] = ()
+    #: class of every entry (or of its list items) that is not a plain value, by name; ``Each``: a dictionary of these
+    parts: ClassVar[dict[str, Any]] = {
+        "score": ScoreSummary,
+        "alpha": AlphaSummary,
+        "image_alpha": ImageAlpha,
+        "run": RunFacts,
+        "intervals": Each(Interval),
+        "other_reading": OtherReading,
+        "findings": Finding,
+    }
+
+    run_key: str
+    config: dict[str, Any]
+    label_types: list[str]
+    n_samples: int
+    n_rated: int
+    n_units: int
+    n_objects: int
+    score: ScoreSummary
+    alpha: AlphaSummary
+    worst_samples: list[dict[str, Any]]
+    run: RunFacts
+    #: intervals of the headline numbers, by path: ``alpha.pooled``, ``score.mean`` and so on
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+    #: share of rated samples on which nothing is disputed, including samples that everybody left empty
+    share_full_agreement: float | None = None
+    #: alpha with whole images as units; None for labels whose ``alpha`` is that
+    image_alpha: ImageAlpha | None = None
+    #: the main numbers if null label lists had the other meaning; None where as many would be assigned
+    other_reading: OtherReading | None = None
+    #: the samples that would change most if they were fixed: ``{id, filepath, score, n_units, n_disputed, share,
+    #: reason}``, on videos also ``frame_number``; ``share`` is their part of what all disputes cost
+    look_first: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    #: what must be known before any number is read, in sentences
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    #: what stands out, as far as tests confirm it, the greatest difference first; of ``n_tested`` hypotheses
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    n_tested: int = 0
+    schema_version: int = names.SCHEMA_VERSION
+    #: None for a report that was not loaded from a dataset
+    samples: SampleReader | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    if TYPE_CHECKING:  # fields of every family, with entries of its own class
+
+        @property
+        def pairs(self) -> list[Any]:
+            """Every two annotators."""
+
+        @property
+        def annotators(self) -> list[Any]:
+            """Every annotator."""
+
+    def __repr__(self) -> str:
+        of_images = self.image_alpha
+        alpha = ("alpha", self.alpha.pooled) if of_images is None else ("alpha of images", of_images.value)
+        values = (("score", self.score.mean), alpha)
+        numbers = ", ".join(f"{name} {'undefined' if value is None else f'{value:.3f}'}" for name, value in values)
+        rated = f"{self.n_rated:,} of {self.n_samples:,} {'samples' if self.run.n_videos is None else 'frames'} rated"
+        return f"<{type(self).__name__} {self.run_key!r}: {numbers}, {rated}; print_report() says more>"
+
+    def _repr_html_(self) -> str:
+        from ...charts import report_html
+
+        shown: str = report_html(self)
+        return shown
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON-serialisable values."""
+        values: dict[str, Any] = json.loads(self.to_json())
+        return values
+
+    def to_json(self) -> str:
+        """The report as JSON text in one line; reports of hundreds of annotators have millions of values."""
+        values = {name: value for name, value in _fields_of(self).items() if name != "samples"}
+        return json.dumps({"family": self.family, **values}, default=_fields_of)
+
+    @classmethod
+    def from_dict(cls: type[R], values: Mapping[str, Any]) -> R:
+        """Rebuild a report from :meth:`to_dict`."""
+        report: R = read(cls, {name: value for name, value in values.items() if name != "family"})
+        return report
+
+    def print_report(self, full: bool = False, file: TextIO | None = None) -> None:
+        """Print the report as aligned text.
+
+        Args:
+            full: all sections, not only the most important ones
+            file: output file, standard output by default
+        """
+        from ...charts import report_text
+
+        (file or sys.stdout).write(report_text(self, full=full) + "\n")
+
+    def to_dataframe(self, table: str = "summary") -> DataFrame:
+        """A table of the report as a pandas DataFrame; undefined numbers are nan.
+
+        Intervals are in columns next to their numbers (``alpha``, ``alpha_low``, ``alpha_high``); every entry of a
+        dictionary has its own column (``verdicts.agreed``).
+
+        Args:
+            table: ``"summary"`` (the main numbers), ``"pairs"``, ``"annotators"``, ``"samples"`` (read from the
+                stored records), ``"intervals"``, ``"worst_samples"``, and the tables of the label type: ``"classes"``,
+                ``"confusion"``, ``"thresholds"`` and so on
+
+        Raises:
+            AgreementInputError: if there is no such table; the message lists the tables
+        """
+        from ...charts import report_frame
+
+        return report_frame(self, table)
+
+    def plot_pairs(self, value: str | None = None) -> Figure:
+        """Heatmap of the agreement of every two annotators, sorted so that similar annotators are neighbours.
+
+        Args:
+            value: ``"alpha"``, ``"score"``, ``"kappa"``, ``"f1"``, ``"mean_iou"`` (objects), ``"accuracy"`` (pixels),
+                ``"same_tags"`` (tags); by default the first that the label type has
+
+        Raises:
+            AgreementInputError: if no pair has that number
+        """
+        from ...charts.figures import plot_pairs
+
+        return plot_pairs(self, value)
+
+    def plot_confusion(self, pair: tuple[str, str] | None = None, top: int = 20) -> Figure:
+        """Confusion matrix of the classes, the largest confusions first.
+
+        Args:
+            pair: two annotators, rows are the classes of the first; by default all pairs, counted symmetrically
+            top: maximum number of classes
+
+        Raises:
+            AgreementInputError: if nobody confused two classes
+        """
+        from ...charts.figures import plot_confusion
+
+        return plot_confusion(self, pair, top)
+
+    def plot_classes(self, top: int = 30) -> Figure:
+        """Agreement on every class with 95 % intervals, lowest first; only the most frequent if there are many classes.
+
+        Raises:
+            AgreementInputError: if no class has a defined agreement
+        """
+        from ...charts.figures import plot_classes
+
+        return plot_classes(self, top)
+
+    def plot_annotators(self) -> Figure:
+        """Share of missed objects and of contradicted labels for every annotator; of more than 12, score and labels.
+
+        Raises:
+            AgreementInputError: if nothing was missed or contradicted
+        """
+        from ...charts.figures import plot_annotators
+
+        return plot_annotators(self)
+
+    def plot_votes(self) -> Figure:
+        """Histogram of the number of annotators who drew an object.
+
+        Raises:
+            AgreementInputError: if there are no objects
+        """
+        from ...charts.figures import plot_votes
+
+        return plot_votes(self)
+
+    def plot_iou(self) -> Figure:
+        """Histogram of the IoU of two labels of one object.
+
+        Raises:
+            AgreementInputError: if no object was drawn by two annotators
+        """
+        from ...charts.figures import plot_iou
+
+        return plot_iou(self)
+
+    def plot_scores(self, samples: DataFrame) -> Figure:
+        """Histogram of the scores of the samples.
+
+        Args:
+            samples: the samples of the run, as ``agreement_samples(dataset, run_key)`` gives them
+
+        Raises:
+            AgreementInputError: if no sample has a score
+        """
+        from ...charts.figures import plot_scores
+
+        if "score" not in list(getattr(samples, "columns", ())):
+            raise AgreementInputError(
+                f"`samples` must be the table that agreement_samples() gives, got {type(samples).__name__}"
+            )
+        return plot_scores(self, samples["score"].to_numpy())
+
+    def plot_thresholds(self) -> Figure:
+        """Alpha, score, F1 and the number of objects over the matching threshold.
+
+        Raises:
+            AgreementInputError: if the run did not compare thresholds
+        """
+        from ...charts.figures import plot_thresholds
+
+        return plot_thresholds(self)
+
+    def plot_bias(self) -> Figure:
+        """Mean offset of every annotator's boxes from the median box of the objects, with 95 % intervals.
+
+        Raises:
+            AgreementInputError: if there are no boxes to compare
+        """
+        from ...charts.figures import plot_bias
+
+        return plot_bias(self)
+
+
+def read(part: Any, value: Any) -> Any:
+    """Rebuild a part of a report, including nested parts, from JSON values."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [read(part, entry) for entry in value]
+    if isinstance(part, Each):
+        return {name: read(part.part, entry) for name, entry in value.items()}
+    nested = getattr(part, "parts", {})
+    return part(**{name: read(nested[name], entry) if name in nested else entry for name, entry in value.items()})
+
+
+def number(value: float | np.floating[Any]) -> float | None:
+    """A float for JSON and MongoDB: None where it is undefined (nan)."""
+    return None if math.isnan(value) else float(value)
+
+
+def numbers_for_json(values: FloatArray) -> list[float | None]:
+    """As :func:`number`, of every value of a column."""
+    return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def mean_defined(values: FloatArray | Sequence[float]) -> tuple[float | None, int]:
+    """Mean of the values that are not nan (None if all are), and their number."""
+    values = np.asarray(values, np.float64)
+    defined = values[~np.isnan(values)]
+    # fsum is exact, so the order of samples does not matter
+    return (math.fsum(defined.tolist()) / len(defined) if len(defined) else None), len(defined)

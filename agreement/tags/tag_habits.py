@@ -1,0 +1,94 @@
+"""Habits of annotators and tags: what is counted on every image for the findings."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ...metrics.numeric.arrays import BoolArray, FloatArray, sums_by
+from ..evidence.hypotheses import HabitRows, findings_of, habit_groups
+from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
+from ..statistics.report import ReportContext
+from .compute import LONE, TagAgreement
+
+#: tags that are tested, the most frequent
+MAX_TAGS = 200
+
+
+def tag_habits(agreement: TagAgreement, context: ReportContext) -> dict[str, Any]:
+    """The fields of a report: what the tests confirm, and of how many.
+
+    Args:
+        agreement: on rated samples
+        context: of the report on these samples
+    """
+    annotators, habits = context.annotators, HabitRows(context.clusters)
+    _of_annotators(habits, agreement, len(annotators))
+    _of_tags(habits, agreement, len(annotators), len(context.class_names))
+    moments = habits.moments()
+    findings, n_tested = findings_of(moments, annotators, context.class_names)
+    return {"findings": findings, "n_tested": n_tested}
+
+
+def _of_annotators(habits: HabitRows, agreement: TagAgreement, n: int) -> None:
+    """Who leaves tags out, and who gives tags that nobody else gave, more than the others."""
+    sets, tags, n_samples = agreement.sets, agreement.tags, len(agreement.score)
+    cell = sets.unit * n + agreement.annotator
+    votes, of_set = tags.votes[agreement.of_given], cell[sets.row]
+
+    def table(values: FloatArray | BoolArray) -> FloatArray:
+        return sums_by(of_set, values.astype(np.float64), n_samples * n).reshape(n_samples, n)
+
+    assigned = np.bincount(cell, minlength=n_samples * n).reshape(n_samples, n) > 0
+    given = table(np.ones(len(of_set)))
+    _against_others(habits, "lone", table(tags.verdict[agreement.of_given] == LONE), given, assigned)
+    if n > 2:
+        by_two = np.bincount(tags.sample[tags.votes >= 2], minlength=n_samples)
+        missed = np.where(assigned, by_two[:, None] - table(votes >= 2), 0.0)
+        _against_others(habits, "misses", missed, missed + table(votes >= 3), assigned)
+
+
+def _against_others(habits: HabitRows, kind: str, own: FloatArray, whole: FloatArray, assigned: BoolArray) -> None:
+    """An annotator against the other annotators on all images of the annotator; shapes ``(S, R)``.
+
+    Images without an own whole count for the others: where the others left a tag out, there may be none that two others
+    gave.
+    """
+    others = [np.where(assigned, column.sum(axis=1, keepdims=True) - column, 0.0) for column in (own, whole)]
+    habits.add_table(
+        habit_groups(kind, np.arange(own.shape[1])), len(own), functools.partial(_slices, own, whole, *others)
+    )
+
+
+def _of_tags(habits: HabitRows, agreement: TagAgreement, n: int, n_tags: int) -> None:
+    """Who gives which tag more or less often than the others, and which tags are left out more than others."""
+    sets, tags, n_samples = agreement.sets, agreement.tags, len(agreement.score)
+    n_given = sums_by(tags.tag, tags.votes, n_tags)
+    n_images = np.bincount(tags.tag, minlength=n_tags)
+    often = np.flatnonzero((n_given >= MIN_LABELS) & (n_images >= MIN_IMAGES))
+    assigned = np.zeros((n_samples, n), np.bool_)
+    assigned[sets.unit, agreement.annotator] = True
+    # of two annotators nobody leaves out what two others gave: whether only one of them gave it counts
+    counted = tags.votes >= 2 if n > 2 else np.ones(len(tags.tag), np.bool_)
+    of_all = agreement.n_annotators[tags.sample]
+    missing = np.where(counted, of_all - tags.votes if n > 2 else tags.votes == 1, 0)
+    could = np.where(counted, of_all if n > 2 else 1, 0)
+    totals = [sums_by(tags.sample, column, n_samples) for column in (missing, could)]
+    for tag in often[np.argsort(-n_given[often], kind="stable")][:MAX_TAGS].tolist():
+        gave = np.zeros((n_samples, n))
+        of_tag = sets.row[sets.tag == tag]
+        gave[sets.unit[of_tag], agreement.annotator[of_tag]] = 1.0
+        habits.add_deviations("class_used", tag, n_samples, functools.partial(_slices, gave, assigned))
+        rows = tags.tag == tag
+        own, whole = (sums_by(tags.sample[rows], column[rows], n_samples) for column in (missing, could))
+        others = [np.where(whole > 0, total - column, 0.0) for total, column in zip(totals, (own, whole), strict=True)]
+        group, table = habit_groups("class_missed", np.array([tag])), np.stack([own, whole, *others])[:, :, None]
+        habits.add_table(group, n_samples, functools.partial(_slices, *table))
+
+
+def _slices(*columns_and_slice: Any) -> Any:
+    """Some rows of columns, the last argument says which."""
+    *columns, some = columns_and_slice
+    return tuple(column[some] for column in columns)

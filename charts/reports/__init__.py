@@ -1,0 +1,1 @@
+"""Whole reports, comparisons and decisions as sections, Markdown and data frames."""

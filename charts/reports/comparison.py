@@ -1,0 +1,282 @@
+"""A comparison of two runs as aligned text, as Markdown and as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ...agreement.settings.arguments import one_of, without_numpy
+from ...agreement.settings.options import OPTIONS
+from ...agreement.statistics.main_numbers import IMAGE_ALPHA, TITLES
+from ..text.headline import FEW_SAMPLES
+from ..text.sections import MOST_LINES, Facts, Note, Part, Section, as_markdown, as_text
+from ..text.tables import Cell, Column, sample_table, table
+from ..text.words import counted, listed, shown_number, signed
+
+if TYPE_CHECKING:
+    from ...agreement.families.comparison import AgreementComparison, Change, PartChanges
+
+#: maximum number of rows in tables of classes, pairs and annotators
+_AT_MOST = 10
+#: numbers that are shown of samples without labels that decisions set; ``to_dataframe("without_decided")`` has all
+_MOST_WITHOUT = 5
+#: titles of numbers of pairs, classes and annotators, the most important first; the first two are shown
+_COLUMNS = {
+    "alpha": "alpha",
+    "score": "score",
+    "f1": "F1",
+    "agreement_given_match": "same class",
+    "miss_rate": "missed",
+    "mean_iou": "mean IoU",
+    "iou": "IoU",
+}
+#: title of a table, and header of its first column
+_PARTS = {
+    "pairs": ("Pairs of annotators", "pair"),
+    "classes": ("Classes", "class"),
+    "annotators": ("Annotators", "annotator"),
+    "tags": ("Tags", "tag"),
+    "sessions": ("Sessions of one person", ""),
+}
+_CHANGE = ("a", "b", "difference", "low", "high")
+
+
+def comparison_text(comparison: AgreementComparison) -> str:
+    """The comparison as at most 60 lines of text."""
+    text = ""
+    for at_most in range(_AT_MOST, 0, -1):
+        text = as_text(comparison_sections(comparison, at_most))
+        if len(text.splitlines()) <= MOST_LINES:
+            break
+    return text
+
+
+def comparison_markdown(comparison: AgreementComparison) -> str:
+    """The comparison as Markdown, for the App."""
+    return as_markdown(comparison_sections(comparison))
+
+
+def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST) -> list[Section]:
+    """The comparison in sections, the first two of which say what changed; each table with so many rows, at most."""
+    title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
+    return [
+        Section(title, [_basis(comparison), *_verdict(comparison)], is_first=True),
+        *_numbers(comparison),
+        _differences(comparison),
+        *_parts(comparison, at_most),
+        _samples(comparison, at_most),
+    ]
+
+
+def _basis(comparison: AgreementComparison) -> str:
+    """The compared samples, and the samples left out."""
+    what = "frame" if comparison.on_frames else "sample"
+    left_out = [
+        (comparison.n_only_a, f"only in '{comparison.a}'"),
+        (comparison.n_only_b, f"only in '{comparison.b}'"),
+        (comparison.n_unrated, "without two annotators in both"),
+    ]
+    said = listed([f"{n:,} {where}" for n, where in left_out if n])
+    of_clusters = "" if comparison.n_clusters is None else f" of {comparison.n_clusters:,} videos or groups"
+    compared = f"{counted(comparison.n_samples, what)}{of_clusters} of both runs"
+    return f"{compared}; left out are {said}." if said else f"{compared}."
+
+
+def _verdict(comparison: AgreementComparison) -> list[Part]:
+    """The change of score and alpha in a sentence; where decisions set labels, first that of the other samples."""
+    said, parts = _change_said(comparison.numbers), [*_of_decided(comparison)]
+    if said is None:
+        return [*parts, "Nothing can be compared: no number is defined in both runs."]
+    parts.append(f"With them: {said}." if parts else f"{said[0].upper()}{said[1:]}.")
+    few = comparison.n_samples if comparison.n_clusters is None else comparison.n_clusters
+    if few < FEW_SAMPLES:
+        parts.append(Note(f"With fewer than {FEW_SAMPLES} samples the intervals are rough.", is_warning=True))
+    return parts
+
+
+def _change_said(numbers: Mapping[str, Change]) -> str | None:
+    name, key = ("alpha of images", IMAGE_ALPHA.key) if IMAGE_ALPHA.key in numbers else ("alpha", "alpha.pooled")
+    changes = {"the score": numbers.get("score.mean"), name: numbers.get(key)}
+    said = [
+        f"{name} {_direction(change)}"
+        for name, change in changes.items()
+        if change is not None and change.difference is not None
+    ]
+    return listed(said) if said else None
+
+
+def _of_decided(comparison: AgreementComparison) -> Iterator[Part]:
+    """How many labels decisions set between the runs, and what changed on the other samples."""
+    decided, what = comparison.decided, "frame" if comparison.on_frames else "sample"
+    if decided is None:
+        return
+    if decided.n_labels:
+        were = "was" if decided.n_labels == 1 else "were"
+        labels = f"{counted(decided.n_labels, 'label')} on {counted(decided.n_samples, what)} {were} set by decisions"
+        told = f"{labels} between the runs (apply_decisions). That these agree is no agreement of annotators."
+        yield Note(told, is_warning=True)
+    if decided.is_incomplete:
+        told = (
+            "Decisions that one of the runs saw applied were taken back or deleted since: which labels, is not known."
+        )
+        yield Note(told, is_warning=True)
+    said = _change_said(decided.numbers)
+    if decided.n_labels and said is not None:
+        yield f"Without these {what}s ({decided.n_left:,} left): {said}."
+    elif decided.n_labels:
+        yield f"Without these {what}s nothing can be compared ({decided.n_left:,} left)."
+
+
+def _direction(change: Change) -> str:
+    difference = change.difference or 0.0
+    if abs(difference) < 5e-4:
+        return "stays the same"
+    shown = f"{'rises' if difference > 0 else 'falls'} by {shown_number(abs(difference))}"
+    if change.interval is None:
+        return shown
+    return shown if change.is_clear else f"{shown}, which chance may explain (the interval contains 0)"
+
+
+def _change_columns(comparison: AgreementComparison, number: str | None = None) -> list[Column]:
+    """Columns with both values of a number and their difference; without ``number`` the entries are changes."""
+
+    def change_of(entry: Any) -> Change | None:
+        found: Change | None = entry[1] if number is None else entry.numbers.get(number)
+        return found
+
+    first = comparison.a if number is None else f"{_COLUMNS.get(number, number)}: {comparison.a}"
+    return [
+        Column(first, lambda entry: _value(change_of(entry), "a")),
+        Column(comparison.b, lambda entry: _value(change_of(entry), "b")),
+        Column("difference", lambda entry: _difference(change_of(entry))),
+    ]
+
+
+def _value(change: Change | None, run: str) -> Cell:
+    value = None if change is None else getattr(change, run)
+    return Cell(value, shown_number(value))
+
+
+def _difference(change: Change | None) -> Cell:
+    """A difference and its interval: ``+0.021 [+0.004, +0.040]``."""
+    if change is None:
+        return Cell(None, shown_number(None))
+    found, shown = change.interval, signed(change.difference)
+    if found is not None and found.low is not None and found.high is not None:
+        shown = f"{shown} [{signed(found.low)}, {signed(found.high)}]"
+    return Cell(change.difference, shown)
+
+
+def _numbers(comparison: AgreementComparison) -> Iterator[Section]:
+    """The numbers; where decisions set labels, first those of the samples without such labels."""
+    decided = comparison.decided
+    if decided is not None and decided.n_labels and decided.numbers:
+        what = "frames" if comparison.on_frames else "samples"
+        title = f"Numbers of the {decided.n_left:,} {what} without labels set by decisions"
+        yield Section(title, [_numbers_table(comparison, decided.numbers, _MOST_WITHOUT)])
+    parts: list[Part] = [_numbers_table(comparison, comparison.numbers)]
+    if comparison.resamples:
+        parts.append("[…] are 95 % intervals of the difference, from resampling the same samples in both runs.")
+    yield Section("Numbers", parts)
+
+
+def _numbers_table(comparison: AgreementComparison, numbers: Mapping[str, Change], at_most: int | None = None) -> Part:
+    found = [(title, numbers[key]) for key, title in TITLES.items() if key in numbers]
+    return table([Column("number", lambda entry: entry[0]), *_change_columns(comparison)], found[:at_most])
+
+
+def _differences(comparison: AgreementComparison) -> Section:
+    """Options and annotators that differ between the runs."""
+    facts = [
+        (_title(entry["option"]), f"{_option(entry['a'])} → {_option(entry['b'])}") for entry in comparison.options
+    ]
+    for key, found in ((comparison.a, comparison.annotators_only_a), (comparison.b, comparison.annotators_only_b)):
+        if found:
+            more = [f"{len(found) - _AT_MOST:,} more"] if len(found) > _AT_MOST else []
+            facts.append((f"only in {key}", listed([*found[:_AT_MOST], *more])))
+    labels = "Nothing but the labels" + (", some of which decisions set." if comparison.decided is not None else ".")
+    return Section("What differs between the runs", [Facts(facts)] if facts else [labels])
+
+
+def _title(option: str) -> str:
+    """Title of an option, with its name in Python."""
+    return f"{OPTIONS[option].title} ({option})" if option in OPTIONS else option
+
+
+def _option(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {entry}" for name, entry in value.items()) or "none"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _parts(comparison: AgreementComparison, at_most: int) -> Iterator[Section]:
+    """The pairs, classes, annotators and so on; of many, those that clearly changed."""
+    for name, parts in comparison.changes.items():
+        numbers = [number for number in _COLUMNS if any(number in part.numbers for part in parts)]
+        numbers = (numbers or sorted({number for part in parts for number in part.numbers}))[:2]
+        title, row = _PARTS.get(name, (name.capitalize(), ""))
+        columns = [Column(row, _name), *(c for number in numbers for c in _change_columns(comparison, number))]
+        if len(parts) <= at_most:
+            yield Section(title, [table(columns, parts)])
+            continue
+        clear = [part for part in parts if any(part.numbers[k].is_clear for k in numbers if k in part.numbers)]
+        said = f"{len(clear):,} of {len(parts):,} changed clearly (the interval of the difference excludes 0)"
+        first = f", the first {at_most} are" if len(clear) > at_most else ""
+        yield Section(title, [f"{said}{first}:", table(columns, clear[:at_most])] if clear else [f"{said}."])
+
+
+def _name(part: PartChanges) -> str:
+    return " – ".join(part.names)
+
+
+def _samples(comparison: AgreementComparison, at_most: int) -> Section:
+    found = comparison.samples
+    what = "frames" if comparison.on_frames else "samples"
+    undefined = f", {found.n_undefined:,} without a score in one of the runs" if found.n_undefined else ""
+    parts: list[Part] = [
+        f"Scores of {what}: {found.n_better:,} better, {found.n_worse:,} worse, {found.n_equal:,} equal{undefined}."
+    ]
+    columns = [
+        Column(comparison.a, "a", shown_number),
+        Column(comparison.b, "b", shown_number),
+        Column("difference", "difference", signed),
+    ]
+    changed: dict[str, Sequence[Mapping[str, Any]]] = {"Better": found.better, "Worse": found.worse}
+    parts += [sample_table(columns, samples[:at_most], title) for title, samples in changed.items() if samples]
+    return Section("Where it changed", parts)
+
+
+def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFrame:
+    """A table of a comparison, one number each row; undefined numbers are nan.
+
+    Raises:
+        AgreementInputError: if there is no such table
+    """
+    of_whole = {"numbers": comparison.numbers}
+    if comparison.decided is not None:
+        of_whole["without_decided"] = comparison.decided.numbers
+    table = one_of("table", without_numpy(table), (*of_whole, *comparison.changes, "samples"))
+    if table in of_whole:
+        rows = [{"number": name, **_row(change)} for name, change in of_whole[table].items()]
+        return pd.DataFrame(rows, columns=["number", *_CHANGE])
+    if table == "samples":
+        changed = [*comparison.samples.better, *comparison.samples.worse]
+        frame_number = ["frame_number"] if comparison.on_frames else []
+        return pd.DataFrame(changed, columns=["id", "filepath", *frame_number, "a", "b", "difference"])
+    rows = [
+        {"name": _name(part), "number": name, **_row(change)}
+        for part in comparison.changes[table]
+        for name, change in part.numbers.items()
+    ]
+    return pd.DataFrame(rows, columns=["name", "number", *_CHANGE])
+
+
+def _row(change: Change) -> dict[str, Any]:
+    found = change.interval
+    values = {"a": change.a, "b": change.b, "difference": change.difference}
+    values |= {end: getattr(found, end, None) for end in ("low", "high")}
+    return {name: float("nan") if value is None else value for name, value in values.items()}

@@ -1,0 +1,286 @@
+"""The tables of a report as DataFrames."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ...agreement.settings.arguments import one_of, without_numpy
+from ...agreement.settings.errors import AgreementInputError
+from .families import family_of
+
+if TYPE_CHECKING:
+    from ...agreement.disputes.judged import DecisionReport
+    from ...agreement.statistics.report import AgreementReport, Interval
+
+Row = dict[str, Any]
+Rows = Callable[[Any], list[Row]]
+
+#: ends of an interval, in the columns after its number
+_ENDS = ("low", "high")
+#: parts of a report that are not summaries of agreement
+_NOT_NUMBERS = ("run", "data_threshold", "sessions", "samples")
+_PLAIN = {"str", "int", "float", "bool", "None"}
+
+
+def table_names(report: AgreementReport) -> list[str]:
+    """The tables of a report of this family, including empty ones."""
+    return [name for name, (part, _) in _TABLES.items() if _has(type(report), *part.split("."))]
+
+
+def _has(owner: Any, name: str, *more: str) -> bool:
+    """Whether a class has a field of this name, the class of that field has the next name, and so on."""
+    if name not in {field.name for field in dataclasses.fields(owner)}:
+        return False
+    return not more or _has(owner.parts[name], *more)
+
+
+def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
+    """A table of a report; undefined numbers are nan.
+
+    Raises:
+        AgreementInputError: if reports of this family have no such table
+    """
+    names = table_names(report)
+    table = one_of("table", without_numpy(table), (*names, "samples"))
+    if table == "samples":
+        if report.samples is None:
+            raise AgreementInputError(
+                "The table of samples needs a report that was loaded from a dataset, got another one; use "
+                "load_agreement(dataset, run_key).to_dataframe('samples')"
+            )
+        return report.samples.read()
+    rows = _TABLES[table][1](report)
+    frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))
+    for name in frame.columns:
+        if frame[name].isna().all():  # a column with None only has no type
+            frame[name] = np.full(len(frame), np.nan)
+    return frame
+
+
+def decisions_frame(report: DecisionReport) -> pd.DataFrame:
+    """What was decided: what every annotator did, and what a rule decided; undefined numbers are nan."""
+    return pd.DataFrame([flat(entry) for entry in report.rows]).fillna(float("nan"))
+
+
+def _plain_columns(report: AgreementReport, table: str) -> list[str]:
+    """The columns of a table without rows: its plain fields, neither dictionaries nor lists."""
+    part = report.parts.get(table)
+    fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
+    return [field.name for field in fields if set(str(field.type).split(" | ")) <= _PLAIN]
+
+
+def flat(entry: Any) -> Row:
+    """A part of a report as one row: numbers with the ends of their intervals, dictionaries by ``name.key``.
+
+    Lists are left out; they are separate tables.
+    """
+    row: Row = {}
+    intervals: Mapping[str, Interval] = getattr(entry, "intervals", {})
+    for field in dataclasses.fields(entry):
+        if field.name != "intervals":
+            _add(row, field.name, getattr(entry, field.name), intervals.get(field.name))
+    return row
+
+
+def _add(row: Row, name: str, value: Any, interval: Interval | None) -> None:
+    if dataclasses.is_dataclass(value):
+        for key, nested in flat(value).items():
+            row[f"{name}.{key}"] = nested
+    elif isinstance(value, Mapping):
+        for key, nested in value.items():
+            _add(row, f"{name}.{key}", nested, None)
+    elif not isinstance(value, list):
+        row[name] = value
+        if interval is not None:
+            row |= {f"{name}_{end}": getattr(interval, end) for end in _ENDS}
+
+
+def _bias_intervals(entry: Any) -> Row:
+    """The ends of the intervals of an annotator's bias."""
+    bias = getattr(entry, "bias", None)
+    intervals = bias.intervals if bias is not None else {}
+    return {f"bias.mean.{side}_{end}": getattr(found, end) for side, found in intervals.items() for end in _ENDS}
+
+
+def _entries(attribute: str) -> Rows:
+    """The rows of a list of parts."""
+    return lambda report: [flat(entry) for entry in getattr(report, attribute)]
+
+
+def _dictionaries(*path: str) -> Rows:
+    """The rows of a list of dictionaries."""
+
+    def rows(report: Any) -> list[Row]:
+        value = report
+        for name in path:
+            value = getattr(value, name)
+        return [dict(entry) for entry in value]
+
+    return rows
+
+
+def _summary(report: AgreementReport) -> list[Row]:
+    """The main numbers, one per row: counts, numbers of all parts, and the declared main numbers of the report."""
+    shown: Row = {name: getattr(report, name) for name in ("n_samples", "n_rated", "n_units", "n_objects")}
+    for field in dataclasses.fields(report):
+        part = getattr(report, field.name)
+        if dataclasses.is_dataclass(part) and field.name not in _NOT_NUMBERS:
+            _add(shown, field.name, part, None)
+    shown |= {number.key: number.value(report) for number in report.main_numbers if number.key not in shown}
+    numbers = {name: value for name, value in shown.items() if not isinstance(value, str)}
+    rows = []
+    for name, value in numbers.items():
+        found = report.intervals.get(name)
+        rows.append({"number": name, "value": value, **{end: getattr(found, end, None) for end in _ENDS}})
+    return rows
+
+
+def _intervals(report: AgreementReport) -> list[Row]:
+    """Every interval of the report, with all its fields."""
+    rows = [_interval_row("", number, entry) for number, entry in report.intervals.items()]
+    for kind in ("pairs", "annotators", "classes"):
+        for entry in getattr(report, kind, []):
+            name = f"{entry.a} / {entry.b}" if kind == "pairs" else entry.name
+            found = dict(getattr(entry, "intervals", {}))
+            for part in ("bias", "consensus"):
+                nested = getattr(getattr(entry, part, None), "intervals", {})
+                found |= {f"{part}.{number}": interval for number, interval in nested.items()}
+            rows += [_interval_row(f"{kind}: {name}", number, interval) for number, interval in found.items()]
+    return rows
+
+
+def _interval_row(of: str, number: str, entry: Interval) -> Row:
+    return {"of": of, "number": number, **dataclasses.asdict(entry)}
+
+
+def _annotators(report: Any) -> list[Row]:
+    rows = []
+    for entry in report.annotators:
+        row = {**flat(entry), **_bias_intervals(entry)}
+        # there may be 1,000 classes: they have a separate table
+        rows.append({name: value for name, value in row.items() if not name.startswith("classes.")})
+    return rows
+
+
+def _annotator_classes(report: Any) -> list[Row]:
+    """Number of times each annotator gave each class; for masks the share of pixels."""
+    value = "share" if family_of(report).shares_of_classes else "n"
+    return [
+        {"annotator": entry.name, "class": name, value: count}
+        for entry in report.annotators
+        for name, count in entry.classes.items()
+    ]
+
+
+def _other_classes(report: Any) -> list[Row]:
+    """What annotators said where most of the others said something else."""
+    return [
+        {"annotator": entry.name, "class": said["a"], "most_others": said["b"], "n": said["n"]}
+        for entry in report.annotators
+        for said in entry.other_classes
+    ]
+
+
+def _pair_confusion(report: Any) -> list[Row]:
+    """The confusion matrices of all pairs; ``a`` is the class from the first annotator."""
+    return [
+        {"annotator_a": pair.a, "annotator_b": pair.b, **entry} for pair in report.pairs for entry in pair.confusion
+    ]
+
+
+def _confused_classes(report: Any) -> list[Row]:
+    return [{"name": entry.name, **other} for entry in report.classes for other in entry.confused_with]
+
+
+def _attribute_conflicts(report: Any) -> list[Row]:
+    return [{"name": entry.name, **conflict} for entry in report.attributes for conflict in entry.conflicts]
+
+
+def _merges(report: Any) -> list[Row]:
+    return [
+        {**{f"class_{letter}": name for letter, name in zip("ab", entry.classes, strict=False)}, **flat(entry)}
+        for entry in report.merges
+    ]
+
+
+def _clusters(report: Any) -> list[Row]:
+    return [
+        {"join": join, "annotator": name, "similarity": entry.similarity}
+        for join, entry in enumerate(report.clusters, 1)
+        for name in entry.members
+    ]
+
+
+def _histograms(report: Any) -> list[Row]:
+    """Pairs of matched labels by similarity."""
+    local = report.localisation
+    return _bins({"n_iou": local.iou_histogram, "n_dice": local.dice_histogram})
+
+
+def _best_matches(report: Any) -> list[Row]:
+    """Best similarities of objects on the same image and on another one, for the suggested threshold."""
+    found = report.data_threshold
+    return _bins({"n_observed": found.observed, "n_expected": found.expected}) if found is not None else []
+
+
+def _bins(counts: Mapping[str, Sequence[int]]) -> list[Row]:
+    n = max(map(len, counts.values()))
+    return [
+        {"from": round(k / n, 6), "to": round((k + 1) / n, 6), **{name: of[k] for name, of in counts.items() if of}}
+        for k in range(n)
+    ]
+
+
+def _similar_names(report: Any) -> list[Row]:
+    return [{"group": k, "name": name} for k, group in enumerate(report.similar_names, 1) for name in group]
+
+
+def _findings(report: Any) -> list[Row]:
+    """What stands out by test; names joined with commas."""
+    names = ("annotators", "classes")
+    return [{**dataclasses.asdict(each), **{name: ", ".join(getattr(each, name)) for name in names}}
+            for each in report.findings]  # fmt: skip
+
+
+def _coefficients(report: Any) -> list[Row]:
+    """Coefficients of ratings, one row for each kind of weights."""
+    return [
+        {"coefficient": name, "weights": weights, "value": value}
+        for name, values in report.coefficients.items()
+        for weights, value in values.items()
+    ]
+
+
+#: every table by name: the field that a report needs for it, and its rows
+_TABLES: dict[str, tuple[str, Rows]] = {
+    "summary": ("score", _summary),
+    "pairs": ("pairs", _entries("pairs")),
+    "annotators": ("annotators", _annotators),
+    "annotator_classes": ("annotators.classes", _annotator_classes),
+    "other_classes": ("annotators.other_classes", _other_classes),
+    "worst_samples": ("worst_samples", _dictionaries("worst_samples")),
+    "intervals": ("intervals", _intervals),
+    "classes": ("classes", _entries("classes")),
+    "confused_classes": ("classes.confused_with", _confused_classes),
+    "confusion": ("class_given_match.confusion", _dictionaries("class_given_match", "confusion")),
+    "coefficients": ("categories", _coefficients),
+    "pair_confusion": ("pairs.confusion", _pair_confusion),
+    "tags": ("tags", _entries("tags")),
+    "votes": ("existence.votes", _dictionaries("existence", "votes")),
+    "iou": ("localisation.iou_histogram", _histograms),
+    "sizes": ("sizes", _entries("sizes")),
+    "attributes": ("attributes", _entries("attributes")),
+    "attribute_conflicts": ("attributes.conflicts", _attribute_conflicts),
+    "merges": ("merges", _merges),
+    "similar_names": ("similar_names", _similar_names),
+    "clusters": ("clusters", _clusters),
+    "findings": ("findings", _findings),
+    "thresholds": ("thresholds", _entries("thresholds")),
+    "best_matches": ("data_threshold", _best_matches),
+    "rules": ("rules", _entries("rules")),
+}

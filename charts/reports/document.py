@@ -1,0 +1,249 @@
+"""A report as a document: its sections in order, as text and as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..text.headline import headline, image_alpha_details, single_alphas
+from ..text.sections import MOST_LINES, Facts, Part, Section, as_markdown, as_text, with_texts
+from ..text.tables import Cell, Column, sample_table, table
+from ..text.words import counted, documents, shortened, shown_number, shown_share
+from .decided import DECIDED, decisions_section
+from .families import family_of
+
+if TYPE_CHECKING:
+    from ...agreement.statistics.report import AgreementReport
+
+_COVERAGE = {
+    "fields": "a field that is null or absent means: not assigned",
+    "videos": "an annotator with a label list on any frame of a video, to all its frames with a label list",
+    "given": "from the field with the assigned annotators",
+    "assumed": "not given, so everybody is assumed to be assigned to every sample that has a label list",
+    "drew_nothing": "everybody, to every sample: no label list, or a null one, means that they drew nothing",
+    "by_annotator": "by label lists; a null or absent one means: ",
+}
+
+
+#: so many annotators are listed
+_MOST_LISTS = 12
+_RULES = "How it was computed"
+#: sections that are left out of the short text first, and last, by their keys; of the others the last one
+_LEAVE_OUT = {"words": 1, "worst": -1, "rules": -2, "annotators": -3, "decided": -4}
+#: characters of a name in the short text, at most
+_NAME_LENGTH = 60
+#: samples that are listed in the short text
+_FEW_WORST = 3
+#: characters of why a sample is disputed, in the short text
+_LONGEST_REASON = 72
+_WORDS = (
+    (
+        "Krippendorff's alpha",
+        "agreement beyond chance: 0 as by chance, 1 perfect; in content analysis 0.8 or more is reliable, less than "
+        "0.667 too low",
+    ),
+)
+
+
+def report_text(report: AgreementReport, *, full: bool = False) -> str:
+    """The report as lines of text; the short one has at most 60."""
+    head = report_head(report, _changed(report))
+    if full:
+        return as_text([head, *report_sections(report), *report_details(report)])
+    kept = _with_short_names(report, [head, *report_sections(report, flowing=True)])
+    left_out: list[str] = []
+    while len(as_text(kept).splitlines()) > MOST_LINES - 3 * bool(left_out) and len(kept) > 1:
+        least = max(kept[1:], key=lambda section: (_importance(kept, section), kept.index(section)))
+        kept.remove(least)
+        left_out.append(least.title.split(":")[0])
+    if left_out:
+        kept.append(Section("More in print_report(full=True)", [], ", ".join(reversed(left_out))))
+    return as_text(kept)
+
+
+def _with_short_names(report: AgreementReport, sections: Sequence[Section]) -> list[Section]:
+    """The sections with long names of annotators and classes shortened, as they are and as quoted in sentences."""
+    entries = [*getattr(report, "annotators", []), *getattr(report, "classes", [])]
+    names = [*(entry.name for entry in entries), *(entry.tag for entry in getattr(report, "tags", []))]
+    names += getattr(report, "categories", [])
+    for found in (*getattr(report, "findings", []), *getattr(report, "confused", [])):
+        names += found.classes
+    long = {name: shortened(name, _NAME_LENGTH) for name in names if len(name) > _NAME_LENGTH}
+    if not long:
+        return list(sections)
+    long |= {repr(name)[1:-1]: short for name, short in long.items()}
+    # the longest first, which may begin with another one
+    pattern = re.compile("|".join(map(re.escape, sorted(long, key=len, reverse=True))))
+    return [with_texts(section, lambda text: pattern.sub(lambda name: long[name[0]], text)) for section in sections]
+
+
+def _importance(kept: Sequence[Section], section: Section) -> int:
+    """The lower, the longer a section is kept in the short text."""
+    return -4 if section is kept[1] else _LEAVE_OUT.get(section.key, 0)
+
+
+def report_markdown(report: AgreementReport) -> str:
+    """The most important sections of the report, as Markdown."""
+    return as_markdown([report_head(report, _changed(report)), *report_sections(report)])
+
+
+def _changed(report: AgreementReport) -> list[str]:
+    """How many samples were changed since the run."""
+    if report.samples is None or report.run.n_of is not None:
+        return []
+    n_changed = report.samples.n_changed()
+    what = "sample" if report.run.n_videos is None else "video"
+    if not n_changed:
+        return []
+    return [f"{counted(n_changed, what)} changed since this run: update_agreement(dataset, {report.run_key!r})."]
+
+
+def _decisions(report: AgreementReport) -> list[Section]:
+    """What was decided on the objects of the run, if anything."""
+    found = None if report.samples is None else report.samples.decisions()
+    if isinstance(found, int):
+        many = f"More than {found:,} images have decisions: report_decisions(dataset, {report.run_key!r}) counts them."
+        return [Section(DECIDED, [many], key="decided")]
+    return [] if found is None else [decisions_section(found)]
+
+
+def report_head(report: AgreementReport, notes: Sequence[str] = ()) -> Section:
+    """The first section: the verdict, the main cause of disagreement, who or what is behind it, and the main numbers.
+
+    Args:
+        report: report of any family
+        notes: additional notes on the numbers
+    """
+    return headline(report, notes, findings=family_of(report).findings(report))
+
+
+def overview_markdown(report: AgreementReport) -> str:
+    """The most important sections of a report in words, for the panel."""
+    return as_markdown(section for build in family_of(report).overview for section in build(report))
+
+
+def computation_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
+    """How the numbers were computed, for the panel: the main numbers with their meaning, the rules and the threshold.
+
+    Args:
+        report: report of any family
+        notes: additional notes on the numbers
+    """
+    threshold = [section for build in family_of(report).threshold for section in build(report)]
+    rules = Section(_RULES, [Facts(_rules(report))])
+    return as_markdown([headline(report, notes), rules, *_lists(report), *threshold, *_words(report)])
+
+
+def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[Section]:
+    """The most important sections below the headline; ``flowing``: the rules as one text."""
+    shown = [section for build in family_of(report).sections for section in build(report)]
+    told = _rules(report)
+    parts: list[Part] = [" · ".join(f"{name}: {text}" for name, text in told)] if flowing else [Facts(told)]
+    worst = _worst(report, _FEW_WORST if flowing else None)
+    return [*shown, *_decisions(report), *worst, *_lists(report), Section(_RULES, parts, key="rules"), *_words(report)]
+
+
+def report_details(report: AgreementReport) -> list[Section]:
+    """Everything else."""
+    details = [section for build in family_of(report).details for section in build(report)]
+    return [*details, *image_alpha_details(report), *single_alphas(report), *_intervals(report), *_run(report)]
+
+
+def _rules(report: AgreementReport) -> list[tuple[str, str]]:
+    """The rules by which the numbers were computed."""
+    coverage = _COVERAGE[report.run.coverage]
+    if isinstance(report.config.get("no_labels"), Mapping):
+        of_names = ", ".join(f"{name}: {reading}" for name, reading in report.config["no_labels"].items())
+        coverage += of_names.replace("_", " ") + "; others: not assigned"
+    rules = [*family_of(report).rules(report), ("who was assigned", coverage)]
+    notes = [
+        (report.run.n_added_assignments, "times an annotator who is not listed drew something and counts as assigned"),
+        (report.run.n_invalid, "labels were left out because they cannot be compared"),
+        (report.run.n_unknown, "labels of annotators who appeared during the run were left out"),
+        (report.run.n_repeated, "repetitions of samples in the view were left out"),
+        (report.run.n_changed, "samples were changed by somebody during the run, and left out"),
+    ]
+    return [*rules, *(("note", f"{count} {text}") for count, text in notes if count)]
+
+
+def _words(report: AgreementReport) -> list[Section]:
+    """What the words of the report mean."""
+    return [Section("What the words mean", [Facts([*_WORDS, *family_of(report).words(report)])], key="words")]
+
+
+def _lists(report: AgreementReport) -> list[Section]:
+    """How many label lists everybody has, where some are null."""
+    lists = report.run.lists
+    if not any(entry.n_null for entry in lists):
+        return []
+    if len(lists) > _MOST_LISTS:
+        lists = sorted(lists, key=lambda entry: (-entry.n_null, entry.name))[:_MOST_LISTS]
+        note = f"the {_MOST_LISTS} of {len(report.run.lists)} who have no list most often"
+    else:
+        note = ""
+    columns = [Column("annotator", "name"), Column("with labels", "n_labels")]
+    if any(entry.n_empty for entry in lists) or report.other_reading is not None:
+        columns.append(Column("with an empty list", "n_empty"))
+    columns.append(Column("null", "n_null"))
+    what = documents(report).capitalize()
+    return [Section(f"{what} by what each annotator's field holds", [table(columns, lists)], note)]
+
+
+def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]:
+    """The samples that would change most if they were fixed; of reports of old runs those with the lowest scores."""
+    first = report.look_first[:at_most]
+    if not first and not report.worst_samples:
+        return []
+    columns = [Column("score", "score", shown_number)]
+    if title := family_of(report).disputed:
+        columns.append(
+            Column(title, lambda entry: Cell(entry["n_disputed"], f"{entry['n_disputed']:,} of {entry['n_units']:,}"))
+        )
+    if not first:
+        samples = sample_table(columns, report.worst_samples[:at_most], frame="worst frame", ids=False)
+        return [Section("Lowest scores", [samples], figures=("scores",), key="worst")]
+    samples = sample_table(columns, first, frame="worst frame", ids=False, more=[_why(at_most)])
+    shares = [entry["share"] for entry in first if entry["share"] is not None]
+    what = documents(report).replace("samples", "images")
+    these = f"these {len(first)} {what} hold" if len(first) > 1 else f"this {what[:-1]} holds"
+    note = f"{these} {shown_share(sum(shares))} of {family_of(report).lost}" if shares else ""
+    return [Section("Where to look first", [samples], note, figures=("scores",), key="worst")]
+
+
+def _why(at_most: int | None) -> Column:
+    """Why a sample is disputed; cut in the short text, so that a line holds it."""
+    longest = None if at_most is None else _LONGEST_REASON
+
+    def reason(entry: Mapping[str, Any]) -> str:
+        text: str = entry["reason"]
+        return text if longest is None or len(text) <= longest else f"{text[: longest - 1].rstrip(' ,;')}…"
+
+    return Column("why", reason)
+
+
+def _intervals(report: AgreementReport) -> list[Section]:
+    """The intervals of the main numbers."""
+    columns = [
+        Column("number", lambda item: item[0]),
+        Column("95 % interval", lambda item: _range(item[1].low, item[1].high)),
+        Column("standard error", lambda item: _error(item[1].error)),
+        Column("resampled", lambda item: item[1].n),
+    ]
+    shown = table(columns, report.intervals.items())
+    return [Section("95 % intervals, by resampling", [shown])] if report.intervals else []
+
+
+def _range(low: float | None, high: float | None) -> Cell:
+    return Cell(low, f"{shown_number(low)} – {shown_number(high)}")
+
+
+def _error(value: float | None) -> Cell:
+    return Cell(value, shown_number(value, 4))
+
+
+def _run(report: AgreementReport) -> list[Section]:
+    facts = list(report.run.versions.items())
+    if report.run.seconds is not None:
+        facts.append(("seconds", f"{report.run.seconds:.1f}"))
+    return [Section("The run", [Facts(facts)])] if facts else []

@@ -1,0 +1,196 @@
+"""The sections, figures and tables of each family of label types.
+
+This is the only place in ``charts`` that knows the families; everything else calls :func:`family_of` with a report.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..objects.annotators import annotator_details, annotators_section
+from ..objects.classes import class_details, confused_classes
+from ..objects.findings import OBJECT_SAYS, object_findings
+from ..objects.pairs import pair_details, pairs_section
+from ..objects.questions import question_details, questions_section
+from ..objects.rules import object_rules, object_words, other_rules
+from ..objects.thresholds import threshold_details, threshold_section
+from ..text.advice import Says, all_findings
+from ..text.sections import Section
+from ..text.words import VERDICTS
+from . import pixels, ratings, reasons, tags
+
+if TYPE_CHECKING:
+    from ...agreement.statistics.report import AgreementReport
+
+#: builds sections of a report; none if the report has no numbers for them
+Sections = Callable[[Any], list[Section]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassValues:
+    """Agreement on every class."""
+
+    entries: str  #: name of the list in the report
+    name: str  #: attribute with the name of a class
+    number: str  #: attribute with the agreement on the class
+    title: str  #: title of the number
+    kind: str = "class"  #: word for a class
+    has_labels: bool = True  #: whether labels have one class each, so that they can be shown; a mask holds all classes
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictShares:
+    """Verdicts as shares of the labels of every annotator."""
+
+    titles: Mapping[str, str]  #: titles of the verdicts in the figure
+    title: str  #: title of the shares
+    worst: str  #: the verdict in the finding: it names the annotator with the largest share
+    finding: str  #: text of the finding, with the share for ``{}``
+    labels: str  #: word for the labels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyCharts:
+    """Sections, figures and tables of the reports of a family."""
+
+    reasons: Callable[
+        [Any, Any], list[str]
+    ]  #: why samples are disputed, from their records and the context of a report
+    #: the main cause of disagreement, who or what is behind it, and what to do, in sentences
+    findings: Callable[[Any], list[str]]
+    #: what is said of the findings of some kinds, in addition to those of all families
+    says: Mapping[str, Says]
+    rules: Callable[[Any], list[tuple[str, str]]]  #: names and texts of the rules of the computation
+    words: Callable[[Any], list[tuple[str, str]]]  #: words of its sections, and what they mean
+    sections: Sequence[Sections]  #: the most important sections
+    details: Sequence[Sections] = ()  #: all other sections
+    overview: Sequence[Sections] = ()  #: sections of the panel's overview
+    threshold: Sequence[Sections] = ()  #: sections on the threshold, if the labels are matched by one
+    #: titles of the numbers that the matrix of pairs can show
+    pair_values: Mapping[str, str] = field(default_factory=dict)
+    classes: ClassValues | None = None  #: agreement on every class, if any
+    verdicts: VerdictShares | None = None  #: shares of verdicts, if labels have verdicts
+    lost: str = "what two annotators lack to full agreement"  #: what fixing samples would change
+    disputed: str = ""  #: word for the disputed things in a sample; empty if a sample has only one
+    shares_of_classes: bool = False  #: whether annotators have shares of classes instead of counts
+
+
+def _in_full(build: Callable[..., list[Section]]) -> Sections:
+    return functools.partial(build, full=True)
+
+
+#: verdicts that are drawn; missed objects are drawn for the annotators who missed them
+_DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "duplicate")
+
+FAMILY_CHARTS = {
+    "objects": FamilyCharts(
+        reasons=reasons.object_reasons,
+        findings=object_findings,
+        says=OBJECT_SAYS,
+        rules=object_rules,
+        words=object_words,
+        sections=(questions_section, annotators_section, pairs_section, confused_classes, threshold_section),
+        details=(
+            all_findings,
+            *(question_details, class_details, annotator_details, pair_details, threshold_details),
+            other_rules,
+        ),
+        overview=(questions_section,),
+        threshold=(threshold_section,),
+        pair_values={
+            "alpha": "alpha",
+            "score": "score",
+            "kappa": "kappa of classes",
+            "f1": "F1",
+            "mean_iou": "mean IoU",
+        },
+        classes=ClassValues("classes", "name", "alpha", "alpha (this class against all others)"),
+        verdicts=VerdictShares(
+            {name: VERDICTS[name] for name in _DRAWN_VERDICTS} | {"class_conflict": "other class"},
+            "share of their labels<br>(missed: of what two others drew)",
+            "lone",
+            "has most lone labels: {}",
+            "labels",
+        ),
+        lost="what is missed or misnamed",
+        disputed="disputed objects",
+    ),
+    "ratings": FamilyCharts(
+        reasons=reasons.rating_reasons,
+        findings=ratings.rating_findings,
+        says=ratings.RATING_SAYS,
+        rules=ratings.rating_rules,
+        words=ratings.rating_words,
+        sections=(
+            *(ratings.rating_coefficients, ratings.rating_annotators),
+            *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
+        ),
+        details=(
+            all_findings,
+            *(_in_full(ratings.rating_annotators), _in_full(ratings.rating_pairs)),
+        ),
+        overview=(functools.partial(ratings.rating_coefficients, brief=True),),
+        pair_values={"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
+        verdicts=VerdictShares(
+            {"class_conflict": "other class"},
+            "share of their ratings<br>(of those where most of the others agree)",
+            "class_conflict",
+            "says most often what most of the others do not: {}",
+            "ratings",
+        ),
+        lost="the pairs of ratings that disagree",
+    ),
+    "tags": FamilyCharts(
+        reasons=reasons.tag_reasons,
+        findings=tags.tag_findings,
+        says=tags.TAG_SAYS,
+        rules=tags.tag_rules,
+        words=tags.tag_words,
+        sections=(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
+        details=(
+            all_findings,
+            _in_full(tags.most_disputed_tags),
+            _in_full(tags.tag_annotators),
+            _in_full(tags.tag_pairs),
+        ),
+        pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
+        classes=ClassValues("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
+        verdicts=VerdictShares(
+            {name: VERDICTS[name] for name in ("lone", "missed")},
+            "share of their tags",
+            "lone",
+            "has most lone tags: {}",
+            "tags",
+        ),
+        lost="what the tags of two annotators lack to full agreement",
+        disputed="disputed tags",
+    ),
+    "pixels": FamilyCharts(
+        reasons=reasons.class_reasons,
+        findings=pixels.pixel_findings,
+        says=pixels.PIXEL_SAYS,
+        rules=pixels.pixel_rules,
+        words=pixels.pixel_words,
+        sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
+        details=(
+            all_findings,
+            _in_full(pixels.pixel_classes),
+            _in_full(pixels.pixel_annotators),
+            _in_full(pixels.pixel_pairs),
+        ),
+        overview=(pixels.pixel_means,),
+        pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
+        classes=ClassValues("classes", "name", "mean_iou", "mean IoU", has_labels=False),
+        lost="what the scores of two masks lack to 1",
+        disputed="disputed classes",
+        shares_of_classes=True,
+    ),
+}
+
+
+def family_of(report: AgreementReport) -> FamilyCharts:
+    """The sections, figures and tables for a report."""
+    return FAMILY_CHARTS[report.family]

@@ -1,0 +1,166 @@
+"""The sections of a report on semantic masks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...agreement.evidence.ranking import lowest_first
+from ..text.advice import Says, by_share, loose, stands_out, write_down
+from ..text.sections import Facts, Part, Section
+from ..text.shortlists import annotator_sections, pair_sections, ranked_title, shortlist_annotators
+from ..text.tables import Cell, Column, table
+from ..text.words import documents, percent, shown_number, shown_share
+
+if TYPE_CHECKING:
+    from ...agreement.evidence.hypotheses import Finding
+    from ...agreement.pixels.report import PixelReport
+
+#: maximum number of listed classes
+MANY_CLASSES = 10
+_SHARES = 5
+
+
+def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
+    """The rules for background, ignored values, empty images and boundaries."""
+    config = report.config
+    rules = [("labels", ", ".join(report.label_types)), ("background", shown_background(report))]
+    if config["ignore_values"]:
+        values = ", ".join(map(str, config["ignore_values"]))
+        rules.append(("ignored values", f"{values}: pixels with such a value from any annotator are left out"))
+    empty = {"skip": "get no score", "agree": "count as agreement"}[config["empty"]]
+    rules += [
+        ("only background", f"{documents(report)} where everybody drew nothing else {empty}"),
+        ("alpha w/o variation", "1" if config["undefined"] == "one" else "undefined"),
+    ]
+    if config["boundaries"]:
+        width = config["boundary_width"]
+        band = "2 % of the image diagonal" if width is None else f"{width:g} pixels"
+        rules.append(("boundaries", f"agree within {config['boundary_tolerance']:g} pixels; bands are {band} wide"))
+    if config["disagreement_map"]:
+        place = config["map_folder"] or "the database"
+        rules.append(("heatmaps", f"{report.run_key}_map, in {place}"))
+    return rules
+
+
+def pixel_findings(report: PixelReport) -> list[str]:
+    """Which share of the pixels is alike, and who or what is behind the rest."""
+    found = []
+    if report.alpha.percent_agreement is not None:
+        found.append(
+            f"Two annotators give {shown_share(report.alpha.percent_agreement)} of the pixels the same class; most of "
+            "them may be background, so read the score, which leaves it out."
+        )
+    if report.n_disputed:
+        found += stands_out(report, PIXEL_SAYS, write_down("where classes end"))
+    return found
+
+
+def _class_loose(finding: Finding, report: PixelReport) -> tuple[str, str]:
+    ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
+    value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
+    compared = f"(other classes {others}, {-finding.difference:+.3f} {ends})"
+    return f"{finding.classes[0]!r} has a mean IoU of {value}", compared
+
+
+PIXEL_SAYS: dict[str, Says] = {
+    "loose": loose("score"),
+    "class_loose": _class_loose,
+    "class_area": by_share("gives {share} more area to {classes}", "gives {share} less area to {classes}"),
+}
+
+
+def pixel_words(report: PixelReport) -> list[tuple[str, str]]:
+    """What the words in the sections on masks mean."""
+    return [
+        ("score", "mean IoU of the classes of two masks, without background"),
+        ("IoU", "pixels that both masks give a class / pixels that either gives it; 1 if identical"),
+        ("Dice", "2 x pixels of a class in both masks / pixels of it in the one + in the other"),
+    ]
+
+
+def shown_background(report: PixelReport) -> str:
+    """The background value, with its name."""
+    if report.background is None:
+        return "none: every value is a class"
+    named = next((entry.name for entry in report.classes if entry.is_background), None)
+    value = f"#{report.background:06x}" if report.is_rgb else str(report.background)
+    return value if named in (None, value) else f"{value} ({named})"
+
+
+def pixel_means(report: PixelReport) -> list[Section]:
+    """The main numbers on masks."""
+    mean = report.mean
+    n_all = report.n_pixels + report.n_ignored
+    note = (
+        f"{report.n_samples:,} {documents(report)}, {report.n_rated:,} with at least 2 masks, {report.n_empty:,} of "
+        f"these background only; {report.n_objects:,} masks, {report.n_pixels:,} pixels compared, "
+        f"{report.n_ignored:,} ignored ({percent(report.n_ignored, n_all)})"
+    )
+    facts = [
+        ("without background", f"IoU {shown_number(mean.iou)}, Dice {shown_number(mean.dice)} (mean over classes)"),
+        (
+            "with background",
+            f"IoU {shown_number(mean.iou_with_background)}, Dice {shown_number(mean.dice_with_background)}",
+        ),
+        (
+            "pixels alike",
+            f"{shown_number(report.alpha.percent_agreement)} of all, Cohen's kappa {shown_number(report.kappa)} "
+            "(mean over pairs)",
+        ),
+    ]
+    if report.config["boundaries"]:
+        text = (
+            f"IoU {shown_number(mean.boundary_iou)}, surface Dice {shown_number(mean.surface_dice)}, "
+            f"HD95 {shown_number(mean.hd95, 1)} pixels"
+        )
+        facts.append(("boundaries", text))
+    return [Section("Masks", [Facts(facts)], note)]
+
+
+def pixel_classes(report: PixelReport, *, full: bool = False) -> list[Section]:
+    """The classes, the lowest IoU first; ``full``: all, if some are left out."""
+    if full and len(report.classes) <= MANY_CLASSES:
+        return []
+    classes = sorted(lowest_first(report.classes, "mean_iou"), key=lambda entry: entry.is_background)
+    total = sum(entry.n_pixels for entry in report.classes)
+    columns = [
+        Column("class", lambda entry: entry.name + (" (background)" if entry.is_background else "")),
+        Column(documents(report), "n_samples"),
+        Column("pixels", lambda entry: Cell(entry.n_pixels, percent(entry.n_pixels, total))),
+        *(Column("mean IoU", "mean_iou", shown_number), Column("mean Dice", "mean_dice", shown_number)),
+        *(Column("IoU of all", "iou", shown_number), Column("Dice of all", "dice", shown_number)),
+    ]
+    title = ranked_title("Classes", [entry for entry in classes if not entry.is_background], "mean_iou")
+    shown = classes if full else classes[:MANY_CLASSES]
+    if len(shown) < report.n_classes:
+        title += f": {len(shown)} of {report.n_classes}"
+    note = f"mean over {documents(report)}; of all pixels together"
+    return [Section(title, [table(columns, shown)], note, ("classes",))]
+
+
+def pixel_annotators(report: PixelReport, *, full: bool = False) -> list[Section]:
+    """Agreement of each annotator with the others, and the classes that they painted most."""
+    columns = [
+        *(Column("annotator", "name"), Column("masks", "n_assigned"), Column("without", "n_not_assigned")),
+        Column("score with the others", "score", shown_number),
+    ]
+    facts = []
+    for entry in shortlist_annotators(report).entries:
+        largest = sorted(entry.classes.items(), key=lambda item: (-item[1], item[0]))[:_SHARES]
+        if largest:
+            facts.append((entry.name, ", ".join(f"{name} {100.0 * share:.1f} %" for name, share in largest)))
+    more: list[Part] = ["Largest shares of their pixels", Facts(facts)] if facts else []
+    return annotator_sections(report, columns, more=more, full=full)
+
+
+def pixel_pairs(report: PixelReport, *, full: bool = False) -> list[Section]:
+    """Agreement of each pair of annotators."""
+    numbers = {"score": "score", "mean.iou": "IoU", "mean.iou_with_background": "IoU+bg", "mean.dice": "Dice"}
+    numbers |= {"alpha": "alpha", "accuracy": "accuracy", "kappa": "kappa"}
+    if report.config["boundaries"]:
+        numbers |= {"mean.boundary_iou": "boundary IoU", "mean.surface_dice": "surface Dice", "mean.hd95": "HD95"}
+    columns = [
+        *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
+        *(Column(title, name, shown_number) for name, title in numbers.items()),
+    ]
+    return pair_sections(report, columns, full=full)

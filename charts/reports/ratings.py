@@ -1,0 +1,200 @@
+"""The sections of a report on ratings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..text.advice import (
+    Says,
+    by_points,
+    by_share,
+    conflict_counts,
+    conflicts,
+    confusions_section,
+    stands_out,
+    write_down,
+)
+from ..text.sections import Part, Section
+from ..text.shortlists import annotator_sections, pair_sections, shortlist_pairs
+from ..text.tables import Cell, Column, other_class_column, table
+from ..text.words import counted, documents, other_class, percent, shown_number
+
+if TYPE_CHECKING:
+    from ...agreement.ratings.report import RaterSummary, RatingPairSummary, RatingReport
+
+#: meaning of the levels of measurement
+LEVELS = {
+    "nominal": "names: any two different classes disagree equally",
+    "ordinal": "an order: the more ratings lie between two classes, the more they disagree",
+    "interval": "numbers with equal steps: the squared difference counts",
+    "ratio": "numbers with a true zero: the difference divided by the sum counts",
+}
+#: name and meaning of every coefficient
+COEFFICIENTS = {
+    "krippendorff_alpha": ("Krippendorff's alpha", "any number of annotators, missing ratings allowed: report this"),
+    "fleiss_kappa": ("Fleiss' kappa", "chance from the class frequencies of all together; close to alpha"),
+    "conger_kappa": ("Conger's kappa", "chance from each one's class frequencies; of two, Cohen's kappa"),
+    "brennan_prediger": ("Brennan-Prediger", "chance: all classes equally frequent"),
+    "gwet_ac1": ("Gwet's AC1", "depends little on class frequencies: useful where kappa is low"),
+    "gwet_ac2": ("Gwet's AC2", "AC1 with partial credit for near misses"),
+}
+_WEIGHTS = {"identity": "unweighted", "linear": "linear", "quadratic": "quadratic", "ordinal": "ordinal"}
+#: levels whose alpha is not one of the weighted ones (interval is the quadratic one)
+_OWN_DISTANCES = ("ordinal", "ratio")
+_MANY = 20
+
+
+def rating_rules(report: RatingReport) -> list[tuple[str, str]]:
+    """The type and level of the ratings, and when two ratings agree."""
+    config = report.config
+    rules = [
+        ("ratings", ", ".join(report.label_types)),
+        ("level", f"{report.level}: {LEVELS[report.level]}"),
+    ]
+    if report.level == "ordinal" and report.categories:
+        rules.append(("order", _shortened(report.categories, " < ")))
+    if config["tolerance"]:
+        rules.append(("tolerance", f"numbers that differ by at most {config['tolerance']:g} agree (score, verdicts)"))
+    rules.append(("alpha w/o variation", "1" if config["undefined"] == "one" else "undefined"))
+    return rules
+
+
+def _shortened(names: list[str], separator: str) -> str:
+    shown = names if len(names) <= _MANY else [*names[:3], "...", *names[-3:]]
+    return separator.join(shown)
+
+
+def rating_findings(report: RatingReport) -> list[str]:
+    """How many samples are disputed, and who or what is behind it."""
+    n_agreed = report.n_rated - report.n_disputed
+    found = [
+        f"All agree on {n_agreed:,} of {counted(report.n_rated, documents(report)[:-1])} "
+        f"({percent(n_agreed, report.n_rated)})."
+    ]
+    if report.n_disputed:
+        found += stands_out(report, RATING_SAYS, write_down("how to rate"))
+    return found
+
+
+def _what(report: RatingReport) -> str:
+    """Word for what annotators say of a sample."""
+    return "class" if report.level == "nominal" else "rating"
+
+
+RATING_SAYS: dict[str, Says] = {
+    "conflicts": lambda finding, report: conflicts(finding, report, _what(report)),
+    "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
+    "rates": by_share("rates {share} of the scale higher", "rates {share} of the scale lower"),
+}
+
+
+def rating_words(report: RatingReport) -> list[tuple[str, str]]:
+    """What the words in the sections on ratings mean."""
+    return [
+        ("score", "share of the pairs of annotators who agree on a sample"),
+        ("disputed", "any two annotators disagree"),
+    ]
+
+
+def rating_coefficients(report: RatingReport, *, brief: bool = False) -> list[Section]:
+    """Chance-corrected agreement, with several definitions of chance; ``brief``: without what each of them is."""
+    if not report.coefficients:
+        reason = "none, because these are too many different numbers, or too far apart"
+        return [Section("Coefficients of categories", [], reason)]
+    weights = [kind for kind in _WEIGHTS if kind in report.coefficients["krippendorff_alpha"]]
+    columns = [
+        Column("coefficient", lambda item: COEFFICIENTS[item[0]][0]),
+        *map(_weighted_column, weights),
+        *([] if brief else [Column("what it is", lambda item: COEFFICIENTS[item[0]][1])]),
+    ]
+    plain = f"The plain share of agreeing pairs is {shown_number(report.alpha.percent_agreement)}."
+    if len(weights) > 1:
+        plain += " Weights give partial credit for near misses: unweighted none, quadratic most."
+    parts: list[Part] = [table(columns, report.coefficients.items()), plain]
+    if len(weights) > 1 and report.alpha.pooled is not None:
+        parts.append(f"The alpha of {shown_number(report.alpha.pooled)} above {_alpha_above(report)}.")
+    return [Section(f"Coefficients over {len(report.categories)} categories", parts, "0: as by chance, 1: perfect")]
+
+
+def _alpha_above(report: RatingReport) -> str:
+    """Which of the alphas with different weights the main one is."""
+    if report.level in _OWN_DISTANCES:
+        return f"uses Krippendorff's difference at the level {report.level}, which is not one of these weights"
+    alphas = report.coefficients["krippendorff_alpha"]
+    quadratic = alphas.get("quadratic")
+    if quadratic is not None and abs(quadratic - (report.alpha.pooled or 0.0)) < 1e-9:
+        return "is Krippendorff's alpha with quadratic weights"
+    return "uses the numbers themselves, not their places in the list of categories"
+
+
+def _weighted_column(kind: str) -> Column:
+    def cell(item: tuple[str, Mapping[str, float | None]]) -> Cell:
+        values = item[1]
+        return Cell(values.get(kind), shown_number(values[kind]) if kind in values else "")
+
+    return Column(_WEIGHTS[kind], cell)
+
+
+def rating_annotators(report: RatingReport, *, full: bool = False) -> list[Section]:
+    """Agreement of each annotator with the others."""
+    columns = [
+        *(Column("annotator", "name"), Column("rated", "n_assigned"), Column("not rated", "n_not_assigned")),
+        Column("agreement", "score", shown_number),
+        other_class_column(f"other {_what(report)}"),
+    ]
+    if any(entry.mean is not None for entry in report.annotators):
+        columns += [Column("mean", "mean", shown_number), Column("std", "std", shown_number)]
+    note = "agreement: share of the others' ratings that agree with theirs"
+    return annotator_sections(report, columns, note, [other_class(report).replace("class", _what(report))], full=full)
+
+
+def rating_classes(report: RatingReport) -> list[Section]:
+    """Number of times each annotator gave each class."""
+    total: Counter[str] = Counter()
+    for entry in report.annotators:
+        total.update(entry.classes)
+    if not total or len(report.annotators) > _MANY:
+        return []
+    often = {name for name, _ in sorted(total.items(), key=lambda item: (-item[1], item[0]))[:_MANY]}
+    listed = [name for name in report.categories if name in often]
+    columns = [
+        Column("class", lambda name: name),
+        *map(_class_column, report.annotators),
+    ]
+    note = "how often everybody gave them"
+    if len(total) > len(listed):
+        note += f" (the {len(listed)} most frequent of {len(total)})"
+    return [Section("Classes", [table(columns, listed)], note)]
+
+
+def _class_column(rater: RaterSummary) -> Column:
+    return Column(rater.name, lambda name: rater.classes.get(name, 0))
+
+
+def rating_pairs(report: RatingReport, *, full: bool = False) -> list[Section]:
+    """Agreement of each pair of annotators."""
+    pairs: Sequence[RatingPairSummary] = report.pairs if full else shortlist_pairs(report).entries
+    weights = [kind for kind in _WEIGHTS if any(kind in pair.kappa for pair in pairs)]
+    columns = [
+        *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
+        *(Column("agree", "score", shown_number), Column("alpha", "alpha", shown_number)),
+        *map(_kappa_column, weights),
+        *([Column("Scott's pi", "scott_pi", shown_number)] if weights else []),
+    ]
+    if any(pair.mean_distance is not None for pair in pairs):
+        columns.append(Column("mean distance", "mean_distance", shown_number))
+    return pair_sections(report, columns, full=full)
+
+
+def _kappa_column(kind: str) -> Column:
+    def cell(pair: RatingPairSummary) -> Cell:
+        return Cell(pair.kappa.get(kind), shown_number(pair.kappa.get(kind)))
+
+    return Column("Cohen's kappa" if kind == "identity" else f"{_WEIGHTS[kind]} kappa", cell)
+
+
+def rating_confusions(report: RatingReport) -> list[Section]:
+    """The classes that are confused."""
+    return confusions_section(report, conflict_counts(entry for pair in report.pairs for entry in pair.confusion))

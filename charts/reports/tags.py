@@ -1,0 +1,130 @@
+"""The sections of a report on tags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...agreement.evidence.ranking import lowest_first
+from ..text.advice import Says, against, by_points, stands_out, write_down
+from ..text.sections import Section
+from ..text.shortlists import annotator_sections, pair_sections, ranked_title
+from ..text.tables import Column, part_of, table, verdict_column
+from ..text.words import counted, documents, percent, shown_number, shown_share
+
+if TYPE_CHECKING:
+    from ...agreement.evidence.hypotheses import Finding
+    from ...agreement.tags.report import TagReport, TagSummary
+
+#: distances of two sets of tags
+SET_DISTANCES = {
+    "masi": "MASI: a subset is closer than a set that only overlaps",
+    "jaccard": "Jaccard: tags that only one set has / tags in either set",
+}
+#: maximum number of tags in the table
+MOST_TAGS = 10
+#: titles of the verdicts of tags
+_VERDICTS = {"agreed": "given by all", "missed": "missed by others", "lone": "lone"}
+
+
+def tag_rules(report: TagReport) -> list[tuple[str, str]]:
+    """The rules for comparing sets of tags."""
+    rules = [
+        ("labels", ", ".join(report.label_types)),
+        ("distance in alpha", SET_DISTANCES[report.set_distance]),
+        ("no tag at all", "is an answer: two annotators who gave no tag agree"),
+        ("alpha w/o variation", "1" if report.config["undefined"] == "one" else "undefined"),
+    ]
+    if report.too_many_sets:
+        rules.append(("note", "alpha was left out: there are too many different sets of tags to compare"))
+    return rules
+
+
+def tag_findings(report: TagReport) -> list[str]:
+    """How many samples and tags are disputed, and which tags most."""
+    n_agreed = report.n_rated - report.n_disputed
+    found = [
+        f"All gave the same tags on {n_agreed:,} of {counted(report.n_rated, documents(report)[:-1])} "
+        f"({percent(n_agreed, report.n_rated)})."
+    ]
+    disputed = _disputed(report)
+    if not disputed:
+        return found
+    verb = "is" if len(disputed) == 1 else "are"
+    found.append(f"{len(disputed):,} of {counted(len(report.tags), 'tag')} {verb} disputed.")
+    rules = {"class_missed": "when to give {}"}
+    return [*found, *stands_out(report, TAG_SAYS, write_down("when to give a tag"), rules)]
+
+
+def _left_out(finding: Finding, report: TagReport) -> tuple[str, str]:
+    share = shown_share(finding.value)
+    what = "is missed where two others gave it" if len(report.annotators) > 2 else "is lone"
+    return f"Of {finding.classes[0]!r} {share} {what}", against(finding, "other tags")
+
+
+TAG_SAYS: dict[str, Says] = {
+    "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
+    "class_missed": _left_out,
+    "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone tags", against(finding)),
+    "misses": lambda finding, report: (
+        f"misses {shown_share(finding.value)} of the tags that two others gave",
+        against(finding),
+    ),
+}
+
+
+def tag_words(report: TagReport) -> list[tuple[str, str]]:
+    """What the words in the sections on tags mean."""
+    return [
+        ("score", "Jaccard index: tags that both of two annotators gave / tags that either gave"),
+        ("lone", "only one annotator gave the tag"),
+        ("missed", "two or more gave the tag, and somebody assigned did not"),
+    ]
+
+
+def _disputed(report: TagReport) -> list[TagSummary]:
+    """The tags that not everybody gave, those with the least agreement first."""
+    return lowest_first([entry for entry in report.tags if entry.n_agreed < entry.n_samples], "alpha")
+
+
+def most_disputed_tags(report: TagReport, *, full: bool = False) -> list[Section]:
+    """The tags with the least agreement first; none that everybody gave. ``full``: all, if some are left out."""
+    disputed = _disputed(report)
+    if full and len(disputed) <= MOST_TAGS:
+        return []
+    shown = disputed if full else disputed[:MOST_TAGS]
+    note = f"{len(disputed):,} of {len(report.tags):,}"
+    if len(shown) < len(disputed):
+        note += f", the first {MOST_TAGS}"
+    columns = [
+        Column("tag", "tag"),
+        Column("given on", "n_samples"),
+        Column("given by all", lambda entry: part_of(entry.n_agreed, entry.n_samples)),
+        Column("share of votes", "share", shown_number),
+        Column("alpha", "alpha", shown_number),
+    ]
+    if not disputed:
+        return [Section("Disputed tags", [], f"none of {len(report.tags):,}", ("classes",))]
+    title = ranked_title("Disputed tags", disputed, "alpha")
+    return [Section(title, [table(columns, shown)], note, ("classes",))]
+
+
+def tag_annotators(report: TagReport, *, full: bool = False) -> list[Section]:
+    """Number of tags of each annotator, and their verdicts."""
+    columns = [
+        *(Column("annotator", "name"), Column("assigned", "n_assigned"), Column("gave none", "n_gave_nothing")),
+        *(Column("tags", "n_objects"), Column("agreement", "score", shown_number)),
+        *(verdict_column(verdict, title) for verdict, title in _VERDICTS.items()),
+        Column("missed by them", "n_missed"),
+    ]
+    note = "mean Jaccard index with the others, and what became of their tags"
+    return annotator_sections(report, columns, note, full=full)
+
+
+def tag_pairs(report: TagReport, *, full: bool = False) -> list[Section]:
+    """Agreement of each pair of annotators."""
+    columns = [
+        *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
+        Column("mean Jaccard", "score", shown_number),
+        Column("same tags", "same_tags", shown_number),
+    ]
+    return pair_sections(report, columns, full=full)

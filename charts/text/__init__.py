@@ -1,0 +1,1 @@
+"""Words, tables and sections: the parts of every text."""

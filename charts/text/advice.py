@@ -1,0 +1,364 @@
+"""Who and what stands out by test, in sentences with numbers and advice; and the classes that are confused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ...agreement.evidence.hypotheses import KINDS, by_subject
+from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, natural_key
+from .sections import Part, Section
+from .tables import Cell, Column, table
+from .words import UNDEFINED, counted, listed, shown_number, shown_share
+
+if TYPE_CHECKING:
+    from ...agreement.evidence.confusions import Confused
+    from ...agreement.evidence.hypotheses import Finding
+
+#: says what was found, as the predicate of a sentence on an annotator or as a clause; and what it is compared with
+Says: TypeAlias = Callable[["Finding", Any], tuple[str, str]]
+
+#: so many annotators (classes, sizes, pairs) are named
+_MOST = 5
+#: advice is given for a difference of 5 percentage points, 5 % of a size, 0.05 of IoU, score or the scale of ratings
+WORTH_ADVICE = 0.05
+#: where all findings are listed
+WHERE_ALL = "all are in the table Findings (tab Annotators, print_report(full=True), to_dataframe('findings'))"
+#: kinds of findings on an annotator that make the others look alike
+_APART = ("misses", "misses_size", "misses_class", "lone", "conflicts", "loose", "twice")
+#: what is counted, by kind
+_MEANING = {kind.name: kind.meaning for kind in KINDS}
+#: confused classes in the section
+_FEW = 5
+#: said where two annotators disagree
+OF_TWO = "Two annotators cannot tell who of them is right: a third one, or a reference, can."
+
+
+def talk_to(name: str) -> str:
+    """Advice where one annotator is behind a finding."""
+    return f"talk to {name}"
+
+
+def write_down(what: str) -> str:
+    """Advice where a finding concerns everybody."""
+    return f"say in the guideline {what}"
+
+
+def stands_out(report: Any, says: Mapping[str, Says], advice: str, rules: Mapping[str, str] | None = None) -> list[str]:
+    """Who and what stands out, the greatest difference first; where nothing is worth acting on, what else to do.
+
+    Of more than five, those with the greatest difference of any kind come first, each with one finding.
+
+    Args:
+        report: report of any family
+        says: what is said of the findings of some kinds, in addition to :data:`SAYS`
+        advice: what to do if there is nothing else
+        rules: what the guideline should say of a class, by kind, in addition to :data:`RULES`
+    """
+    findings = _without_echoes(report)
+    groups = by_subject(findings, _MOST)
+    said = {**SAYS, **says}, {**RULES, **(rules or {})}
+    found = [_sentence(group, report, *said) for group in groups]
+    n_more = len(by_subject(findings, len(findings))) - len(groups)
+    if n_more > 0:
+        verb, who = ("stands", "annotator, pair or class") if n_more == 1 else ("stand", "annotators, pairs or classes")
+        found.append(f"{n_more:,} more {who} {verb} out; {WHERE_ALL}.")
+    if not groups:
+        found.append(f"{_nobody(report)}: {advice}.")
+    elif not any(map(is_worth_advice, findings)):
+        found.append(f"These differences are too small to act on: {advice}.")
+    return [*found, OF_TWO] if len(report.annotators) == 2 else found
+
+
+def _without_echoes(report: Any) -> list[Finding]:
+    """The findings without pairs that agree with each other only because others, who are named too, do not."""
+    off = {each.annotators[0] for each in report.findings if each.kind in _APART and is_worth_advice(each)}
+    return [each for each in report.findings if each.kind != "close" or _is_closer(each, report, off)]
+
+
+def _is_closer(finding: Finding, report: Any, off: set[str]) -> bool:
+    """Whether a pair agrees more with each other than with those who do not stand out themselves."""
+    if not off - set(finding.annotators):
+        return True
+    pair = set(finding.annotators)
+    scores = [
+        each.score
+        for each in report.pairs
+        if each.score is not None and len(pair & {each.a, each.b}) == 1 and not off & ({each.a, each.b} - pair)
+    ]
+    return bool(scores) and finding.value - sum(scores) / len(scores) >= WORTH_ADVICE
+
+
+def whom_to_talk_to(report: Any, says: Mapping[str, Says]) -> str:
+    """Whom to talk to about what, those with the greatest difference first, in short; empty if there is nobody."""
+    if len(report.annotators) == 2:  # nobody can tell which of them
+        return ""
+    said = {**SAYS, **says}
+    findings = [each for each in report.findings if len(each.annotators) == 1 and is_worth_advice(each)]
+    first = [group[0] for group in by_subject(findings, _MOST)]
+    names = [f"{each.annotators[0]} ({said[each.kind](each, report)[0].rstrip(',')})" for each in first]
+    n_more = len({each.annotators[0] for each in findings}) - len(names)
+    return f"Talk to {listed([*names, *([f'{n_more:,} more'] if n_more else [])])}." if names else ""
+
+
+def is_worth_advice(finding: Finding) -> bool:
+    """Whether a difference is large enough to act on."""
+    return round(abs(finding.difference), 9) >= WORTH_ADVICE
+
+
+def finding_text(finding: Finding, report: Any, says: Mapping[str, Says]) -> str:
+    """What was found, with its numbers, without who or what it is about; for tables."""
+    return " ".join({**SAYS, **says}[finding.kind](finding, report))
+
+
+def _nobody(report: Any) -> str:
+    if not report.n_tested:
+        return (
+            f"There are too few labels to say who or what stands out ({MIN_LABELS} on {MIN_IMAGES} images are needed)"
+        )
+    return f"No annotator or class stands out beyond chance ({counted(report.n_tested, 'comparison')})"
+
+
+def _sentence(group: Sequence[Finding], report: Any, says: Mapping[str, Says], rules: Mapping[str, str]) -> str:
+    """The findings on one annotator, pair, class or size, and what to do if a difference is large enough."""
+    said = "; ".join(" ".join(says[finding.kind](finding, report)) for finding in group)
+    first = group[0]
+    who = listed(first.annotators)
+    said = f"{who} {said}" if who else said
+    if not any(map(is_worth_advice, group)):
+        return f"{said}."
+    if first.kind == "close":
+        return f"{said}: look at what they share."
+    if who:
+        return f"{said}: {talk_to(who if len(report.annotators) > 2 else 'both')}."
+    return f"{said}: {write_down(rules[first.kind].format(listed([repr(name) for name in first.classes])))}."
+
+
+#: what the guideline should say of a class or size
+RULES = {
+    "class_missed": "which {} count",
+    **dict.fromkeys(("class_conflicts", "class_confused"), "how to tell {} apart from others"),
+    "class_loose": "where {} ends",
+    "confused": "how to tell {} apart",
+    "size_missed": "which objects count",
+}
+
+
+def against(finding: Finding, others: str = "the others") -> str:
+    """What it is compared with: ``(the others 4.5 %, +58.7 points [50.1, 67.3])``."""
+    ends = f"[{100.0 * finding.low:.1f}, {100.0 * finding.high:.1f}]"
+    return f"({others} {shown_share(finding.others)}, {100.0 * finding.difference:+.1f} points {ends})"
+
+
+def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, str]:
+    """Who gives another class, or rating; and which one most often, if most of the others say another one."""
+    said = f"differs in {what} in {shown_share(finding.value)} of comparisons"
+    others = against(finding, "others among themselves")
+    entry = next(each for each in report.annotators if each.name == finding.annotators[0])
+    first = next(iter(entry.other_classes), None)
+    # it may be frequent because of a single image with many objects
+    if first is None or not any({first["a"], first["b"]} == set(each.classes) for each in clearly_confused(report)):
+        return said, others
+    return said, f"{others}, most often {first['a']!r} where most others say {first['b']!r} ({first['n']:,} times)"
+
+
+def loose(measure: str) -> Says:
+    """Who draws otherwise: the mean similarity with the others, and that of the others among each other."""
+
+    def said(finding: Finding, report: Any) -> tuple[str, str]:
+        ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
+        value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
+        what = f"draws otherwise: {measure.format(report=report)} of {value} with the others,"
+        return what, f"who have {others} among each other ({-finding.difference:+.3f} {ends})"
+
+    return said
+
+
+def by_share(more: str, less: str) -> Says:
+    """Something that is larger or smaller by a share: ``12 % larger [9, 15]``; ``{}`` stands for the share."""
+
+    def said(finding: Finding, report: Any) -> tuple[str, str]:
+        low, high = sorted((abs(finding.low), abs(finding.high)))
+        share = f"{100.0 * abs(finding.difference):.0f} %"
+        classes = listed([repr(name) for name in finding.classes])
+        what = (more if finding.difference > 0 else less).format(share=share, classes=classes)
+        return what, f"[{100.0 * low:.0f}, {100.0 * high:.0f}]"
+
+    return said
+
+
+def against_median_box(more: str, less: str) -> Says:
+    """Boxes that are larger or smaller than the median box by a share, as in the tables; and the median annotator's."""
+
+    def offset(value: float) -> str:
+        share = f"{100.0 * abs(value):.0f} %"
+        return "like the median box" if share == "0 %" else f"{share} {more if value > 0 else less}"
+
+    def said(finding: Finding, report: Any) -> tuple[str, str]:
+        who = "the median annotator" if len(report.annotators) > 2 else "the other"
+        low, high = sorted((abs(finding.low), abs(finding.high)))
+        apart = f"{100.0 * abs(finding.difference):.0f} % apart [{100.0 * low:.0f}, {100.0 * high:.0f}]"
+        return f"draws boxes {offset(finding.value)}", f"({who} {offset(finding.others)}, {apart})"
+
+    return said
+
+
+def by_points(more: str, less: str) -> Says:
+    """Something that is done more or less often: ``12.0 points more often [8.3, 15.7]``; ``{classes}`` is what."""
+
+    def said(finding: Finding, report: Any) -> tuple[str, str]:
+        low, high = sorted((abs(finding.low), abs(finding.high)))
+        what = (more if finding.difference > 0 else less).format(
+            classes=listed([repr(each) for each in finding.classes])
+        )
+        return f"{what}, by {100.0 * abs(finding.difference):.1f} points", f"[{100.0 * low:.1f}, {100.0 * high:.1f}]"
+
+    return said
+
+
+def _close(finding: Finding, report: Any) -> tuple[str, str]:
+    ends = f"{finding.difference:+.3f} [{finding.low:.3f}, {finding.high:.3f}]"
+    what = f"agree more with each other (score {shown_number(finding.value)}) than with the others"
+    return what, f"({shown_number(finding.others)}, {ends})"
+
+
+def _class_conflicts(finding: Finding, report: Any) -> tuple[str, str]:
+    share = shown_share(finding.value)
+    return f"{finding.classes[0]!r} gets another class in {share} of comparisons", against(finding, "other classes")
+
+
+def _confused(finding: Finding, report: Any) -> tuple[str, str]:
+    first, second = finding.classes
+    share, effect = shown_share(finding.value), merge_effect(report, {first, second})
+    return f"{first!r} and {second!r} are {share} of the class conflicts", f"{against(finding, 'by chance')}{effect}"
+
+
+def merge_effect(report: Any, classes: set[str]) -> str:
+    """What alpha would be if two classes were one; empty if that makes no difference."""
+    for merge in getattr(report, "merges", []):
+        before, after = merge.alpha_before, merge.alpha_after
+        if set(merge.classes) == classes and before is not None and after is not None:
+            verb = "raise" if after > before else "lower"
+            if shown_number(before) != shown_number(after):
+                return f"; as one class they would {verb} alpha from {shown_number(before)} to {shown_number(after)}"
+    return ""
+
+
+#: what is said in all families
+SAYS: dict[str, Says] = {
+    "conflicts": conflicts,
+    "class_conflicts": _class_conflicts,
+    "class_confused": lambda finding, report: (
+        f"{finding.classes[0]!r} is in {shown_share(finding.value)} of the class conflicts",
+        against(finding, "by chance"),
+    ),
+    "confused": _confused,
+    "close": _close,
+}
+
+
+def all_findings(report: Any) -> list[Section]:
+    """Everything that stands out, with the tests behind it."""
+    if not report.findings:
+        return []
+    columns = [
+        Column("who or what", lambda each: ", ".join([*each.annotators, *each.classes, *filter(None, [each.size])])),
+        Column("what", lambda each: each.kind.replace("_", " ")),
+        *(Column(title, name, shown_number) for name, title in (("value", "value"), ("others", "others"))),
+        Column("difference", lambda each: f"{each.difference:+.3f} [{each.low:.3f}, {each.high:.3f}]"),
+        Column("p", lambda each: f"{each.p_value:.2g}"),
+        *(Column("of", "n_labels"), Column("images", "n_images")),
+    ]
+    meaning = [
+        f"{name.replace('_', ' ')}: {_MEANING[name]}." for name in dict.fromkeys(f.kind for f in report.findings)
+    ]
+    title = f"Findings: {len(report.findings):,} of {report.n_tested:,} comparisons, at a false discovery rate of 5 %"
+    return [Section(title, [table(columns, report.findings), " ".join(meaning)])]
+
+
+def clearly_confused(report: Any) -> list[Confused]:
+    """The pairs of classes that are confused more often than by chance, the surest first."""
+    return [each for each in getattr(report, "confused", []) if each.is_clear]
+
+
+def conflict_counts(confusion: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, str]]:
+    """How often every two different classes met, from lists of confusions."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for entry in confusion:
+        a, b = sorted((entry["a"], entry["b"]), key=natural_key)
+        if a != b and entry["n"]:
+            counts[a, b] += entry["n"]
+    return counts
+
+
+def unclear_conflicts(report: Any, counts: Mapping[tuple[str, str], int], n_unlisted: int = 0) -> str:
+    """Which two classes most conflicts are between, where it is not clear that this is more than chance.
+
+    Args:
+        report: report on objects or ratings
+        counts: how often every two different classes met, each two in one order
+        n_unlisted: conflicts that are not among them
+    """
+    total = sum(counts.values()) + n_unlisted
+    (a, b), n = max(counts.items(), key=lambda item: (item[1], *map(natural_key, item[0])), default=(("", ""), 0))
+    if 2 * n <= total:
+        return "those of no two classes are clearly more than by chance"
+    met = any({a, b} == set(each.classes) for each in report.confused)
+    why = "not clearly more than by chance" if met else f"on fewer than {MIN_IMAGES} images, too few for a test"
+    of_all = f"all {n:,}" if n == total else f"{n:,} of {total:,}"
+    return f"{of_all} are between {a!r} and {b!r} ({why})"
+
+
+def confusions_section(
+    report: Any, counts: Mapping[tuple[str, str], int], n_unlisted: int = 0, more: Sequence[Part] = ()
+) -> list[Section]:
+    """The classes that are confused more often than by chance.
+
+    Args:
+        report: report on objects or ratings
+        counts: as for :func:`unclear_conflicts`
+        n_unlisted: likewise
+        more: what follows the table
+    """
+    shown = clearly_confused(report)[:_FEW]
+    parts: list[Part] = []
+    if shown:
+        effects = {frozenset(entry.classes): entry.alpha_after for entry in getattr(report, "merges", [])}
+        columns = [
+            *(Column("class", lambda entry: entry.classes[0]), Column("class", lambda entry: entry.classes[1])),
+            Column("pairs of labels", "n"),
+            Column("of all conflicts", _share),
+            Column("by chance", "by_chance", shown_share),
+            Column("most often", lambda entry: _who_says(report, entry.classes)),
+        ]
+        if effects:
+            columns.append(Column("alpha if they were one", lambda entry: _alpha(effects, entry)))
+        parts.append(table(columns, shown))
+    elif counts:
+        parts.append(f"Of all conflicts, {unclear_conflicts(report, counts, n_unlisted)}.")
+    parts += more
+    return [Section("Classes that are confused", parts, figures=("confusion",))] if parts else []
+
+
+def _who_says(report: Any, classes: Sequence[str]) -> str:
+    """Who says one of two classes most often where most of the others say the other one."""
+    found = [
+        (each["n"], entry.name, each)
+        for entry in report.annotators
+        for each in entry.other_classes
+        if {each["a"], each["b"]} == set(classes)
+    ]
+    if not found:
+        return UNDEFINED
+    n, name, said = max(found, key=lambda each: (each[0], *map(natural_key, (each[1], each[2]["a"]))))
+    return f"{name}: {said['a']} for {said['b']} ({n:,})"
+
+
+def _share(entry: Confused) -> Cell:
+    return Cell(entry.share, f"{shown_share(entry.share)} [{100.0 * entry.low:.0f}, {100.0 * entry.high:.0f}]")
+
+
+def _alpha(effects: Mapping[frozenset[str], float | None], entry: Confused) -> Cell:
+    value = effects.get(frozenset(entry.classes))
+    return Cell(value, shown_number(value))

@@ -1,0 +1,192 @@
+"""The headline of every report: its main numbers with intervals, and how reliable they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ...agreement.statistics.main_numbers import HEADLINE
+from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
+from .words import counted, documents, ends_of, shown_interval, shown_number, shown_share, singular
+
+if TYPE_CHECKING:
+    from ...agreement.statistics.main_numbers import MainNumber
+    from ...agreement.statistics.report import AgreementReport, ImageAlpha, Interval
+
+#: intervals from fewer samples are rough
+FEW_SAMPLES = 20
+#: formatting of the main numbers, by form
+FORMS: dict[str, Callable[[float | None], str]] = {"number": shown_number, "share": shown_share}
+
+#: from this expected distance on, the alpha of images hardly differs from the score
+_FAR_APART = 0.9
+#: Krippendorff's limits of alpha, each with the level above it
+_LIMITS = ((0.8, "good", "reliable"), (0.667, "fair", "good enough for tentative conclusions only"))
+
+_UNDEFINED = {
+    "one_annotator": "fewer than 2 annotators assigned",
+    "no_objects": "nobody drew anything",
+    "single_category": "one category only, so there is no variation",
+    "no_pairable_values": "no object was drawn by two annotators",
+    "no_pixels": "all pixels are ignored",
+}
+
+
+def headline(
+    report: AgreementReport,
+    notes: Sequence[str] = (),
+    *,
+    findings: Sequence[str] = (),
+) -> Section:
+    """The first section of a report: the verdict, what was found, and the main numbers.
+
+    Args:
+        report: report of any family
+        notes: additional notes on the numbers
+        findings: the main cause of disagreement, and who or what is behind it
+    """
+    parts: list[Part] = [alpha_sentence(report), *findings]
+    parts += [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
+    parts.append(" · ".join(_extent(report)))
+    parts.append(NumberRow(shown_numbers(report, HEADLINE)))
+    parts += [*interval_notes(report), *map(Note, notes)]
+    return Section(f"Annotator agreement: run '{report.run_key}'", parts, is_first=True)
+
+
+def shown_numbers(report: AgreementReport, group: str) -> list[ShownNumber]:
+    """The main numbers of a group, formatted."""
+    measure = report.localisation.measure if hasattr(report, "localisation") else "IoU"
+    return [
+        _shown(report, number, measure)
+        for number in report.main_numbers
+        if (number.group == group or (number.leads and group == HEADLINE))
+        and number.concerns(measure)
+        and not (number.is_optional and number.value(report) is None)
+    ]
+
+
+def _shown(report: AgreementReport, number: MainNumber, measure: str) -> ShownNumber:
+    value, show = number.value(report), FORMS[number.form]
+    interval = ends_of(report.intervals.get(number.key), show) if value is not None else ""
+    meaning = singular(number.meaning.format(report=report, documents=documents(report)))
+    return ShownNumber(number.name(measure), show(value), interval, meaning)
+
+
+def _chance_sentence(found: ImageAlpha) -> str:
+    """How close the alpha of images is to the score; empty where chance is no small matter."""
+    if found.expected is None or found.expected < _FAR_APART:
+        return ""
+    return (
+        "Labels of different images have next to nothing in common, as they seldom lie at one place: this alpha is "
+        "nearly the score."
+    )
+
+
+def image_alpha_details(report: AgreementReport) -> list[Section]:
+    """What the alpha of images is made of."""
+    found = report.image_alpha
+    if found is None or found.value is None:
+        return []
+    facts = [
+        ("observed", f"{shown_number(found.observed)}, mean distance of two annotations of one image"),
+        ("expected", f"{shown_number(found.expected)}, of different images ({found.n_expected:,} pairs)"),
+        ("sigma", f"{shown_number(found.sigma)}, share of observed distances below 95 % of the expected ones"),
+        ("KS", f"{shown_number(found.ks)}, largest difference of their cumulative shares"),
+    ]
+    note = "1 - observed / expected, distance: 1 - score"
+    return [Section("Alpha of images", [Facts(facts), *filter(None, [_chance_sentence(found)])], note)]
+
+
+def single_alphas(report: AgreementReport) -> list[Section]:
+    """The mean of the alphas of single samples, and where they are undefined."""
+    reasons = [f"{count:,} ({_UNDEFINED[reason]})" for reason, count in report.alpha.undefined.items() if count]
+    facts = []
+    if report.alpha.mean is not None:
+        value = shown_interval(report.alpha.mean, report.intervals.get("alpha.mean"))
+        facts.append(("mean", f"{value}, of the {report.alpha.n_defined:,} where it is defined"))
+    if reasons:
+        facts.append(("undefined on", ", ".join(reasons)))
+    title = f"Alpha of single {documents(report)}"
+    note = f"the {'alpha of objects' if hasattr(report, 'existence') else 'alpha of pixels'} is of all of them together"
+    return [Section(title, [Facts(facts)], note)] if facts else []
+
+
+def _extent(report: AgreementReport) -> Iterator[str]:
+    """The samples that the report covers, in short phrases."""
+    what = documents(report)
+    yield ", ".join(report.label_types)
+    if report.run.n_of is not None:
+        yield singular(f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}")
+    if report.run.n_videos is not None:
+        frames = counted(report.n_samples, "frame")
+        yield f"{counted(report.run.n_videos, 'video')} with {frames}, compared frame by frame"
+    n_empty = getattr(report, "n_empty", 0)
+    without = f", {n_empty:,} of them empty" if n_empty else ""
+    yield singular(f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}")
+    yield counted(len(getattr(report, "annotators", [])), "annotator")
+    yield counted(report.n_objects, "label")
+    if hasattr(report, "existence"):
+        yield counted(report.n_units, "object")
+    n_disputed = getattr(report, "n_disputed", None)
+    if n_disputed is not None:
+        yield f"{n_disputed:,} disputed"
+
+
+def interval_notes(report: AgreementReport) -> list[Note]:
+    """An explanation of the intervals, and a warning if they come from few samples."""
+    shown = [entry for entry in report.intervals.values() if entry.low is not None]
+    if not shown:
+        return []
+    n = max(entry.n for entry in shown)
+    # for videos, whole videos are resampled
+    what = "sample" if report.run.n_videos is None else "video"
+    notes = [
+        Note(
+            f"[…] are 95 % confidence intervals for the population of {what}s, with these annotators ({n:,} resampled)."
+        )
+    ]
+    if n < FEW_SAMPLES:
+        text = f"Warning: the intervals rest on {counted(n, what)}; with fewer than {FEW_SAMPLES} they are rough."
+        notes.append(Note(text, is_warning=True))
+    elif n_few := sum(entry.n < FEW_SAMPLES for entry in shown):
+        least = min(entry.n for entry in shown)
+        text = f"Warning: intervals of numbers that fewer than {FEW_SAMPLES} {what}s say anything about are rough"
+        notes.append(Note(f"{text} (here {n_few:,}; one rests on {least:,}).", is_warning=True))
+    return notes
+
+
+def leading_alpha(report: AgreementReport) -> tuple[str, float | None, Interval | None]:
+    """The alpha that the verdict is about, with its name and interval: of whole images, or the pooled one if its units
+    are images already."""
+    if report.image_alpha is not None:
+        return "Alpha of images", report.image_alpha.value, report.intervals.get("image_alpha.value")
+    return "Alpha", report.alpha.pooled, report.intervals.get("alpha.pooled")
+
+
+def alpha_level(report: AgreementReport) -> tuple[str, str]:
+    """The level of the leading alpha by Krippendorff's limits: good, fair, poor or none, and its words.
+
+    The lower end of the interval decides; the value itself if there is no interval.
+    """
+    _, value, interval = leading_alpha(report)
+    if value is None:
+        return "none", "undefined"
+    least = value if interval is None or interval.low is None else interval.low
+    return next(((level, words) for limit, level, words in _LIMITS if least >= limit), ("poor", "too low to rely on"))
+
+
+def alpha_sentence(report: AgreementReport) -> str:
+    """The meaning of the leading alpha, by Krippendorff's limits."""
+    name, alpha, interval = leading_alpha(report)
+    if alpha is None:
+        if getattr(report, "too_many_sets", False):
+            return "Alpha was left out: there are too many different sets to compare."
+        if report.image_alpha is not None:
+            return "Alpha of images is undefined: it needs two images with a score, and labels that differ."
+        return "Alpha is undefined: it needs two ratings of the same thing, and at least two different ratings."
+    _, place = alpha_level(report)
+    low = None if interval is None else interval.low
+    least = "" if low is None else f" (lower end {shown_number(low)})"
+    return (
+        f"{name} is {shown_number(alpha)}{least}: {place} by Krippendorff's limits for content analysis, 0.8 and 0.667."
+    )

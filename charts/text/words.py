@@ -1,0 +1,116 @@
+"""Formatting of numbers and names for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...agreement.statistics.report import AgreementReport, Interval
+
+#: text for an undefined number
+UNDEFINED = "-"
+#: characters of a name next to an axis
+_NAME_LENGTH = 24
+#: titles of the verdicts of labels
+VERDICTS = {
+    "agreed": "agreed",
+    "class_conflict": "class conflict",
+    "attribute_conflict": "attribute conflict",
+    "missed": "missed",
+    "lone": "lone",
+    "split": "split",
+    "duplicate": "duplicate",
+}
+
+
+def shown_number(value: float | None, digits: int = 3) -> str:
+    """A number as text; ``-`` if undefined."""
+    if value is None:
+        return UNDEFINED
+    shown = f"{value:.{digits}f}"
+    # avoid -0.000
+    return shown.removeprefix("-") if float(shown) == 0.0 else shown
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference, with its sign."""
+    shown = shown_number(value, digits)
+    return f"+{shown}" if value is not None and value > 0 and float(shown) else shown
+
+
+def shown_share(share: float | None) -> str:
+    """A share in per cent; ``-`` if undefined."""
+    return UNDEFINED if share is None else f"{100.0 * share:.1f} %"
+
+
+def percent(part: float, whole: float) -> str:
+    """A part of a whole in per cent; ``-`` if the whole is 0."""
+    return shown_share(part / whole if whole else None)
+
+
+def ends_of(interval: Interval | None, show: Callable[[float | None], str] = shown_number) -> str:
+    """The ends of an interval: ``[0.603, 0.691]``; empty without an interval."""
+    if interval is None or interval.low is None or interval.high is None:
+        return ""
+    return f"[{show(interval.low)}, {show(interval.high)}]"
+
+
+def shown_interval(
+    value: float | None, interval: Interval | None, show: Callable[[float | None], str] = shown_number
+) -> str:
+    """A number and its interval: ``0.647 [0.603, 0.691]``; only the number without an interval."""
+    ends = ends_of(interval, show) if value is not None else ""
+    return f"{show(value)} {ends}".rstrip()
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """A count with its noun: ``1 sample``, ``2 samples``, ``1,234 samples``."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def singular(text: str) -> str:
+    """A text in which one sample is no plural: ``1 sample`` for ``1 samples``."""
+    return re.sub(r"(?<![\d.,])1 (sample|frame|pixel)s\b", r"1 \1", text)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def other_class(report: Any) -> str:
+    """What the share of other classes of an annotator is counted against."""
+    if len(report.annotators) == 2:
+        return "Other class: than the other annotator gave it."
+    return "Other class: than most of the others, at least two, gave it; what is not named above may be chance."
+
+
+def documents(report: AgreementReport) -> str:
+    """Word for the samples of a report, in the plural."""
+    return "samples" if report.run.n_videos is None else "frames"
+
+
+def end_of_path(path: str | None, length: int = 48) -> str:
+    """The end of a path that may be long."""
+    text = path or UNDEFINED
+    return text if len(text) <= length else "…" + text[-length + 1 :]
+
+
+def file_name(path: object) -> str | None:
+    """The name of a file without its folders; None of what is no path."""
+    return re.split(r"[/\\]", path)[-1] if isinstance(path, str) else None
+
+
+def one_line(text: object) -> str:
+    """A text without line breaks."""
+    return " ".join(str(text).splitlines())
+
+
+def shortened(name: str, length: int = _NAME_LENGTH) -> str:
+    """A name that fits next to an axis: its start and its end, because classes often differ only in one of the two."""
+    if len(name) <= length:
+        return name
+    n_last = (length - 1) // 2
+    return f"{name[: length - 1 - n_last].rstrip()}…{name[-n_last:].lstrip()}"

@@ -1,0 +1,435 @@
+"""All uses of FiftyOne's private API, one plain function each: look here when FiftyOne changes.
+
+FiftyOne has no public way to do these things. ``tests/test_layers.py`` checks that no other file uses the private API.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any, Literal
+from zipfile import BadZipFile
+
+import fiftyone as fo
+import fiftyone.core.dataset as fod
+import fiftyone.core.media as fom
+import fiftyone.core.utils as fou
+import fiftyone.operators as foo
+from bson import CodecOptions, ObjectId, json_util
+from bson.raw_bson import RawBSONDocument
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.odm import SampleFieldDocument, SavedViewDocument, get_db_conn
+from fiftyone.core.view import DatasetView
+from fiftyone.server.events.state import get_state
+from mongoengine.errors import MongoEngineException, ValidationError
+from pymongo.collection import Collection
+from pymongo.database import Database
+
+from ... import names
+from ...agreement.settings.errors import AgreementInputError
+from .stored_arrays import DAMAGED
+
+Document = dict[str, Any]
+
+#: what was stored when :func:`reload_dataset` read a dataset: an attribute of the class that FiftyOne makes with it
+_READ = "_annotator_agreement_read"
+#: parts of the document of a dataset that refer to documents of other collections, by collection
+_REFERENCES = {
+    "runs": ("annotation_runs", "brain_methods", "evaluations", "runs"),
+    "views": ("saved_views",),
+    "workspaces": ("workspaces",),
+}
+#: parts that can be read without the others
+_APART = {"last_modified_at", "last_deletion_at", *(part for parts in _REFERENCES.values() for part in parts)}
+
+# ---- datasets and their documents in the database ----
+
+
+def database() -> Database[Document]:
+    """The database that FiftyOne is connected to."""
+    connected: Database[Document] = get_db_conn()
+    return connected
+
+
+def stored_dataset(samples: SampleCollection) -> fo.Dataset:
+    """The dataset that stores the documents of a view; for patches, frames and clips FiftyOne's temporary dataset."""
+    return samples._dataset
+
+
+def root_dataset(samples: SampleCollection) -> fo.Dataset:
+    """The user's dataset behind a view, also for views of patches, frames and clips."""
+    return samples._root_dataset
+
+
+def dataset_id(dataset: fo.Dataset) -> ObjectId:
+    """Id of the document of a dataset."""
+    document_id: ObjectId = dataset._doc.id
+    return document_id
+
+
+def sample_collection(samples: SampleCollection) -> Collection[Document]:
+    """The MongoDB collection of the samples of a dataset or view."""
+    collection: Collection[Document] = samples._dataset._sample_collection
+    return collection
+
+
+def frame_collection(samples: SampleCollection) -> Collection[Document]:
+    """The MongoDB collection of the frames of a dataset of videos."""
+    collection: Collection[Document] = samples._dataset._frame_collection
+    return collection
+
+
+def is_deleted(document_id: ObjectId) -> bool:
+    """Whether there is no dataset (any more) whose document has this id."""
+    return database().datasets.find_one({"_id": document_id}, {"_id": True}) is None
+
+
+def deleted_error(dataset: fo.Dataset) -> AgreementInputError:
+    """What to say of a dataset that is gone."""
+    return AgreementInputError(f"The dataset {dataset.name!r} must exist, but it was deleted")
+
+
+def reload_dataset(dataset: fo.Dataset) -> None:
+    """Read the document of a dataset, its schema and its runs again, as far as they changed since this function did.
+
+    Raises:
+        AgreementInputError: if it was deleted
+    """
+    # FiftyOne asks for the name: somebody may have renamed the dataset, or deleted it and made another one of that name
+    content = _content(dataset_id(dataset))
+    if content is None:
+        raise deleted_error(dataset)
+    name, parts = content.name, content.parts
+    document, before = getattr(dataset._sample_doc_cls, _READ, (None, {}))
+    if document is dataset._doc and not document._get_changed_fields():
+        changed = [part for part in {**before, **parts} if before.get(part) != parts.get(part)]
+        if set(changed) <= _APART:  # the schema, whose reading takes seconds with hundreds of fields, is as it was
+            if changed:
+                document.reload(*changed)
+                setattr(dataset._sample_doc_cls, _READ, (document, parts))
+            return
+    # what its own ``reload()`` does; that also saves the document, to note when it was loaded
+    media_type = dataset.media_type
+    dataset._doc, dataset._sample_doc_cls, dataset._frame_doc_cls = fod._load_dataset(dataset, name, virtual=True)
+    if media_type != dataset._doc.media_type:
+        dataset._set_media_type(dataset._doc.media_type)
+    if dataset._group_slice is None:
+        dataset._group_slice = dataset._doc.default_group_slice
+    setattr(dataset._sample_doc_cls, _READ, (dataset._doc, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetContent:
+    """What the database has of a dataset, apart from its samples, at one moment."""
+
+    name: str  #: name of the dataset
+    parts: dict[str, Any]  #: what is stored of it, of its runs, saved views and workspaces, by part
+    #: a hash of the parts and, if asked for, of when a sample, or frame, was last changed, and what was decided last
+    version: str
+
+
+def content_of(ctx: foo.ExecutionContext) -> DatasetContent | None:
+    """What is stored of the dataset of an event in the App; None if it has none."""
+    key = ctx.dataset_id or (database().datasets.find_one({"name": ctx.dataset_name}, {"_id": True}) or {}).get("_id")
+    return None if key is None else _content(ObjectId(key), with_samples=True)
+
+
+def load_dataset_once(ctx: foo.ExecutionContext, content: DatasetContent) -> None:
+    """Load the dataset of an event in the App so that :func:`reload_dataset` need not read it a second time.
+
+    FiftyOne's server reads a dataset anew for every event.
+
+    Args:
+        ctx: the event
+        content: what was stored before; what is loaded is at least as new
+    """
+    dataset = ctx.dataset
+    setattr(dataset._sample_doc_cls, _READ, (dataset._doc, content.parts))
+
+
+def _content(key: ObjectId, *, with_samples: bool = False) -> DatasetContent | None:
+    """What is stored of a dataset; None if it was deleted. ``with_samples``: the version changes with samples, too."""
+    raw: Any = database().with_options(codec_options=CodecOptions(document_class=RawBSONDocument))
+    found = raw.datasets.find_one({"_id": key}, {"last_loaded_at": False, names.LEASE: False})
+    if found is None:
+        return None
+    version = hashlib.md5(found.raw, usedforsecurity=False)
+    parts: dict[str, Any] = dict(found.items())
+    for collection, names_of_parts in _REFERENCES.items():
+        documents = [document.raw for document in raw[collection].find({"_dataset_id": key})]
+        version.update(b"".join(documents))
+        parts |= {part: (parts.get(part), documents) for part in names_of_parts}
+    decided = names.DEFAULT_GOLD_FIELD + names.DECISIONS_SUFFIX
+    for kind in ("sample", "frame") if with_samples else ():
+        if not found.get(f"{kind}_collection_name"):
+            continue
+        orders = ["last_modified_at"]
+        if any(declared["name"] == decided for declared in found.get(f"{kind}_fields") or ()):
+            orders.append(f"{decided}.id")  # decisions do not change the time stamp
+        for order in orders:
+            has_it = {order: {"$exists": True}}  # an index on few samples serves no other query
+            newest = raw[found[f"{kind}_collection_name"]].find_one(has_it, {order: True}, sort=[(order, -1)])
+            version.update(b"" if newest is None else newest.raw)
+    return DatasetContent(found["name"], parts, version.hexdigest())
+
+
+def reload_samples(dataset: fo.Dataset) -> None:
+    """Reload the samples in memory; stops at a sample that FiftyOne itself cannot read."""
+    with contextlib.suppress(MongoEngineException, ValidationError, BadZipFile, AttributeError, LookupError, *DAMAGED):
+        with contextlib.suppress(RuntimeError):
+            dataset._reload_docs(hard=True)
+            return
+        # FiftyOne iterates over the samples in memory while another thread creates one
+        dataset._reload_docs(hard=True)
+
+
+def reload_saved_views(dataset: fo.Dataset) -> None:
+    """Reload the list of saved views."""
+    dataset._doc.reload("saved_views")
+
+
+def add_saved_view(dataset: fo.Dataset, name: str, view: DatasetView, description: str) -> None:
+    """Save a view under a new name, without touching what others save at the same time."""
+    now = datetime.now(timezone.utc).replace(tzinfo=None)
+    document = SavedViewDocument(
+        dataset_id=dataset_id(dataset),
+        name=name,
+        slug=fou.to_slug(name),
+        description=description,
+        view_stages=[json_util.dumps(stage) for stage in view._serialize(include_uuids=False)],
+        created_at=now,
+        last_modified_at=now,
+    )
+    document.save(upsert=True)
+    database().datasets.update_one({"_id": dataset_id(dataset)}, {"$push": {"saved_views": document.id}})
+    reload_saved_views(dataset)
+
+
+def stored_app_config(dataset: fo.Dataset) -> Document:
+    """The settings of the App as they are stored."""
+    found = database().datasets.find_one({"_id": dataset_id(dataset)}, {"app_config": True})
+    if found is None:
+        raise deleted_error(dataset)
+    return dict(found.get("app_config") or {})
+
+
+def replace_app_config(dataset: fo.Dataset, before: Document, values: Document) -> bool:
+    """Change settings of the App in one write, unless somebody changed them since they were read.
+
+    Args:
+        dataset: the dataset
+        before: the settings as they were read
+        values: new ones, as FiftyOne stores them; None removes one. Names may have one dot
+
+    Returns:
+        whether they were changed
+    """
+    read = {f"app_config.{name}": _part_of(before, name) for name in values}
+    return replace_parts(dataset, read, {f"app_config.{name}": value for name, value in values.items()})
+
+
+def stored_parts(dataset: fo.Dataset, paths: Sequence[str]) -> Document:
+    """Parts of the document of a dataset as they are stored, by path; None for a part that is not there."""
+    found = database().datasets.find_one({"_id": dataset_id(dataset)}, dict.fromkeys(paths, True))
+    if found is None:
+        raise deleted_error(dataset)
+    return {path: _part_of(found, path) for path in paths}
+
+
+def _part_of(document: Document, path: str) -> Any:
+    outer, _, inner = path.partition(".")
+    part = document.get(outer)
+    return _part_of(part or {}, inner) if inner else part
+
+
+def replace_parts(dataset: fo.Dataset, before: Document, values: Document) -> bool:
+    """Change parts of the document of a dataset in one write, unless somebody changed them since they were read.
+
+    Args:
+        dataset: the dataset
+        before: the parts as they were read, by path; None for a part that was not there
+        values: new ones by path; None removes one
+
+    Returns:
+        whether they were changed
+    """
+    condition: Document = {"_id": dataset_id(dataset)}
+    of_kind: Document = {"$set": {}, "$unset": {}}
+    for path, value in values.items():
+        condition[path] = {"$eq": before[path]}
+        of_kind["$unset" if value is None else "$set"][path] = "" if value is None else value
+    changes = {operator: changed for operator, changed in of_kind.items() if changed}
+    matched = database().datasets.update_one(condition, changes).matched_count
+    reload_dataset(dataset)
+    return bool(matched)
+
+
+# ---- schema ----
+
+
+def has_frame_fields(samples: SampleCollection) -> bool:
+    """Whether samples may have frames."""
+    return bool(samples._has_frame_fields())
+
+
+def default_fields(samples: SampleCollection, *, of_frames: bool = False) -> set[str]:
+    """Names of the fields that FiftyOne itself has on every sample, or frame."""
+    get = samples._get_default_frame_fields if of_frames else samples._get_default_sample_fields
+    return set(get(include_private=True))
+
+
+def field_document(name: str, field: fo.Field) -> Document:
+    """What the dataset's document holds of a field that is declared now.
+
+    Raises:
+        ValueError: if FiftyOne could not make the field of it again, and so could never open the dataset
+    """
+    field = field.copy()
+    field.name = field.db_field = name
+    field._set_created_at(datetime.now(timezone.utc).replace(tzinfo=None))
+    document = SampleFieldDocument.from_field(field)
+    try:
+        document.to_field()
+    except Exception as error:  # whatever FiftyOne raises, it would raise whenever the dataset is opened
+        raise ValueError(str(error)) from error
+    return dict(document.to_mongo())
+
+
+def delete_indexes(dataset: fo.Dataset, paths: Sequence[str]) -> None:
+    """Delete the indexes that have some fields, alone or among others."""
+    dataset._sample_doc_cls._delete_indexes(list(paths))
+
+
+def rename_indexes(dataset: fo.Dataset, old: Sequence[str], new: Sequence[str]) -> None:
+    """Rename fields in indexes."""
+    dataset._sample_doc_cls._rename_indexes(list(old), list(new))
+
+
+def document_fields(document: object) -> tuple[str, ...]:
+    """Names of the fields of a FiftyOne document or document class; none for anything else."""
+    return tuple(getattr(document, "_fields_ordered", ()))
+
+
+def list_name(label_type: type[fo.Label]) -> str:
+    """Name of the list in a label field that holds several labels."""
+    name: str = label_type._LABEL_LIST_FIELD
+    return name
+
+
+def list_of(label_type: type[fo.Label]) -> tuple[str, type[fo.Label]] | None:
+    """Name of the list in a label field, and type of the labels in it; None for a field with one label."""
+    if not hasattr(label_type, "_LABEL_LIST_FIELD"):
+        return None
+    name = list_name(label_type)
+    return name, label_type._fields[name].field.document_type
+
+
+# ---- views ----
+
+
+def view_kind(samples: SampleCollection) -> Literal["patches", "frames", "clips"] | None:
+    """Kind of the documents of a generated view; None if they are samples."""
+    if not samples._is_generated:
+        return None
+    return "patches" if samples._is_patches else "frames" if samples._is_frames else "clips"
+
+
+def is_generated(samples: SampleCollection) -> bool:
+    """Whether a view shows patches, frames or clips, which FiftyOne keeps in a temporary dataset."""
+    return view_kind(samples) is not None
+
+
+def is_dynamic_groups(samples: SampleCollection) -> bool:
+    """Whether a view groups samples by a field."""
+    return bool(samples._is_dynamic_groups)
+
+
+def is_part(samples: SampleCollection | None) -> bool:
+    """Whether a view differs from the dataset: it is generated, or has stages."""
+    return isinstance(samples, DatasetView) and (is_generated(samples) or bool(samples._stages))
+
+
+def stages_of(view: DatasetView) -> list[fo.ViewStage]:
+    """The stages of a view."""
+    return list(view._stages)
+
+
+def pipeline_of(samples: SampleCollection, *, frames_only: bool = False) -> list[Document]:
+    """The aggregation pipeline of a view; with ``frames_only``, its documents are frames."""
+    return list(samples._pipeline(frames_only=frames_only))
+
+
+def serialized_stages(view: DatasetView | None, *, with_ids: bool = True) -> list[Document]:
+    """The stages of a view as JSON values; without ids equal views are equal."""
+    return [] if view is None else list(view._serialize(include_uuids=with_ids))
+
+
+def view_from_stages(dataset: fo.Dataset, stages: Sequence[Document]) -> DatasetView:
+    """The view with serialized stages."""
+    return DatasetView._build(dataset, stages)
+
+
+def view_in_app() -> DatasetView | None:
+    """The view that the App shows, as the server in this process knows it; None if it shows none."""
+    return get_state().view
+
+
+def all_slices(samples: SampleCollection) -> SampleCollection:
+    """The samples of all slices of groups, also of different media types; other samples unchanged."""
+    return samples.select_group_slices(_allow_mixed=True) if samples.media_type == fom.GROUP else samples
+
+
+def mongo_stage(pipeline: list[Document], *, needs_frames: bool) -> fo.ViewStage:
+    """Aggregation stages of MongoDB as one view stage of FiftyOne."""
+    # without ``needs_frames`` FiftyOne joins all frames, and the samples of all group slices, to every sample
+    return fo.Mongo(pipeline, _needs_frames=needs_frames, _group_slices=[])
+
+
+# ---- what older versions of FiftyOne lack ----
+
+
+def flat_target(ctx: foo.ExecutionContext) -> SampleCollection:
+    """The samples that the user chose in a form; of groups only those of the active slice.
+
+    Raises:
+        AttributeError, ValueError: if FiftyOne cannot flatten the view
+    """
+    if asks_for_target(ctx):
+        return ctx.target_view(require_flat=True)
+    target = ctx.target_view()
+    if target.media_type != fom.GROUP:
+        return target
+    return target.select_group_slices(ctx.group_slice or target.group_slice)
+
+
+def asks_for_target(ctx: foo.ExecutionContext) -> bool:
+    """Whether a form that reads the samples to work on asks for them by itself."""
+    return _takes(ctx.target_view, "require_flat")
+
+
+def open_panel(ctx: foo.ExecutionContext, panel: str, state: dict[str, Any]) -> bool:
+    """Open a panel beside the samples; whether this version of FiftyOne can give it a state to begin with."""
+    takes_state = _takes(ctx.ops.open_panel, "state")
+    ctx.ops.open_panel(panel, layout="horizontal", **({"state": {"state": state}} if takes_state else {}))
+    return takes_state
+
+
+def _takes(function: Callable[..., Any], parameter: str) -> bool:
+    return parameter in inspect.signature(function).parameters
+
+
+# ---- runs ----
+
+
+def run_document(dataset: fo.Dataset, run_key: str) -> Any:
+    """FiftyOne's document of a run; None if the dataset has no such run."""
+    return dataset._doc.runs.get(run_key)
+
+
+def forget_cached_results(dataset: fo.Dataset, run_key: str) -> None:
+    """Remove the results of a run that FiftyOne keeps in memory."""
+    dataset._run_cache.pop(run_key, None)

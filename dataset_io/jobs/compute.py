@@ -1,0 +1,333 @@
+"""Run agreement on a dataset: read, compute, write and record."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.matching.compute import without_crowd
+from ...agreement.objects.threshold_sample import MAX_SAMPLES, ThresholdSample
+from ...agreement.settings.arguments import takes_arrays
+from ...agreement.settings.config import (
+    AgreementConfig,
+    Empty,
+    GeometryChoice,
+    Invalid,
+    Level,
+    Missing,
+    SetDistance,
+    Undefined,
+    make_config,
+)
+from ...agreement.settings.errors import AgreementInputError, keeping_first_error, short_message
+from ...agreement.settings.no_labels import NoLabels
+from ...agreement.settings.options import OPTIONS
+from ...agreement.statistics.report import AgreementReport
+from ...metrics.geometry.objects import Similarity
+from ...metrics.matching import ClassHandling, Method
+from ..database.fiftyone_private import (
+    dataset_id,
+    is_deleted,
+    is_generated,
+    reload_dataset,
+    reload_samples,
+    stored_dataset,
+)
+from ..decide.decisions import applied_steps
+from ..families import open_family
+from ..families.map_files import delete_map_files
+from ..families.objects import ObjectFamily
+from ..families.protocol import LabelFamily
+from ..labels.annotator_attributes import check_annotator_attribute
+from ..labels.checks import check_annotators, check_room, count_damaged_fields
+from ..labels.source import Source, open_source, refuse_decisions
+from ..labels.stored import NoRoomError, subsample_keys
+from ..record.changes import OwnStamps, own_stamps
+from ..record.fields import fields_marked
+from ..record.lease import unless_deleted, writing
+from ..record.run import FAILED, Run, refresh
+from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
+from ..record.stored_records import delete_files
+from ..results.load import with_samples
+from ..run.one_pass import Pass
+from ..run.read import Reader
+from ..run.work_through import Progress, rare_collections
+from ..units.units_field import add_units
+from .delete import delete_agreement
+
+logger = logging.getLogger(__name__)
+
+#: arguments of :func:`compute_agreement` that are not part of the config
+_NOT_OF_CONFIG = ("samples", "units", "overwrite", "progress")
+
+
+@takes_arrays
+def compute_agreement(
+    samples: SampleCollection,
+    fields: str | Sequence[str],
+    *,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    annotator_attribute: str | None = None,
+    assigned_field: str | None = None,
+    no_labels: NoLabels = "not_assigned",
+    annotators: Mapping[str, str] | Sequence[str] | None = None,
+    iou: float | Literal["auto"] = 0.5,
+    geometry: GeometryChoice = "auto",
+    rasterize: str | None = None,
+    line_tolerance: float | None = None,
+    sigmas: str | float | Sequence[float] | None = None,
+    classes: ClassHandling = "prefer",
+    missing: Missing = "category",
+    level: Level = "auto",
+    categories: Sequence[Any] = (),
+    attributes: str | Sequence[str] = (),
+    tolerance: float = 0.0,
+    aliases: Mapping[str, str] | None = None,
+    set_distance: SetDistance = "masi",
+    background: int | str | None = "auto",
+    ignore_values: Sequence[int | str] = (),
+    boundaries: bool = False,
+    boundary_tolerance: float = 2.0,
+    boundary_width: float | None = None,
+    disagreement_map: bool = False,
+    map_folder: str | None = None,
+    empty: Empty = "skip",
+    undefined: Undefined = "none",
+    method: Method = "optimal",
+    similarity: Similarity = "iou",
+    crowd_attribute: str | None = "iscrowd",
+    invalid: Invalid = "error",
+    rematch: bool = False,
+    sensitivity: bool = True,
+    resamples: int = 1000,
+    seed: int = 51,
+    units: bool = False,
+    overwrite: bool = False,
+    progress: Progress = None,
+) -> AgreementReport:
+    """Compare the labels of several annotators, and write scores, verdicts and match ids to the dataset.
+
+    An option that has no effect on labels of this type is refused unless it has its default value.
+
+    Args:
+        samples: a dataset or view; only labels in the view are compared; for a grouped dataset, the samples of all
+            slices
+        fields: two or more label fields, one for each annotator; or one field, with ``annotator_attribute``; names of
+            frame fields of videos begin with ``frames.``
+        run_key: name of the run; the names of all fields that it writes begin with it
+        annotator_attribute: attribute of the labels that names their annotator, if one field holds all labels
+        assigned_field: sample field that lists the annotators (or their fields) who were asked: on its samples a null
+            label list of a listed annotator means that they drew nothing. Without it ``no_labels`` says what null means
+        no_labels: what a null (or absent) label list of an annotator means; or a mapping of annotators, or their
+            fields, to this. With ``annotator_attribute`` a null list is one of everybody. An empty list always means
+            that they drew nothing; ``"not_assigned"``: was not assigned; ``"drew_nothing"``: looked and drew nothing;
+            importers such as FiftyOne's for COCO and CVAT write null for that
+        annotators: a mapping of fields to names of annotators; with ``annotator_attribute``, a list of the annotators
+            to compare, or a mapping of them to names. Annotators with the same name are sessions of one person: they
+            are compared like different annotators, and the report on objects shows their agreement separately
+        iou: least similarity of a match, in (0, 1]; ``"auto"``: the threshold at which a match is as likely chance as
+            agreement, estimated from at most 2,000 samples before the run
+        geometry: geometry of an object that is compared; ``"auto"``: the shape (mask, polygon) if a label has one, else
+            its box; ``"box"``: always the box; ``"shape"``: always the shape; a label without one is unusable
+        rasterize: how the area of polygons is measured; ``None``: exactly; ``"pillow"``: as the pixels that Pillow
+            fills, for comparison with published numbers and pixel tools
+        line_tolerance: distance in pixels within which open lines (neither closed nor filled) agree; without it they
+            are refused
+        sigmas: precision (σ) of keypoints in OKS: one number, a list with a number for each point, or a name; ``None``:
+            0.05 for every point; ``"coco"``: COCO's constants for the 17 points of a person
+        classes: how matching uses classes; ``"prefer"``: match objects of one class first, then others; ``"ignore"``:
+            match by position alone; ``"require"``: match only objects of one class
+        missing: how alpha counts a missed object; ``"category"``: as an extra category, so that missing an object is a
+            disagreement; ``"ignore"``: not at all, so that alpha compares classes only
+        level: level of measurement of ratings; ``"auto"``: ordinal if ``categories`` are listed, else nominal for
+            classes and interval for numbers; ``"nominal"``: names without an order; ``"ordinal"``: an order, but no
+            distances; classes must be listed in ``categories``; ``"interval"``: equal steps, no natural zero;
+            ``"ratio"``: equal steps and a natural zero
+        categories: all classes, in ascending order if they have one; unused classes count in coefficients too
+        attributes: attributes of labels, such as occluded, to compare between the labels of an object
+        tolerance: numbers (ratings, values of ``attributes``) that differ by at most this agree
+        aliases: class names to treat as others, such as ``{"Car ": "car"}``; the labels are not changed
+        set_distance: distance of two sets of tags in alpha; ``"masi"``: a subset is closer than a set that only
+            overlaps; ``"jaccard"``: tags that only one set has / tags in either set
+        background: value of the background; ``"auto"``: 0, unless 0 is a class in the mask targets; ``None``: no
+            background
+        ignore_values: pixels to which any annotator gave one of these values are left out for all annotators
+        boundaries: also compare boundaries (boundary IoU, surface Dice, HD95), which takes several times longer
+        boundary_tolerance: distance in pixels within which boundaries agree
+        boundary_width: width in whole pixels of the bands that boundary IoU compares; ``None``: 2 % of the image
+            diagonal
+        disagreement_map: write a heatmap on every sample that shows where annotators disagree
+        map_folder: folder for the heatmap files; without it, heatmaps are written into the database
+        empty: how an image counts on which no assigned annotator drew anything; ``"skip"``: left out; ``"agree"``: as
+            agreement (score 1)
+        undefined: alpha if everybody used one and the same category; ``"none"``: undefined (no variation); ``"one"``: 1
+        method: how objects are matched; ``"optimal"``: greatest total overlap, independent of the order of annotators;
+            ``"recursive"``: one annotator after another; depends on their order; ``"mutual_best"``: mutual best
+            matches, without a threshold; may depend on the order of annotators
+        similarity: similarity of two objects; ``"iou"``: intersection / union (OKS for keypoints); ``"dice"``: 2 x
+            intersection / sum of both sizes
+        crowd_attribute: attribute of labels that marks crowd regions, which are not matched; ``None``: no crowd regions
+        invalid: what to do with labels that cannot be compared; ``"error"``: stop with a message; ``"skip"``: leave
+            them out and count them
+        rematch: also compute vitality by matching again without each annotator, which takes longer
+        sensitivity: also compute the main numbers at other thresholds and under other rules, and a threshold from the
+            data
+        resamples: number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no
+            intervals
+        seed: seed of the random numbers of the intervals; the same data and seed give the same report
+        units: also write one label for every object, as ``add_units`` does
+        overwrite: replace a run with the same key
+        progress: whether to show a progress bar; None: FiftyOne's default; or a callback that gets the progress bar
+
+    Returns:
+        the report
+
+    Raises:
+        AgreementInputError: if the arguments or the dataset cannot be used; nothing is written then
+    """
+    options = {name: value for name, value in locals().items() if name not in _NOT_OF_CONFIG}
+    config = make_config(**options)
+    return run_agreement(samples, config, units=units, overwrite=overwrite, progress=progress)
+
+
+def run_agreement(
+    samples: SampleCollection,
+    config: AgreementConfig,
+    *,
+    units: bool = False,
+    overwrite: bool = False,
+    progress: Progress = None,
+) -> AgreementReport:
+    """Check, read, compute, write and record a run; arguments as in :func:`compute_agreement`."""
+    started = time.perf_counter()
+    OPTIONS["progress"].checked(progress)
+    family = _checked(samples, config, overwrite, units)
+    source, config = family.source, family.source.config
+    dataset, run_key = source.dataset, config.run_key
+    fields = source.fields_written(run_key)
+    with unless_deleted(dataset):
+        with writing(dataset):
+            run, stamps = _register(source, fields, overwrite)
+        try:
+            run.declare(fields)
+            with rare_collections():
+                one_pass = Pass(family, run, stamps)
+                one_pass.work(progress)
+                compared = one_pass.compared()
+                if compared is None:
+                    raise AgreementInputError(
+                        "Agreement needs samples, but all of them were deleted or changed meanwhile"
+                    )
+                report, records = compared.report(family, one_pass.run_facts(compared, started))
+                run.complete(report, records, fields, stamps, applied_steps(dataset))
+        except BaseException as error:
+            _after_failure(run, config, fields, error)
+            raise
+        reload_samples(dataset)
+    if units:
+        add_units(dataset, run_key, progress=progress)
+    return with_samples(report, source.samples)
+
+
+def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool, units: bool) -> LabelFamily[Any, Any]:
+    OPTIONS["overwrite"].checked(overwrite)
+    OPTIONS["units"].checked(units)
+    if isinstance(samples, SampleCollection) and not is_generated(samples):
+        reload_dataset(stored_dataset(samples))
+    source = open_source(samples, config, units=units)
+    refuse_decisions(source)
+    check_annotator_attribute(source)
+    family = open_family(source)
+    paths = source.fields_written(config.run_key)
+    check_key_is_free(source.dataset, config.run_key, paths, overwrite=overwrite)
+    check_not_in_database(source.dataset, config.run_key, paths)
+    if overwrite:
+        refuse_dependent_view(source.samples, [*paths, *names.reserved_paths(config.run_key)])
+    count_damaged_fields(source)
+    family.check()
+    check_room(source, paths)
+    check_annotators(source)
+    if config.iou_from_data and isinstance(family, ObjectFamily):
+        return family_with_iou_from_data(family)
+    return family
+
+
+def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: bool) -> tuple[Run, OwnStamps]:
+    """Record the run, in place of a run of its key that is there by now; also returns the time stamps of its pass.
+
+    Raises:
+        AgreementInputError: if the key is no longer free
+    """
+    config = source.config
+    check_key_is_free(source.dataset, config.run_key, fields, overwrite=overwrite)
+    old = Run(source.dataset, config.run_key)
+    if overwrite and (old.exists or fields_marked(old.dataset, old.key)):
+        delete_agreement(old.dataset, old.key)
+    compared_as, stamps = source.kinds[0].compared_as, own_stamps(source.dataset)
+    run = Run.register(source.samples, config, compared_as, source.annotators, fields, source.run_id, stamps)
+    return run, stamps
+
+
+def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], error: BaseException) -> None:
+    """Record why a run failed; if it was deleted or replaced meanwhile, remove everything it wrote since."""
+    with keeping_first_error(f"The failure of the run {run.key!r} could not be recorded"):
+        if not is_deleted(dataset_id(run.dataset)):
+            with writing(run.dataset):
+                refresh(run.dataset)
+                if run.is_current() and isinstance(error, NoRoomError):
+                    delete_agreement(run.dataset, run.key)
+                    return
+                if run.is_current():
+                    run.update(status=FAILED, error=short_message(f"{type(error).__name__}: {error}"))
+                    return
+                run.remove_remains(paths)
+        if run.run_id is not None:
+            delete_files(run.run_id)
+            if config.map_folder is not None:
+                delete_map_files(config.map_folder, run.run_id)
+
+
+#: threshold used where the data suggest none
+WITHOUT_CROSSING = 0.5
+
+_SAMPLES_AT_ONCE = 200
+
+
+def family_with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
+    """The family with the threshold suggested by its labels, rounded to two decimals.
+
+    Reads at most 2,000 samples (or frames), those with the smallest hashes of their ids, so that order does not matter.
+    """
+    source = family.source
+    # a separate family, because a family numbers classes in the order in which it reads them
+    reader = Reader(ObjectFamily(source))
+    sample = ThresholdSample()
+    ids = _some_ids(source)
+    starts = range(0, len(ids), _SAMPLES_AT_ONCE)
+    found_rows = (row for start in starts for row in reader.again(ids[start : start + _SAMPLES_AT_ONCE]))
+    for rows in reader.batched(found_rows):
+        batch, overlaps, covered = without_crowd(reader.columns(rows).labels.batch)
+        sample += ThresholdSample.of(batch, overlaps, source.config.similarity, covered)
+        if sample.is_full:
+            break
+    found = sample.threshold(source.config.similarity, source.config.seed)
+    iou = round(found.threshold, 2) if not math.isnan(found.threshold) else WITHOUT_CROSSING
+    if found.reason:
+        logger.warning("The labels suggest no matching threshold (%s); %s is used", found.reason, WITHOUT_CROSSING)
+    config = dataclasses.replace(source.config, iou=max(iou, 0.01))
+    return ObjectFamily(dataclasses.replace(source, config=config))
+
+
+def _some_ids(source: Source) -> list[ObjectId]:
+    ids = list({row["_id"]: None for row in source.aggregate([{"$project": {"_id": True}}])})
+    order = np.argsort(subsample_keys(ids), kind="stable")[:MAX_SAMPLES]
+    return [ids[k] for k in order.tolist()]

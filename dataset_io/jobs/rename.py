@@ -1,0 +1,156 @@
+"""Rename a run and its fields, step by step, so that a crash leaves a run that can be deleted."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import fiftyone as fo
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.settings.arguments import takes_arrays
+from ...agreement.settings.errors import AgreementInputError
+from ..app.settings import AppSettings, app_settings_of, configure_agreement_app, remove_app_settings
+from ..labels.paths import Place, places
+from ..labels.source import refuse_read_only
+from ..record.changes import own_stamps
+from ..record.fields import delete_fields, fields_marked
+from ..record.lease import writing
+from ..record.run import COMPLETED, RENAMING, Run, refresh
+from ..record.run_keys import check_key_is_free, check_not_in_database
+from ..record.schema import declare, rename_in_app
+from ..views.saved_views import check_view_names, remove_saved_views, save_views, saved_suffixes
+
+logger = logging.getLogger(__name__)
+
+
+@takes_arrays
+def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_run_key: str) -> None:
+    """Rename a run and its fields.
+
+    After an interrupted rename, the run can be deleted under the key that ``list_agreements`` shows.
+
+    Args:
+        dataset: the dataset, or a view of it
+        run_key: key of the run
+        new_run_key: the new key
+
+    Raises:
+        AgreementInputError: if there is no such completed run, or the new key is not free
+    """
+    run = Run(dataset, run_key)
+    with writing(run.dataset):
+        _rename(run, new_run_key)
+
+
+def _rename(run: Run, new_run_key: str) -> None:
+    dataset, run_key = run.dataset, run.key
+    run.require()
+    config = run.config
+    if config.get("status") != COMPLETED:
+        raise AgreementInputError(
+            f"Only a completed run can be renamed, got {run_key!r} with the status {config.get('status')!r}"
+        )
+    renamed = check_rename(dataset, run_key, new_run_key)
+    check_not_in_database(dataset, new_run_key, renamed.values())
+    saved, settings = saved_suffixes(dataset, run_key), app_settings_of(dataset, run_key)
+    check_view_names(dataset, new_run_key, saved)
+
+    # saved views and App settings refer to the old names: remove them, and create them again at the end
+    field_key = run.field_key
+    remove_saved_views(dataset, {run_key, field_key})
+    remove_app_settings(dataset, {run_key, field_key})
+    old, new = list(renamed), list(renamed.values())
+    stamp = own_stamps(dataset).expression()
+    run.update(status=RENAMING, renaming_to=new_run_key, fields_written=sorted({*config["fields_written"], *new}))
+    _declare(dataset, renamed, new_run_key)
+    for place in places(dataset, old):
+        inner = {path: _in_place(renamed[place.prefix + path]) for path in place.paths}
+        _rename_values(dataset, place, inner, stamp)
+    rename_in_app(dataset, renamed)
+    delete_fields(dataset, fields_marked(dataset, field_key))
+    dataset.rename_run(run_key, new_run_key)
+    Run(dataset, new_run_key).update(
+        status=COMPLETED,
+        renaming_to=None,
+        fields_written=new,
+        options={**config["options"], "run_key": new_run_key},
+    )
+    _attach(dataset, new_run_key, saved, settings)
+    refresh(dataset)
+
+
+def _attach(dataset: fo.Dataset, run_key: str, saved: Sequence[str], settings: AppSettings) -> None:
+    """Create the saved views and App settings again, if their labels still exist."""
+    try:
+        save_views(dataset, run_key, saved)
+        if settings != AppSettings():
+            configure_agreement_app(dataset, run_key, **dataclasses.asdict(settings))
+    except AgreementInputError as error:
+        logger.warning("Saved views and settings of the App were left out: %s", error)
+
+
+def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[str, str]:
+    """Refuse a new key that is in use (in the schema or the runs); returns the new path of every field.
+
+    Fields are found by their marks, because the user may have renamed, cloned or deleted label fields since.
+
+    Raises:
+        AgreementInputError: naming the conflict
+    """
+    run = Run(dataset, run_key)
+    run.require()
+    field_key, marked = run.field_key, sorted(run.fields())
+    refuse_read_only(dataset, marked)
+    renamed = {}
+    for path in marked:
+        parent, dot, name = path.rpartition(".")
+        renamed[path] = f"{parent}{dot}{new_run_key}{name.removeprefix(field_key)}"
+    check_key_is_free(dataset, new_run_key, renamed.values(), argument="new_run_key")
+    return renamed
+
+
+def _in_place(path: str) -> str:
+    return path.removeprefix(names.FRAMES_PREFIX)
+
+
+def _declare(dataset: fo.Dataset, renamed: Mapping[str, str], new_run_key: str) -> None:
+    """Declare the new fields like the old ones, with the mark of the new key."""
+    fields = {}
+    for old, new in renamed.items():
+        fields[new] = dataset.get_field(old).copy()
+        fields[new].info = {names.RUN_METHOD: new_run_key}
+    declare(dataset, fields)
+
+
+def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str], stamp: dict[str, Any]) -> None:
+    """Move every value to its new name, each document in one step."""
+    of_parents: dict[str, dict[str, str]] = {}
+    for old, new in renamed.items():
+        parent, _, name = old.rpartition(".")
+        of_parents.setdefault(parent, {})[name] = new.rpartition(".")[2]
+    stages: list[dict[str, object]] = [{"$set": {new: f"${old}" for old, new in of_parents.pop("", {}).items()}}]
+    for parent, attributes in of_parents.items():
+        # a null field stays null, an absent field absent
+        root, _, inner = parent.partition(".")
+        if isinstance(dataset.get_field(place.prefix + parent), fo.ListField):
+            moved = {new: f"$$this.{old}" for old, new in attributes.items()}
+            merged = {"$cond": [_is_document("$$this"), {"$mergeObjects": ["$$this", moved]}, "$$this"]}
+            mapped: object = {"$map": {"input": f"${parent}", "in": merged}}
+            changed = {"$mergeObjects": [f"${root}", {inner: mapped}]}
+            is_there: object = {"$and": [_is_document(f"${root}"), {"$isArray": f"${parent}"}]}
+        else:
+            changed = {"$mergeObjects": [f"${root}", {new: f"${parent}.{old}" for old, new in attributes.items()}]}
+            is_there = _is_document(f"${root}")
+        stages.append({"$set": {root: {"$cond": [is_there, changed, f"${root}"]}}})
+    stages = [stage for stage in stages if stage["$set"]]
+    stages += [{"$unset": list(renamed)}, {"$set": {"last_modified_at": stamp}}]
+    place.collection.update_many({"$or": [{path: {"$exists": True}} for path in renamed]}, stages)
+
+
+def _is_document(value: str) -> dict[str, Any]:
+    """An expression for whether a value is a document, and so may have attributes."""
+    return {"$eq": [{"$type": value}, "object"]}

@@ -1,0 +1,276 @@
+"""Compute a run again where samples were changed: only these are read, matched and written; the report covers all."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fiftyone as fo
+import numpy as np
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+from numpy.typing import NDArray
+
+from ... import names
+from ...agreement.families.family import records_without, with_stored_sums
+from ...agreement.settings.arguments import takes_arrays
+from ...agreement.settings.config import AgreementConfig
+from ...agreement.settings.errors import AgreementInputError, keeping_first_error
+from ...agreement.settings.options import OPTIONS
+from ...agreement.statistics.report import AgreementReport, RunFacts
+from ..database.fiftyone_private import reload_samples, sample_collection
+from ..decide.decisions import applied_steps
+from ..families import open_family
+from ..families.objects import ObjectFamily
+from ..families.protocol import LabelFamily, WholeRunNeededError
+from ..labels.checks import check_room, count_damaged_fields
+from ..labels.source import Source, annotators_found, flattened, refuse_decisions, refuse_read_only
+from ..labels.stored import subsample_keys
+from ..record.changes import RECORD, Changes, OwnStamps, changes_since, extent, own_stamps
+from ..record.fields import unset_values
+from ..record.lease import unless_deleted, writing
+from ..record.run import Run, versions
+from ..record.run_labels import open_run_labels
+from ..record.sample_index import ids_of, sample_keys
+from ..record.stored_records import OpenRecords
+from ..results.load import with_samples
+from ..run.one_pass import Compared, Pass, run_facts
+from ..run.read import Reader
+from ..run.work_through import Progress, rare_collections
+from .compute import family_with_iou_from_data, run_agreement
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 500
+
+
+@takes_arrays
+def update_agreement(
+    dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, *, progress: Progress = None
+) -> AgreementReport:
+    """Compute a run again where samples were edited, added or deleted since, with the options of the run.
+
+    Only these samples are read, matched and written; the report is the same as that of a new run. The state before is
+    kept for ``compare_agreement(dataset, run_key)``. Where a change concerns all samples (a new annotator, the first
+    mask or crowd region, another version of the plugin), everything is computed again, and a warning in the log says
+    so. After an interruption the run has its old report, and can be updated again. Objects and consensus labels that
+    were written for the run stay as they are.
+
+    Args:
+        dataset: the dataset, or a view of it; all samples of the run are brought up to date
+        run_key: key of the run
+        progress: as in :func:`compute_agreement`
+
+    Returns:
+        the report
+
+    Raises:
+        AgreementInputError: if there is no such run, it did not complete, or labels cannot be compared
+    """
+    OPTIONS["progress"].checked(progress)
+    started = time.perf_counter()
+    run = Run(dataset, run_key)
+    with unless_deleted(run.dataset):
+        run.require_completed()
+        try:
+            with rare_collections():
+                report = _update(run, progress, started)
+        except WholeRunNeededError as reason:
+            logger.warning("All samples of the run %r are compared again: %s", run_key, reason)
+            config = dataclasses.replace(AgreementConfig.from_dict(run.config["options"]), run_key=run_key)
+            return run_agreement(run.target(), config, overwrite=True, progress=progress)
+        reload_samples(run.dataset)
+    return with_samples(report, run.dataset)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Which samples are compared again, and which are no longer compared."""
+
+    again: NDArray[np.bytes_]  #: keys of the samples (videos) to compare
+    left: list[ObjectId]  #: samples that are in the dataset, but no longer in the view of the run
+    dropped: NDArray[np.bool_]  #: shape ``(S,)``, rows of the records that are replaced, or go
+    order: NDArray[np.bytes_]  #: keys of the samples (videos) in the order in which a run reads them
+    n_repeated: int  #: repetitions of samples in the view
+    n_samples: int  #: samples (videos) of the run now
+
+
+def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
+    dataset, new_id = run.dataset, str(ObjectId())
+    with writing(dataset):
+        loaded, record = run.records(), run.config
+        run = Run(dataset, run.key, record["results_id"])
+        stamps, now = own_stamps(dataset), extent(dataset)
+        run.begin_update(new_id)
+    try:
+        source = _source(run, record)
+        changes = changes_since(dataset, run.config.get(RECORD), on_frames=source.on_frames)
+        if changes is None or loaded.facts is None or loaded.sums is None or record.get("versions") != versions():
+            raise WholeRunNeededError("another version computed the run, or the dataset was cloned since")
+        plan = _plan(source, loaded, changes)
+        if not len(plan.again) and not plan.dropped.any():
+            run.end_update(new_id, changes, now)
+            return loaded.report
+        family = _family(source, loaded, plan)
+        compared, n_left_out = _compare(run, family, loaded, plan, stamps, progress)
+        if plan.left:
+            unset_values(dataset, list(source.fields_written(source.config.run_key)), plan.left, stamps)
+        _require_same_kind(family, loaded, compared)
+        facts = run_facts(
+            source,
+            compared,
+            n_damaged=count_damaged_fields(source) if source.config.invalid == "skip" else 0,
+            started=started,
+            n_changed=n_left_out,
+            n_repeated=plan.n_repeated,
+            n_videos=plan.n_samples if source.on_frames else None,
+        )
+        report, records = compared.report(family, facts)
+        run.require_current()
+        run.exchange(report, records, new_id, stamps, changes, now, applied_steps(dataset))
+    except BaseException:
+        _after_failure(run, new_id, record["fields_written"])
+        raise
+    return dataclasses.replace(report, run_key=run.key)  # FiftyOne itself may have renamed the run
+
+
+def _after_failure(run: Run, new_id: str, paths: Sequence[str]) -> None:
+    """Forget the update; if the run was deleted or replaced meanwhile, remove everything it wrote since."""
+    with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(run.dataset):
+        run.end_update(new_id)
+        if not run.is_current():
+            run.remove_remains(paths)
+
+
+def _source(run: Run, record: dict[str, Any]) -> Source:
+    """The labels of the run as they are now."""
+    labels = open_run_labels(run.dataset, run.key)
+    samples = flattened(run.target(), on_frames=labels.on_frames)
+    source = dataclasses.replace(labels.source(), samples=samples, run_id=str(record.get("files_id") or run.run_id))
+    refuse_decisions(source)
+    with_labels = [path for kind, path in zip(source.kinds, source.schema_paths, strict=True) if kind.is_label]
+    refuse_read_only(run.dataset, [*with_labels, *source.config.fields] if with_labels else [])
+    return source
+
+
+def _plan(source: Source, loaded: OpenRecords, changes: Changes) -> _Plan:
+    if source.is_view:
+        found = [row["_id"] for row in source.aggregate_samples([{"$project": {"_id": True}}])]
+    else:
+        found = [row["_id"] for row in sample_collection(source.dataset).find({}, {"_id": True})]
+    now, rows = np.unique(sample_keys(found)), loaded.index.sample_ids()
+    if len(now) < len(found) and source.on_frames:
+        raise WholeRunNeededError("the view of the run repeats videos")
+    before = np.unique(rows)
+    changed = np.intersect1d(now, sample_keys(changes.samples))
+    again = np.union1d(changed, np.setdiff1d(now, before))
+    gone = ids_of(np.setdiff1d(before, now))
+    still_there = sample_collection(source.dataset).find({"_id": {"$in": gone}}, {"_id": True}) if gone else ()
+    return _Plan(
+        again,
+        [row["_id"] for row in still_there],
+        ~np.isin(rows, np.setdiff1d(now, again)),
+        sample_keys(dict.fromkeys(found)),
+        len(found) - len(now),
+        len(now),
+    )
+
+
+def _family(source: Source, loaded: OpenRecords, plan: _Plan) -> LabelFamily[Any, Any]:
+    """What compares the changed samples, after they were checked.
+
+    Raises:
+        WholeRunNeededError: if they cannot be compared alone
+        AgreementInputError: if they cannot be compared at all
+    """
+    config, class_names = source.config, loaded.context.class_names
+    if len(set(class_names)) < len(class_names):
+        raise WholeRunNeededError("classes of the same name must be told apart")
+    changed = dataclasses.replace(source, among=tuple(ids_of(plan.again)))
+    if (
+        config.attribute_mode
+        and not config.annotators
+        and set(annotators_found(changed)) - set(source.annotator_values)
+    ):
+        raise WholeRunNeededError("there are annotators now who were not there")
+    if config.iou_from_data:
+        of_data = family_with_iou_from_data(ObjectFamily(source)).source.config.iou
+        if of_data != config.iou:
+            raise WholeRunNeededError(f"the labels suggest the threshold {of_data} now")
+    family = open_family(changed, loaded.context)
+    try:
+        family.check()
+    except AgreementInputError:
+        open_family(source).check()  # what is wrong with most of a few labels need not be wrong with most of all
+    check_room(changed, source.fields_written(config.run_key))
+    return family
+
+
+def _compare(
+    run: Run,
+    family: LabelFamily[Any, Any],
+    loaded: OpenRecords,
+    plan: _Plan,
+    stamps: OwnStamps,
+    progress: Progress,
+) -> tuple[Compared, int]:
+    """The records of all samples, and how many were left out, as somebody kept on changing them."""
+    whole = with_stored_sums(loaded.records, loaded.sums or {})
+    records = records_without(whole, plan.dropped, family.source.config)
+    if records is None:
+        raise WholeRunNeededError("crowd regions decided which objects were matched, or too many labels overlap")
+    one_pass = Pass(family, run, stamps, again=True)
+    one_pass.work(progress)
+    new = one_pass.compared()
+    kept = ~plan.dropped
+    compared = None
+    if kept.any() and loaded.facts is not None:
+        compared = Compared(records, loaded.index.select(kept), loaded.facts.select(kept))
+    if compared is not None and new is not None and compared.records.parts[0].keys() != new.records.parts[0].keys():
+        raise WholeRunNeededError("an older version computed the run")
+    if new is not None:
+        compared = new if compared is None else compared + new
+    if compared is None:
+        raise AgreementInputError("Agreement needs samples, but all of them were deleted; delete the run")
+    compared = _in_order(compared, plan)
+    everywhere = copy.copy(family)
+    everywhere.source = dataclasses.replace(family.source, among=None)
+    index = compared.index
+
+    def read(rows: Sequence[int] | None) -> Iterator[Any]:
+        if rows is None:
+            ids = [row["_id"] for row in everywhere.source.aggregate([{"$project": {"_id": True}}])]
+        else:
+            ids = ids_of(index.sample_ids()[list(rows)])
+        reader = Reader(everywhere)
+        order = np.argsort(subsample_keys(ids), kind="stable").tolist()
+        chosen = ([ids[k] for k in order[start : start + _AT_ONCE]] for start in range(0, len(order), _AT_ONCE))
+        for rows_read in reader.batched(row for some in chosen for row in reader.again(some)):
+            yield reader.columns(rows_read).labels
+
+    return dataclasses.replace(compared, records=family.completed(compared.records, index, read)), one_pass.n_left_out
+
+
+def _in_order(compared: Compared, plan: _Plan) -> Compared:
+    """The records in the order in which a run reads the samples, which decides between equals in lists of samples."""
+    order = np.argsort(plan.order, kind="stable")
+    rank = order[np.searchsorted(plan.order[order], compared.index.sample_ids())]
+    frames = compared.index.frame_numbers()
+    return compared.take(np.lexsort([*([] if frames is None else [frames]), rank]))
+
+
+def _require_same_kind(family: LabelFamily[Any, Any], loaded: OpenRecords, compared: Compared) -> None:
+    """Raise :class:`WholeRunNeededError` unless the other samples would be compared as they were."""
+    source = family.source
+    if dict(family.context(RunFacts()).details) != dict(loaded.context.details):
+        raise WholeRunNeededError("what is compared of the labels, or their mask targets, is not what it was")
+    if source.config.attribute_mode and not source.config.annotators:
+        drew = np.unique(compared.records.column("annotator"))
+        everybody = dataclasses.replace(source, among=None)
+        if len(drew) < len(source.annotators) and annotators_found(everybody) != tuple(sorted(source.annotator_values)):
+            raise WholeRunNeededError("there are annotators of the run who are no longer there")

@@ -1,0 +1,118 @@
+"""State of a sample when it was read, and the filter that checks that it has not changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from bson import ObjectId
+
+from ...agreement.settings.errors import AgreementInputError, shown
+from ...metrics.numeric.arrays import IntArray
+from .kinds import LabelKind
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSample:
+    """A sample, or a frame, as it was when it was read."""
+
+    sample_id: ObjectId  #: id of the document
+    last_modified_at: datetime | None  #: its time stamp, None if it has none
+    #: for every field the ids of all stored labels (None for a damaged one; plain fields: the value); None without
+    #: label list, label or value
+    label_ids: tuple[list[Any] | None, ...]
+    video_id: ObjectId | None = None  #: id of the sample that a frame belongs to
+    frame_number: int = 0  #: its number in that video
+    group_id: ObjectId | None = None  #: id of the group that a sample belongs to
+
+    @property
+    def title(self) -> str:
+        """Name of the sample or frame in messages."""
+        return str(self.sample_id) if self.video_id is None else frame_title(self.video_id, self.frame_number)
+
+
+def frame_title(video_id: object, frame_number: object) -> str:
+    """Name of a frame in messages."""
+    return f"{video_id} (frame {frame_number})"
+
+
+def label_ids(kind: LabelKind, path: str) -> dict[str, Any]:
+    """An expression for the ids of the labels at a path; None where the annotator was not assigned."""
+    if not kind.is_label:
+        return {"$cond": [{"$gt": [f"${path}", None]}, [f"${path}"], None]}
+    if kind.list_name is None:
+        return {"$cond": [{"$eq": [{"$type": f"${path}._cls"}, "string"]}, [f"${path}._id"], None]}
+    is_id = {"$eq": [{"$type": "$$this._id"}, "objectId"]}
+    ids = of_each_label(path, {"$cond": [is_id, "$$this._id", None]})
+    return {"$ifNull": [ids, {"$cond": [_is_emptied(path), [], None]}]}
+
+
+def label_count(kind: LabelKind, path: str) -> dict[str, Any]:
+    """An expression for the number of labels at a path; None where the annotator was not assigned."""
+    if kind.list_name is None:
+        return {"$cond": [{"$eq": [label_ids(kind, path), None]}, None, 1]}
+    without_list = {"$cond": [_is_emptied(path), 0, None]}
+    return {"$cond": [{"$isArray": f"${path}"}, {"$size": f"${path}"}, without_list]}
+
+
+def _is_emptied(path: str) -> dict[str, Any]:
+    """Whether a label has no list: FiftyOne does not store emptied lists, so that it is empty, not unassigned."""
+    return {
+        "$and": [
+            {"$eq": [{"$type": f"${path}"}, "missing"]},
+            {"$eq": [{"$type": f"${path.rsplit('.', 1)[0]}._cls"}, "string"]},
+        ]
+    }
+
+
+def of_each_label(path: str, value: Any) -> dict[str, Any]:
+    """An expression for a value of every label ``$$this`` of a list; None where there is no list."""
+    # a plain "$path.attribute" would skip labels without the attribute and shift the others
+    return {"$map": {"input": {"$cond": [{"$isArray": f"${path}"}, f"${path}", None]}, "in": value}}
+
+
+def as_read(sample: StoredSample, kinds: Sequence[LabelKind], paths: Sequence[str]) -> dict[str, Any]:
+    """A filter that matches a sample only while its time stamp and labels are unchanged."""
+    condition: dict[str, Any] = {"_id": sample.sample_id, "last_modified_at": sample.last_modified_at}
+    unchanged: list[dict[str, list[Any]]] = []
+    for kind, path, ids in zip(kinds, paths, sample.label_ids, strict=True):
+        if not kind.is_label:
+            condition[path] = ids[0] if ids else None
+        elif ids and kind.list_name is None:
+            condition[f"{path}._id"] = ids[0]
+        elif ids:
+            # the short form skips labels without an id
+            unchanged.append({"$eq": [label_ids(kind, path) if None in ids else f"${path}._id", ids]})
+        else:  # an empty list says that the annotator looked and found nothing, null that nobody looked
+            unchanged.append({"$eq": [label_ids(kind, path), ids]})
+    if unchanged:
+        condition["$expr"] = {"$and": unchanged}
+    return condition
+
+
+#: bytes of a document that MongoDB can hold
+MOST_BYTES = 16 << 20
+
+
+class NoRoomError(AgreementInputError):
+    """A sample would be larger than MongoDB can hold."""
+
+    def __init__(self, titles: Sequence[str]) -> None:
+        of_samples = f"{len(titles)} samples without (ids {shown(titles)})" if titles else "some without"
+        super().__init__(
+            "Samples must have room for what is written, as the database holds 16 MB of each, got "
+            f"{of_samples}: they have too many or too large labels. Store masks in files "
+            "(fiftyone.utils.labels.export_segmentations()), take a run_key of one letter if they have tens of "
+            "thousands of labels, or leave these samples out"
+        )
+
+
+def subsample_keys(sample_ids: Iterable[ObjectId]) -> IntArray:
+    """Deterministic pseudo-random keys (hash of the sample id) for picking a subsample."""
+    words = (hashlib.blake2b(sample_id.binary, digest_size=8).digest() for sample_id in sample_ids)
+    keys: IntArray = (np.frombuffer(b"".join(words), "<u8") >> np.uint64(1)).astype(np.int64)
+    return keys

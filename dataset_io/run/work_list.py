@@ -1,0 +1,91 @@
+"""The samples of a run in the order in which fixing them would change most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import fiftyone as fo
+import numpy as np
+
+from ...agreement.families.family import costs_of
+from ...agreement.statistics.records import Records
+from ...agreement.statistics.report import ReportContext, number
+from ...charts.reports.families import FAMILY_CHARTS
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ..record.sample_index import SampleIndex
+
+#: samples that a report lists
+N_FIRST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class WorkList:
+    """The ``W`` samples with disputes, the most costly first; for frames the videos, each with its most costly frame.
+
+    ``cost`` is what the disputes of a sample cost: for objects, 1 for every two annotators of whom only one drew an
+    object, 2 for every two who gave it different classes. Ties go to the lower score, then to the lower id.
+    """
+
+    row: IntArray  #: shape ``(W,)``, row of the sample, or frame, in the records
+    cost: FloatArray  #: shape ``(W,)``
+    score: FloatArray  #: shape ``(W,)``, of videos the mean
+    n_disputed: IntArray  #: shape ``(W,)``
+    n_units: IntArray  #: shape ``(W,)``
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def share(self) -> FloatArray:
+        """Share of the costs of all samples, shape ``(W,)``; nan if nothing costs anything."""
+        total = float(self.cost.sum())
+        return self.cost / total if total else np.full(len(self), np.nan)
+
+
+def look_first(
+    records: Records, index: SampleIndex, dataset: fo.Dataset, context: ReportContext
+) -> list[dict[str, Any]]:
+    """The first entries of the work list, with their files, and why they are disputed, for the report."""
+    work = work_list(records, index)
+    row = work.row[:N_FIRST]
+    reasons = FAMILY_CHARTS[records.family].reasons(records.take(row), context)
+    columns = [column[:N_FIRST].tolist() for column in (work.score, work.n_units, work.n_disputed, work.share)]
+    return [
+        {
+            **sample,
+            "score": number(score),
+            "n_units": n_units,
+            "n_disputed": n_disputed,
+            "share": number(share),
+            "reason": reason,
+        }
+        for sample, score, n_units, n_disputed, share, reason in zip(
+            index.list_samples(dataset, row.tolist()), *columns, reasons, strict=True
+        )
+    ]
+
+
+def work_list(records: Records, index: SampleIndex) -> WorkList:
+    """The work list of the samples of records."""
+    values, cost = records.sample_values(), costs_of(records)
+    row, of_sample = np.arange(len(cost)), np.arange(len(cost))
+    # only scored samples are rated
+    rated = ~np.isnan(values.score) | (cost > 0)
+    disputed = np.where(rated, values.n_disputed, 0)
+    if index.frame_numbers() is not None:
+        of_sample = index.numbers()
+        first = np.lexsort((row, -cost, of_sample))
+        row = first[np.unique(of_sample[first], return_index=True)[1]]
+    n = len(row)
+
+    def total(column: FloatArray | IntArray) -> FloatArray:
+        return sums_by(of_sample, column, n)
+
+    n_scored = total((~np.isnan(values.score)).astype(np.int64))
+    score = total(np.nan_to_num(values.score)) / np.where(n_scored > 0, n_scored, np.nan)
+    costs = total(cost)
+    n_disputed, n_units = (total(column).astype(np.int64) for column in (disputed, values.n_units))
+    kept = np.flatnonzero((costs > 0) | (n_disputed > 0))
+    order = kept[np.lexsort((index.numbers(row[kept]), score[kept], -costs[kept]))]
+    return WorkList(row[order], costs[order], score[order], n_disputed[order], n_units[order])

@@ -1,0 +1,1 @@
+"""The consensus of several annotators' labels."""

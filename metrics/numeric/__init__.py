@@ -1,0 +1,1 @@
+"""Arrays and tests of rates: what all kernels use."""
