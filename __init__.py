@@ -70,6 +70,7 @@ if not TYPE_CHECKING:  # for type checkers every name would exist
         if name == "__version__":
             return importlib.import_module(".names", __name__).VERSION
         if name in __all__:
+            importlib.import_module(".charts", __name__)  # results are shown by it
             package = ".agreement" if name.startswith("Agreement") else ".dataset_io"
             return getattr(importlib.import_module(package, __name__), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

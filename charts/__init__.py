@@ -5,7 +5,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ..agreement.statistics.presentation import present_with
+
+_PLOTS = ("pairs", "confusion", "classes", "annotators", "votes", "iou", "scores", "thresholds", "bias")
 _PUBLIC = {
+    **{f"plot_{name}": ".figures" for name in _PLOTS},
     "comparison_frame": ".reports.comparison",
     "comparison_html": ".page.page",
     "comparison_text": ".reports.comparison",
@@ -22,3 +26,6 @@ def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(importlib.import_module(_PUBLIC[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+present_with(__getattr__)

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
-from tests.test_layers import LAYERS, ROOT
+from tests.test_layers import ROOT, imported, modules_and_faces
 
 MOST_MODULES = 16
 FEWEST_LINES = 30
@@ -22,26 +22,17 @@ OF_EVERY_FAMILY = {"sample_contents"}
 #: the objects of the families themselves, and the table that says which labels an option concerns
 FAMILY_OBJECTS = {"agreement/families/family.py", "charts/reports/families.py", "agreement/settings/options.py"}
 #: short by nature: an error, and the interface of families
-MAY_BE_SHORT = {"agreement/settings/errors.py", "dataset_io/families/protocol.py"}
-#: what reports and comparisons draw and print themselves with, which knows them: imported in the methods that need it
-LAZY = {
-    "agreement/statistics/report.py": {"charts/__init__.py", "charts/figures/__init__.py"},
-    "agreement/families/comparison.py": {"charts/__init__.py"},
-    "agreement/disputes/judged.py": {"charts/__init__.py"},
+MAY_BE_SHORT = {
+    "agreement/settings/errors.py",
+    "agreement/statistics/presentation.py",
+    "dataset_io/families/protocol.py",
 }
-
-
-@cache
-def _modules_and_faces() -> dict[str, ast.Module]:
-    """The modules of the product by their path, with the faces of packages."""
-    files = [ROOT / "names.py", *(file for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py")))]
-    return {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8")) for file in files}
 
 
 @cache
 def _modules() -> dict[str, ast.Module]:
     """The modules of the product by their path, without the faces of packages."""
-    return {path: tree for path, tree in _modules_and_faces().items() if not path.endswith("__init__.py")}
+    return {path: tree for path, tree in modules_and_faces().items() if not path.endswith("__init__.py")}
 
 
 def _lines_of_code(path: str, tree: ast.Module) -> int:
@@ -58,37 +49,11 @@ def _lines_of_code(path: str, tree: ast.Module) -> int:
     return sum(1 for number, line in lines if line.strip() and line.strip()[0] != "#" and number not in without)
 
 
-def _imported(path: str, tree: ast.Module) -> set[str]:
-    """Modules, and faces, that a module imports, wherever in it; faces name some as texts."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            folder = Path(path).parents[node.level - 1]
-            target = folder.joinpath(*(node.module or "").split(".")).as_posix()
-            candidates = {f"{target}.py", *(f"{target}/{alias.name}.py" for alias in node.names)}
-            face = f"{target}/__init__.py"
-            if any(f"{target}/{alias.name}.py" not in _modules_and_faces() for alias in node.names):
-                candidates.add(face)
-            found |= {candidate.removeprefix("./") for candidate in candidates} & _modules_and_faces().keys()
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and path.endswith("__init__.py"):
-            named = Path(path).parent.joinpath(*node.value.removeprefix(".").split(".")).as_posix()
-            found |= {f"{named}.py"} & _modules_and_faces().keys()
-    return found - {path}
-
-
 def test_no_module_imports_itself_through_others_also_inside_functions() -> None:
-    left = {path: _imported(path, tree) - LAZY.get(path, set()) for path, tree in _modules_and_faces().items()}
+    left = {path: imported(path, tree) for path, tree in modules_and_faces().items()}
     while free := {path for path, needed in left.items() if not needed & left.keys()}:
         left = {path: needed for path, needed in left.items() if path not in free}
     assert not left
-
-
-def test_what_is_imported_in_functions_is_not_imported_at_once() -> None:
-    for path, lazy in LAZY.items():
-        tree = _modules_and_faces()[path]
-        assert lazy <= _imported(path, tree)
-        at_once = ast.Module([node for node in tree.body if not isinstance(node, ast.ClassDef)], [])
-        assert not lazy & _imported(path, at_once)
 
 
 def test_a_folder_shows_its_content_at_a_glance() -> None:

@@ -39,13 +39,23 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "operators": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
     "panels": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
 }
-#: reports and comparisons draw and print themselves: functions of these files may import this layer
-EXCEPTION = (
-    ("agreement/statistics/report.py", "agreement/families/comparison.py", "agreement/disputes/judged.py"),
+#: the rooms of the product: each imports those before it; the face of a folder (its ``__init__.py``) is its last room
+ORDER = (
+    "names",
+    *(f"metrics/{room}" for room in ("numeric", "bootstrap", "alpha", "geometry", "matching", "consensus", "pixels")),
+    "metrics",
+    *(f"agreement/{room}" for room in ("settings", "evidence", "statistics", "image_alpha", "pixels", "ratings")),
+    *(f"agreement/{room}" for room in ("matching", "objects", "tags", "disputes", "families")),
+    "agreement",
+    *(f"charts/{room}" for room in ("text", "objects", "reports", "figures", "page")),
     "charts",
-    ("plot_", "to_dataframe", "print_report", "_repr_html_"),
+    *(f"dataset_io/{room}" for room in ("database", "labels", "record", "families", "run", "app", "views", "units")),
+    *(f"dataset_io/{room}" for room in ("decide", "results", "annotation_files", "jobs")),
+    "dataset_io",
+    "operators",
+    "panels",
 )
-#: and it names what they return, for type checkers alone
+#: what reports name in their signatures, for type checkers alone
 RETURNED = {"pandas", "plotly"}
 
 
@@ -110,13 +120,29 @@ def _layer(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def _is_exception(path: Path, entry: Import) -> bool:
-    _, layer, functions = EXCEPTION
-    return _is_report(path) and entry.name == layer and entry.function.startswith(functions)
+@functools.cache
+def modules_and_faces() -> dict[str, ast.Module]:
+    """The modules of the product by their path, with the faces of packages."""
+    files = [ROOT / "names.py", *(file for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py")))]
+    return {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8")) for file in files}
 
 
-def _is_report(path: Path) -> bool:
-    return path in [ROOT / file for file in EXCEPTION[0]]
+def imported(path: str, tree: ast.Module) -> set[str]:
+    """Modules, and faces, that a module imports, wherever in it; faces name some as texts."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            folder = Path(path).parents[node.level - 1]
+            target = folder.joinpath(*(node.module or "").split(".")).as_posix()
+            candidates = {f"{target}.py", *(f"{target}/{alias.name}.py" for alias in node.names)}
+            face = f"{target}/__init__.py"
+            if any(f"{target}/{alias.name}.py" not in modules_and_faces() for alias in node.names):
+                candidates.add(face)
+            found |= {candidate.removeprefix("./") for candidate in candidates} & modules_and_faces().keys()
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and path.endswith("__init__.py"):
+            named = Path(path).parent.joinpath(*node.value.removeprefix(".").split(".")).as_posix()
+            found |= {f"{named}.py"} & modules_and_faces().keys()
+    return found - {path}
 
 
 def _wrong(is_wrong: Callable[[Path, Import], bool]) -> list[str]:
@@ -133,15 +159,29 @@ def test_a_layer_imports_only_what_stands_below_it() -> None:
     def is_wrong(path: Path, entry: Import) -> bool:
         layer = _layer(path)
         allowed = {layer, *LAYERS[layer][0]}
-        return entry.relative and entry.name not in allowed and not _is_exception(path, entry)
+        return entry.relative and entry.name not in allowed
 
     assert _wrong(is_wrong) == []
+
+
+def test_a_room_imports_only_rooms_before_it() -> None:
+    modules = modules_and_faces()
+    places = {room: place for place, room in enumerate(ORDER)}
+    rooms = {path: path.removesuffix(".py") if "/" not in path else path.rpartition("/")[0] for path in modules}
+    assert set(rooms.values()) == set(places)
+    late = [
+        f"{path} imports {target}"
+        for path, tree in modules.items()
+        for target in imported(path, tree)
+        if places[rooms[target]] > places[rooms[path]]
+    ]
+    assert late == []
 
 
 def test_a_layer_imports_only_its_third_party_packages() -> None:
     def is_wrong(path: Path, entry: Import) -> bool:
         allowed = {*LAYERS[_layer(path)][1], *sys.stdlib_module_names}
-        named_only = _is_report(path) and entry.typing_only and entry.name in RETURNED
+        named_only = _layer(path) == "agreement" and entry.typing_only and entry.name in RETURNED
         return not entry.relative and entry.name not in allowed and not named_only
 
     assert _wrong(is_wrong) == []

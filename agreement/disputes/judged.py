@@ -13,6 +13,7 @@ import numpy as np
 from ...metrics.bootstrap.draws import hstack
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..statistics.numbers import Fields, Numbers, estimates, ratio
+from ..statistics.presentation import shown_as
 from ..statistics.report import Each, Interval
 
 if TYPE_CHECKING:
@@ -102,9 +103,7 @@ class DecisionReport:
         return f"<{type(self).__name__} of {self.run_key!r}: {decided}; print_report() says more>"
 
     def _repr_html_(self) -> str:
-        from ...charts import decisions_html
-
-        shown: str = decisions_html(self)
+        shown: str = shown_as("decisions_html", self)
         return shown
 
     def print_report(self, file: TextIO | None = None) -> None:
@@ -113,15 +112,12 @@ class DecisionReport:
         Args:
             file: output file, standard output by default
         """
-        from ...charts import decisions_text
-
-        (file or sys.stdout).write(decisions_text(self) + "\n")
+        (file or sys.stdout).write(shown_as("decisions_text", self) + "\n")
 
     def to_dataframe(self) -> DataFrame:
         """What every annotator did, and what a rule decided, a row each; undefined numbers are nan."""
-        from ...charts import decisions_frame
-
-        return decisions_frame(self)
+        frame: DataFrame = shown_as("decisions_frame", self)
+        return frame
 
     @property
     def rows(self) -> list[AnnotatorDecided]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from ... import names
+from ..statistics.presentation import shown_as
 from ..statistics.report import Each, Interval, read
 
 if TYPE_CHECKING:
@@ -123,9 +124,7 @@ class AgreementComparison:
         return f"<{type(self).__name__} from {self.a!r} to {self.b!r}: {what}; print_report() says more>"
 
     def _repr_html_(self) -> str:
-        from ...charts import comparison_html
-
-        shown: str = comparison_html(self)
+        shown: str = shown_as("comparison_html", self)
         return shown
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,9 +143,7 @@ class AgreementComparison:
         Args:
             file: output file, standard output by default
         """
-        from ...charts import comparison_text
-
-        (file or sys.stdout).write(comparison_text(self) + "\n")
+        (file or sys.stdout).write(shown_as("comparison_text", self) + "\n")
 
     def to_dataframe(self, table: str = "numbers") -> DataFrame:
         """A table of the comparison as a pandas DataFrame; undefined numbers are nan.
@@ -159,6 +156,5 @@ class AgreementComparison:
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
         """
-        from ...charts import comparison_frame
-
-        return comparison_frame(self, table)
+        frame: DataFrame = shown_as("comparison_frame", self, table)
+        return frame

@@ -20,6 +20,7 @@ from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError
 from ..settings.no_labels import AnnotatorLists, OtherReading
 from .main_numbers import MainNumber
+from .presentation import shown_as
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -284,9 +285,7 @@ class AgreementReport:
         return f"<{type(self).__name__} {self.run_key!r}: {numbers}, {rated}; print_report() says more>"
 
     def _repr_html_(self) -> str:
-        from ...charts import report_html
-
-        shown: str = report_html(self)
+        shown: str = shown_as("report_html", self)
         return shown
 
     def to_dict(self) -> dict[str, Any]:
@@ -312,9 +311,7 @@ class AgreementReport:
             full: all sections, not only the most important ones
             file: output file, standard output by default
         """
-        from ...charts import report_text
-
-        (file or sys.stdout).write(report_text(self, full=full) + "\n")
+        (file or sys.stdout).write(shown_as("report_text", self, full=full) + "\n")
 
     def to_dataframe(self, table: str = "summary") -> DataFrame:
         """A table of the report as a pandas DataFrame; undefined numbers are nan.
@@ -330,9 +327,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
         """
-        from ...charts import report_frame
-
-        return report_frame(self, table)
+        frame: DataFrame = shown_as("report_frame", self, table)
+        return frame
 
     def plot_pairs(self, value: str | None = None) -> Figure:
         """Heatmap of the agreement of every two annotators, sorted so that similar annotators are neighbours.
@@ -344,9 +340,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no pair has that number
         """
-        from ...charts.figures import plot_pairs
-
-        return plot_pairs(self, value)
+        figure: Figure = shown_as("plot_pairs", self, value)
+        return figure
 
     def plot_confusion(self, pair: tuple[str, str] | None = None, top: int = 20) -> Figure:
         """Confusion matrix of the classes, the largest confusions first.
@@ -358,9 +353,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if nobody confused two classes
         """
-        from ...charts.figures import plot_confusion
-
-        return plot_confusion(self, pair, top)
+        figure: Figure = shown_as("plot_confusion", self, pair, top)
+        return figure
 
     def plot_classes(self, top: int = 30) -> Figure:
         """Agreement on every class with 95 % intervals, lowest first; only the most frequent if there are many classes.
@@ -368,9 +362,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no class has a defined agreement
         """
-        from ...charts.figures import plot_classes
-
-        return plot_classes(self, top)
+        figure: Figure = shown_as("plot_classes", self, top)
+        return figure
 
     def plot_annotators(self) -> Figure:
         """Share of missed objects and of contradicted labels for every annotator; of more than 12, score and labels.
@@ -378,9 +371,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if nothing was missed or contradicted
         """
-        from ...charts.figures import plot_annotators
-
-        return plot_annotators(self)
+        figure: Figure = shown_as("plot_annotators", self)
+        return figure
 
     def plot_votes(self) -> Figure:
         """Histogram of the number of annotators who drew an object.
@@ -388,9 +380,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there are no objects
         """
-        from ...charts.figures import plot_votes
-
-        return plot_votes(self)
+        figure: Figure = shown_as("plot_votes", self)
+        return figure
 
     def plot_iou(self) -> Figure:
         """Histogram of the IoU of two labels of one object.
@@ -398,9 +389,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no object was drawn by two annotators
         """
-        from ...charts.figures import plot_iou
-
-        return plot_iou(self)
+        figure: Figure = shown_as("plot_iou", self)
+        return figure
 
     def plot_scores(self, samples: DataFrame) -> Figure:
         """Histogram of the scores of the samples.
@@ -411,13 +401,12 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no sample has a score
         """
-        from ...charts.figures import plot_scores
-
         if "score" not in list(getattr(samples, "columns", ())):
             raise AgreementInputError(
                 f"`samples` must be the table that agreement_samples() gives, got {type(samples).__name__}"
             )
-        return plot_scores(self, samples["score"].to_numpy())
+        figure: Figure = shown_as("plot_scores", self, samples["score"].to_numpy())
+        return figure
 
     def plot_thresholds(self) -> Figure:
         """Alpha, score, F1 and the number of objects over the matching threshold.
@@ -425,9 +414,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if the run did not compare thresholds
         """
-        from ...charts.figures import plot_thresholds
-
-        return plot_thresholds(self)
+        figure: Figure = shown_as("plot_thresholds", self)
+        return figure
 
     def plot_bias(self) -> Figure:
         """Mean offset of every annotator's boxes from the median box of the objects, with 95 % intervals.
@@ -435,9 +423,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there are no boxes to compare
         """
-        from ...charts.figures import plot_bias
-
-        return plot_bias(self)
+        figure: Figure = shown_as("plot_bias", self)
+        return figure
 
 
 def read(part: Any, value: Any) -> Any:

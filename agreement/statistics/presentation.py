@@ -1,0 +1,33 @@
+"""How results are shown: as text, table, figure or page. The layer of charts, which knows the results, says how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_found_by: list[Callable[[str], Callable[..., Any]]] = []
+
+
+def present_with(find: Callable[[str], Callable[..., Any]]) -> None:
+    """Take the functions that show results from here.
+
+    Args:
+        find: the function of a name, such as ``"report_text"``; imports it when it is asked for
+    """
+    _found_by[:] = [find]
+
+
+def shown_as(name: str, *arguments: Any, **options: Any) -> Any:
+    """What a function of the charts makes of a result.
+
+    Args:
+        name: name of the function, such as ``"report_text"`` or ``"plot_pairs"``
+        *arguments: the result, and what else the function takes
+        **options: its options
+
+    Raises:
+        RuntimeError: if the layer of charts was not imported
+    """
+    if not _found_by:
+        raise RuntimeError("`charts` must be imported before results are shown")
+    return _found_by[0](name)(*arguments, **options)
