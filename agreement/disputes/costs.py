@@ -92,7 +92,7 @@ def object_costs(votes: IntArray, asked: IntArray, alike: IntArray, conflict: Bo
     return votes * (asked - votes) + np.where(conflict, votes * (votes - 1) - alike, 0)
 
 
-def _costs(units: UnitColumns) -> IntArray:
+def costs_of_units(units: UnitColumns) -> IntArray:
     """What every object costs, shape ``(U,)``; 0 on samples that are not rated."""
     conflict = units.verdict == CLASS_CONFLICT
     of_class, _, count = units.classes(conflict)
@@ -109,7 +109,7 @@ def dispute_costs(records: ObjectRecords) -> FloatArray:
     costs = np.zeros(records.n_samples)
     for start, units in unit_columns(records):
         n_samples = len(units.assigned)
-        costs[start : start + n_samples] = sums_by(units.sample, _costs(units), n_samples)
+        costs[start : start + n_samples] = sums_by(units.sample, costs_of_units(units), n_samples)
     return costs
 
 
@@ -162,7 +162,7 @@ def costly_objects(records: ObjectRecords, sought: SoughtUnits) -> CostlyUnits:
             of_class = units.unit[units.category == sought.category]
             kept &= np.bincount(of_class, minlength=len(kept)) > 0
         rows.append(start + units.sample[kept])
-        costs.append(_costs(units)[kept])
+        costs.append(costs_of_units(units)[kept])
     n_units = records.sample_values().n_units
     return _costly(np.concatenate(rows), np.concatenate(costs), n_units)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ from ..tags.numbers import tag_numbers
 from ..tags.records import TagRecords
 from ..tags.report import TagReport, build_tag_report
 from .match_again import sums_to_json, with_sums, without_samples
+from .unit_tables import RunTables, costs_of_pairs, object_tables, pixel_tables, rating_tables, tag_tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,8 @@ class Family:
     costly_units: Callable[[Any, SoughtUnits], CostlyUnits]
     #: number of units of every sample that somebody can decide on, shape ``(S,)``
     units_to_decide: Callable[[Any], IntArray]
+    #: the labels and the units of a run as tables, in chunks
+    tables: Callable[[Any, ReportContext], Iterator[RunTables]]
     fields: names.FieldSet  #: fields written on samples and labels
     verdicts: tuple[str, ...] = ()  #: possible verdicts of a label
     not_in_views: tuple[str, ...] = ()  #: filters of views that do not apply
@@ -73,13 +76,6 @@ class Family:
     def disputed(self) -> tuple[str, ...]:
         """The verdicts of labels that somebody disputes."""
         return tuple(verdict for verdict in self.verdicts if verdict not in ("agreed", CROWD))
-
-
-def _pair_costs(records: Records) -> FloatArray:
-    """What the pairs of annotators lack to full agreement on every sample, shape ``(S,)``."""
-    values = records.sample_values()
-    n_pairs = values.n_annotators * (values.n_annotators - 1) / 2
-    return np.where(values.n_disputed > 0, np.nan_to_num(1.0 - values.score) * n_pairs, 0.0)
 
 
 def _own_units(records: Records) -> IntArray:
@@ -101,6 +97,7 @@ OBJECTS = Family(
     costs=dispute_costs,
     costly_units=costly_objects,
     units_to_decide=_own_units,
+    tables=object_tables,
     fields=names.OBJECT_FIELDS,
     verdicts=(*OBJECT_VERDICTS, CROWD),
     has_objects=True,
@@ -112,9 +109,10 @@ RATINGS = Family(
     records=RatingRecords,
     build=build_rating_report,
     numbers=rating_numbers,
-    costs=_pair_costs,
+    costs=costs_of_pairs,
     costly_units=costly_samples,
     units_to_decide=_whole_samples,
+    tables=rating_tables,
     fields=names.RATING_FIELDS,
     verdicts=RATING_VERDICTS,
     not_in_views=("missed_by",),
@@ -125,9 +123,10 @@ TAGS = Family(
     records=TagRecords,
     build=build_tag_report,
     numbers=tag_numbers,
-    costs=_pair_costs,
+    costs=costs_of_pairs,
     costly_units=costly_tags,
     units_to_decide=_own_units,
+    tables=tag_tables,
     fields=names.TAG_FIELDS,
     verdicts=TAG_VERDICTS,
     not_in_views=("confusion",),
@@ -138,9 +137,10 @@ PIXELS = Family(
     records=PixelRecords,
     build=build_pixel_report,
     numbers=pixel_numbers,
-    costs=_pair_costs,
+    costs=costs_of_pairs,
     costly_units=costly_samples,
     units_to_decide=_whole_samples,
+    tables=pixel_tables,
     fields=names.PIXEL_FIELDS,
     not_in_views=("verdict", "missed_by", "classes", "confusion", "votes"),
 )
@@ -186,6 +186,11 @@ def build_report(records: Records, context: ReportContext) -> AgreementReport:
 def numbers_of(records: Records, context: ReportContext) -> Iterable[Numbers]:
     """The numbers of a report on rated samples."""
     return FAMILIES[records.family].numbers(records, context)
+
+
+def tables_of(records: Records, context: ReportContext) -> Iterator[RunTables]:
+    """The labels and the units of a run as tables, in chunks."""
+    return FAMILIES[records.family].tables(records, context)
 
 
 def costs_of(records: Records) -> FloatArray:

@@ -5,7 +5,7 @@ About 1.2 kB for a sample with 21 objects of three annotators; polygons and mask
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -44,6 +44,8 @@ _ROWS = {
     "score": OF_SAMPLE,
     "alpha": OF_SAMPLE,
     "alpha_reason": OF_SAMPLE,
+    "label_id": _OBJECT,
+    "field": _OBJECT,
     "annotator": _OBJECT,
     "category": _OBJECT,
     "unit": _OBJECT,
@@ -187,8 +189,16 @@ class ObjectRecords(Records):
             yield agreement_of_part(part, self.n_annotators, config)
 
 
-def record(agreement: MatchedBatch) -> ObjectRecords:
-    """The agreement on a batch in compact columns."""
+def record(
+    agreement: MatchedBatch, label_ids: NDArray[np.uint8] | None = None, field: IntArray | None = None
+) -> ObjectRecords:
+    """The agreement on a batch in compact columns.
+
+    Args:
+        agreement: the agreement on the batch
+        label_ids: id of every object, shape ``(N, 12)``; None where labels have none
+        field: index of the field of every object, shape ``(N,)``
+    """
     units, objects = agreement.units, agreement.objects
     n_units = agreement.n_units
     first_unit = np.cumsum(n_units) - n_units
@@ -219,6 +229,8 @@ def record(agreement: MatchedBatch) -> ObjectRecords:
         **_to_match_again(agreement),
         **_places(agreement),
     }
+    if label_ids is not None and field is not None:
+        columns |= {"label_id": label_ids, "field": compact(field)}
     if agreement.batch.otherwise is not None:
         columns["otherwise"] = packed(agreement.batch.otherwise)
     if agreement.batch.size_px is not None:
@@ -298,6 +310,32 @@ def units_of_objects(part: AnyColumns) -> IntArray:
     """The unit of every object; units are numbered across samples."""
     n_units = part["n_units"].astype(np.int64)
     return part["unit"].astype(np.int64) + np.repeat(np.cumsum(n_units) - n_units, part["n_objects"])
+
+
+def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annotators: Sequence[str]) -> list[str]:
+    """The id of every object: the id of its first label.
+
+    If another object of the sample already has this id (cloned fields share label ids), the annotator of the first
+    label is appended.
+
+    Args:
+        first: id of the first label of every object ``(U,)``
+        sample: its sample
+        annotator: its annotator
+        annotators: the annotators' names
+    """
+    ids = list(first)
+    if len(set(ids)) == len(ids):
+        return ids
+    taken: set[tuple[int, str]] = set()
+    for k, (of_sample, of_annotator) in enumerate(zip(sample.tolist(), annotator.tolist(), strict=True)):
+        suffixed, repeat = ids[k], 1
+        while (of_sample, suffixed) in taken:
+            suffixed = f"{first[k]}-{annotators[of_annotator]}" + (f"-{repeat}" if repeat > 1 else "")
+            repeat += 1
+        taken.add((of_sample, suffixed))
+        ids[k] = suffixed
+    return ids
 
 
 def agreement_of_part(part: AnyColumns, n_annotators: int, config: AgreementConfig) -> Agreement:

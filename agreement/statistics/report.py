@@ -33,10 +33,10 @@ Describe = Callable[[Sequence[int]], list[dict[str, Any]]]
 
 
 class SampleReader(Protocol):
-    """Reads the stored table of the samples of a run."""
+    """Reads the stored tables of a run."""
 
-    def read(self) -> DataFrame:
-        """The table; one row per sample."""
+    def read(self, table: str) -> DataFrame:
+        """A table: ``"samples"``, ``"labels"`` or ``"units"``."""
 
     def n_changed(self) -> int | None:
         """How many samples were changed since the run; None if that is not known."""
@@ -320,15 +320,43 @@ class AgreementReport:
         dictionary has its own column (``verdicts.agreed``).
 
         Args:
-            table: ``"summary"`` (the main numbers), ``"pairs"``, ``"annotators"``, ``"samples"`` (read from the
-                stored records), ``"intervals"``, ``"worst_samples"``, and the tables of the label type: ``"classes"``,
-                ``"confusion"``, ``"thresholds"`` and so on
+            table: ``"summary"`` (the main numbers), ``"pairs"``, ``"annotators"``, ``"samples"``, ``"labels"`` and
+                ``"units"`` (read from the stored records), ``"intervals"``, ``"worst_samples"``, and the tables of the
+                label type: ``"classes"``, ``"confusion"``, ``"thresholds"`` and so on
 
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
         """
         frame: DataFrame = shown_as("report_frame", self, table)
         return frame
+
+    def labels(self) -> DataFrame:
+        """All compared labels, one row each, sorted by sample, from the stored records.
+
+        Columns: ``sample_id`` (on videos also ``frame_number``), ``unit`` (the object, tag, class of a mask, or sample
+        that the label belongs to; for objects the match id that stands on the labels), ``annotator``, ``field``,
+        ``label_id`` (objects), ``label`` (class, tag, text or number), ``verdict``, ``iou`` (objects: mean with the
+        other labels of the object, nan without others) and ``area`` (objects: share of the image; masks: pixels).
+        Regions that are crowd, and labels that were left out, have none.
+
+        Raises:
+            AgreementInputError: if the report was not loaded from a dataset, or an older version computed the run
+        """
+        return self.to_dataframe("labels")
+
+    def units(self) -> DataFrame:
+        """All objects (tags, classes of masks, rated samples), one row each, sorted by sample, from the stored records.
+
+        Columns: ``sample_id`` (on videos also ``frame_number``), ``unit`` (as in :meth:`labels`), ``labels``,
+        ``drawn_by`` and ``missed_by`` (who was asked and did not) as lists, ``votes`` (annotators who drew it),
+        ``assigned`` (annotators who should have), ``verdict``, ``iou`` (mean over its labels; nan for one) and
+        ``cost`` (what fixing it would change: 1 for every two annotators of whom one drew it, 2 for every two who gave
+        it different classes; samples: what their pairs lack to full agreement; classes of masks: 1 - mean IoU).
+
+        Raises:
+            AgreementInputError: if the report was not loaded from a dataset, or an older version computed the run
+        """
+        return self.to_dataframe("units")
 
     def plot_pairs(self, value: str | None = None) -> Figure:
         """Heatmap of the agreement of every two annotators, sorted so that similar annotators are neighbours.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Rows = Callable[[Any], list[Row]]
 
+#: tables that are read from the stored records of a run
+STORED = ("samples", "labels", "units")
 #: ends of an interval, in the columns after its number
 _ENDS = ("low", "high")
 #: parts of a report that are not summaries of agreement
@@ -46,14 +48,14 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
         AgreementInputError: if reports of this family have no such table
     """
     names = table_names(report)
-    table = one_of("table", without_numpy(table), (*names, "samples"))
-    if table == "samples":
+    table = one_of("table", without_numpy(table), (*names, *STORED))
+    if table in STORED:
         if report.samples is None:
             raise AgreementInputError(
-                "The table of samples needs a report that was loaded from a dataset, got another one; use "
-                "load_agreement(dataset, run_key).to_dataframe('samples')"
+                f"The table of {table} needs a report that was loaded from a dataset, got another one; use "
+                f"load_agreement(dataset, run_key).to_dataframe({table!r})"
             )
-        return report.samples.read()
+        return report.samples.read(table)
     rows = _TABLES[table][1](report)
     frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))
     for name in frame.columns:

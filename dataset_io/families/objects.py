@@ -16,7 +16,7 @@ from ...agreement.families.match_again import tracks_again
 from ...agreement.matching.batch import NO_TRACK, Batch, Tracks
 from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
 from ...agreement.matching.verdicts import CROWD, NO_VERDICT, VERDICTS
-from ...agreement.objects.records import ObjectRecords, RunTotals, record
+from ...agreement.objects.records import ObjectRecords, RunTotals, record, unit_ids
 from ...agreement.objects.threshold_sample import ThresholdSample
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes
@@ -53,6 +53,7 @@ from .protocol import LabelFamily, LabelsRead, WholeRunNeededError, report_conte
 OF_LABELS = ("", "_id", "_iou", "_votes", "_of")
 #: number of mask pixels that count as one label when batches are limited
 PIXELS_OF_A_LABEL = 2_500
+_BYTES_OF_AN_ID = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +265,11 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         """Match the objects and score the samples."""
         return compute_agreement_of(labels.batch, self.source.config)
 
-    def record(self, result: MatchedBatch) -> ObjectRecords:
+    def record(self, labels: ObjectLabels, result: MatchedBatch) -> ObjectRecords:
         """The records of a batch."""
-        return record(result)
+        counted = np.flatnonzero(result.counted)
+        binary = b"".join(labels.label_ids[k].binary for k in counted.tolist())
+        return record(result, np.frombuffer(binary, np.uint8).reshape(-1, _BYTES_OF_AN_ID), labels.field[counted])
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
@@ -404,26 +407,11 @@ def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement:
 
 
 def _ids_of_objects(labels: ObjectLabels, agreement: MatchedBatch, annotators: Sequence[str]) -> list[str]:
-    """The unit id of every object: the label id of its unit's first member.
-
-    If another unit of the sample already has this id (cloned fields share label ids), the annotator of the first member
-    is appended.
-    """
-    unit = agreement.matching.unit
-    label_ids = [labels.label_ids[k] for k in np.flatnonzero(agreement.counted).tolist()]
-    n_units = agreement.matching.n_units
-    first = np.full(n_units, len(unit))
+    """The unit id of every object that counts."""
+    unit, objects = agreement.matching.unit, agreement.batch.objects
+    counted = np.flatnonzero(agreement.counted).tolist()
+    first = np.full(agreement.matching.n_units, len(unit))
     np.minimum.at(first, unit, np.arange(len(unit)))
-    firsts = first.tolist()
-    ids = [str(label_ids[k]) for k in firsts]
-    if len(set(ids)) < n_units:
-        taken: set[tuple[int, str]] = set()
-        of_sample, of_annotator = agreement.batch.objects.sample, agreement.batch.objects.annotator
-        for k, row in enumerate(firsts):
-            sample, suffixed, repeat = int(of_sample[row]), ids[k], 1
-            while (sample, suffixed) in taken:
-                suffixed = f"{ids[k]}-{annotators[of_annotator[row]]}" + (f"-{repeat}" if repeat > 1 else "")
-                repeat += 1
-            taken.add((sample, suffixed))
-            ids[k] = suffixed
+    of_first = [str(labels.label_ids[counted[k]]) for k in first.tolist()]
+    ids = unit_ids(of_first, objects.sample[first], objects.annotator[first], annotators)
     return [ids[k] for k in unit.tolist()]

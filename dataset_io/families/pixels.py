@@ -207,7 +207,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         counts = MaskCounts.of(labels.batch.samples, labels.batch.assigned)
         return measure(counts, self.meaning.background, self.source.config)
 
-    def record(self, result: PixelAgreement) -> PixelRecords:
+    def record(self, labels: PixelLabels, result: PixelAgreement) -> PixelRecords:
         """The records of a batch."""
         return record_pixels(result, self.source.config)
 

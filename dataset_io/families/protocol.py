@@ -72,7 +72,7 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
     def values(self, labels: Labels, result: Result) -> list[dict[str, Any]]:
         """The values for every sample, by path in its document; :class:`~..run.write.Writer` writes them."""
 
-    def record(self, result: Result) -> Records:
+    def record(self, labels: Labels, result: Result) -> Records:
         """The records of a batch."""
 
     def context(self, run: RunFacts) -> ReportContext:

@@ -179,7 +179,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
         """Score the samples."""
         return compute_ratings(labels.ratings, self.source.config.tolerance if self._numbers else 0.0)
 
-    def record(self, result: RatingAgreement) -> RatingRecords:
+    def record(self, labels: RatingLabels, result: RatingAgreement) -> RatingRecords:
         """The records of a batch."""
         return record_ratings(result, numbers=self._numbers)
 

@@ -123,7 +123,7 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
         """Score the samples, and judge their tags."""
         return compute_tags(labels.batch)
 
-    def record(self, result: TagAgreement) -> TagRecords:
+    def record(self, labels: TagLabels, result: TagAgreement) -> TagRecords:
         """The records of a batch."""
         return record_tags(result, len(self.source.annotators))
 

@@ -9,11 +9,14 @@ from typing import Any
 import fiftyone as fo
 import numpy as np
 from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
 from numpy.typing import NDArray
 
 from ...agreement.statistics.records import compact
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from ..database.fiftyone_private import sample_collection
+from ..database.fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
+from ..labels.source import flattened
 from ..labels.stored import StoredSample
 
 #: bytes of an id, and of an id with a frame number
@@ -200,3 +203,30 @@ def _rows(ids: bytearray | bytes, size: int = _ID) -> NDArray[np.bytes_]:
 def _numbers(ids: bytearray | bytes) -> IntArray:
     number: IntArray = np.unique(_rows(ids), return_inverse=True)[1].ravel()
     return number
+
+
+def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
+    """Keys of the samples, or frames, of a view."""
+    if is_generated(view):
+        return _keys_of_sources(view, on_frames=on_frames)
+    samples = flattened(view)
+    if isinstance(samples, DatasetView):
+        collection, stages = sample_collection(view), pipeline_of(samples, frames_only=on_frames)
+    else:
+        collection, stages = (frame_collection(view) if on_frames else sample_collection(view)), []
+    if on_frames:
+        wanted = {"_sample_id": True, "frame_number": True}
+        found = collection.aggregate([*stages, {"$project": wanted}], allowDiskUse=True)
+        return frame_keys((row["_sample_id"], row["frame_number"]) for row in found)
+    return keys_in_batches(collection.aggregate_raw_batches([*stages, {"$project": {"_id": True}}], allowDiskUse=True))
+
+
+def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
+    """Keys of the samples, or frames, that patches, frames or clips were made from."""
+    ids = [ObjectId(sample_id) for sample_id in view.values("sample_id")]
+    if not on_frames:
+        return sample_keys(ids)
+    if "frame_number" in view.get_field_schema():
+        return frame_keys(zip(ids, view.values("frame_number"), strict=True))
+    clips = zip(ids, view.values("support"), strict=True)
+    return frame_keys((video_id, number) for video_id, (first, last) in clips for number in range(first, last + 1))

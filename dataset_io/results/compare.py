@@ -20,9 +20,8 @@ from ...metrics.numeric.arrays import IntArray
 from ..database.fiftyone_private import is_generated
 from ..decide.decisions import labels_of_steps
 from ..record.run import Run
-from ..record.sample_index import frame_keys, sample_keys
+from ..record.sample_index import frame_keys, keys_of, sample_keys
 from ..record.stored_records import OpenRecords
-from .load import keys_of
 
 
 @takes_arrays

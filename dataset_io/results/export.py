@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -12,7 +13,7 @@ import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
@@ -52,9 +53,10 @@ def export_agreement(
         run_key: key of the run
         path: output file; missing folders are created
         format: ``"html"``: one page with figures that needs no other file and no network; ``"json"``: the result of
-            ``to_dict()``; ``"csv"``: all tables of ``to_dataframe()`` with rows, and the table of samples, in a zip
-            file if the path ends in ``.zip``, else in a folder; texts that a spreadsheet would run as formulas begin
-            with an apostrophe. By default, the ending of the path decides
+            ``to_dict()``; ``"csv"``: all tables of ``to_dataframe()`` with rows, those of samples, labels and units
+            too, in a zip file if the path ends in ``.zip``, else in a folder; labels and units also as Parquet where
+            pyarrow is installed; texts that a spreadsheet would run as formulas begin with an apostrophe. By default,
+            the ending of the path decides
         overwrite: whether existing files may be replaced
 
     Returns:
@@ -157,18 +159,32 @@ def _writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
 
 def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
     """All tables of a run that have rows, as CSV, by file name."""
-    from ...charts.reports.dataframes import report_frame, table_names  # imports pandas, which a run does not need
+    from ...charts.reports.dataframes import (  # imports pandas, which a run does not need
+        STORED,
+        report_frame,
+        table_names,
+    )
 
     frames = {name: report_frame(report, name) for name in table_names(report)}
-    frames["samples"] = agreement_samples(dataset, report.run_key)
-    return {f"{name}.csv": csv_of(frame) for name, frame in frames.items() if len(frame)}
+    frames |= {name: report_frame(report, name) for name in STORED}
+    files = {f"{name}.csv": csv_of(frame) for name, frame in frames.items() if len(frame)}
+    if importlib.util.find_spec("pyarrow") is not None:
+        files |= {f"{name}.parquet": frames[name].to_parquet(index=False) for name in ("labels", "units")}
+    return files
 
 
 def csv_of(frame: DataFrame) -> bytes:
     """A table as CSV, which spreadsheets read as text and numbers alone."""
     # pandas does not quote a carriage return, behind which a spreadsheet begins another row
-    cells = frame.map(lambda cell: not_a_formula(cell.replace("\r", "\n")) if isinstance(cell, str) else cell)
+    cells = frame.map(_cell)
     return cells.to_csv(index=False, lineterminator="\n").encode(_ENCODING)
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a CSV; lists as JSON."""
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    return not_a_formula(value.replace("\r", "\n")) if isinstance(value, str) else value
 
 
 def not_a_formula(text: str) -> str:

@@ -13,8 +13,6 @@ import fiftyone as fo
 import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
-from fiftyone.core.view import DatasetView
-from numpy.typing import NDArray
 from pymongo.collection import Collection
 
 from ... import names
@@ -25,17 +23,17 @@ from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
-from ..database.fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
+from ..database.fiftyone_private import pipeline_of, sample_collection
 from ..decide.against import report_decisions
 from ..decide.decisions import gold_fields, open_gold
 from ..labels.paths import is_of_frames
-from ..labels.source import flattened
 from ..record.changes import RECORD, changes_since
 from ..record.run import COMPLETED, Run
-from ..record.sample_index import SampleIndex, frame_keys, ids_of, keys_in_batches, sample_keys
+from ..record.sample_index import SampleIndex, ids_of, keys_of, sample_keys
 from ..record.stored_records import OpenRecords
 from ..run.work_list import look_first
 from ..run.worst import worst_samples
+from .stored_tables import run_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -119,33 +117,6 @@ def records_on(
     return records, index, context
 
 
-def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
-    """Keys of the samples, or frames, of a view."""
-    if is_generated(view):
-        return _keys_of_sources(view, on_frames=on_frames)
-    samples = flattened(view)
-    if isinstance(samples, DatasetView):
-        collection, stages = sample_collection(view), pipeline_of(samples, frames_only=on_frames)
-    else:
-        collection, stages = (frame_collection(view) if on_frames else sample_collection(view)), []
-    if on_frames:
-        wanted = {"_sample_id": True, "frame_number": True}
-        found = collection.aggregate([*stages, {"$project": wanted}], allowDiskUse=True)
-        return frame_keys((row["_sample_id"], row["frame_number"]) for row in found)
-    return keys_in_batches(collection.aggregate_raw_batches([*stages, {"$project": {"_id": True}}], allowDiskUse=True))
-
-
-def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
-    """Keys of the samples, or frames, that patches, frames or clips were made from."""
-    ids = [ObjectId(sample_id) for sample_id in view.values("sample_id")]
-    if not on_frames:
-        return sample_keys(ids)
-    if "frame_number" in view.get_field_schema():
-        return frame_keys(zip(ids, view.values("frame_number"), strict=True))
-    clips = zip(ids, view.values("support"), strict=True)
-    return frame_keys((video_id, number) for video_id, (first, last) in clips for number in range(first, last + 1))
-
-
 # ---- what was changed since ----
 
 
@@ -207,9 +178,11 @@ class StoredSamples:
     view: SampleCollection  #: the samples of the report
     run_key: str  #: key of the run
 
-    def read(self) -> DataFrame:
-        """The table; see :func:`agreement_samples`."""
-        return agreement_samples(self.view, self.run_key)
+    def read(self, table: str) -> DataFrame:
+        """The table of samples (:func:`agreement_samples`), labels or units."""
+        if table == "samples":
+            return agreement_samples(self.view, self.run_key)
+        return run_table(self.view, self.run_key, table)
 
     def n_changed(self) -> int | None:
         """The number; None if the run is gone, too. See :func:`changed_since`."""

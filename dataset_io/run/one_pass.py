@@ -165,7 +165,7 @@ class Pass:
         result = self._family.compute(read.labels)
         self._run.require_current()
         written = writers.submit(self._write, read, result)
-        return _Computed(read, result, written, writers.submit(self._family.record, result))
+        return _Computed(read, result, written, writers.submit(self._family.record, read.labels, result))
 
     def _write(self, read: ReadBatch[Any], result: Any) -> Written:
         updates = self._family.values(read.labels, result)
@@ -183,7 +183,7 @@ class Pass:
             read = read.select(kept, self._family.without(read.labels, kept))
             result = self._family.compute(read.labels)
             of_videos = None if of_videos is None else of_videos[kept]
-        records = self._family.record(result) if refused else computed.recorded.result()
+        records = self._family.record(read.labels, result) if refused else computed.recorded.result()
         self._records = records if self._records is None else self._records + records
         self._index.add(read.samples)
         self._facts.append(RowFacts(read.n_invalid, read.n_unknown, read.n_added, read.lists))

@@ -1,0 +1,204 @@
+"""A run as two tables: a row for every label, and a row for every unit: an object, a tag, a class of a mask, a sample.
+
+Both come from the records of a run, in chunks; no label is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
+from ..disputes.costs import UnitColumns, costs_of_units
+from ..matching.verdicts import VERDICTS as OBJECT_VERDICTS
+from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, agreement_of_part, unit_ids
+from ..pixels.counts import MaskCounts, are_classes
+from ..pixels.mask_values import MaskValues
+from ..pixels.records import PixelRecords
+from ..ratings.compute import VERDICTS as RATING_VERDICTS
+from ..ratings.compute import RatingRecords
+from ..statistics.records import Records
+from ..statistics.report import ReportContext
+from ..tags.compute import VERDICTS as TAG_VERDICTS
+from ..tags.records import TagRecords
+
+_Texts = NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True)
+class RunTables:
+    """Columns of both tables for some samples; ``row`` in them is the row of the sample in the records.
+
+    ``labels``: ``unit`` (row in ``units``), ``annotator``, ``label``, ``verdict``, and what the label type has more.
+    ``units``: ``unit`` (text), ``labels``, ``drawn_by`` and ``missed_by`` (lists), ``votes``, ``assigned``,
+    ``verdict``, ``cost``, and what the label type has more.
+    """
+
+    labels: dict[str, Any]
+    units: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        labels: dict[str, Any],
+        units: dict[str, Any],
+        asked: BoolArray,
+        context: ReportContext,
+        start: int,
+    ) -> RunTables:
+        """The tables, with the lists of every unit.
+
+        Args:
+            labels: columns with codes of annotators, ``(N,)``
+            units: columns without lists, ``(U,)``
+            asked: who should have drawn every unit, ``(U, R)``
+            context: names of the annotators
+            start: row of the first sample in the records
+        """
+        unit, annotator, n = labels["unit"], labels["annotator"], len(units["row"])
+        names = np.array([*context.annotators, None], object)[:-1]
+        left_out = asked.copy()
+        left_out[unit, annotator] = False
+        of, who = np.nonzero(left_out)
+        lists = {
+            "labels": _lists(unit, labels["label"], n),
+            "drawn_by": _lists(unit, names[annotator], n),
+            "missed_by": _lists(of, names[who], n),
+        }
+        votes = {"votes": np.bincount(unit, minlength=n), "assigned": asked.sum(axis=1)}
+        return cls(
+            {**labels, "row": start + units["row"][unit], "annotator": names[annotator]},
+            {**units, "row": start + units["row"], **lists, **votes},
+        )
+
+
+def _lists(unit: IntArray, values: _Texts, n: int) -> list[list[Any]]:
+    """The values of every unit."""
+    ends = np.cumsum(np.bincount(unit, minlength=n)).tolist()
+    ordered = values[np.argsort(unit, kind="stable")].tolist()
+    return [ordered[first:end] for first, end in zip([0, *ends], ends, strict=False)]
+
+
+def _names_of(verdicts: tuple[str, ...], codes: IntArray) -> _Texts:
+    """The names of verdicts; None for -1, which is none."""
+    return np.array([*verdicts, None], object)[codes]
+
+
+def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[RunTables]:
+    """The tables of objects; labels have their id, their mean IoU with the others of the object, and their area."""
+    classes, start = np.array([*context.class_names, None], object), 0
+    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
+        found = agreement_of_part(part, records.n_annotators, context.config)
+        units, excuses = UnitColumns.of(part, records.n_annotators), found.excuses
+        asked = found.assigned[units.sample]
+        asked[excuses.unit, excuses.annotator] = False
+        label_ids = _texts_of(part["label_id"])
+        first = np.full(len(units.sample), len(label_ids))
+        np.minimum.at(first, found.unit, np.arange(len(label_ids)))
+        names = unit_ids(
+            [label_ids[k] for k in first.tolist()], units.sample, units.annotator[first], context.annotators
+        )
+        iou, n_labels = found.object_iou, np.bincount(found.unit, minlength=len(first))
+        of_unit = np.bincount(found.unit, np.nan_to_num(iou), len(first)) / n_labels
+        labels = {
+            "label_id": label_ids,
+            "annotator": units.annotator,
+            "field": part["field"].astype(np.int64),
+            "label": classes[units.category],
+            "unit": found.unit,
+            "verdict": _names_of(OBJECT_VERDICTS, found.object_verdict),
+            "iou": iou,
+            "area": found.area,
+        }
+        columns = {
+            "row": units.sample,
+            "unit": names,
+            "verdict": _names_of(OBJECT_VERDICTS, units.verdict),
+            "cost": costs_of_units(units).astype(np.float64),
+            "iou": np.where(n_labels > 1, of_unit, np.nan),
+        }
+        yield RunTables.of(labels, columns, asked, context, start)
+        start += len(part["n_units"])
+
+
+def _texts_of(ids: NDArray[np.uint8]) -> list[str]:
+    """Ids ``(N, 12)`` as texts."""
+    text, n = ids.tobytes().hex(), 2 * ids.shape[1]
+    return [text[k : k + n] for k in range(0, len(text), n)]
+
+
+def tag_tables(records: TagRecords, context: ReportContext) -> Iterator[RunTables]:
+    """The tables of tags; a tag is a unit of its sample, and costs 1 for every two annotators of whom one gave it."""
+    found, classes = records.agreement(), np.array([*context.class_names, None], object)
+    sets, tags = found.sets, found.tags
+    cost = tags.votes * (found.n_annotators[tags.sample] - tags.votes)
+    labels = {
+        "annotator": found.annotator[sets.row],
+        "label": classes[sets.tag],
+        "unit": found.of_given,
+        "verdict": _names_of(TAG_VERDICTS, tags.verdict[found.of_given]),
+    }
+    units = {
+        "row": tags.sample,
+        "unit": classes[tags.tag],
+        "verdict": _names_of(TAG_VERDICTS, tags.verdict),
+        "cost": cost.astype(np.float64),
+    }
+    yield RunTables.of(labels, units, records.assigned[tags.sample], context, 0)
+
+
+def rating_tables(records: RatingRecords, context: ReportContext) -> Iterator[RunTables]:
+    """The tables of classes, texts or numbers; a sample is a unit, and costs what its pairs of annotators differ by."""
+    ratings, values = records.ratings, records.sample_values()
+    rated = np.flatnonzero(values.n_annotators > 0)
+    unit, annotator = np.nonzero(records.assigned[rated])
+    said: Any = ratings[rated][unit, annotator]
+    if not context.details["numbers"]:
+        said = np.array([*context.class_names, None], object)[said.astype(np.int64)]
+    verdict = _names_of(RATING_VERDICTS, np.where(np.isnan(values.score), -1, values.n_disputed)[rated])
+    labels = {"annotator": annotator, "label": said, "unit": unit, "verdict": verdict[unit]}
+    cost = costs_of_pairs(records)[rated]
+    units = {"row": rated, "unit": np.full(len(rated), None, object), "verdict": verdict, "cost": cost}
+    yield RunTables.of(labels, units, records.assigned[rated], context, 0)
+
+
+def costs_of_pairs(records: Records) -> NDArray[np.float64]:
+    """What the pairs of annotators lack to full agreement on every sample, shape ``(S,)``."""
+    values = records.sample_values()
+    n_pairs = values.n_annotators * (values.n_annotators - 1) / 2
+    return np.where(values.n_disputed > 0, np.nan_to_num(1.0 - values.score) * n_pairs, 0.0)
+
+
+def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunTables]:
+    """The tables of masks; a class of a sample is a unit, with its mean IoU over the pairs of masks that used it, and
+    costs what this lacks to 1. Samples with fewer than two masks, and the background, are left out."""
+    meaning, start = MaskValues.from_dict(context.details), 0
+    for found in records.agreements(meaning.background, context.config):
+        counts = found.counts
+        n_samples = len(counts.n_values)
+        is_class = are_classes(counts.values, meaning.background)
+        sample = np.repeat(np.arange(n_samples), counts.n_values)[is_class]
+        areas = _areas_of(counts)[is_class]
+        unit, annotator = np.nonzero(areas)
+        values, numbered = np.unique(counts.values[is_class], return_inverse=True)
+        is_rgb = bool(context.details["is_rgb"])
+        names = np.array([*(meaning.name(value, is_rgb=is_rgb) for value in values.tolist()), None], object)[numbered]
+        iou = found.class_iou[is_class]
+        labels = {"annotator": annotator, "label": names[unit], "unit": unit, "area": areas[unit, annotator]}
+        units = {"row": sample, "unit": names, "cost": 1.0 - iou, "iou": iou}
+        yield RunTables.of(labels, units, counts.assigned[sample], context, start)
+        start += n_samples
+
+
+def _areas_of(counts: MaskCounts) -> IntArray:
+    """Pixels that every annotator gave every value of the samples, shape ``(V, R)``."""
+    masked, annotator = np.nonzero(counts.assigned & (counts.n_masks > 0)[:, None])
+    n_values = counts.n_values[masked]
+    of_value = ranges((np.cumsum(counts.n_values) - counts.n_values)[masked], n_values)
+    areas = np.zeros((len(counts.values), counts.assigned.shape[1]), np.int64)
+    areas[of_value, np.repeat(annotator, n_values)] = counts.areas
+    return areas

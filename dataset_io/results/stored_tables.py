@@ -1,0 +1,76 @@
+"""The labels and the units of a run as DataFrames, from the stored records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import fiftyone as fo
+import numpy as np
+from fiftyone.core.collections import SampleCollection
+
+from ...agreement.families.family import tables_of
+from ...agreement.settings.errors import AgreementInputError
+from ..record.run import Run
+from ..record.run_labels import open_run_labels
+from ..record.sample_index import keys_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+#: the tables, and their columns as far as the label type has them
+TABLES = {
+    "labels": ("unit", "annotator", "field", "label_id", "label", "verdict", "iou", "area"),
+    "units": ("unit", "labels", "drawn_by", "missed_by", "votes", "assigned", "verdict", "iou", "cost"),
+}
+
+
+def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
+    """A table of a run, as ``AgreementReport.labels()`` and ``.units()`` describe it.
+
+    Args:
+        view: the dataset, or a view to list only what is on its samples
+        run_key: key of the run
+        table: ``"labels"`` or ``"units"``
+
+    Raises:
+        AgreementInputError: if there is no such run, or it did not complete, or an older version computed it
+    """
+    import pandas as pd  # a run does not need it
+
+    loaded, of_run = Run(view, run_key).records(), open_run_labels(view, run_key)
+    records, index = loaded.records, loaded.index
+    if not isinstance(view, fo.Dataset):
+        kept = index.among(keys_of(view, on_frames=index.frame_numbers() is not None))
+        records, index = records.select(kept), index.select(kept)
+    if "label_id" in records.rows and "label_id" not in records.parts[0]:
+        raise AgreementInputError(
+            f"The run {run_key!r} was computed by an older version, which kept no ids of labels; compute it again with "
+            "overwrite=True"
+        )
+    columns: dict[str, list[Any]] = {}
+    for part in tables_of(records, loaded.context):
+        chosen = getattr(part, table)
+        if table == "labels":
+            chosen = {**chosen, "unit": np.asarray(part.units["unit"], object)[chosen["unit"]]}
+        for name, values in chosen.items():
+            columns.setdefault(name, []).append(values)
+    whole = {name: _joined(values) for name, values in columns.items()}
+    rows = np.asarray(whole.pop("row"), np.int64)
+    ids, frames = np.array([*index.ids(), None], object)[rows], index.frame_numbers()
+    fields = list(of_run.config.fields)
+    if "field" in whole:
+        whole["field"] = np.array([*fields, None], object)[whole["field"]]
+    elif table == "labels":
+        names = {name: of_run.field_of(name) for name in of_run.annotators}
+        whole["field"] = [names[name] for name in whole["annotator"]]
+    where = {"sample_id": ids, **({} if frames is None else {"frame_number": frames[rows]})}
+    whole["unit"] = np.where(np.equal(whole["unit"], None), ids, whole["unit"])
+    found = pd.DataFrame({**where, **{name: whole[name] for name in TABLES[table] if name in whole}})
+    return found.sort_values(list(where), kind="stable", ignore_index=True)
+
+
+def _joined(parts: list[Any]) -> Any:
+    """The values of all chunks."""
+    if isinstance(parts[0], list):
+        return [value for part in parts for value in part]
+    return np.concatenate(parts)

@@ -1,0 +1,249 @@
+"""The tables of labels and units of a run, against what stands in the dataset."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import fiftyone as fo
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.dataset_io.said import said_dataset
+from tests.datasets import detections, random_annotators, videos_dataset
+
+from annotator_agreement import (
+    agreement_on,
+    compute_agreement,
+    export_agreement,
+    join_annotators,
+    load_agreement,
+    update_agreement,
+)
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def boxes(make_dataset):
+    """Boxes of three annotators, with a run."""
+    dataset = make_dataset(random_annotators(60))
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    return dataset
+
+
+def _stored_labels(dataset, fields, annotator_of):
+    """What the run wrote on every label of a dataset."""
+    drawn = [
+        (sample, field, label)
+        for sample, field in itertools.product(dataset, fields)
+        for label in (sample[field].detections if sample[field] is not None else ())
+    ]
+    rows = [
+        {
+            "sample_id": sample.id,
+            "unit": label.agreement_id,
+            "annotator": annotator_of(field, label),
+            "field": field,
+            "label_id": label.id,
+            "label": label.label,
+            "verdict": label.agreement,
+            "iou": np.nan if label.agreement_iou is None else label.agreement_iou,
+        }
+        for sample, field, label in drawn
+    ]
+    return pd.DataFrame(rows)
+
+
+def _sorted(table):
+    return table.sort_values(["sample_id", "label_id"], ignore_index=True)
+
+
+def _same_labels(table, expected):
+    names = list(expected.columns)
+    pd.testing.assert_frame_equal(_sorted(table)[names], _sorted(expected), check_dtype=False, rtol=1e-12)
+
+
+def _cost(votes, labels, asked):
+    """1 for every two of whom one drew it, 2 for every two who gave it different classes."""
+    apart = sum(a != b for a, b in itertools.combinations(labels, 2))
+    return votes * (asked - votes) + 2 * apart
+
+
+def _brute_force_units(dataset, labels, annotators):
+    """The objects of a run by its labels, the oracle."""
+    asked = {
+        sample.id: [name for name in annotators if sample[name] is not None] for sample in dataset
+    }  # a null list: not asked
+    rows = []
+    for (sample_id, unit), members in labels.groupby(["sample_id", "unit"], sort=True):
+        drawn_by, of = sorted(members["annotator"]), asked[sample_id]
+        rows.append(
+            {
+                "sample_id": sample_id,
+                "unit": unit,
+                "labels": sorted(members["label"]),
+                "drawn_by": drawn_by,
+                "missed_by": [name for name in of if name not in drawn_by],
+                "votes": len(members),
+                "assigned": len(of),
+                "cost": float(_cost(len(members), members["label"], len(of))) if len(of) > 1 else 0.0,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _same_units(table, expected):
+    names = list(expected.columns)
+    found = table.sort_values(["sample_id", "unit"], ignore_index=True)[names]
+    found["labels"] = found["labels"].map(sorted)
+    found["drawn_by"] = found["drawn_by"].map(sorted)
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+
+
+def test_the_rows_are_what_the_run_wrote_on_labels(boxes):
+    report = load_agreement(boxes)
+    expected = _stored_labels(boxes, ANNOTATORS, lambda field, label: field)
+    _same_labels(report.labels(), expected)
+    _same_units(report.units(), _brute_force_units(boxes, expected, ANNOTATORS))
+    rated = [table["verdict"].notna().sum() for table in (report.labels(), report.units())]
+    assert rated == [report.n_objects, report.n_units]
+    assert report.to_dataframe("units").equals(report.units())
+
+
+def test_labels_in_one_field_are_told_apart_by_their_annotator(boxes):
+    boxes.delete_sample_field("agreement_score")
+    join_annotators(boxes, ANNOTATORS, "together", progress=False)
+    options = {"annotator_attribute": "annotator", "assigned_field": "together_assigned", "run_key": "agreement"}
+    compute_agreement(boxes, "together", resamples=0, overwrite=True, progress=False, **options)
+    expected = _stored_labels(boxes, ["together"], lambda field, label: label.annotator)
+    _same_labels(load_agreement(boxes).labels(), expected)
+
+
+def test_the_tables_on_a_view_are_those_of_its_samples(boxes):
+    view, report = boxes.limit(20), load_agreement(boxes)
+    on_view = agreement_on(view, resamples=0)
+    for whole, part in ((report.labels(), on_view.labels()), (report.units(), on_view.units())):
+        kept = whole[whole["sample_id"].isin(view.values("id"))].reset_index(drop=True)
+        pd.testing.assert_frame_equal(part, kept)
+
+
+def test_an_update_leaves_the_tables_of_a_new_run(boxes):
+    for sample in boxes.limit(5):
+        sample["alice"] = fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2])])
+        sample.save()
+    boxes.delete_samples(boxes.skip(50).values("id"))
+    update_agreement(boxes, progress=False)
+    updated = load_agreement(boxes)
+    tables = updated.labels(), updated.units()
+    compute_agreement(boxes, ANNOTATORS, resamples=0, overwrite=True, progress=False)
+    again = load_agreement(boxes)
+    for before, after in zip(tables, (again.labels(), again.units()), strict=True):
+        by = [name for name in ("sample_id", "unit", "label_id") if name in after]
+        pd.testing.assert_frame_equal(*(table.sort_values(by, ignore_index=True) for table in (before, after)))
+
+
+def test_frames_have_their_number(make_dataset):
+    drew = {name: [detections(labels) for labels in lists] for name, lists in random_annotators(12).items()}
+    videos = [{name: lists[first : first + 6] for name, lists in drew.items()} for first in (0, 6)]
+    dataset = videos_dataset("tables-of-frames", videos, None)
+    try:
+        compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS], resamples=0, progress=False)
+        labels = load_agreement(dataset).labels()
+        expected = [
+            (sample.id, number, label.id, label.agreement)
+            for sample in dataset
+            for number, frame in sample.frames.items()
+            for name in ANNOTATORS
+            for label in (frame[name].detections if frame[name] is not None else ())
+        ]
+        found = zip(labels["sample_id"], labels["frame_number"], labels["label_id"], labels["verdict"], strict=True)
+        assert sorted(found) == sorted(expected)
+        assert len(expected) > 20
+    finally:
+        dataset.delete()
+
+
+@pytest.mark.parametrize("kind", ["tags", "labels", "texts", "numbers", "integers"])
+def test_what_was_said_of_samples_stands_in_the_tables(make_dataset, kind):
+    dataset = said_dataset(make_dataset, kind)
+    report, said = load_agreement(dataset), {}
+    for sample, name in itertools.product(dataset, ANNOTATORS):
+        value = sample[name]
+        if value is None:
+            continue
+        named = [each.label for each in value.classifications] if kind == "tags" else [_plain(value)]
+        for each in named:
+            said.setdefault((sample.id, each if kind == "tags" else sample.id), []).append((name, each))
+    asked = {sample.id: [name for name in ANNOTATORS if sample[name] is not None] for sample in dataset}
+    units = report.units().set_index(["sample_id", "unit"])
+    assert set(units.index) == set(said)
+    for key, members in said.items():
+        unit = units.loc[[key]].iloc[0]
+        assert list(zip(unit["drawn_by"], unit["labels"], strict=True)) == members
+        who = [name for name, _ in members]
+        left = [name for name in asked[key[0]] if name not in who] if kind == "tags" else []
+        assert (unit["missed_by"], unit["votes"]) == (left, len(who))
+        if kind == "tags":
+            assert unit["cost"] == len(who) * len(left)
+    labels = report.labels()
+    assert sorted(zip(labels["annotator"], labels["label"], strict=True)) == sorted(itertools.chain(*said.values()))
+    assert set(labels["field"]) == set(ANNOTATORS)
+
+
+def _plain(value):
+    return getattr(value, "label", getattr(value, "value", value))
+
+
+def test_classes_of_masks_are_units(make_dataset):
+    dataset = said_dataset(make_dataset, "masks")
+    report = load_agreement(dataset)
+    labels, units = report.labels(), report.units()
+    masks = {
+        (sample.id, name): sample[name].mask
+        for sample, name in itertools.product(dataset, ANNOTATORS)
+        if sample[name] is not None
+    }
+    rated = {key for key, n in pd.Series([key for key, _ in masks]).value_counts().items() if n > 1}
+    expected = {(key, name): int((mask == 1).sum()) for (key, name), mask in masks.items() if key in rated}
+    areas = dict(zip(zip(labels["sample_id"], labels["annotator"], strict=True), labels["area"], strict=True))
+    assert areas == {key: area for key, area in expected.items() if area}
+    assert len(units) == len({key for key, _ in areas})
+    for row in units.itertuples():
+        of_sample = {name: mask == 1 for (key, name), mask in masks.items() if key == row.sample_id}
+        pairs = [(a, b) for a, b in itertools.combinations(of_sample.values(), 2) if (a | b).any()]
+        ious = [(a & b).sum() / (a | b).sum() for a, b in pairs]
+        assert row.iou == pytest.approx(np.mean(ious), abs=1e-12)
+        assert row.drawn_by == [name for name, mask in of_sample.items() if mask.any()]
+        assert row.missed_by == [name for name, mask in of_sample.items() if not mask.any()]
+
+
+def test_the_tables_are_exported(boxes, tmp_path):
+    path, report = export_agreement(boxes, path=tmp_path / "run.zip"), load_agreement(boxes)
+    with zipfile.ZipFile(path) as archive:
+        for name, table in (("labels", report.labels()), ("units", report.units())):
+            found = pd.read_csv(io.BytesIO(archive.read(f"{name}.csv")))
+            assert list(found.columns) == list(table.columns)
+            assert len(found) == len(table)
+            if name == "units":
+                assert found["missed_by"].map(json.loads).tolist() == table["missed_by"].tolist()
+            stored = pytest.importorskip("pyarrow.parquet").read_table(io.BytesIO(archive.read(f"{name}.parquet")))
+            again = stored.to_pandas()
+            assert len(again) == len(table)
+
+
+def test_the_snippets_of_the_guide_run(boxes):
+    import annotator_agreement as aa
+
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "tables.md").read_text(encoding="utf-8")
+    known = {"aa": aa, "dataset": boxes}
+    for code in re.findall(r"```python\n(.*?)```", guide, re.DOTALL):
+        exec(code, known)
+    assert len(boxes.select(known["missed"]["sample_id"].unique())) > 0
+    lone = known["labels"]["verdict"] == "lone"
+    assert boxes.select_labels(ids=known["labels"][lone]["label_id"].tolist()).count("alice.detections") > 0
