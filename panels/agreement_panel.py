@@ -43,7 +43,7 @@ from .drill_down import (
     view_before,
     way_back,
 )
-from .echoes import CHOSEN, is_echo, note_answer, note_event, one_at_a_time
+from .echoes import CHOSEN, is_echo, note_answer, note_beyond, note_event, noted_beyond, one_at_a_time
 from .items import Choices, sort_after_click
 from .layout import GRID_TITLE, RUN, VIEW, message_schema, panel_schema
 from .model_cache import Shown, cached_shown, hash_of, hash_of_view
@@ -69,6 +69,8 @@ from .view_model import DECIDE_TAB, FIRST_TAB, TABS, ViewModel, view_model
 logger = logging.getLogger(__name__)
 
 _ID = re.compile("[0-9a-f]{24}")
+#: the way that was gone, where no button carries it
+_NOTED_WAY = "noted_way"
 _ASK_BROWSER = f"{names.PLUGIN_NAME}/{names.ASK_BROWSER}"
 _ADVICE = "Refresh the panel; if that does not help, compute the run again with “overwrite”."
 
@@ -144,6 +146,8 @@ class AgreementPanel(foo.Panel):
         try:
             if content is not None:
                 load_dataset_once(ctx, content)
+            if WAY not in ctx.params:  # the event is of another button, or of the App
+                ctx.params[_NOTED_WAY] = noted_beyond(ctx)
             self._record_edits(ctx)
             getattr(self, method)(ctx)
         except AgreementInputError as error:
@@ -183,7 +187,7 @@ class AgreementPanel(foo.Panel):
     def on_change_current_sample(self, ctx: foo.ExecutionContext) -> None:
         """Open the form of a label when the App shows it; the user may have decided, or edited, in a sample."""
         _open_form(ctx)
-        _keep(ctx, seen_again(deciding(ctx)))
+        keep(ctx, seen_again(deciding(ctx)))
 
     def choose_run(self, ctx: foo.ExecutionContext) -> None:
         """Show another run."""
@@ -201,6 +205,8 @@ class AgreementPanel(foo.Panel):
         """Open a tab."""
         value = ctx.params.get("value")
         if isinstance(value, str) and value in TABS and value != (_state(ctx, "tab") or FIRST_TAB):
+            if ctx.params.get(_NOTED_WAY):
+                keep(ctx, deciding(ctx))
             ctx.panel.set_state("tab", value)
             if value == DECIDE_TAB:  # somebody may have changed the colours meanwhile
                 self._ask_browser(ctx, self._panel_state(ctx).fields)
@@ -242,11 +248,11 @@ class AgreementPanel(foo.Panel):
         by = chosen.get("by") or (name.strip() or None if isinstance(name, str) else None)
         colours = ctx.params.get("colours") if isinstance(ctx.params.get("colours"), list) else []
         known = [each for each in colours if isinstance(each, dict) and isinstance(each.get("path"), str)]
-        _keep(ctx, {**chosen, "by": by, "colours": known})
+        keep(ctx, {**chosen, "by": by, "colours": known})
 
     def ask_name(self, ctx: foo.ExecutionContext) -> None:
         """Ask who decides, again."""
-        _keep(ctx, {**deciding(ctx), "by": None})
+        keep(ctx, {**deciding(ctx), "by": None})
 
     def _ask_browser(self, ctx: foo.ExecutionContext, fields: list[str]) -> None:
         """Ask for what only the browser knows; it answers with :meth:`hear_browser`."""
@@ -256,7 +262,7 @@ class AgreementPanel(foo.Panel):
     def show_filters(self, ctx: foo.ExecutionContext) -> None:
         """Show, or hide, the lists that choose what is sought."""
         chosen = deciding(ctx)
-        _keep(ctx, {**chosen, "filtering": not chosen.get("filtering")})
+        keep(ctx, {**chosen, "filtering": not chosen.get("filtering")})
 
     def seek_verdict(self, ctx: foo.ExecutionContext) -> None:
         """Look for objects with another verdict."""
@@ -277,7 +283,7 @@ class AgreementPanel(foo.Panel):
 
     def seek_skipped(self, ctx: foo.ExecutionContext) -> None:
         """Go through the skipped objects."""
-        _keep(ctx, {**deciding(ctx), "skipped": True, "at": None})
+        keep(ctx, {**deciding(ctx), "skipped": True, "at": None})
 
     def decide_object(self, ctx: foo.ExecutionContext) -> None:
         """Decide on the object that is shown, and show the next one."""
@@ -309,9 +315,9 @@ class AgreementPanel(foo.Panel):
         found = edit_on(ctx.dataset, str(state.run_key), self._shown(ctx, state).class_names, chosen, ctx.params)
         if isinstance(found, str):
             ctx.ops.notify(found, variant="warning")
-            _keep(ctx, after_decision(chosen, ctx.params))
+            keep(ctx, after_decision(chosen, ctx.params))
             return
-        _keep(ctx, while_editing(ctx.dataset, chosen, ctx.params, found, ctx.active_fields or []))
+        keep(ctx, while_editing(ctx.dataset, chosen, ctx.params, found, ctx.active_fields or []))
         _show_view(ctx, "The label that you edit", found.view)
 
     def finish_editing(self, ctx: foo.ExecutionContext) -> None:
@@ -319,7 +325,7 @@ class AgreementPanel(foo.Panel):
         _require_object(ctx)
         _leave_form(ctx)
         if is_decided(ctx.dataset, str(self._require_run(ctx).run_key), ctx.params):
-            _keep(ctx, after_decision(deciding(ctx), ctx.params))
+            keep(ctx, after_decision(deciding(ctx), ctx.params))
         else:
             ctx.ops.notify("Nothing was changed in the form, so nothing is decided", variant="warning")
 
@@ -333,12 +339,12 @@ class AgreementPanel(foo.Panel):
         except AgreementInputError:  # the run, or the decisions, are gone
             recorded = {**chosen, "watched": {}, "editing": None}
         if recorded is not None:
-            _keep(ctx, recorded)
+            keep(ctx, recorded)
 
     def count_decisions(self, ctx: foo.ExecutionContext) -> None:
         """Count how right everybody was."""
         found = counted_decisions(ctx.dataset, str(self._require_run(ctx).run_key))
-        _keep(ctx, {**deciding(ctx), "counted": found})
+        keep(ctx, {**deciding(ctx), "counted": found})
 
     def open_object(self, ctx: foo.ExecutionContext) -> None:
         """Open the sample of an object, with the labels of the object selected."""
@@ -373,7 +379,7 @@ class AgreementPanel(foo.Panel):
         leads = link_of(self._model(ctx, state), ctx.params)
         if "seek" in leads:
             sought = {"verdict": None, "annotator": None, "label": None, "votes": None, **leads["seek"]}
-            _keep(ctx, {**deciding(ctx), **sought, "skipped": False, "at": None})
+            keep(ctx, {**deciding(ctx), **sought, "skipped": False, "at": None})
             self.go_to_tab(ctx, DECIDE_TAB)
             return
         view = samples_behind(samples, state, leads)
@@ -514,13 +520,14 @@ def _mend_state(ctx: foo.ExecutionContext) -> None:
 
 def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
     """Who decides, on which objects, and the way that was gone."""
-    way = ctx.params.get(WAY)
+    way = ctx.params.get(WAY) or ctx.params.get(_NOTED_WAY)
     return {**(_state(ctx, "decide") or {}), **(way if way and not damaged_parts({"decide": way}) else {})}
 
 
-def _keep(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
+def keep(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
     """Leave with the App what :func:`deciding` has."""
-    ctx.params.pop(WAY, None)
+    for name in (WAY, _NOTED_WAY):
+        ctx.params.pop(name, None)
     ctx.panel.set_state("decide", chosen)
 
 
@@ -531,9 +538,10 @@ def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
     takes longer than the decision.
     """
     if (_state(ctx, "decide") or {}).get("at"):
-        _keep(ctx, chosen)
+        keep(ctx, chosen)
     else:
         ctx.params[WAY] = way_of(chosen)
+        note_beyond(ctx, ctx.params[WAY])
 
 
 def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
@@ -541,7 +549,7 @@ def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
     chosen = None if value == ALL else value
     if value and deciding(ctx).get(what) != chosen:
         _leave_form(ctx)
-        _keep(ctx, {**deciding(ctx), "skipped": False, "at": None, what: chosen})
+        keep(ctx, {**deciding(ctx), "skipped": False, "at": None, what: chosen})
 
 
 def _require_object(ctx: foo.ExecutionContext) -> None:
@@ -581,7 +589,7 @@ def _open_form(ctx: foo.ExecutionContext) -> None:
         opens = None
     else:
         return
-    _keep(ctx, {**deciding(ctx), "editing": {**editing, "opens": opens}})
+    keep(ctx, {**deciding(ctx), "editing": {**editing, "opens": opens}})
 
 
 def _go_back(ctx: foo.ExecutionContext) -> None:
@@ -599,7 +607,7 @@ def _leave_form(ctx: foo.ExecutionContext) -> bool:
     if editing is None:
         return False
     end_editing(ctx.dataset)
-    _keep(ctx, after_editing(deciding(ctx)))
+    keep(ctx, after_editing(deciding(ctx)))
     goes_back = is_behind(ctx)
     if goes_back:
         ctx.ops.set_active_fields(editing["active"])

@@ -198,7 +198,7 @@
     sign?.remove();
     sign = document.createElement("div");
     sign.setAttribute("role", "status");
-    sign.textContent = "Too early: wait for the next object";
+    sign.textContent = "Not answered yet: press again when it is";
     const { left, bottom } = panel.getBoundingClientRect();
     sign.style.cssText = `position:fixed;left:${left + 16}px;top:${bottom - 48}px;z-index:2000;padding:6px 12px;
       border-radius:4px;font-size:.85rem;font-weight:600;color:#000;background:#ffb74d;pointer-events:none`;

@@ -11,7 +11,7 @@ from .. import names
 from ..agreement.settings.errors import AgreementInputError
 from ..dataset_io.database.fiftyone_private import is_generated
 from ..dataset_io.record.run_labels import open_run_labels
-from .agreement_panel import AgreementPanel, deciding
+from .agreement_panel import AgreementPanel, deciding, keep
 from .items import Item
 from .layout import beside_schema
 from .panel_state import PanelState
@@ -49,7 +49,7 @@ class DecidePanel(AgreementPanel):
         """Show the objects of another sample."""
         chosen = _of_open_sample(ctx)
         if chosen != deciding(ctx):
-            ctx.panel.set_state("decide", chosen)
+            keep(ctx, chosen)
 
     def open_next(self, ctx: foo.ExecutionContext) -> None:
         """Open the sample with the most costly object that is still to be decided."""

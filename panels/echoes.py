@@ -48,6 +48,8 @@ class _Panel:
     shows: str | None = None  # a hash of what the panel shows since; None while the event is handled
     #: when an answer to an event was given, and the state that it left, by the name of the answer before
     later: OrderedDict[str, tuple[float, dict[str, Any]]] = field(default_factory=OrderedDict)
+    #: what the panel shows beyond the state that the App keeps, and a hash of that state
+    beyond: tuple[str, dict[str, Any]] | None = None
 
 
 _panels: OrderedDict[str, _Panel] = OrderedDict()
@@ -85,6 +87,21 @@ def _panel(ctx: foo.ExecutionContext) -> _Panel:
         if len(_panels) > _MOST_PANELS:
             _panels.popitem(last=False)
     return panel
+
+
+def note_beyond(ctx: foo.ExecutionContext, beyond: dict[str, Any]) -> None:
+    """Note what the panel shows beyond its state, which the App is not told."""
+    _panel(ctx).beyond = _kept(ctx), beyond
+
+
+def noted_beyond(ctx: foo.ExecutionContext) -> dict[str, Any] | None:
+    """What was noted last, while the App keeps the same state."""
+    kept = _panel(ctx).beyond
+    return None if kept is None or kept[0] != _kept(ctx) else kept[1]
+
+
+def _kept(ctx: foo.ExecutionContext) -> str:
+    return hash_of(sorted((name, value) for name, value in (ctx.panel_state or {}).items() if name != DECIDER))
 
 
 def is_echo(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> bool:

@@ -143,7 +143,8 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
     n_changed = (changed_since(dataset, run_key) or 0) if problem is None else 0
     options = config.get("options", {})
     in_one_field = options.get("annotator_attribute") is not None
-    offers = problem is None and lacks_colors(dataset, run_key, options["fields"], in_one_field=in_one_field)
+    fields = [path for path in options.get("fields") or () if isinstance(path, str)]
+    offers = problem is None and lacks_colors(dataset, run_key, fields, in_one_field=in_one_field)
     kinds = completed_kinds(dataset)
     comparable = [key for key, kind in kinds.items() if key != run_key and kind == kinds.get(run_key)]
     return PanelState(

@@ -17,7 +17,7 @@ from ..dataset_io.app.settings import annotator_colors
 from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
 from ..dataset_io.decide.decide import Decided, open_to_decide
 from ..dataset_io.decide.decision_units import DecisionUnits
-from ..dataset_io.decide.decisions import delete_empty_gold, is_undecided, open_gold
+from ..dataset_io.decide.decisions import is_undecided, open_gold
 from ..dataset_io.decide.editing import LabelToEdit, can_edit, close_unedited, edit_object
 from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
 from ..dataset_io.decide.picture import picture_of
@@ -377,7 +377,6 @@ def undo_last(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> d
     found = None if step is None else gold.only_decision(step, run_key)
     if step is None or not undo_decisions(dataset, step):
         return None
-    delete_empty_gold(dataset, DEFAULT_GOLD_FIELD)
     past = chosen.get("past") or []
     at = None if found is None else [found[0], found[1]["unit"]]
     if chosen.get("sample") and at not in past:  # beside a sample, objects of others are not shown

@@ -1,6 +1,6 @@
 """The agreement on objects as compact columns: stored with the run, and read again for any view.
 
-About 1.2 kB for a sample with 21 objects of three annotators; polygons and masks take 96 bytes each in addition.
+About 1.5 kB for a sample with 21 boxes of three annotators; polygons and masks take 96 bytes each in addition.
 """
 
 from __future__ import annotations

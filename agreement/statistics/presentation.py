@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -24,10 +25,7 @@ def shown_as(name: str, *arguments: Any, **options: Any) -> Any:
         name: name of the function, such as ``"report_text"`` or ``"plot_pairs"``
         *arguments: the result, and what else the function takes
         **options: its options
-
-    Raises:
-        RuntimeError: if the layer of charts was not imported
     """
-    if not _found_by:
-        raise RuntimeError("`charts` must be imported before results are shown")
+    if not _found_by:  # as in a process that reads a pickled result
+        importlib.import_module(f"{__package__.rpartition('.agreement')[0]}.charts")
     return _found_by[0](name)(*arguments, **options)

@@ -331,13 +331,15 @@ class AgreementReport:
         return frame
 
     def labels(self) -> DataFrame:
-        """All compared labels, one row each, sorted by sample, from the stored records.
+        """All labels that were read, one row each, sorted by sample, from the stored records.
 
         Columns: ``sample_id`` (on videos also ``frame_number``), ``unit`` (the object, tag, class of a mask, or sample
         that the label belongs to; for objects the match id that stands on the labels), ``annotator``, ``field``,
         ``label_id`` (objects), ``label`` (class, tag, text or number), ``verdict``, ``iou`` (objects: mean with the
         other labels of the object, nan without others) and ``area`` (objects: share of the image; masks: pixels).
-        Regions that are crowd, and labels that were left out, have none.
+        Regions that are crowd, and labels that were left out, have none; a tag that an annotator gave twice has one.
+        ``verdict`` is None on samples with one annotator. Labels and units have ``sample_id``, ``frame_number`` and
+        ``unit`` in common.
 
         Raises:
             AgreementInputError: if the report was not loaded from a dataset, or an older version computed the run
@@ -349,9 +351,10 @@ class AgreementReport:
 
         Columns: ``sample_id`` (on videos also ``frame_number``), ``unit`` (as in :meth:`labels`), ``labels``,
         ``drawn_by`` and ``missed_by`` (who was asked and did not) as lists, ``votes`` (annotators who drew it),
-        ``assigned`` (annotators who should have), ``verdict``, ``iou`` (mean over its labels; nan for one) and
-        ``cost`` (what fixing it would change: 1 for every two annotators of whom one drew it, 2 for every two who gave
-        it different classes; samples: what their pairs lack to full agreement; classes of masks: 1 - mean IoU).
+        ``assigned`` (annotators who should have), ``verdict`` (None where only one annotator was asked), ``iou`` (mean
+        over its labels; nan for one) and ``cost`` (what fixing it would change: 1 for every two annotators of whom one
+        drew it, 2 for every two who gave it different classes; samples: what their pairs lack to full agreement;
+        classes of masks: 1 - mean IoU).
 
         Raises:
             AgreementInputError: if the report was not loaded from a dataset, or an older version computed the run

@@ -195,8 +195,12 @@ class _Colors:
         scheme = fo.ColorScheme() if before is None else _scheme(before)
         by_path = {entry["path"]: dict(entry) for entry in scheme.fields or []}
         for run in runs:
-            for path, color in run.get("field_colors", {}).items():
-                by_path[path] = {"path": path, "fieldColor": color, **by_path.get(path, {})}
+            given: dict[str, str] = run.get("field_colors", {})
+            taken = {by_path.get(path, {}).get("fieldColor") for path in given}
+            free = (color for color in given.values() if color not in taken)
+            for path in given:
+                if by_path.get(path, {}).get("fieldColor") is None:
+                    by_path[path] = {**by_path.get(path, {}), "path": path, "fieldColor": next(free)}
             for path in run.get("fields", ()):
                 kept = {name: value for name, value in by_path.get(path, {}).items() if name not in _OF_COLORS}
                 by_path[path] = {"path": path, **kept, "colorByAttribute": run["attribute"]}

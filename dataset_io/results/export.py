@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import json
 import os
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 #: endings of a path, and the format that each means
 FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".zip": "csv"}
+_AS_PARQUET = ("labels", "units")
 #: with a byte order mark, which spreadsheets need to read UTF-8
 _ENCODING = "utf-8-sig"
 #: what spreadsheets run, or take for the beginning of another cell; texts that are numbers are none. Apostrophes before
@@ -144,7 +144,8 @@ def _writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
     if found.exists() and not (found.is_dir() if is_folder else found.is_file()):
         what = "a folder" if is_folder else "a file"
         raise AgreementInputError(f"`path` must be {what}, got {str(found)!r}, which is not")
-    is_taken = any(found.glob("*.csv")) if is_folder and found.is_dir() else found.exists() and not is_folder
+    tables = [*found.glob("*.csv"), *found.glob("*.parquet")] if is_folder and found.is_dir() else []
+    is_taken = bool(tables) or (found.exists() and not is_folder)
     if is_taken and not overwrite:
         there = "There are tables in" if is_folder else "There is a file at"
         raise AgreementInputError(f"{there} {str(found)!r} already; choose another path, or say overwrite=True")
@@ -158,7 +159,7 @@ def _writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
 
 
 def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
-    """All tables of a run that have rows, as CSV, by file name."""
+    """All tables of a run that have rows, as CSV, and some as Parquet, by file name."""
     from ...charts.reports.dataframes import (  # imports pandas, which a run does not need
         STORED,
         report_frame,
@@ -166,10 +167,12 @@ def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
     )
 
     frames = {name: report_frame(report, name) for name in table_names(report)}
-    frames |= {name: report_frame(report, name) for name in STORED}
+    for name in STORED:
+        with contextlib.suppress(AgreementInputError):  # an older version kept no ids of labels
+            frames[name] = report_frame(report, name)
     files = {f"{name}.csv": csv_of(frame) for name, frame in frames.items() if len(frame)}
-    if importlib.util.find_spec("pyarrow") is not None:
-        files |= {f"{name}.parquet": frames[name].to_parquet(index=False) for name in ("labels", "units")}
+    with contextlib.suppress(ImportError):  # pyarrow is no requirement
+        files |= {f"{name}.parquet": frames[name].to_parquet(index=False) for name in _AS_PARQUET if name in frames}
     return files
 
 

@@ -11,7 +11,6 @@ from fiftyone.core.collections import SampleCollection
 from ...agreement.families.family import tables_of
 from ...agreement.settings.errors import AgreementInputError
 from ..record.run import Run
-from ..record.run_labels import open_run_labels
 from ..record.sample_index import keys_of
 
 if TYPE_CHECKING:
@@ -37,10 +36,11 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
     """
     import pandas as pd  # a run does not need it
 
-    loaded, of_run = Run(view, run_key).records(), open_run_labels(view, run_key)
-    records, index = loaded.records, loaded.index
+    loaded = Run(view, run_key).records()
+    records, index, config = loaded.records, loaded.index, loaded.context.config
+    on_frames = index.frame_numbers() is not None
     if not isinstance(view, fo.Dataset):
-        kept = index.among(keys_of(view, on_frames=index.frame_numbers() is not None))
+        kept = index.among(keys_of(view, on_frames=on_frames))
         records, index = records.select(kept), index.select(kept)
     if "label_id" in records.rows and "label_id" not in records.parts[0]:
         raise AgreementInputError(
@@ -57,14 +57,16 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
     whole = {name: _joined(values) for name, values in columns.items()}
     rows = np.asarray(whole.pop("row"), np.int64)
     ids, frames = np.array([*index.ids(), None], object)[rows], index.frame_numbers()
-    fields = list(of_run.config.fields)
     if "field" in whole:
-        whole["field"] = np.array([*fields, None], object)[whole["field"]]
+        whole["field"] = np.array([*config.fields, None], object)[whole["field"]]
     elif table == "labels":
-        names = {name: of_run.field_of(name) for name in of_run.annotators}
-        whole["field"] = [names[name] for name in whole["annotator"]]
-    where = {"sample_id": ids, **({} if frames is None else {"frame_number": frames[rows]})}
-    whole["unit"] = np.where(np.equal(whole["unit"], None), ids, whole["unit"])
+        annotators = dict.fromkeys(loaded.context.annotators, config.fields[0])
+        if not config.attribute_mode:
+            annotators = dict(zip(loaded.context.annotators, config.fields, strict=True))
+        whole["field"] = [annotators[name] for name in whole["annotator"]]
+    numbers = np.empty(0, np.int64) if frames is None else frames
+    where = {"sample_id": ids, **({"frame_number": numbers[rows]} if on_frames else {})}
+    whole["unit"] = [unit if unit is not None else of for unit, of in zip(whole["unit"], ids, strict=True)]
     found = pd.DataFrame({**where, **{name: whole[name] for name in TABLES[table] if name in whole}})
     return found.sort_values(list(where), kind="stable", ignore_index=True)
 

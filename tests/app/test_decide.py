@@ -259,11 +259,12 @@ def test_the_tab_fits_small_windows_shows_what_it_uses_and_refuses_keys_that_com
     assert of_verdict["all disputed"] == f"0 of {n:,} decided"
     conflicts = decide(dataset, verdict="class_conflict", choice="none", preview=True, progress=False)
     assert of_verdict["class conflict"] == f"0 of {conflicts.n_decided:,} decided"
-    _expect_filtered(app, "annotator")  # who are all asked on nearly all images
-    assert len(set(_expect_filtered(app, "label").values())) > 1
-    assert len(set(_expect_filtered(app, "votes").values())) > 1
+    if _EACH > 1:
+        _expect_filtered(app, "annotator")  # who are all asked on nearly all images
+        assert len(set(_expect_filtered(app, "label").values())) > 1
+        assert len(set(_expect_filtered(app, "votes").values())) > 1
 
-    sign = app.page.get_by_text("Too early: wait for the next object")
+    sign = app.page.get_by_text("Not answered yet: press again when it is")
     for _ in range(15):
         app.page.keyboard.press("0")
         app.page.wait_for_timeout(100)

@@ -244,6 +244,6 @@ def test_the_snippets_of_the_guide_run(boxes):
     known = {"aa": aa, "dataset": boxes}
     for code in re.findall(r"```python\n(.*?)```", guide, re.DOTALL):
         exec(code, known)
-    assert len(boxes.select(known["missed"]["sample_id"].unique())) > 0
+    assert len(boxes.select(known["missed"].query("missed")["sample_id"].unique())) > 0
     lone = known["labels"]["verdict"] == "lone"
     assert boxes.select_labels(ids=known["labels"][lone]["label_id"].tolist()).count("alice.detections") > 0

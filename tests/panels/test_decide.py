@@ -151,7 +151,7 @@ def test_a_label_is_edited_in_the_form_of_the_app_and_recorded_without_a_call(ev
     assert button(closed, "Skip")["params"]["unit"] == place["unit"]
     undone = press(event, dataset, closed.state, closed, "Undo")
     dataset.reload()
-    assert not dataset.has_field("agreement_gold")  # it was not decided before, nor anything else
+    assert dataset.values("agreement_gold") == [None] * len(dataset)  # it was not decided before, nor anything else
     assert button(undone, "Skip")["params"]["unit"] == place["unit"]
     assert (dataset.label_schemas, dataset.active_label_schemas) == ({}, [])
 
@@ -383,7 +383,6 @@ def test_damaged_decisions_do_not_keep_anybody_from_deciding(event, make_dataset
 
 
 def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named):
-    before = set(dataset.get_field_schema())
     sent = show(event, dataset, named)
     for name in ("No object", "Skip", "No object"):
         sent = press(event, dataset, sent.state, sent, name)
@@ -395,7 +394,6 @@ def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named
         sent = press(event, dataset, sent.state, sent, "Undo")
         undone.append(button(sent, "Undo")["params"]["way"]["at"][1])
     assert undone == [each.unit for each in (second, third, third, second, first)]
-    assert set(dataset.get_field_schema()) == before
     sent = press(event, dataset, sent.state, sent, "Undo")
     assert sent.of("notify")[0]["message"] == "There is nothing to undo"
     press(event, dataset, sent.state, show(event, dataset, sent.state), "No object")
@@ -433,3 +431,17 @@ def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(
     assert button(show(event, dataset, state), "No object")["params"]["unit"] == left
     press(event, dataset, state, show(event, dataset, state), "No object")
     assert "Everything that you look for" in show(event, dataset, state).text
+
+
+@pytest.mark.parametrize("method", ["show_filters", "on_change_current_sample", "count_decisions"])
+def test_the_way_back_is_there_after_events_of_other_buttons_and_of_the_app(event, dataset, named, method):
+    sent = show(event, dataset, named)
+    for name in ("No object", "Skip"):
+        sent = press(event, dataset, sent.state, sent, name)
+    back = press(event, dataset, sent.state, sent, "Previous")
+    skipped = button(back, "Skip")["params"]["unit"]
+    assert back.state.get("decide") == named["decide"]  # the App was told nothing
+    after = event(method, dataset, back.state)
+    assert button(after, "Skip")["params"]["unit"] == skipped
+    first = press(event, dataset, after.state, after, "Previous")
+    assert button(first, "Previous").get("disabled")
