@@ -196,11 +196,13 @@ class _Colors:
         by_path = {entry["path"]: dict(entry) for entry in scheme.fields or []}
         for run in runs:
             given: dict[str, str] = run.get("field_colors", {})
-            taken = {by_path.get(path, {}).get("fieldColor") for path in given}
-            free = (color for color in given.values() if color not in taken)
-            for path in given:
-                if by_path.get(path, {}).get("fieldColor") is None:
-                    by_path[path] = {**by_path.get(path, {}), "path": path, "fieldColor": next(free)}
+            taken = {by_path.get(path, {}).get("fieldColor") for path in given} - {None}
+            lacking = [path for path in given if by_path.get(path, {}).get("fieldColor") is None]
+            used = taken | {given[path] for path in lacking}
+            spare = (color for color in names.ANNOTATOR_COLORS.values() if color not in used)
+            for path in lacking:
+                color = next(spare) if given[path] in taken else given[path]
+                by_path[path] = {**by_path.get(path, {}), "path": path, "fieldColor": color}
             for path in run.get("fields", ()):
                 kept = {name: value for name, value in by_path.get(path, {}).items() if name not in _OF_COLORS}
                 by_path[path] = {"path": path, **kept, "colorByAttribute": run["attribute"]}
