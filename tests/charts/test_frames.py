@@ -137,7 +137,9 @@ def test_tables_of_ratings_tags_and_masks() -> None:
 
 
 def test_a_wrong_table_name_gets_the_list() -> None:
-    with pytest.raises(AgreementInputError, match=r"`table` must be one of summary, .*, samples, got 'pear'"):
+    with pytest.raises(
+        AgreementInputError, match=r"`table` must be one of summary, .*, samples, labels, units, got 'pear'"
+    ):
         filled_report().to_dataframe("pear")
     with pytest.raises(AgreementInputError, match=r"one of summary, .*tags, findings, samples, got 'thresholds'"):
         OTHERS["tags"]().to_dataframe("thresholds")
