@@ -62,9 +62,13 @@ def crossings(
         np.clip(np.ceil(y - 0.5), 0, n_rows).astype(np.int64)
         for y in (np.minimum(y_from, y_to), np.maximum(y_from, y_to))
     )
-    edge, row = np.repeat(np.arange(len(start)), end - first), ranges(first, end - first)
-    along = (row + 0.5 - y_from[edge]) / (y_to - y_from)[edge]
-    return polygon[start[edge]] * n_rows + row, x_from[edge] + along * (x_to - x_from)[edge]
+    crossing = np.flatnonzero(end > first)
+    first, n = first[crossing], (end - first)[crossing]
+    edge, further = np.repeat(np.arange(len(crossing)), n), ranges(np.zeros_like(n), n)
+    slope = (x_to - x_from)[crossing] / (y_to - y_from)[crossing]
+    x_first = x_from[crossing] + (first + 0.5 - y_from[crossing]) * slope
+    line = polygon[start[crossing]] * n_rows + first
+    return line[edge] + further, x_first[edge] + further * slope[edge]
 
 
 def polygon_outlines(polygons: GeometryArray, bounds: FloatArray) -> NDArray[np.uint8]:
@@ -116,7 +120,7 @@ def _spans(line: IntArray, x: FloatArray, n_shapes: int) -> NDArray[np.uint8]:
     In a row with more spans all gaps but the widest are filled.
     """
     # rounded before sorting, so that the other shapes change nothing
-    end: IntArray = np.sort(line * 256 + np.rint(255 * np.clip(x, 0.0, 1.0)).astype(np.int64)) % 256
+    end = np.sort((line * 256 + np.rint(255 * np.clip(x, 0.0, 1.0)).astype(np.int64)).astype(np.int32)).astype(np.uint8)
     n = np.bincount(line, minlength=n_shapes * N_ROWS)
     some = np.flatnonzero(n)
     last = np.cumsum(n)[some] - 1
