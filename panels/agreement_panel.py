@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import inspect
 import logging
@@ -34,6 +35,7 @@ from ..dataset_io.views.agreement_view import shows_any
 from .drawing import DECIDER, safe_title
 from .drill_down import (
     forget_way_back,
+    has_item,
     has_left,
     is_behind,
     item_name,
@@ -44,7 +46,7 @@ from .drill_down import (
     way_back,
 )
 from .echoes import CHOSEN, is_echo, note_answer, note_beyond, note_event, noted_beyond, one_at_a_time
-from .items import Choices, sort_after_click
+from .items import Choices, Link, sort_after_click
 from .layout import GRID_TITLE, RUN, VIEW, message_schema, panel_schema
 from .model_cache import Shown, cached_shown, hash_of, hash_of_view
 from .panel_state import WITHOUT_DATASET, PanelState, damaged_parts, panel_state_of
@@ -69,8 +71,8 @@ from .view_model import DECIDE_TAB, FIRST_TAB, TABS, ViewModel, view_model
 logger = logging.getLogger(__name__)
 
 _ID = re.compile("[0-9a-f]{24}")
-#: the way that was gone, where no button carries it
-_NOTED_WAY = "noted_way"
+#: parts of the state that the App is not told of, and the way in Decide (``WAY``) where no button carries it
+_BEYOND = "beyond"
 _ASK_BROWSER = f"{names.PLUGIN_NAME}/{names.ASK_BROWSER}"
 _ADVICE = "Refresh the panel; if that does not help, compute the run again with “overwrite”."
 
@@ -81,7 +83,8 @@ class AgreementPanel(foo.Panel):
     The state that the App keeps: ``run_key``, ``of_view`` and ``tab`` as chosen, ``known`` (the runs so far), ``sort``
     and ``page`` of tables by their names, ``decide`` (who decides on which objects, and edits which label) and
     ``decider`` (the name as it is typed), ``refreshed`` (how often the user refreshed), ``shown`` (hash of the schema
-    that the App shows) and ``answer`` (to which event it is).
+    that the App shows) and ``answer`` (to which event it is). What changes at a click on a tab or a table is noted
+    here until another part changes: after every change of its state the App stores its layout and reads its page again.
     """
 
     #: whether it shows the sample that is open
@@ -143,11 +146,12 @@ class AgreementPanel(foo.Panel):
 
     def _handle(self, ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> DatasetContent | None:
         """Handle an event and update the panel; what is stored of the dataset then."""
+        kept, ctx.params[_BEYOND] = copy.deepcopy(ctx.panel_state), noted_beyond(ctx)
         try:
             if content is not None:
                 load_dataset_once(ctx, content)
-            if WAY not in ctx.params:  # the event is of another button, or of the App
-                ctx.params[_NOTED_WAY] = noted_beyond(ctx)
+            if WAY in ctx.params:  # otherwise the event is of another button, or of the App
+                ctx.params[_BEYOND].pop(WAY, None)
             self._record_edits(ctx)
             getattr(self, method)(ctx)
         except AgreementInputError as error:
@@ -156,7 +160,11 @@ class AgreementPanel(foo.Panel):
             logger.exception("The agreement panel failed in %s", method)
             ctx.ops.notify(f"This did not work: {type(error).__name__}: {error}. {_ADVICE}", variant="error")
         content = content_of(ctx)
-        self._show(ctx, content, always=method == "on_load")
+        self._show(ctx, content, always=method in ("on_load", "choose_tab"))
+        if kept == ctx.panel_state:
+            note_beyond(ctx, ctx.params[_BEYOND])
+        else:
+            _tell(ctx)
         return content
 
     def on_load(self, ctx: foo.ExecutionContext) -> None:
@@ -167,6 +175,7 @@ class AgreementPanel(foo.Panel):
 
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
         """Reset the choices that belong to another dataset."""
+        ctx.params[_BEYOND].clear()
         ctx.panel.set_state({"run_key": None, "of_view": False, "sort": {}, "page": {}, "decide": {}})
         with contextlib.suppress(fo.DatasetNotFoundError):
             forget_way_back(ctx)
@@ -205,9 +214,7 @@ class AgreementPanel(foo.Panel):
         """Open a tab."""
         value = ctx.params.get("value")
         if isinstance(value, str) and value in TABS and value != (_state(ctx, "tab") or FIRST_TAB):
-            if ctx.params.get(_NOTED_WAY):
-                keep(ctx, deciding(ctx))
-            ctx.panel.set_state("tab", value)
+            _note(ctx, "tab", value)
             if value == DECIDE_TAB:  # somebody may have changed the colours meanwhile
                 self._ask_browser(ctx, self._panel_state(ctx).fields)
 
@@ -215,13 +222,13 @@ class AgreementPanel(foo.Panel):
         """Open the tab that a button, or a number, leads to."""
         tab = tab or ctx.params.get("tab")
         if isinstance(tab, str) and tab in TABS:
-            ctx.panel.set_state("tab", tab)
+            _note(ctx, "tab", tab)
 
     def turn_page(self, ctx: foo.ExecutionContext) -> None:
         """Show another page of a list."""
         name, page = ctx.params.get("item"), ctx.params.get("page")
         if isinstance(name, str) and isinstance(page, int) and page >= 0:
-            ctx.panel.set_state("page", {**(_state(ctx, "page") or {}), name: page})
+            _note(ctx, "page", {**(_state(ctx, "page") or {}), name: page})
 
     def click_cell(self, ctx: foo.ExecutionContext) -> None:
         """Sort a table by a header, or show the labels behind a number."""
@@ -230,7 +237,7 @@ class AgreementPanel(foo.Panel):
             self.drill_down(ctx)
         elif isinstance(column, int):
             name, chosen = item_name(str(ctx.params.get("path", ""))), _state(ctx, "sort") or {}
-            ctx.panel.set_state("sort", {**chosen, name: sort_after_click(column, chosen.get(name))})
+            _note(ctx, "sort", {**chosen, name: sort_after_click(column, chosen.get(name))})
 
     # ---- decisions ----
 
@@ -376,7 +383,7 @@ class AgreementPanel(foo.Panel):
         samples = _samples(ctx) or ctx.dataset
         if is_generated(samples):
             samples = ctx.dataset
-        leads = link_of(self._model(ctx, state), ctx.params)
+        leads = self._link(ctx, state)
         if "seek" in leads:
             sought = {"verdict": None, "annotator": None, "label": None, "votes": None, **leads["seek"]}
             keep(ctx, {**deciding(ctx), **sought, "skipped": False, "at": None})
@@ -452,8 +459,7 @@ class AgreementPanel(foo.Panel):
             logger.exception("The agreement panel cannot be shown")
             text = f"This cannot be shown: {error}"
             shown, schema = hash_of(text), message_schema(text, _ADVICE, self.method_to_uri)
-        if WAY not in ctx.params:
-            ctx.panel.set_state("shown", shown)
+        _note(ctx, "shown", shown)
         ctx.ops.show_panel_output(schema)
         known = {each["path"] for each in deciding(ctx).get("colours") or ()}
         if self._shows_decisions(ctx) and (always or not known.issuperset(fields)):
@@ -499,14 +505,36 @@ class AgreementPanel(foo.Panel):
         refreshed = _state(ctx, "refreshed") or 0
         return cached_shown(ctx, state.run_key or "", state.results_id, _samples(ctx), refreshed)
 
-    def _model(self, ctx: foo.ExecutionContext, state: PanelState) -> ViewModel:
+    def _model(self, ctx: foo.ExecutionContext, state: PanelState, tab: str | None = None) -> ViewModel:
         shown = self._shown(ctx, state)
         choices = Choices(_state(ctx, "sort") or {}, _state(ctx, "page") or {}, shown.of_run(deciding(ctx)))
-        return view_model(shown, state, _state(ctx, "tab") or FIRST_TAB, choices, ctx.dataset)
+        return view_model(shown, state, tab or _state(ctx, "tab") or FIRST_TAB, choices, ctx.dataset)
+
+    def _link(self, ctx: foo.ExecutionContext, state: PanelState) -> Link:
+        """The labels behind a click; another window with the panel may have opened another tab meanwhile."""
+        model = self._model(ctx, state)
+        for tab in TABS:
+            if has_item(model, ctx.params):
+                break
+            model = self._model(ctx, state, tab)
+        return link_of(model, ctx.params)
 
 
 def _state(ctx: foo.ExecutionContext, name: str) -> Any:
-    return (ctx.panel_state or {}).get(name)
+    beyond = ctx.params.get(_BEYOND) or {}
+    return beyond[name] if name in beyond else (ctx.panel_state or {}).get(name)
+
+
+def _note(ctx: foo.ExecutionContext, name: str, value: Any) -> None:
+    """Change a part of the state without telling the App."""
+    ctx.params.setdefault(_BEYOND, {})[name] = value
+
+
+def _tell(ctx: foo.ExecutionContext) -> None:
+    """Tell the App what was noted, as another part of the state has changed."""
+    if ctx.params.get(WAY) or ctx.params[_BEYOND].get(WAY):
+        keep(ctx, deciding(ctx))
+    ctx.panel.set_state(ctx.params.pop(_BEYOND))
 
 
 def _mend_state(ctx: foo.ExecutionContext) -> None:
@@ -520,28 +548,24 @@ def _mend_state(ctx: foo.ExecutionContext) -> None:
 
 def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
     """Who decides, on which objects, and the way that was gone."""
-    way = ctx.params.get(WAY) or ctx.params.get(_NOTED_WAY)
+    way = ctx.params.get(WAY) or (ctx.params.get(_BEYOND) or {}).get(WAY)
     return {**(_state(ctx, "decide") or {}), **(way if way and not damaged_parts({"decide": way}) else {})}
 
 
 def keep(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
     """Leave with the App what :func:`deciding` has."""
-    for name in (WAY, _NOTED_WAY):
-        ctx.params.pop(name, None)
+    for known in (ctx.params, ctx.params.get(_BEYOND) or {}):
+        known.pop(WAY, None)
     ctx.panel.set_state("decide", chosen)
 
 
 def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
-    """Show the next object, or one before; the buttons carry the way that was gone.
-
-    The App is not told: after every change of a panel's state it stores its layout and reads its page again, which
-    takes longer than the decision.
-    """
+    """Show the next object, or one before; the buttons carry the way that was gone, which the App is not told."""
     if (_state(ctx, "decide") or {}).get("at"):
         keep(ctx, chosen)
     else:
         ctx.params[WAY] = way_of(chosen)
-        note_beyond(ctx, ctx.params[WAY])
+        _note(ctx, WAY, ctx.params[WAY])
 
 
 def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:

@@ -61,6 +61,12 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
     return view.select_fields([path for path in (*compared, *own) if view.has_field(path)])
 
 
+def has_item(model: ViewModel, click: Click) -> bool:
+    """Whether what was clicked is in a tab, or above all tabs."""
+    name = item_name(str(click.get("path", "")))
+    return name == "card" or name in [item["name"] for item in model["items"]]
+
+
 def link_of(model: ViewModel, click: Click) -> Link:
     """The labels behind a click.
 

@@ -94,10 +94,10 @@ def note_beyond(ctx: foo.ExecutionContext, beyond: dict[str, Any]) -> None:
     _panel(ctx).beyond = _kept(ctx), beyond
 
 
-def noted_beyond(ctx: foo.ExecutionContext) -> dict[str, Any] | None:
-    """What was noted last, while the App keeps the same state."""
+def noted_beyond(ctx: foo.ExecutionContext) -> dict[str, Any]:
+    """What was noted last, while the App keeps the same state; nothing else."""
     kept = _panel(ctx).beyond
-    return None if kept is None or kept[0] != _kept(ctx) else kept[1]
+    return {} if kept is None or kept[0] != _kept(ctx) else copy.deepcopy(kept[1])
 
 
 def _kept(ctx: foo.ExecutionContext) -> str:

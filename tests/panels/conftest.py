@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from bson import ObjectId
 from tests.datasets import random_annotators
 
 from annotator_agreement import compute_agreement
+from annotator_agreement.panels.tab_decide import WAY
 
 URI = "@annotator/agreement/agreement_panel"
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -122,6 +124,13 @@ def event(private_fiftyone) -> Callable[..., Sent]:
         ctx = ExecutionContext(request, executor=Executor(), operator_uri=uri)
         operator.execute(ctx)
         left = ctx.panel_state
+        if isinstance(left, dict) and isinstance(ctx.panel_id, str) and not beside:
+            # as if the App were told of everything
+            plugin: Any = importlib.import_module(type(operator).__module__.rpartition(".")[0] + ".echoes")
+            beyond = plugin.noted_beyond(ctx)
+            way = {name: beyond.pop(name) for name in list(beyond) if name == WAY}
+            left.update(beyond)
+            plugin.note_beyond(ctx, way)
         return Sent(ctx.executor.to_json()["requests"], dict(left) if isinstance(left, dict) else {})
 
     return send

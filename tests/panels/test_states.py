@@ -136,10 +136,33 @@ def test_events_that_change_nothing_send_nothing(event, dataset):
         ("choose_run", {"value": "agreement"}),
         ("choose_run", {"value": None}),
         ("choose_samples", {"value": "run"}),
-        ("choose_tab", {"value": "overview"}),
     ):
         sent = event(method, dataset, {**state, "run_key": "agreement"} if params.get("value") else state, **params)
         assert not sent.requests, method
+
+
+def test_a_tab_and_the_order_of_a_table_are_not_told_to_the_app_until_something_else_is(event, dataset):
+    state = {**event("on_load", dataset).state}
+    sort = {"path": "verdicts_1", "row": -1, "column": 0}
+    for method, params in (("choose_tab", {"value": "objects"}), ("click_cell", sort)):
+        sent = event(method, dataset, state, beside=True, **params)
+        assert "verdicts" in sent.parts
+        assert sent.state == state
+        assert not sent.of("patch_panel_state")
+    sent = event("refresh", dataset, state, beside=True)
+    assert (sent.state["tab"], list(sent.state["sort"])) == ("objects", ["verdicts"])
+
+
+def test_two_windows_with_one_panel_in_different_tabs_lead_to_what_each_shows(event, dataset):
+    state = event("on_load", dataset).state
+    event("choose_tab", dataset, state, beside=True, value="annotators")
+    event("choose_tab", dataset, state, beside=True, value="objects")  # in the other window
+    for path, column, title in (("pairs_1", 2, "alice and bob"), ("verdicts_1", 2, "")):
+        sent = event("click_cell", dataset, state, beside=True, path=path, row=0, column=column)
+        assert sent.of("set_view"), sent.requests
+        assert title in str(sent.of("patch_panel_data"))
+    assert "pairs" in event("choose_tab", dataset, state, beside=True, value="annotators").parts
+    assert "pairs" in event("choose_tab", dataset, state, beside=True, value="annotators").parts
 
 
 def test_the_dataset_is_not_loaded_for_what_the_panel_already_shows(event, dataset, monkeypatch):
