@@ -11,7 +11,7 @@ RUN_METHOD = "annotator_agreement"
 #: version of the plugin; written by ``make format`` from pyproject.toml
 VERSION = "1.1.0"
 #: version of what a run stores
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 DEFAULT_RUN_KEY = "agreement"
 
 COMPUTE_AGREEMENT = "compute_agreement"
@@ -78,6 +78,9 @@ class FieldSet:
     label: dict[str, FieldSpec]
 
 
+#: suffixes of the attributes of labels that name the other annotators of their object, tag or sample
+MISSED_BY, DIFFERS_FROM = "_missed_by", "_differs_from"
+
 OBJECT_FIELDS = FieldSet(
     sample={
         "_score": FieldSpec("float", "Agreement score: mean panoptic quality over the pairs of annotators (0-1)"),
@@ -100,6 +103,8 @@ OBJECT_FIELDS = FieldSet(
         "_of": FieldSpec(
             "int", "Number of annotators assigned, without those excused from the object by a crowd region"
         ),
+        MISSED_BY: FieldSpec("list", "Annotators who were assigned and did not draw the object; absent without any"),
+        DIFFERS_FROM: FieldSpec("list", "Annotators who drew the object with another class; absent without any"),
     },
 )
 
@@ -114,6 +119,7 @@ _OF_RATED_LABELS = {
     "": FieldSpec("str", "Verdict of the label: agreed, or class_conflict if any two annotators disagree"),
     "_votes": FieldSpec("int", "Number of annotators who agree with the label, including its own"),
     "_of": FieldSpec("int", "Number of annotators who rated the sample"),
+    DIFFERS_FROM: FieldSpec("list", "Annotators who gave another class or value; absent without any"),
 }
 RATING_FIELDS = FieldSet(sample=_OF_RATINGS, label=_OF_RATED_LABELS)
 NUMBER_FIELDS = FieldSet(
@@ -137,6 +143,7 @@ TAG_FIELDS = FieldSet(
         ),
         "_votes": FieldSpec("int", "Number of annotators who gave the tag"),
         "_of": FieldSpec("int", "Number of annotators assigned to the sample"),
+        MISSED_BY: FieldSpec("list", "Annotators who were assigned and did not give the tag; absent without any"),
     },
 )
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
 from ..disputes.costs import UnitColumns, costs_of_units
+from ..matching.relations import asked_for, who_left_out
 from ..matching.verdicts import VERDICTS as OBJECT_VERDICTS
 from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, agreement_of_part, unit_ids
 from ..pixels.counts import MaskCounts, are_classes
@@ -61,13 +62,11 @@ class RunTables:
         """
         unit, annotator, n = labels["unit"], labels["annotator"], len(units["row"])
         names = np.array([*context.annotators, None], object)[:-1]
-        left_out = asked.copy()
-        left_out[unit, annotator] = False
-        of, who = np.nonzero(left_out)
+        missed = who_left_out(asked, unit, annotator)
         lists = {
             "labels": _lists(unit, labels["label"], n),
             "drawn_by": _lists(unit, names[annotator], n),
-            "missed_by": _lists(of, names[who], n),
+            "missed_by": _lists(missed.row, names[missed.annotator], n),
         }
         votes = {"votes": np.bincount(unit, minlength=n), "assigned": asked.sum(axis=1)}
         return cls(
@@ -93,9 +92,7 @@ def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[Ru
     classes, start = np.array([*context.class_names, None], object), 0
     for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
         found = agreement_of_part(part, records.n_annotators, context.config)
-        units, excuses = UnitColumns.of(part, records.n_annotators), found.excuses
-        asked = found.assigned[units.sample]
-        asked[excuses.unit, excuses.annotator] = False
+        units = UnitColumns.of(part, records.n_annotators)
         label_ids = _texts_of(part["label_id"])
         first = np.full(len(units.sample), len(label_ids))
         np.minimum.at(first, found.unit, np.arange(len(label_ids)))
@@ -121,7 +118,7 @@ def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[Ru
             "cost": costs_of_units(units).astype(np.float64),
             "iou": np.where(n_labels > 1, of_unit, np.nan),
         }
-        yield RunTables.of(labels, columns, asked, context, start)
+        yield RunTables.of(labels, columns, asked_for(found), context, start)
         start += len(part["n_units"])
 
 

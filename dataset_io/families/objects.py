@@ -15,6 +15,7 @@ from bson import ObjectId
 from ...agreement.families.match_again import tracks_again
 from ...agreement.matching.batch import NO_TRACK, Batch, Tracks
 from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
+from ...agreement.matching.relations import differs_from, is_named, missed_by
 from ...agreement.matching.verdicts import CROWD, NO_VERDICT, VERDICTS
 from ...agreement.objects.records import ObjectRecords, RunTotals, record, unit_ids
 from ...agreement.objects.threshold_sample import ThresholdSample
@@ -23,6 +24,7 @@ from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...names import DIFFERS_FROM, MISSED_BY
 from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
 from ..labels.checks import (
     LABEL_REQUIREMENT,
@@ -50,7 +52,7 @@ from ..record.sample_index import SampleIndex
 from .protocol import LabelFamily, LabelsRead, WholeRunNeededError, report_context, values_by_path, where_rated
 
 #: attributes written on a label, by suffix, in the order in which they are collected
-OF_LABELS = ("", "_id", "_iou", "_votes", "_of")
+OF_LABELS = ("", "_id", "_iou", "_votes", "_of", MISSED_BY, DIFFERS_FROM)
 #: number of mask pixels that count as one label when batches are limited
 PIXELS_OF_A_LABEL = 2_500
 _BYTES_OF_AN_ID = 12
@@ -321,12 +323,18 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         paths = self._label_paths
         for sample, field, position, verdict, unit_id, iou, votes, assigned in rows:
             values = updates[sample]
-            of_verdict, of_id, of_iou, of_votes, of_assigned = paths[field][position]
+            of_verdict, of_id, of_iou, of_votes, of_assigned, *_ = paths[field][position]
             values[of_verdict] = verdict
             values[of_id] = unit_id
             values[of_iou] = iou if iou == iou else None  # nan is not equal to itself
             values[of_votes] = votes
             values[of_assigned] = assigned
+        counted, is_counted_named = np.flatnonzero(agreement.counted).tolist(), is_named(agreement)
+        for place, relation in ((-2, missed_by(agreement)), (-1, differs_from(agreement))):
+            for row, named in relation.where(is_counted_named).names(self.source.annotators).items():
+                label = counted[row]
+                path = paths[labels.field[label]][labels.position[label]][place]
+                updates[labels.batch.objects.sample[label]][path] = named
         return updates
 
     def _sample_values(self, agreement: MatchedBatch) -> list[dict[str, Any]]:

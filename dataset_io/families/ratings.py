@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...agreement.matching.relations import MOST_NAMED, Relation
 from ...agreement.ratings.compute import (
     VERDICTS,
     RatingAgreement,
@@ -22,6 +23,7 @@ from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, FloatArray
+from ...names import DIFFERS_FROM
 from ..labels.checks import NAMING, document_title, unusable_labels_error
 from ..labels.label_facts import NOT_COMPARED, is_class
 from ..labels.source import Source
@@ -196,6 +198,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
         verdict = verdicts[np.where(agreement.rated, agreement.disputed.astype(np.int64), -1)].tolist()
         n_annotators = agreement.n_annotators.tolist()
         given, votes = agreement.given, agreement.votes
+        named = agreement.rated & (agreement.n_annotators <= MOST_NAMED)
         for kind, path, annotator in zip(
             self.source.kinds, self.source.label_paths, self.source.field_annotator, strict=True
         ):
@@ -208,6 +211,9 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
                 updates[k][of_verdict] = verdict[k]
                 updates[k][of_votes] = of_annotator[k]
                 updates[k][of_assigned] = n_annotators[k]
+            differing = given & given[:, [annotator]] & ~agreement.agree[:, annotator] & named[:, None]
+            for k, names in Relation(*np.nonzero(differing)).names(self.source.annotators).items():
+                updates[k][of_verdict + DIFFERS_FROM] = names
         return updates
 
     def _sample_values(self, labels: RatingLabels, agreement: RatingAgreement) -> list[dict[str, Any]]:

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
+from ...agreement.matching.relations import MOST_NAMED, who_left_out
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags
 from ...agreement.tags.records import TagRecords, record_tags
 from ...metrics.numeric.arrays import BoolArray, IntArray
+from ...names import MISSED_BY
 from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
 from ..labels.checks import LABEL_REQUIREMENT, check_labels, unusable_labels_error
 from ..labels.label_facts import are_labels, codes_of, is_class
@@ -153,6 +155,11 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
             values[path] = verdict_names[verdict]
             values[path + "_votes"] = votes
             values[path + "_of"] = assigned
+        asked = labels.batch.assigned[tags.sample] & (agreement.n_annotators <= MOST_NAMED)[tags.sample, None]
+        missed = who_left_out(asked, row, labels.batch.annotator).of_rows(row)
+        for label, named in missed.names(self.source.annotators).items():
+            path = f"{paths[labels.field[label]]}.{labels.position[label]}.{run_key}{MISSED_BY}"
+            updates[labels.batch.sample[label]][path] = named
         return updates
 
     def _sample_values(self, labels: TagLabels, agreement: TagAgreement) -> list[dict[str, Any]]:

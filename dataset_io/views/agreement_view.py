@@ -15,7 +15,7 @@ from ..database.fiftyone_private import stages_of, stored_dataset
 from ..labels.paths import all_fields, run_of
 from ..record.run_labels import RunLabels, open_run_labels
 from .document_views import DocumentView
-from .pair_order import ids_by_pair_score
+from .from_records import ids_by_pair_score
 from .unit_views import UnitView
 from .view_request import ViewRequest, Votes, check_request
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...agreement.families.family import TAGS
-from ...agreement.matching.verdicts import CROWD
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL
 from ..labels.paths import is_of_frames, places
@@ -110,10 +109,6 @@ class LabelLists:
             return class_of(self._labels, f"{label}.label")
         return f"{label}.{self._key}_id"
 
-    def kind(self, label: str) -> Any:
-        """The class of a label."""
-        return class_of(self._labels, f"{label}.label")
-
     def is_of(self, annotators: Sequence[str], label: str) -> list[Expression]:
         """Conditions that a label is by some of the annotators (attribute mode); none in field mode."""
         if self._attribute is None:
@@ -123,12 +118,6 @@ class LabelLists:
     def _values_of(self, annotators: Sequence[str]) -> list[Any]:
         """Stored values of the annotator attribute, or of the list of assigned annotators, for some annotators."""
         return [value for name in annotators for value in stored_as(self._labels.value_of(name))]
-
-    def _listed_as(self, annotator: str) -> list[Any]:
-        """What the field with the assigned annotators may hold for an annotator."""
-        number = self._labels.annotators.index(annotator)
-        known = self._labels.source().number_of_name.items()
-        return [value for name, k in known if k == number for value in stored_as(name)]
 
     def collected(self, annotators: Sequence[str], value: Any, conditions: Sequence[Expression] = ()) -> Expression:
         """The set of ``value`` (an expression of ``$$label``) over the compared labels of some annotators that meet all
@@ -149,13 +138,6 @@ class LabelLists:
             ]
         }
 
-    def regions(self, annotator: str) -> Expression:
-        """The ids of an annotator's crowd regions on rated samples; an object in those of all others has ``_of`` 1."""
-        is_region = [{"$eq": [f"$$label.{self._key}", CROWD]}, {"$gt": [f"$$label.{self._key}_of", 1]}]
-        regions = {"$and": [*is_region, *self.is_of([annotator], "$$label")]}
-        labels = {"$ifNull": [self.list_of(annotator), []]}
-        return {"$map": {"input": {"$filter": {"input": labels, "as": "label", "cond": regions}}, "in": "$$this._id"}}
-
     def list_of(self, annotator: str) -> str:
         """The list with the labels of an annotator."""
         return document_path(self._labels, self._schema_path(annotator))
@@ -163,28 +145,3 @@ class LabelLists:
     def _schema_path(self, annotator: str) -> str:
         fields, paths = self._labels.config.fields, self._labels.label_paths
         return paths[fields.index(self._labels.field_of(annotator))]
-
-    def is_assigned(self, annotator: str) -> Expression:
-        """Whether an annotator was assigned to a document on which somebody drew an object; see ``assignment``."""
-        config, path = self._labels.config, self._schema_path(annotator)
-        if config.assigned_field is not None:
-            listed = f"${config.assigned_field}"
-            as_list = {"$cond": [{"$isArray": [listed]}, listed, [listed]]}
-            named = {"$setIntersection": [as_list, {"$literal": self._listed_as(annotator)}]}
-            drew = self.collected([annotator], "$$label._id")
-            return {"$or": [{"$ne": [named, []]}, {"$ne": [drew, []]}]}
-        if self._labels.source().null_means_nothing[self._labels.annotators.index(annotator)]:
-            return {"$literal": True}
-        if config.attribute_mode:
-            return {"$isArray": [self.list_of(annotator)]}
-        if not self._labels.on_frames:
-            return _has_list(f"${path}")
-        # who labelled any frame of a video is assigned to all its frames that have a label list
-        any_frame = _has_list(f"$$any.{path.removeprefix(_FRAMES)}")
-        return {"$anyElementTrue": [{"$map": {"input": "$frames", "as": "any", "in": any_frame}}]}
-
-
-def _has_list(path: str) -> Expression:
-    """Whether there is a label list at a path; FiftyOne may store an empty list as a label without the list."""
-    emptied = [{"$eq": [{"$type": path}, "missing"]}, {"$eq": [{"$type": f"{path.rpartition('.')[0]}._cls"}, "string"]}]
-    return {"$or": [{"$isArray": [path]}, {"$and": emptied}]}

@@ -8,9 +8,11 @@ from typing import Any
 from fiftyone.core.view import DatasetView
 
 from ...agreement.matching.verdicts import CROWD
+from ...names import DIFFERS_FROM, MISSED_BY
 from ..database.fiftyone_private import mongo_stage
 from ..record.run_labels import RunLabels
-from .label_expressions import Expression, LabelLists, class_values, document_path, is_in, stored_as
+from .from_records import ids_of_labels_naming
+from .label_expressions import Expression, LabelLists, class_values, is_in, stored_as
 from .view_request import ViewRequest
 
 #: a verdict that no label has
@@ -118,22 +120,7 @@ class UnitView:
             of = [self._request.annotators[k]] if request.is_pair else everybody
             said = [*disputed, self._has_class([name], "$$label")]
             sets[f"confused{k}"] = self._lists.collected(of, unit, said)
-        if request.missed_by is not None:
-            sets["drawn"] = self._lists.collected([request.missed_by], unit, disputed)
-            sets["assigned"] = self._lists.is_assigned(request.missed_by)
-        if request.is_pair:
-            said = [unit, self._lists.kind("$$label")]
-            both = [self._lists.collected([name], said, disputed) for name in request.annotators]
-            sets["agreed"] = {"$setIntersection": both}
-            sets["shared"] = {"$and": [self._lists.is_assigned(name) for name in request.annotators]}
-        asked = [*([request.missed_by] if request.missed_by is not None else []),
-                 *(request.annotators if request.is_pair else [])]  # fmt: skip
-        sets |= {self._regions(name): self._lists.regions(name) for name in asked}
         return sets
-
-    def _regions(self, annotator: str) -> str:
-        """Name of the set of an annotator's crowd regions."""
-        return f"regions{self._labels.annotators.index(annotator)}"
 
     def _set(self, sets: dict[str, Any]) -> dict[str, Any]:
         if not self._labels.on_frames:
@@ -186,20 +173,16 @@ class UnitView:
             of_unit = {"$in": [unit, f"{self._set_path}.of_classes"]}
             conditions.append({"$or": [self._has_class(request.classes, "$$this"), of_unit]})
         if request.missed_by is not None:
-            conditions += [f"{self._set_path}.assigned", {"$not": [{"$in": [unit, f"{self._set_path}.drawn"]}]}]
-            conditions.append(self._is_asked(request.missed_by))
-        if request.is_pair:
-            said = [unit, self._lists.kind("$$this")]
-            conditions += [f"{self._set_path}.shared", {"$not": [{"$in": [said, f"{self._set_path}.agreed"]}]}]
-            conditions += map(self._is_asked, request.annotators)
+            conditions.append(self._names([MISSED_BY], [request.missed_by]))
+        if request.is_pair:  # a label never names its own annotator: that of one of the two names the other
+            relations = [name for name in (MISSED_BY, DIFFERS_FROM) if name in self._labels.kinds[0].fields.label]
+            conditions.append(self._names(relations, request.annotators))
         return conditions
 
-    def _is_asked(self, annotator: str) -> Expression:
-        """Whether an annotator is not excused from the unit of ``$$this``: nobody is, or they drew no crowd region.
-
-        Where several annotators drew regions on a sample, each of them counts as excused where any of them is.
-        """
-        key = self._labels.field_key
-        n_annotators = document_path(self._labels, self._labels.path_of("_n_annotators"))
-        nobody_excused = {"$gte": [f"$$this.{key}_of", n_annotators]}
-        return {"$or": [nobody_excused, {"$eq": [f"{self._set_path}.{self._regions(annotator)}", []]}]}
+    def _names(self, relations: Sequence[str], annotators: Sequence[str]) -> Expression:
+        """Whether ``$$this`` names any of some annotators in one of its lists of them."""
+        ids = ids_of_labels_naming(self._labels, relations, annotators)
+        if ids is not None:
+            return {"$in": ["$$this._id", {"$literal": ids}]}
+        lists = [{"$ifNull": [f"$$this.{self._labels.field_key}{relation}", []]} for relation in relations]
+        return {"$or": [{"$in": [{"$literal": name}, named]} for named in lists for name in annotators]}

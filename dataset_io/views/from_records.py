@@ -1,11 +1,16 @@
-"""The samples on which two annotators disagree, sorted by the score of the pair, from the records of a run."""
+"""What views take from the records of a run: samples by the score of a pair, labels that cannot name annotators."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+from bson import ObjectId
+
+from ... import names
 from ...agreement.matching.compute import Agreement
-from ...agreement.objects.records import ObjectRecords
+from ...agreement.matching.relations import MOST_NAMED, differs_from, missed_by
+from ...agreement.objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, agreement_of_part
 from ...agreement.settings.errors import AgreementInputError
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..database.fiftyone_private import sample_collection
@@ -64,3 +69,37 @@ def _of_pair(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray
     n_labels = np.zeros(agreement.n_samples, np.int64)
     n_labels[shared.sample[rows]] = shared.n_a[rows] + shared.n_b[rows]
     return score, np.where(n_labels > 0, n_labels - 2 * n_agreeing, 0)
+
+
+def ids_of_labels_naming(
+    labels: RunLabels, relations: Sequence[str], annotators: Sequence[str]
+) -> list[ObjectId] | None:
+    """Ids of the labels that would name any of some annotators in one of the relations; from the records of the run.
+
+    Returns:
+        the ids; None if the labels themselves have the names: at most ``MOST_NAMED`` were asked for any of them
+
+    Raises:
+        AgreementInputError: if more were asked for a tag, of which the run keeps no label ids
+    """
+    if len(labels.annotators) <= MOST_NAMED:
+        return None
+    loaded = labels.run.records()
+    records = loaded.records
+    if records.sample_values().n_annotators.max(initial=0) <= MOST_NAMED:
+        return None
+    if not isinstance(records, ObjectRecords):
+        raise AgreementInputError(
+            f"A view of a pair, or of what an annotator missed, needs samples with at most {MOST_NAMED} annotators "
+            f"for {labels.title}, got samples with more; filter by verdict instead"
+        )
+    asked = [labels.annotators.index(name) for name in annotators]
+    found = []
+    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
+        agreement = agreement_of_part(part, records.n_annotators, loaded.context.config)
+        for name, relation in ((names.MISSED_BY, missed_by), (names.DIFFERS_FROM, differs_from)):
+            if name in relations:
+                related = relation(agreement)
+                rows = np.unique(related.row[np.isin(related.annotator, asked)])
+                found.append(part["label_id"][rows])
+    return [ObjectId(each.tobytes()) for each in np.concatenate(found)]

@@ -1,0 +1,86 @@
+"""Who was asked for a unit and left it out, and who drew it and named it otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.numeric.arrays import BoolArray, IntArray
+from .compute import Agreement
+
+#: the most annotators asked for a unit whose labels name the others; lists of more would fill the documents
+MOST_NAMED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Annotators by row of labels, or of units; shapes ``(L,)``, ascending by row, then annotator."""
+
+    row: IntArray
+    annotator: IntArray
+
+    def of_rows(self, rows: IntArray) -> Relation:
+        """The same for other rows, as of the labels of units.
+
+        Args:
+            rows: shape ``(N,)``, which of these rows each of the other rows has
+        """
+        n = np.bincount(self.row, minlength=int(rows.max(initial=-1)) + 1)
+        first = (np.cumsum(n) - n)[rows]
+        row = np.repeat(np.arange(len(rows)), n[rows])
+        place = np.arange(len(row)) - np.repeat(np.cumsum(n[rows]) - n[rows], n[rows])
+        return Relation(row, self.annotator[first[row] + place])
+
+    def where(self, rows: BoolArray) -> Relation:
+        """The relation without the rows outside a mask."""
+        kept = rows[self.row]
+        return Relation(self.row[kept], self.annotator[kept])
+
+    def names(self, annotators: Sequence[str]) -> dict[int, list[str]]:
+        """The names of the annotators of every row that has any."""
+        rows, start = np.unique(self.row, return_index=True)
+        named = np.array([*annotators, None], object)[:-1][self.annotator].tolist()
+        ends = np.append(start[1:], len(named))[: len(rows)].tolist()
+        return {row: named[first:end] for row, first, end in zip(rows.tolist(), start.tolist(), ends, strict=True)}
+
+
+def who_left_out(asked: BoolArray, unit: IntArray, annotator: IntArray) -> Relation:
+    """Who was asked for units and has no label of them.
+
+    Args:
+        asked: shape ``(U, R)``
+        unit: shape ``(N,)``, unit of every label
+        annotator: shape ``(N,)``, who gave it
+    """
+    lacks = asked.copy()
+    lacks[unit, annotator] = False
+    return Relation(*np.nonzero(lacks))
+
+
+def asked_for(found: Agreement) -> BoolArray:
+    """Who was assigned to the sample of every unit and is not excused from it, shape ``(U, R)``."""
+    asked = found.assigned[found.units.sample]
+    asked[found.excuses.unit, found.excuses.annotator] = False
+    return asked
+
+
+def missed_by(found: Agreement) -> Relation:
+    """Who missed the object of every label, of ``N`` labels."""
+    return who_left_out(asked_for(found), found.unit, found.objects.annotator).of_rows(found.unit)
+
+
+def differs_from(found: Agreement) -> Relation:
+    """Who gave the object of every label another class, of ``N`` labels."""
+    pairs, annotator = found.pairs, found.objects.annotator
+    i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
+    row, other = np.concatenate([i, j]), annotator[np.concatenate([j, i])]
+    order = np.lexsort((other, row))
+    return Relation(row[order], other[order])
+
+
+def is_named(found: Agreement) -> BoolArray:
+    """Labels whose annotators can be named, shape ``(N,)``: few enough were asked for the object."""
+    named: BoolArray = (found.units.assigned <= MOST_NAMED)[found.unit]
+    return named
