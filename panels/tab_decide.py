@@ -346,8 +346,8 @@ def _next(chosen: Mapping[str, Any]) -> int:
 
 
 def way_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The object that somebody went back to, and the objects that one can go back to."""
-    return {name: chosen.get(name) for name in ("at", "past")}
+    """The object that somebody went back to, and the objects, beside an image those of it, that one can go back to."""
+    return {name: chosen.get(name) for name in ("at", "past", "sample")}
 
 
 def seen_again(chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset
     schema = dataset.get_field_schema(flat=True)
     added = set(schema) - before
     numbers = {"mean", "std"} if kind in ("Regression", "IntField", "FloatField") else set()
-    labels = {f"{name}.agreement{suffix}" for name in NAMES for suffix in ("", "_votes", "_of")}
+    labels = {f"{name}.agreement{suffix}" for name in NAMES for suffix in ("", "_votes", "_of", "_differs_from")}
     assert added == {f"agreement_{name}" for name in CLASS_FIELDS | numbers} | (
         labels if kind in ("Classification", "Regression") else set()
     )

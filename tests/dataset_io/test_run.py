@@ -23,7 +23,9 @@ def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset
     schema = dataset.get_field_schema(flat=True)
     added = set(schema) - before
     of_labels = {
-        f"{name}.detections.agreement{suffix}" for name in ANNOTATORS for suffix in ("", "_id", "_iou", "_votes", "_of")
+        f"{name}.detections.agreement{suffix}"
+        for name in ANNOTATORS
+        for suffix in ("", "_id", "_iou", "_votes", "_of", "_missed_by", "_differs_from")
     }
     assert added == {f"agreement_{name}" for name in SAMPLE_FIELDS} | of_labels
     for path in added:
@@ -127,7 +129,7 @@ def test_results_do_not_depend_on_the_batches(make_dataset, monkeypatch, batch_s
     for name in SAMPLE_FIELDS:
         assert dataset.values(f"whole_{name}") == pytest.approx(dataset.values(f"parts_{name}"), abs=1e-12)
     for field in ANNOTATORS:
-        for suffix in ("", "_id", "_votes", "_of"):
+        for suffix in ("", "_id", "_votes", "_of", "_missed_by", "_differs_from"):
             path = f"{field}.detections."
             assert dataset.values(f"{path}whole{suffix}") == dataset.values(f"{path}parts{suffix}")
 

@@ -131,7 +131,7 @@ def test_fields_are_declared_on_frames_labels_and_videos(make_videos):
     of_labels = {
         f"{name}.detections.agreement{suffix}"
         for name in ("alice", "bob")
-        for suffix in ("", "_id", "_iou", "_votes", "_of")
+        for suffix in ("", "_id", "_iou", "_votes", "_of", "_missed_by", "_differs_from")
     }
     of_documents = {f"agreement_{name}" for name in NUMBERS}
     assert set(on_frames) - before == of_documents | of_labels

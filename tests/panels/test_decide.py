@@ -206,8 +206,11 @@ def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset
     labels = [label for name in ANNOTATORS for label in dataset[second][name].detections]
     wanted = {label.id for label in labels if label.agreement == "class_conflict"}
     assert {each["label_id"] for each in selected["labels"]} == wanted
-    missed = press(event, dataset, sent.state, sent, "bob: dog", **beside)
+    assert button(sent, "Undo")["disabled"]
+    told = {**sent.state, "decide": {**sent.state["decide"], "sample": None}}  # the App may not know the image yet
+    missed = press(event, dataset, told, sent, "bob: dog", **beside)
     assert "missed" in missed.said
+    assert not button(missed, "Undo")["disabled"]
     assert "1 of 3 decided" in missed.said
     done = press(event, dataset, missed.state, missed, "Skip", **beside)
     assert "Everything in this image" in done.text
