@@ -571,7 +571,7 @@ def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
 def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
     """Look for other objects to decide on."""
     chosen = None if value == ALL else value
-    if value and deciding(ctx).get(what) != chosen:
+    if value and not damaged_parts({"decide": {what: chosen}}) and deciding(ctx).get(what) != chosen:
         _leave_form(ctx)
         keep(ctx, {**deciding(ctx), "skipped": False, "at": None, what: chosen})
 

@@ -260,3 +260,12 @@ def test_of_groups_the_samples_of_all_slices_count(event, make_dataset):
     opened = event("click_cell", dataset, state, view=dataset.limit(3), path="votes_1", row=1, column=1)
     of_three = set(dataset.limit(3).select_group_slices(["left", "right"]).values("id"))
     assert set(opened.view(dataset).values("id")) <= of_three
+
+
+@pytest.mark.parametrize("value", [["alice"], {"a": 1}, 3.5, True])
+@pytest.mark.parametrize("what", ["verdict", "annotator", "label", "votes"])
+def test_what_no_list_offers_is_not_looked_for(event, dataset, state, what, value):
+    named = {**of_tab(state, "decide"), "decide": {"by": "mia"}}
+    sent = event(f"seek_{what}", dataset, named, value=value)
+    assert "This cannot be shown" not in str(sent.requests)
+    assert sent.state["decide"].get(what) is None
