@@ -12,11 +12,10 @@ import fiftyone as fo
 import fiftyone.operators as foo
 from fiftyone.operators.executor import ExecutionContext, Executor
 
-from tests.datasets import boxes_dataset, random_annotators
+from tests.datasets import boxes_dataset, random_annotators, user_values
 
 import annotator_agreement as plugin
 from .campaign import Campaign, Outcome
-from .on_dataset import values_of_user
 from .values import json_values
 
 _PANELS = [f"@annotator/agreement/{name}" for name in ("agreement_panel", "decide_panel")]
@@ -95,7 +94,8 @@ def panel_events(seed: int, rounds: int) -> Outcome:
         plugin.compute_agreement(dataset, annotators, resamples=20, progress=False)
         plugin.compute_agreement(dataset, annotators, run_key="strict", iou=0.8, resamples=20, progress=False)
         methods = {uri: [name for name in dir(foo.get_operator(uri)) if not name.startswith("__")] for uri in _PANELS}
-        before = values_of_user(dataset)
+        runs = ["agreement", "strict"]  # to show the disputed objects writes a label for each
+        before = user_values(dataset, runs)
         samples = [None, "x", *dataset.limit(3).values("id")]
         for number in range(rounds):
             uri = random.choice(_PANELS)
@@ -106,7 +106,7 @@ def panel_events(seed: int, rounds: int) -> Outcome:
                 examples.append(f"{number} {params['__method__']!r:.40}: {wrong[0]} <- {params!r:.300}")
             if wrong == ["waits for ever"]:
                 break
-        if values_of_user(dataset) != before:
+        if user_values(dataset, runs) != before:
             examples.append("the values of the user are others")
         opened = _answer(
             _PANELS[0], dataset, {"panel_id": "stressed", "panel_state": {}, "__method__": "on_load"}, None
