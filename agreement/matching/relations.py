@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.numeric.arrays import BoolArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
 from .compute import Agreement
 
 #: the most annotators asked for a unit whose labels name the others; lists of more would fill the documents
@@ -28,10 +28,8 @@ class Relation:
             rows: shape ``(N,)``, which of these rows each of the other rows has
         """
         n = np.bincount(self.row, minlength=int(rows.max(initial=-1)) + 1)
-        first = (np.cumsum(n) - n)[rows]
-        row = np.repeat(np.arange(len(rows)), n[rows])
-        place = np.arange(len(row)) - np.repeat(np.cumsum(n[rows]) - n[rows], n[rows])
-        return Relation(row, self.annotator[first[row] + place])
+        annotator = self.annotator[ranges((np.cumsum(n) - n)[rows], n[rows])]
+        return Relation(np.repeat(np.arange(len(rows)), n[rows]), annotator)
 
     def where(self, rows: BoolArray) -> Relation:
         """The relation without the rows outside a mask."""
