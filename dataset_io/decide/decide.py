@@ -371,8 +371,8 @@ class _Pass:
             else:
                 counts[k]["n_decided"] += 1
                 if not self._preview:
-                    old = tuple(each["id"] for each in objects.found[unit] if each["id"] not in taken)
-                    taken.update(old)
+                    old = tuple(each for each in objects.found[unit] if each["id"] not in taken)
+                    taken.update(each["id"] for each in old)
                     made[k].append(self._made(objects, unit, label, old))
         gold = self._objects.gold
         untouched = [not row["decisions"] and not row["gold"] for row in rows] if made else []
@@ -440,7 +440,7 @@ class _Pass:
         label_type = self._objects.label_type.__name__
         return {"_cls": label_type, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}
 
-    def _made(self, objects: Decidable, unit: int, label: Stored | None, old: tuple[str, ...]) -> Made:
+    def _made(self, objects: Decidable, unit: int, label: Stored | None, old: tuple[Stored, ...]) -> Made:
         new = self._new
         decision: Stored = {
             "id": str(ObjectId()),

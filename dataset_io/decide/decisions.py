@@ -62,7 +62,7 @@ class Made:
 
     decision: Stored
     label: Stored | None  #: what is right, as stored; None if there is no object, or nothing was decided yet
-    replaces: tuple[str, ...] = ()  #: ids of the decisions whose place it takes
+    replaces: tuple[Stored, ...] = ()  #: the decisions whose place it takes, as they were read
     read: Stored | None = None  #: label whose place the label takes, as it must still be stored
     #: label of the decision that it replaces, as it was written before somebody edited it; None if that is not known
     written: Stored | None = None
@@ -362,8 +362,8 @@ class Gold:
     ) -> UpdateOne:
         """Add decisions, each with its label if any, to a document.
 
-        It has no effect if there are other decisions on labels of these than those that they replace, or if a label
-        whose place one takes was edited meanwhile.
+        It has no effect if there are other decisions on labels of these than those that they replace, if one of those
+        was applied to labels meanwhile, or taken back, or if a label whose place one takes was edited meanwhile.
 
         Args:
             document_id: id of the document
@@ -374,19 +374,20 @@ class Gold:
         if is_first:
             return self._first(document_id, made)
         decisions, labels = list_at(f"${self.decisions}"), self._stored_labels
-        old = [each for one in made for each in one.replaces]
+        old = [[each["id"], each["hashes"]] for one in made for each in one.replaces]
         is_whole: Stored = {"$not": [{"$in": ["$$this", {"$literal": list(damaged)}]}]}
         whole = _filtered(decisions, is_whole) if damaged else decisions
         touched = _filtered(whole, _share(sorted({key for one in made for key in one.decision["labels"]})))
-        condition = [{"$setEquals": [_each(touched, "$$this.id"), {"$literal": old}]}]
+        # a decision that is applied, or taken back, keeps its id: its labels have other hashes then
+        condition = [{"$setEquals": [_each(touched, ["$$this.id", "$$this.hashes"]), {"$literal": old}]}]
         condition += [{"$in": [{"$literal": one.read}, labels]} for one in made if one.read is not None]
         taken = {"$literal": [{"_id": one.read["_id"]} for one in made if one.read is not None]}
-        replaced, labels_of_replaced = _those(decisions, labels, old)
+        replaced, labels_of_replaced = _those(decisions, labels, [each for each, _ in old])
         # the App edits labels by their places in the list
         kept = _in_place(_without(labels, _without(labels_of_replaced, taken, "_id"), "_id"), made)
         new: list[Stored] = []
         for one in made:
-            of_decisions, of_labels = _those(decisions, labels, one.replaces)
+            of_decisions, of_labels = _those(decisions, labels, [each["id"] for each in one.replaces])
             if self.kind.list_name is None:  # there is one label, whoever wrote it
                 of_labels, kept = _without(labels, taken, "_id"), {"$literal": []}
             if one.written is not None:

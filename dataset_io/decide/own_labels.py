@@ -99,7 +99,7 @@ class _Recording:
             for decision, label in edited:
                 if label is None and kind.list_name is None and left:  # the only label has another id
                     _, label = left.popitem()
-                made[row["_id"]].append(self._made(decision, label, (decision["id"],)))
+                made[row["_id"]].append(self._made(decision, label, (decision,)))
             new = list(left.values())
             if new:
                 drawn[row["_id"]] = new
@@ -109,7 +109,7 @@ class _Recording:
         self.total["n_changed"] += len(refused)
         self.total["n_decided"] += sum(len(new) for each, new in made.items() if each not in refused)
 
-    def _made(self, before: Mapping[str, Any], label: Stored | None, replaces: tuple[str, ...] = ()) -> Made:
+    def _made(self, before: Mapping[str, Any], label: Stored | None, replaces: tuple[Stored, ...] = ()) -> Made:
         """A decision for a label as it is now; without a label, that there is no object."""
         choice = "none" if label is None else "own"
         decision: Stored = {

@@ -28,7 +28,7 @@ from annotator_agreement import (
     undo_decisions,
     update_agreement,
 )
-from annotator_agreement.dataset_io.decide import apply
+from annotator_agreement.dataset_io.decide import apply, decisions
 
 KEYS = ["agreement", "agreement_gold"]
 EVERYTHING = ["class", "geometry", "attributes", "delete", "add"]
@@ -361,6 +361,28 @@ def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, m
     assert undo_applied(dataset).n_objects == 1
     dataset.reload()
     assert [sample["alice"].detections[0].label for sample in dataset] == ["van", "car"]
+
+
+def test_a_decision_that_is_applied_while_another_one_takes_its_place_is_read_again(make_dataset, monkeypatch):
+    place = (0.1, 0.2, 0.4, 0.3)
+    dataset = make_dataset({"alice": [[("car", place)]], "bob": [[("bus", place)]], "carol": [None]})
+    compute_quickly(dataset)
+    decide(dataset, choice="version", annotator="bob", all=True)
+    before, written = user_values(dataset, KEYS), decisions.Gold.write
+    meanwhile = [lambda: undo_applied(dataset), lambda: apply_decisions(dataset)]
+
+    def apply_first(*arguments):
+        if meanwhile:
+            meanwhile.pop()()
+        return written(*arguments)
+
+    monkeypatch.setattr(decisions.Gold, "write", apply_first)
+    for choice in ("none", "skip"):
+        assert decide(dataset, choice=choice, all=True, overwrite=True).n_decided == 1
+        assert [(each.choice, each.changed) for each in list_decisions(dataset)] == [(choice, False)]
+        undo_decisions(dataset)
+    assert meanwhile == []
+    assert user_values(dataset, KEYS) == before
 
 
 def test_a_box_is_not_given_to_a_mask_and_16_mb_are_the_most(make_dataset):
