@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ class MaskValues:
 
     background: int | None  #: value of the background; None if there is none
     ignored: tuple[int, ...]  #: values that mean "do not judge"
-    names: dict[int, str]  #: names of classes by value
+    names: dict[int, str]  #: names of classes by value; no two values have the same
 
     def name(self, value: int, *, is_rgb: bool) -> str:
         """Name of a class; without a name its value or colour."""
@@ -46,7 +47,8 @@ def mask_values(config: AgreementConfig, targets: Mapping[str, Mapping[int | str
 
     With ``background="auto"`` the value 0 is background unless a mask target gives it a name that is not in
     ``BACKGROUND_NAMES`` (ignoring case). Then 0 is a class, and the background is the value named *background* or *bg*;
-    if there is no such value, or several, there is no background.
+    if there is no such value, or several, there is no background. Values that mask targets give one name are different
+    classes, which are told apart by the value: ``road (3)`` and ``road (7)``.
 
     Args:
         config: the options
@@ -56,11 +58,13 @@ def mask_values(config: AgreementConfig, targets: Mapping[str, Mapping[int | str
         AgreementInputError: if a value has different names in different fields
     """
     found: dict[int, dict[str, str]] = {}
+    shown_values: dict[int, int | str] = {}
     for field, names in targets.items():
         for key, name in names.items():
             value = _target_value(key)
             if value is not None and name is not None:
                 found.setdefault(value, {})[field] = str(name)
+                shown_values.setdefault(value, key)
     for value, by_field in found.items():
         if len({_plain(name) for name in by_field.values()}) > 1:
             raise AgreementInputError(
@@ -76,7 +80,11 @@ def mask_values(config: AgreementConfig, targets: Mapping[str, Mapping[int | str
     else:
         certain = [value for value, name in named.items() if _plain(name) in _CERTAIN_NAMES]
         background = certain[0] if len(certain) == 1 else None
-    return MaskValues(background, config.ignore_values, named)
+    n_values = Counter(named.values())
+    told_apart = {
+        value: f"{name} ({shown_values[value]})" if n_values[name] > 1 else name for value, name in named.items()
+    }
+    return MaskValues(background, config.ignore_values, told_apart)
 
 
 def _plain(name: str) -> str:

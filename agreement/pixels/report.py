@@ -262,10 +262,7 @@ def _annotators(
     for r, name in enumerate(annotators):
         pixels = counts.areas[:, r].tolist()
         n_pixels = sum(pixels)
-        shares: dict[str, float] = {}
-        for title, k in listed:
-            if pixels[k]:  # several values may have one name
-                shares[title] = shares.get(title, 0.0) + pixels[k] / n_pixels
+        shares = {title: pixels[k] / n_pixels for title, k in listed if pixels[k]}
         summaries.append(
             MaskAnnotatorSummary(
                 name=name,

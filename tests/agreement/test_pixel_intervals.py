@@ -21,7 +21,7 @@ from annotator_agreement.agreement.pixels.report import PixelReport, build_pixel
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 
 NAMES = ("alice", "bob", "carol")
-MEANING = MaskValues(0, (9,), {1: ("sky",), 2: ("road",), 3: ("road",)})
+MEANING = MaskValues(0, (9,), {1: "sky", 2: "road (2)", 3: "road (3)"})
 
 #: mask of every annotator who has one
 Masks = dict[int, np.ndarray]

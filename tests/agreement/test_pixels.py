@@ -67,6 +67,25 @@ def test_names_that_differ_in_case_only_do_not_contradict_each_other():
     assert (meaning.name(9, is_rgb=False), meaning.name(9, is_rgb=True)) == ("9", "#000009")
 
 
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    [
+        pytest.param({"a": {3: "road", 7: "road ", 8: "cat"}}, {3: "road (3)", 7: "road (7)", 8: "cat"}, id="values"),
+        pytest.param({"a": {3: "road"}, "b": {7: "road"}}, {3: "road (3)", 7: "road (7)"}, id="in two fields"),
+        pytest.param(
+            {"a": {"#0000ff": "road", "#00ff00": "road"}},
+            {255: "road (#0000ff)", 65280: "road (#00ff00)"},
+            id="colours",
+        ),
+        pytest.param({"a": {0: "void", 255: "void"}}, {0: "void (0)", 255: "void (255)"}, id="background"),
+    ],
+)
+def test_values_that_have_one_name_are_told_apart(targets, expected):
+    meaning = mask_values(CONFIG, targets)
+    assert meaning.names == expected
+    assert meaning.background == 0
+
+
 def test_names_that_differ_contradict_each_other():
     with pytest.raises(AgreementInputError, match="got for the value 1: 'cat' in 'alice', 'dog' in 'bob'"):
         mask_values(CONFIG, {"bob": {1: "dog"}, "alice": {1: "cat"}})
