@@ -89,7 +89,8 @@ def export_decided(
 
     Raises:
         AgreementInputError: if there is no such field, nothing was decided, FiftyOne has no format of one file for such
-            labels, images have neither a size nor a file, or the file exists or cannot be written
+            labels, images have neither a size nor a file, a label has no class and the format is COCO, or the file
+            exists or cannot be written
     """
     OPTIONS["progress"].checked(progress)
     exported, write = decided_to_export(samples, path, gold=gold, overwrite=overwrite)
@@ -110,6 +111,8 @@ def decided_to_export(
     view, exported = _decided(all_slices(samples), opened, title, str(target))
     if not exported.n_images:
         raise AgreementInputError(f"`{gold}` must have decisions on the samples to be exported, got none")
+    if title == "COCO":
+        _refuse_without_class(view, opened, exported.n_labels)
     paths = view.values("filepath")
     without = [] if title != "COCO" else view.exists("metadata.width", False).values("filepath")
     missing = [each for each in without if not Path(each).is_file()]
@@ -136,6 +139,18 @@ def decided_to_export(
                     ) from error
 
     return exported, write
+
+
+def _refuse_without_class(view: DatasetView, gold: Gold, n_labels: int) -> None:
+    """Refuse labels without a class, for which COCO has no category."""
+    paths, classes = view.values(["filepath", f"{gold.kind.label_path(gold.path)}.label"])
+    on = [path for path, found in zip(paths, classes, strict=True) for name in found or () if name is None]
+    if on:
+        raise AgreementInputError(
+            f"All labels in `{gold.path}` must have a class for COCO, got {len(on):,} of {counted(n_labels, 'label')} "
+            f"without one (on {shown(sorted(set(on)), 3)}); give them one with *Edit* in *Decide*, or from Python, or "
+            "export the samples with fiftyone.types.FiftyOneDataset, which needs none"
+        )
 
 
 def format_of_decided(gold: Gold) -> tuple[str, type[fot.Dataset], str]:

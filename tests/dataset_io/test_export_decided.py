@@ -201,3 +201,18 @@ def test_what_cannot_be_exported_is_said(make_dataset, dataset, tmp_path):
         export_decided(masks, tmp_path / "a.json")
     assert not list(tmp_path.iterdir())
     assert Counter(each.choice for each in list_decisions(dataset))["skip"] > 0
+
+
+def test_labels_without_a_class_are_no_coco_and_are_exported_when_they_have_one(dataset, tmp_path):
+    for sample in dataset.match(fo.ViewField("agreement_gold.detections").length() > 1).limit(2):
+        sample.agreement_gold.detections[1].label = None
+        sample.save()
+    without = r"All labels in `agreement_gold` must have a class for COCO, got 2 of \d+ labels without one "
+    with pytest.raises(AgreementInputError, match=without + r"\(on /images/\d+.jpg, .*; give them one with \*Edit\*"):
+        export_decided(dataset, tmp_path / "gold.json")
+    assert list(tmp_path.iterdir()) == []
+    for sample in dataset.match(fo.ViewField("agreement_gold.detections").length() > 1):
+        for label in sample.agreement_gold.detections:
+            label.label = label.label or "cat"
+        sample.save()
+    assert export_decided(dataset, tmp_path / "gold.json").n_labels > 2
