@@ -355,6 +355,14 @@ class Gold:
         stages: list[Stored] = [{"$match": query}, {"$project": {"n": {"$size": drawn}}}]
         return {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
 
+    def changed_since_decided(self, among: Sequence[ObjectId]) -> set[ObjectId]:
+        """Those of some samples, or frames, that were written after the last decision on them, by whomever."""
+        if not self.exists:
+            return set()
+        query: Stored = {"_id": {"$in": list(among)}, f"{self.decisions}.id": {"$exists": True}}
+        is_later = {"$gt": ["$last_modified_at", {"$max": f"${self.decisions}.decided_at"}]}
+        return {row["_id"] for row in self.collection.find({**query, "$expr": is_later}, {"_id": True})}
+
     # ---- writing ----
 
     def update(

@@ -80,6 +80,8 @@ def next_object(
 ) -> tuple[str, str] | None:
     """The most costly object that is still to be decided: id of its sample, or frame, and match id; None if none is.
 
+    Samples on all whose objects somebody decided come last: those in which a label was changed since.
+
     Args:
         labels: the labels of the run
         gold: the field of decisions
@@ -93,27 +95,32 @@ def next_object(
     ids, numbers = index.ids(), index.frame_numbers()
     if sought.sample_id is not None:
         objects = objects.select([ids[row] == sought.sample_id for row in objects.row.tolist()])
-    start, end = 0, _BATCH
-    while start < len(objects.row):
-        rows, costs, of_sample = (each[start:end].tolist() for each in (objects.row, objects.cost, objects.of_sample))
-        start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
-        documents = _documents(labels, [(ids[k], None if numbers is None else int(numbers[k])) for k in rows])
-        decided = opened.gold.numbers([each for each in documents if each is not None], opened.fields)
-        if sought.skipped:
-            open_ones = {each for each in documents if each is not None and each in decided}
-        else:
-            open_ones = {
-                each for each, n_units in zip(documents, of_sample, strict=True)
-                if each is not None and decided.get(each, 0) < n_units
-            }  # fmt: skip
-        if not open_ones:
-            continue
-        found = {each.document_id: each for each in _read(labels, gold, sorted(open_ones), sought)}
-        for document, cost in zip(documents, costs, strict=True):
-            in_sample = found.get(document) if document is not None else None
-            for unit in [] if in_sample is None else in_sample.units(wanted, cost):
-                if (str(document), unit) not in left_out:
-                    return str(document), unit
+    for again in (False,) if sought.skipped else (False, True):
+        start, end = 0, _BATCH
+        while start < len(objects.row):
+            each_of = (objects.row, objects.cost, objects.of_sample)
+            rows, costs, of_sample = (each[start:end].tolist() for each in each_of)
+            start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
+            documents = _documents(labels, [(ids[k], None if numbers is None else int(numbers[k])) for k in rows])
+            there = [each for each in documents if each is not None]
+            decided = opened.gold.numbers(there, opened.fields)
+            if sought.skipped:
+                open_ones = set(decided)
+            elif again:
+                open_ones = opened.gold.changed_since_decided(there)
+            else:
+                open_ones = {
+                    each for each, n_units in zip(documents, of_sample, strict=True)
+                    if each is not None and decided.get(each, 0) < n_units
+                }  # fmt: skip
+            if not open_ones:
+                continue
+            found = {each.document_id: each for each in _read(labels, gold, sorted(open_ones), sought)}
+            for document, cost in zip(documents, costs, strict=True):
+                in_sample = found.get(document) if document is not None else None
+                for unit in [] if in_sample is None else in_sample.units(wanted, cost):
+                    if (str(document), unit) not in left_out:
+                        return str(document), unit
     return None
 
 

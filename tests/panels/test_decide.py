@@ -436,6 +436,30 @@ def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(
     assert "Everything that you look for" in show(event, dataset, state).text
 
 
+@pytest.mark.parametrize("afterwards", ["nothing", "update", "compute"])
+def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(event, make_dataset, afterwards):
+    boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
+    dataset = make_dataset({"alice": [[], []], "bob": [boxes, boxes], "carol": [[], []]})
+    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, progress=False)
+    decide(dataset, choice="version", annotator="bob", all=True)
+    state = {"tab": "decide", "decide": {"by": "mia"}}
+    assert "Everything that you look for" in show(event, dataset, state).text
+    sample = dataset.last()
+    sample.bob.detections[1].bounding_box = [0.5, 0.5, 0.3, 0.2]
+    sample.save()
+    if afterwards == "update":
+        update_agreement(dataset, progress=False)
+    elif afterwards == "compute":
+        compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, overwrite=True, progress=False)
+    sent = show(event, dataset, state)
+    assert "labels were changed since" in sent.text
+    assert button(sent, "bob: dog")["params"]["document"] == sample.id
+    press(event, dataset, state, sent, "bob: dog")
+    assert "Everything that you look for" in show(event, dataset, state).text
+    (moved,) = [each for each in dataset.last().agreement_gold.detections if each.label == "dog"]
+    assert moved.bounding_box == [0.5, 0.5, 0.3, 0.2]
+
+
 @pytest.mark.parametrize("method", ["show_filters", "on_change_current_sample", "count_decisions"])
 def test_the_way_back_is_there_after_events_of_other_buttons_and_of_the_app(event, dataset, named, method):
     sent = show(event, dataset, named)
