@@ -163,8 +163,13 @@ def _read(
     elif isinstance(source, str | os.PathLike):
         paths = {}
     else:
+        paths_of_several = source if isinstance(source, list | tuple) else ()
+        named = [
+            f"{Path(each).stem!r}: {str(each)!r}" for each in paths_of_several if isinstance(each, str | os.PathLike)
+        ]
         raise AgreementInputError(
             f"`source` must be a path, a mapping of annotators to paths, or a DataFrame, got {type(source).__name__}"
+            + (f"; say who drew what, as {{{shown(named, 2)}}}" if named else "")
         )
     if not isinstance(format, str):
         if not paths:

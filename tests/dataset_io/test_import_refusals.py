@@ -124,7 +124,8 @@ def test_sources_that_cannot_be_used(dataset, tmp_path):
     sources = [
         (tmp_path / "none.json", r"which does not exist"),
         ({}, r"must name at least one annotator"),
-        (12, r"must be a path, a mapping of annotators to paths, or a DataFrame, got int"),
+        (12, r"must be a path, a mapping of annotators to paths, or a DataFrame, got int$"),
+        (["x/ann.json", "x/bob.json"], r"got list; say who drew what, as {'ann': 'x/ann.json', 'bob': 'x/bob.json'}$"),
         ({"eve": path}, r"must be that annotator's alone, got 'eve' for a file of ann, bob"),
         (tmp_path / "folder", r"annotation files of one format .*, got none"),
     ]
