@@ -9,6 +9,7 @@ As a FiftyOne plugin this package is loaded under a name that FiftyOne chooses; 
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,43 +21,14 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: what users call, in the order of the reference; imported when used
+#: what users call, imported when used; the functions in ``names.REPLACED_BY`` are there, too, for one more version
 __all__ = [
+    "compute",
+    "load",
+    "list_runs",
+    "files",
     "metrics",
-    "import_annotations",
-    "export_annotations",
-    "join_annotators",
-    "split_annotators",
-    "compute_agreement",
-    "load_agreement",
-    "list_agreements",
-    "delete_agreement",
-    "export_agreement",
-    "agreement_on",
-    "agreement_samples",
-    "compare_agreement",
-    "changed_since",
-    "update_agreement",
-    "rename_agreement",
-    "view_agreement",
-    "save_agreement_views",
-    "configure_agreement_app",
-    "add_units",
-    "resolve_units",
-    "agreement_patches",
-    "tag_agreement_labels",
-    "annotate_disputed",
-    "decide",
-    "list_decisions",
-    "undo_decisions",
-    "delete_decisions",
-    "apply_decisions",
-    "undo_applied",
-    "record_own_labels",
-    "report_decisions",
-    "decided_against",
-    "export_decided_against",
-    "export_decided",
+    "AgreementRun",
     "AgreementReport",
     "AgreementInputError",
 ]
@@ -69,10 +41,15 @@ if not TYPE_CHECKING:  # for type checkers every name would exist
             return importlib.import_module(".metrics", __name__)
         if name == "__version__":
             return importlib.import_module(".names", __name__).VERSION
-        if name in __all__:
+        if name in ("AgreementReport", "AgreementInputError"):
+            return getattr(importlib.import_module(".agreement", __name__), name)
+        replaced = importlib.import_module(".names", __name__).REPLACED_BY
+        if name in replaced:
+            advice = f"{__name__}.{name}() is deprecated; use {replaced[name]}()"
+            warnings.warn(advice, DeprecationWarning, stacklevel=2)
+        if name in __all__ or name in replaced:
             importlib.import_module(".charts", __name__)  # results are shown by it
-            package = ".agreement" if name.startswith("Agreement") else ".dataset_io"
-            return getattr(importlib.import_module(package, __name__), name)
+            return getattr(importlib.import_module(".dataset_io", __name__), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

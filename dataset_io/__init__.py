@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .agreement_run import AgreementRun, compute, files, list_runs, load
 from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
@@ -30,6 +31,7 @@ from .views.agreement_view import view_agreement
 from .views.saved_views import save_agreement_views
 
 __all__ = [
+    "AgreementRun",
     "add_units",
     "agreement_on",
     "agreement_patches",
@@ -38,6 +40,7 @@ __all__ = [
     "apply_decisions",
     "changed_since",
     "compare_agreement",
+    "compute",
     "compute_agreement",
     "configure_agreement_app",
     "decide",
@@ -48,10 +51,13 @@ __all__ = [
     "export_annotations",
     "export_decided",
     "export_decided_against",
+    "files",
     "import_annotations",
     "join_annotators",
     "list_agreements",
     "list_decisions",
+    "list_runs",
+    "load",
     "load_agreement",
     "record_own_labels",
     "rename_agreement",

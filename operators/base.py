@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
 from typing import Any, ClassVar
 
 import fiftyone as fo
@@ -38,6 +40,11 @@ class AgreementOperator(foo.Operator):
         if function is not None:
             cls.__doc__ = function.__doc__
             cls.__call__ = _method(function)
+
+    @property
+    def package(self) -> ModuleType:
+        """The plugin as a Python package: what ``import annotator_agreement`` gives where that is installed."""
+        return importlib.import_module(__package__.rpartition(".")[0])
 
     @property
     def config(self) -> foo.OperatorConfig:

@@ -18,7 +18,7 @@ from ..agreement.settings.errors import shown
 from ..agreement.settings.options import OPTIONS
 from ..charts.reports.document import report_markdown
 from ..charts.text.headline import alpha_sentence
-from ..dataset_io import compute_agreement, configure_agreement_app
+from ..dataset_io import compute, compute_agreement, configure_agreement_app
 from ..dataset_io.app.settings import AppSettings, app_settings_of
 from ..dataset_io.database.fiftyone_private import asks_for_target, flat_target, is_generated
 from ..dataset_io.labels.annotator_attributes import check_annotator_attribute, label_attributes, lists_of_names
@@ -49,7 +49,7 @@ from .selection import shows_part, shows_what_is_gone
 _ALL_THE_SAME = "all_the_same"
 
 
-class ComputeAgreement(AgreementOperator, function=compute_agreement):
+class ComputeAgreement(AgreementOperator, function=compute):
     """Computes agreement from a form in the App, from a delegated run, or from Python."""
 
     operator_name = names.COMPUTE_AGREEMENT

@@ -16,6 +16,7 @@ from ..dataset_io import (
     agreement_on,
     changed_since,
     delete_agreement,
+    load,
     load_agreement,
     rename_agreement,
     update_agreement,
@@ -42,7 +43,7 @@ from .selection import must_leave_view, shows_part
 RUN, VIEW = "run", "view"
 
 
-class ShowAgreement(AgreementOperator, function=load_agreement):
+class ShowAgreement(AgreementOperator, function=load):
     """Shows the report of a run."""
 
     operator_name = names.SHOW_AGREEMENT

@@ -146,6 +146,8 @@ def first_iou(dataset: Any) -> float | None:
     print(report.alpha.pooled, report.score.mean, report.pairs[0].mean_iou, report.to_dict()["alpha"], aa.__version__)
     for entry in aa.load_agreement(dataset, "strict").annotators:
         print(entry.name)
+    run: aa.AgreementRun = aa.load(dataset, "strict")
+    print(len(run.view(missed_by="bob")), run.update().key, run.decisions.decide("none", min_votes=2).n_decided)
     return report.existence.f1 if isinstance(report, ObjectReport) else None
 """
 _WRONG = """
@@ -155,6 +157,10 @@ from annotator_agreement import comput_agreement
 
 def wrong(report: aa.AgreementReport) -> None:
     print(report.pars, aa.lod_agreement)
+
+
+def wrong_of_run(run: aa.AgreementRun) -> None:
+    print(run.vieww(), run.view(mised_by="bob"))
 """
 
 
@@ -175,6 +181,7 @@ def test_mypy_passes_a_right_script_and_finds_misspelt_names(tmp_path):
         check=False,
     )
     errors = [line for line in done.stdout.splitlines() if ": error: " in line]
-    assert [line.partition(":")[0] for line in errors] == ["wrong.py"] * 3, done.stdout + done.stderr
-    for name, line in zip(("comput_agreement", "pars", "lod_agreement"), errors, strict=True):
+    assert [line.partition(":")[0] for line in errors] == ["wrong.py"] * 5, done.stdout + done.stderr
+    for name, line in zip(("comput_agreement", "pars", "lod_agreement", "vieww"), errors[:4], strict=True):
         assert f'no attribute "{name}"' in line
+    assert '"mised_by"' in errors[4]

@@ -60,7 +60,7 @@ def takes_arrays(function: Callable[Parameters, Result]) -> Callable[Parameters,
 
     @functools.wraps(function)
     def called(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
-        _check_call(function.__name__, signature, arguments, options)
+        check_call(function.__name__, signature, arguments, options)
         return function(
             *map(without_numpy, arguments), **{name: without_numpy(value) for name, value in options.items()}
         )
@@ -68,13 +68,16 @@ def takes_arrays(function: Callable[Parameters, Result]) -> Callable[Parameters,
     return called
 
 
-def _check_call(
+def check_call(
     function: str, signature: inspect.Signature, arguments: Sequence[Any], options: Mapping[str, Any]
 ) -> None:
     """Raise :class:`TypeError` if there are more arguments than a function takes, or options that it has not."""
-    parameters = signature.parameters
+    parameters = {name: each for name, each in signature.parameters.items() if name != "self"}
+    arguments = arguments[len(signature.parameters) - len(parameters) :]
     ordered = [name for name, each in parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
-    if len(arguments) > len(ordered) > 0:
+    if len(arguments) > len(ordered):
+        if not ordered:
+            raise TypeError(f"{function}() takes options by name, got {shown(map(repr, arguments))}")
         given, last = arguments[len(ordered) - 1 :], ordered[-1]
         example = ", ".join(ordered)
         advice = f"give options by name: {function}({example}, …=…)"

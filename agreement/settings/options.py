@@ -17,7 +17,7 @@ from typing import Any
 
 from ... import names
 from .arguments import is_real, one_of, path_of, repeated, true_or_false, without_numpy, writing_to
-from .errors import AgreementInputError, shown
+from .errors import AgreementInputError, did_you_mean, shown
 from .no_labels import DREW_NOTHING, NOT_ASSIGNED, NoLabels
 from .no_labels import TITLE as NO_LABELS_TITLE
 
@@ -439,3 +439,35 @@ _TABLE = (
 # fmt: on
 #: all options, by name, in the order of the signature and of the form
 OPTIONS = {option.name: option for option in _TABLE}
+#: options that concern one kind of labels alone, by the argument of ``compute()`` that takes them together
+TOGETHER = {
+    argument: [option.name for option in _TABLE if option.concerns == concerned]
+    for argument, concerned in {
+        "masks": _PIXELS,
+        "polylines": ("polylines",),
+        "keypoints": ("keypoints",),
+        "ratings": ("classes", "numbers"),
+        "tags": ("tags",),
+    }.items()
+}
+
+
+def flat_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by name, from options of which some are given together: ``masks=dict(boundaries=True)``.
+
+    Raises:
+        AgreementInputError: if an option is not of that kind, or given twice
+    """
+    flat = {name: value for name, value in options.items() if name not in TOGETHER}
+    for argument in [name for name in TOGETHER if options.get(name) is not None]:
+        given, known = options[argument], TOGETHER[argument]
+        if not isinstance(given, Mapping):
+            raise AgreementInputError(f"`{argument}` must be a mapping, such as dict({known[0]}=…), got {given!r}")
+        for name, value in given.items():
+            if name not in known:
+                hint = did_you_mean(name, known) or f"; they are {', '.join(known)}"
+                raise AgreementInputError(f"`{argument}` must be options of {argument}, got {name!r}{hint}")
+            if name in flat:
+                raise AgreementInputError(f"`{name}` must be given once, got it also in `{argument}`")
+            flat[name] = value
+    return flat

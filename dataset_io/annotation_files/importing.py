@@ -14,7 +14,7 @@ import fiftyone as fo
 import pandas as pd
 
 from ... import names
-from ...agreement.settings.arguments import one_of, path_of, text_of, true_or_false
+from ...agreement.settings.arguments import one_of, path_of, takes_arrays, text_of, true_or_false
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import OPTIONS
 from ..labels.source import field_schema
@@ -36,6 +36,7 @@ Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]
 _MANY = 10
 
 
+@takes_arrays
 def import_annotations(
     dataset: fo.Dataset,
     source: Source,

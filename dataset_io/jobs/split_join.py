@@ -10,7 +10,7 @@ import fiftyone as fo
 from bson import ObjectId
 
 from ... import names
-from ...agreement.settings.arguments import text_of, texts_of, true_or_false
+from ...agreement.settings.arguments import takes_arrays, text_of, texts_of, true_or_false
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import OPTIONS, value_name
 from ..annotation_files.image_names import Target
@@ -25,6 +25,7 @@ from ..labels.source import field_schema, label_kinds
 from ..run.work_through import Progress
 
 
+@takes_arrays
 def split_annotators(
     dataset: fo.Dataset,
     field: str,
@@ -99,6 +100,7 @@ def split_annotators(
     return [entry.path for entry in fields]
 
 
+@takes_arrays
 def join_annotators(
     dataset: fo.Dataset,
     fields: Sequence[str] | Mapping[str, str],

@@ -34,8 +34,8 @@ _BATCH = 1_000
 def tag_agreement_labels(
     samples: SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,
-    *,
     tag: str = DEFAULT_TAG,
+    *,
     annotators: str | Sequence[str] | None = None,
     on: TagTarget = "labels",
     selected: Selected | None = None,

@@ -41,13 +41,15 @@ def test_operators_that_change_nothing_are_of_low_risk_and_what_removes_is_of_hi
 
 def test_an_operator_is_called_as_its_function_is_and_has_its_help(private_fiftyone):
     import annotator_agreement
+    from annotator_agreement.names import REPLACED_BY
 
     other_names = {"load_agreement": "show_agreement", "add_units": "add_agreement_units"}
     without = {"open_agreement_panel"}
     called = set()
-    for name in set(annotator_agreement.__all__) - {"metrics"}:
+    for name in REPLACED_BY:
         operator_name = other_names.get(name, name)
-        function = getattr(annotator_agreement, name)
+        of_run = {"compute_agreement": "compute", "load_agreement": "load"}  # these give a run
+        function = getattr(annotator_agreement, of_run.get(name, name))
         if foo.operator_exists(f"@annotator/agreement/{operator_name}"):
             operator = foo.get_operator(f"@annotator/agreement/{operator_name}")
             called.add(operator_name)
@@ -59,7 +61,7 @@ def test_an_operator_is_called_as_its_function_is_and_has_its_help(private_fifty
 
 
 def test_a_call_of_an_operator_that_cannot_be_meant_shows_the_right_one(operator, make_dataset):
-    with pytest.raises(TypeError, match=r"compute_agreement\(samples, \['alice', 'bob'\]\)"):
+    with pytest.raises(TypeError, match=r"compute\(samples, \['alice', 'bob'\]\)"):
         operator("compute_agreement")(make_dataset(), "alice", "bob")
 
 

@@ -84,14 +84,19 @@ def _fields_of(text: str) -> str:
 
 
 def _functions_of(text: str) -> str:
-    plugin = load_plugin()
-    lines = [f"::: annotator_agreement.{_home(plugin, name)}" for name in plugin.__all__ if name != "metrics"]
+    load_plugin()
+    from annotator_agreement import agreement, dataset_io
+    from annotator_agreement.names import REPLACED_BY
+
+    homes = [_home(dataset_io, name) for name in ("AgreementRun", *REPLACED_BY)]
+    homes += [_home(agreement, name) for name in ("AgreementReport", "AgreementInputError")]
+    lines = [f"::: annotator_agreement.{home}" for home in homes]
     return _replaced(text, "functions", "\n\n".join(lines).split("\n"))
 
 
-def _home(plugin: Any, name: str) -> str:
-    """The path of a public name below the package, where it is defined."""
-    module = getattr(plugin, name).__module__
+def _home(package: Any, name: str) -> str:
+    """The path of a public name below the plugin, where it is defined."""
+    module = getattr(package, name).__module__
     return f"{module.partition('.')[2]}.{name}"
 
 

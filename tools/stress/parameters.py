@@ -29,7 +29,7 @@ from .campaign import Campaign, Outcome
 from .labelled import collections
 from .values import any_value, json_values
 from .workers import Answer, Command, Worker, workers
-from annotator_agreement.names import DEFAULT_GOLD_FIELD, GOLD_MARK
+from annotator_agreement.names import DEFAULT_GOLD_FIELD, GOLD_MARK, REPLACED_BY
 
 PLUGIN = "@annotator/agreement"
 FIELDS = ["alice", "bob", "carol"]
@@ -468,7 +468,7 @@ def _require_all(calls: Sequence[Call]) -> None:
     """Refuse to leave out a public function, or an argument of one."""
     tried = {call.name: call for call in calls}
     missing = []
-    for name in plugin.__all__:
+    for name in REPLACED_BY:
         function = getattr(plugin, name)
         if inspect.isfunction(function):
             valid = tried[name].valid if name in tried else {}

@@ -1,0 +1,451 @@
+"""A run as an object, from the installed package and from the plugin alone: the same names, results and refusals."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+import json
+import pydoc
+import warnings
+from pathlib import Path
+
+import pytest
+
+PEOPLE = ["alice", "bob", "carol"]
+URI = "@annotator/agreement"
+
+
+@pytest.fixture(params=["package", "plugin"])
+def aa(request, private_fiftyone):
+    """The package as ``pip install .`` gives it, and as the plugin gives it to who installed only that."""
+    if request.param == "package":
+        return importlib.import_module("annotator_agreement")
+    import fiftyone.operators as foo
+
+    return foo.get_operator(f"{URI}/compute_agreement").package
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    import fiftyone as fo
+
+    dataset = make_dataset()
+    dataset.set_values("metadata", [fo.ImageMetadata(width=100, height=80)] * len(dataset))
+    return dataset
+
+
+@pytest.fixture
+def run(aa, dataset):
+    return aa.compute(dataset, PEOPLE, resamples=0)
+
+
+def _relabel(dataset, annotator="bob"):
+    """Edit one image, as a person in the App does."""
+    sample = dataset.skip(1).first()
+    sample[annotator].detections[0].label = "cat"
+    sample.save()
+
+
+# ---- what a run says ----
+
+
+def test_a_run_says_in_one_line_and_as_a_page_what_it_found(run):
+    assert "\n" not in repr(run)
+    assert repr(run).startswith("<AgreementRun 'agreement': score 0.")
+    assert "4 of 5 samples rated" in repr(run)
+    assert run._repr_html_() == run.report._repr_html_()
+
+
+def test_a_loaded_run_has_the_report_of_the_computed_one(aa, run, dataset):
+    loaded = aa.load(dataset)
+    assert type(loaded) is aa.AgreementRun
+    assert loaded.report == run.report
+    assert (loaded.key, loaded.dataset) == (run.key, dataset)
+    assert aa.load(dataset.take(1)).report == run.report
+    assert aa.list_runs(dataset) == ["agreement"]
+
+
+def test_the_report_is_printed_whole_or_in_part(run):
+    short, full, of_report = io.StringIO(), io.StringIO(), io.StringIO()
+    run.print_report(file=short)
+    run.print_report(full=True, file=full)
+    run.report.print_report(file=of_report)
+    assert short.getvalue() == of_report.getvalue()
+    assert len(full.getvalue()) > len(short.getvalue())
+
+
+def test_the_tables_have_every_label_unit_and_sample(run, dataset):
+    assert len(run.labels()) == sum(dataset.count(f"{name}.detections") for name in PEOPLE)
+    assert (run.units()["assigned"] > 1).sum() == run.report.n_units
+    assert run.samples()["id"].tolist() == sorted(dataset.values("id"))
+
+
+def test_what_is_no_name_of_a_run_is_that_of_its_report(run):
+    assert run.alpha.pooled == run.report.alpha.pooled
+    assert run.to_dict() == run.report.to_dict()
+    assert len(run.plot_pairs().data) > 0
+    assert run.to_dataframe("pairs").equals(run.report.to_dataframe("pairs"))
+
+
+def test_names_are_completed_and_a_misspelt_one_is_corrected(run):
+    listed = dir(run)
+    assert {"view", "decisions", "key", "plot_pairs", "to_dataframe"} <= set(listed)
+    assert not [name for name in listed if name.startswith("_")]
+    assert all(hasattr(run, name) for name in listed if not name.startswith("plot_"))
+    with pytest.raises(
+        AttributeError, match="no attribute 'print_reprot', nor has its report; did you mean 'print_report'"
+    ):
+        run.print_reprot  # noqa: B018
+    assert not hasattr(run, "_ipython_canary_method_should_not_exist_")
+    assert {"decide", "list", "undo"} <= {name for name in dir(run.decisions) if not name.startswith("_")}
+    assert repr(run.objects) == "<run.objects of 'agreement': write, consensus, patches, tag, annotate>"
+
+
+def test_help_is_short_for_a_run_and_complete_for_a_method(aa, run):
+    text = pydoc.plain(pydoc.render_doc(run))
+    assert len(text.splitlines()) < 120
+    assert all(f" |  {name}(" in text or name in aa.AgreementRun.__doc__ for name in run._names() if name != "report")
+    of_view = pydoc.plain(pydoc.render_doc(run.view))
+    assert "missed_by: objects that two or more" in of_view
+    assert "run_key:" not in of_view
+    assert "samples:" not in of_view
+    assert "``run.decisions.decide``" in inspect.getdoc(run.decisions.undo)
+
+
+# ---- a part of a run ----
+
+
+def test_a_view_gives_a_part_of_a_run(run, dataset):
+    part = run.on(dataset.limit(2), resamples=0)
+    assert part.report.n_samples == 2
+    assert part.report.score.mean != run.report.score.mean
+    assert len(part.samples()) == 2
+    assert len(part.units()) < len(run.units())
+    assert len(part.view()) == 2
+    assert run.report.n_samples == 5
+
+
+@pytest.mark.parametrize("name", ["update", "delete", "export", "changed", "app", "save_views"])
+def test_what_concerns_a_whole_run_is_refused_for_a_part(run, dataset, aa, name):
+    with pytest.raises(aa.AgreementInputError, match=rf"run\.{name}\(\) must be called on the whole run"):
+        getattr(run.on(dataset.limit(2)), name)()
+    assert aa.list_runs(dataset) == ["agreement"]
+
+
+def test_a_part_must_be_of_the_same_dataset(aa, run, make_dataset):
+    with pytest.raises(aa.AgreementInputError, match="`view` must be a view of"):
+        run.on(make_dataset().limit(1))
+
+
+# ---- views ----
+
+
+def test_a_view_shows_what_somebody_missed(run):
+    view = run.view(missed_by="carol")
+    units = run.units()
+    missed = units[units["missed_by"].map(lambda names: "carol" in names) & (units["votes"] > 1)]
+    assert len(missed) == 1
+    assert view.count("alice.detections") == view.count("bob.detections") == 1
+
+
+def test_the_usual_views_are_saved_and_the_app_is_set_up(run, dataset):
+    assert set(run.save_views()) <= set(dataset.list_saved_views())
+    assert "colours" in repr(run.app(color_by="verdict")) or dataset.app_config.color_scheme is not None
+
+
+# ---- the life of a run ----
+
+
+def test_a_run_is_updated_and_compared_with_itself_and_with_another(aa, run, dataset):
+    assert run.changed() == 0
+    before = run.report
+    _relabel(dataset)
+    assert run.changed() == 1
+    assert run.update() is run
+    assert run.report.score.mean > before.score.mean
+    assert run.changed() == 0
+    change = run.compare(resamples=0).to_dict()["numbers"]["score.mean"]
+    assert change["b"] == run.report.score.mean
+    assert change["a"] == before.score.mean
+    other = aa.compute(dataset, PEOPLE, run_key="strict", iou=0.9, resamples=0)
+    assert other.compare(run, resamples=0) == other.compare("agreement", resamples=0)
+    assert other.compare(run, resamples=0).to_dict()["numbers"]["score.mean"]["b"] == other.report.score.mean
+
+
+def test_a_run_is_renamed_and_deleted(aa, run, dataset):
+    fields = set(dataset.get_field_schema()) - {"agreement_score"}
+    assert run.rename("v2").key == "v2"
+    assert aa.list_runs(dataset) == ["v2"]
+    assert run.report.run_key == "v2"
+    assert dataset.has_field("v2_score")
+    run.delete()
+    assert aa.list_runs(dataset) == []
+    assert {name for name in dataset.get_field_schema() if name.startswith(("v2", "agreement"))} == set()
+    assert fields >= set(dataset.get_field_schema())
+    assert "must be an agreement run" in repr(run)
+    assert run._repr_html_() is None
+    with pytest.raises(aa.AgreementInputError, match="must be an agreement run"):
+        run.view()
+
+
+def test_a_run_that_did_not_complete_can_be_loaded_and_deleted(aa, run, dataset):
+    info = dataset.get_run_info("agreement")
+    info.config.status = "failed"
+    dataset.update_run_config("agreement", info.config)
+    failed = aa.load(dataset)
+    assert "must be completed, got the status 'failed'" in repr(failed)
+    with pytest.raises(aa.AgreementInputError, match="must be completed"):
+        failed.print_report()
+    failed.delete()
+    assert not dataset.has_field("agreement_score")
+
+
+def test_what_fiftyone_left_of_a_run_can_be_loaded_and_deleted(aa, run, dataset):
+    dataset.delete_run("agreement")
+    aa.load(dataset).delete()
+    assert not dataset.has_field("agreement_score")
+    with pytest.raises(aa.AgreementInputError, match="`run_key` must be an agreement run"):
+        aa.load(dataset)
+
+
+def test_a_run_is_exported(run, tmp_path):
+    assert run.export(tmp_path / "report.json") == tmp_path / "report.json"
+    assert json.loads((tmp_path / "report.json").read_text()) == run.to_dict()
+
+
+# ---- objects ----
+
+
+def test_objects_are_written_shown_and_tagged(run, dataset):
+    run.objects.write()
+    assert dataset.count("agreement_units.detections") == len(run.units())
+    run.objects.consensus()
+    assert 0 < dataset.count("agreement_consensus.detections") < len(run.units())
+    patches = run.objects.patches(max_units=2)
+    assert len(patches) == 2
+    n = run.on(patches).objects.tag("review")
+    assert n == sum(dataset.count_label_tags(name).get("review", 0) for name in PEOPLE) > 0
+    assert run.objects.tag("review", remove=True) >= n
+    assert run.objects.tag("review", annotators="bob") == dataset.count_label_tags("bob")["review"]
+
+
+def test_objects_are_sent_to_be_annotated_with_the_options_of_the_backend(run, aa):
+    run.objects.write()
+    with pytest.raises((ValueError, ImportError), match=r"(?i)backend"):
+        run.objects.annotate("again", backend="there is none")
+
+
+# ---- decisions ----
+
+
+def test_decisions_are_made_listed_reported_applied_and_taken_back(run, dataset, tmp_path):
+    decisions = run.decisions
+    assert decisions.decide("consensus", min_votes=2, preview=True).n_decided > 0
+    assert not dataset.has_field("agreement_gold")
+    done = decisions.decide("consensus", min_votes=2)
+    assert len(decisions.list()) == done.n_decided
+    unit = run.units().query("verdict == 'class_conflict'")["unit"].iloc[0]
+    decisions.decide("version", annotator="alice", objects=unit, by="mia", overwrite=True)
+    assert decisions.report(resamples=0).to_dict()["n_decided"] >= 1
+    assert decisions.against("bob").count("bob.detections") == 1
+    assert decisions.export_against("bob", tmp_path / "bob.csv").is_file()
+    assert decisions.export(tmp_path / "gold.json").path
+    labels = dataset.values("bob.detections.label")
+    applied = decisions.apply(by="mia")
+    assert dataset.values("bob.detections.label") != labels
+    decisions.undo_applied(applied.step)
+    assert dataset.values("bob.detections.label") == labels
+    assert decisions.record_own().n_decided == 0
+    assert decisions.undo(by="mia") == 1
+    assert decisions.undo(done.step) == done.n_decided
+    decisions.delete()
+    assert not dataset.has_field("agreement_gold")
+
+
+def test_a_decision_on_everything_must_be_meant(run, aa):
+    n = len(run.units())
+    with pytest.raises(
+        aa.AgreementInputError, match=rf"must have a condition.*it would decide {n} objects; say all=True"
+    ):
+        run.decisions.decide("none")
+    assert run.decisions.decide("none", all=True).n_decided == n
+
+
+def test_a_part_of_a_run_decides_on_its_own_samples_alone(run, dataset):
+    part = run.on(dataset.limit(1))
+    assert part.decisions.decide("version", annotator="bob", min_votes=2).n_decided == 2
+    assert len(run.decisions.list()) == len(part.decisions.list()) == 2
+    assert len(run.on(dataset.skip(1)).decisions.list()) == 0
+
+
+# ---- files ----
+
+
+def test_files_are_written_and_read_and_annotators_split_and_joined(aa, dataset, tmp_path):
+    n_labels = {name: dataset.count(f"{name}.detections") for name in PEOPLE}
+    aa.files.join(dataset, PEOPLE, "everybody")
+    assert dataset.count("everybody.detections") == sum(n_labels.values())
+    aa.files.split(dataset, "everybody", prefix="of_")
+    assert {name: dataset.count(f"of_{name}.detections") for name in PEOPLE} == n_labels
+    aa.files.save(dataset, PEOPLE, tmp_path / "all.json")
+    read = aa.files.load(dataset, tmp_path / "all.json", prefix="new_")
+    assert [each.fields for each in read.annotators] == [("new_alice",), ("new_bob",), ("new_carol",)]
+    assert {name: dataset.count(f"new_{name}.detections") for name in PEOPLE} == n_labels
+
+
+# ---- what is misspelt ----
+
+MISSPELT = [
+    (lambda aa, run: aa.compute(run.dataset, PEOPLE, iuo=0.5), "compute() has no option 'iuo'; did you mean 'iou'?"),
+    (lambda aa, run: aa.load(run.dataset, runkey="a"), "load() has no option 'runkey'; did you mean 'run_key'?"),
+    (lambda aa, run: run.view(mised_by="carol"), "run.view() has no option 'mised_by'; did you mean 'missed_by'?"),
+    (lambda aa, run: run.on(run.dataset, resample=0), "on() has no option 'resample'; did you mean 'resamples'?"),
+    (lambda aa, run: run.update(progress_bar=True), "update() has no option 'progress_bar'; did you mean 'progress'?"),
+    (lambda aa, run: run.compare(before_key="a"), "compare() has no option 'before_key'; did you mean 'before'?"),
+    (lambda aa, run: run.export(formats="html"), "run.export() has no option 'formats'; did you mean 'format'?"),
+    (lambda aa, run: run.app(colour_by="verdict"), "run.app() has no option 'colour_by'; did you mean 'color_by'?"),
+    (
+        lambda aa, run: run.objects.tag(annotator="bob"),
+        "run.objects.tag() has no option 'annotator'; did you mean 'annotators'?",
+    ),
+    (
+        lambda aa, run: run.decisions.decide(min_vote=2),
+        "run.decisions.decide() has no option 'min_vote'; did you mean 'min_votes'?",
+    ),
+    (lambda aa, run: run.decisions.undo(stp="a"), "run.decisions.undo() has no option 'stp'; did you mean 'step'?"),
+    (
+        lambda aa, run: aa.files.load(run.dataset, {}, prefx="a"),
+        "import_annotations() has no option 'prefx'; did you mean 'prefix'?",
+    ),
+    (lambda aa, run: run.view("carol"), "run.view() takes options by name, got 'carol'"),
+    (
+        lambda aa, run: aa.compute(run.dataset, "alice", "bob"),
+        "give several fields as one list: compute(samples, ['alice', 'bob'])",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), MISSPELT, ids=[message.split("(")[0] for _, message in MISSPELT])
+def test_a_misspelt_option_is_corrected(aa, run, call, message):
+    with pytest.raises(TypeError) as error:
+        call(aa, run)
+    assert message in str(error.value)
+
+
+# ---- options of one kind of labels, together ----
+
+
+def _tags(make_dataset):
+    import fiftyone as fo
+
+    dataset = make_dataset({})
+    tags = [["cat"], ["cat", "dog"], ["owl"]]
+    values = [fo.Classifications(classifications=[fo.Classification(label=tag) for tag in each]) for each in tags]
+    dataset.add_samples([fo.Sample(f"{k}.jpg", a=each, b=values[0].copy()) for k, each in enumerate(values)])
+    return dataset
+
+
+def test_options_of_one_kind_of_labels_can_be_given_together(aa, make_dataset):
+    dataset = _tags(make_dataset)
+    together = aa.compute(dataset, ["a", "b"], resamples=0, tags={"set_distance": "jaccard"})
+    flat = aa.compute(dataset, ["a", "b"], resamples=0, run_key="flat", set_distance="jaccard")
+    default = aa.compute(dataset, ["a", "b"], resamples=0, run_key="default", tags={})
+    assert together.config["set_distance"] == "jaccard"
+    assert together.alpha.pooled == flat.alpha.pooled != default.alpha.pooled
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"masks": {"boundary": True}}, "`masks` must be options of masks, got 'boundary'; did you mean 'boundaries'"),
+        ({"tags": {"iou": 0.5}}, "`tags` must be options of tags, got 'iou'; they are set_distance"),
+        ({"masks": True}, r"`masks` must be a mapping, such as dict\(background=…\), got True"),
+        (
+            {"tags": {"set_distance": "masi"}, "set_distance": "masi"},
+            "`set_distance` must be given once, got it also in",
+        ),
+        ({"tags": {"set_distance": "jaccard"}}, "`set_distance` concerns tags, but"),
+    ],
+)
+def test_options_of_another_kind_are_refused(aa, dataset, options, message):
+    with pytest.raises(aa.AgreementInputError, match=message):
+        aa.compute(dataset, PEOPLE, **options)
+    assert aa.list_runs(dataset) == []
+
+
+def test_compute_says_every_option_once(private_fiftyone):
+    from annotator_agreement import compute
+    from annotator_agreement.agreement.settings.options import OPTIONS, TOGETHER
+
+    grouped = [name for names in TOGETHER.values() for name in names]
+    assert len(grouped) == 13
+    parameters = list(inspect.signature(compute).parameters)
+    assert parameters == ["samples", "fields", *(name for name in OPTIONS if name not in grouped), *TOGETHER]
+    text = inspect.getdoc(compute)
+    assert all(f"``{name}``: " in text.replace("\n    ", " ") for name in grouped)
+    assert all(f"\n    {name}: " in text for name in parameters)
+
+
+# ---- scripts that were written for the functions ----
+
+
+def test_the_operators_give_the_same_object_and_scripts_for_reports_go_on(dataset, capsys):
+    import fiftyone.operators as foo
+
+    report = foo.get_operator(f"{URI}/compute_agreement")(dataset, PEOPLE, run_key="strict", iou=0.75, resamples=0)
+    report.print_report()
+    assert capsys.readouterr().out.startswith("Annotator agreement: run 'strict'")
+    assert report.to_dict()["config"]["iou"] == 0.75
+    assert (report.run_key, report.n_samples) == ("strict", 5)
+    assert type(report).__name__ == "AgreementRun"
+    loaded = foo.get_operator(f"{URI}/show_agreement")(dataset, "strict")
+    assert type(loaded) is type(report)
+    assert loaded.report == report.report
+    assert report.decisions.decide("consensus", min_votes=2).n_decided == len(loaded.decisions.list())
+
+
+def _found(aa, place):
+    """The method, or function, that the name of a replacement names."""
+    if place.startswith("run."):
+        *parts, name = place.split(".")[1:]
+        inner = importlib.import_module(f"{aa.__name__}.dataset_io.agreement_run")
+        owner = {"objects": inner.RunObjects, "decisions": inner.RunDecisions}[parts[0]] if parts else aa.AgreementRun
+        return getattr(owner, name)
+    return aa.files.__dict__[place[6:]].__func__ if place.startswith("files.") else getattr(aa, place)
+
+
+def test_every_function_is_there_for_one_more_version_and_says_what_takes_its_place(aa):
+    replaced = importlib.import_module(f"{aa.__name__}.names").REPLACED_BY
+    assert len(replaced) == 34
+    for name, place in replaced.items():
+        with pytest.warns(DeprecationWarning, match=rf"{name}\(\) is deprecated; use {place}\(\)"):
+            function = getattr(aa, name)
+        new = set(inspect.signature(_found(aa, place)).parameters) - {"self"}
+        old = inspect.signature(function).parameters
+        assert {each for each in old if old[each].kind is inspect.Parameter.KEYWORD_ONLY} - new <= _GROUPED, name
+        assert name not in dir(aa)
+
+
+#: options that ``compute()`` takes together
+_GROUPED = {
+    *("rasterize", "line_tolerance", "sigmas", "level", "categories", "set_distance", "background", "ignore_values"),
+    *("boundaries", "boundary_tolerance", "boundary_width", "disagreement_map", "map_folder"),
+}
+
+
+def test_the_names_of_today_give_no_warning(aa):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert all(getattr(aa, name) is not None for name in aa.__all__)
+    assert dir(aa) == sorted(aa.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'comput'"):
+        aa.comput  # noqa: B018
+
+
+def test_the_package_of_the_plugin_is_the_checkout(private_fiftyone):
+    import fiftyone.operators as foo
+
+    package = foo.get_operator(f"{URI}/decide").package
+    assert Path(package.__file__).resolve().parent == Path(__file__).resolve().parents[1]
+    assert package.metrics.box_iou is not None
