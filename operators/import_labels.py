@@ -21,8 +21,7 @@ from ..agreement import AgreementInputError
 from ..agreement.settings.arguments import one_of
 from ..charts.text.words import counted
 from ..dataset_io import import_annotations
-from ..dataset_io.annotation_files.fiftyone_formats import type_names
-from ..dataset_io.annotation_files.file_format import TITLES
+from ..dataset_io.annotation_files.file_format import TITLES, type_names
 from ..dataset_io.annotation_files.image_names import MATCHES
 from ..dataset_io.annotation_files.label_documents import LABEL_TYPES
 from ..dataset_io.annotation_files.long_table import MEANINGS, column_choices

@@ -6,10 +6,10 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ...agreement.settings.errors import AgreementInputError, shown
-from ...metrics.numeric.arrays import BoolArray
+from .run_length import Mask
 
 Point = tuple[float, float]
 
@@ -36,39 +36,6 @@ class ImageKey(NamedTuple):
     frame: int = 0  #: number of the frame, from 1; 0 where it is an image
 
 
-class Mask(Protocol):
-    """A mask in an image."""
-
-    @property
-    def left(self) -> int:
-        """Column of its first pixel in the image."""
-
-    @property
-    def top(self) -> int:
-        """Row of it."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Height and width of the box around it."""
-
-    @property
-    def pixels(self) -> BoolArray:
-        """The pixels in this box."""
-
-
-class PlacedMask(NamedTuple):
-    """A mask cut to its pixels, and the column and row of its first pixel in the image."""
-
-    pixels: BoolArray
-    left: int
-    top: int
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Height and width."""
-        return self.pixels.shape
-
-
 @dataclass(slots=True)
 class DrawnLabel:
     """A label as a file has it: a class, and what was drawn, in the unit of its :class:`Page`."""
@@ -90,20 +57,14 @@ class DrawnLabel:
     document_type: str = ""  #: its label type
     of_run: dict[str, str] = field(default_factory=dict)  #: what a run says of it, see :data:`OF_RUN`
 
-    @property
-    def is_answer(self) -> bool:
-        """Whether this is about the whole image."""
-        return bool(self.question)
-
 
 @dataclass(slots=True)
 class Page:
     """What one annotator drew on one image."""
 
     labels: list[DrawnLabel] = field(default_factory=list)
-    #: width and height of the image in the unit of coordinates; None: pixels, and the file does not say how many
-    scale: tuple[float, float] | None = None
-    size_px: tuple[int, int] | None = None  #: width and height of the image in pixels, if the file says so
+    scale: tuple[float, float] | None = None  #: width and height of the image in the unit of coordinates; None: pixels
+    size_px: tuple[int, int] | None = None  #: width and height of the image in pixels, if they are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +75,6 @@ class StoredImage:
     name: str  #: what files call it
     size_px: tuple[int, int] | None  #: width and height, if they are known
     numbers: dict[str, float]  #: what a run says of it
-
-
-def room_for(n_bytes: int) -> int:
-    """Bytes that may be made of a file."""
-    return max(_MOST_MADE, _MOST_MADE_OF_A_BYTE * n_bytes)
-
-
-def most_pixels_of(n_bytes: int) -> int:
-    """Pixels that the boxes of all masks of a file may have."""
-    return max(_MOST_PIXELS, _MOST_PIXELS_OF_A_BYTE * n_bytes)
 
 
 class Tally:
@@ -159,6 +110,12 @@ class AnnotationSet:
     room: int = _MOST_MADE  #: bytes that may still be made of the file
     most_pixels: int = _MOST_PIXELS  #: pixels that the boxes of all masks may have
 
+    @classmethod
+    def of_size(cls, title: str, n_bytes: int) -> AnnotationSet:
+        """An empty set for a file of so many bytes, with the limits of what may be made of it."""
+        room = max(_MOST_MADE, _MOST_MADE_OF_A_BYTE * n_bytes)
+        return cls(title, room=room, most_pixels=max(_MOST_PIXELS, _MOST_PIXELS_OF_A_BYTE * n_bytes))
+
     def reserve(self, n_bytes: int, what: str) -> None:
         """Account for the memory that something takes, before it is made.
 
@@ -172,9 +129,16 @@ class AnnotationSet:
                 f"times its size), got more with its {what}; split the file, and import one part after the other"
             )
 
-    def page(self, annotator: str, image: ImageKey) -> Page:
-        """The page of an annotator, a new one if there is none: they looked at this image."""
-        return self.page_in(self.pages.setdefault(annotator, {}), image)
+    def page(self, annotator: str, image: ImageKey, *, is_new: bool = False) -> Page:
+        """The page of an annotator, a new one if there is none: they looked at this image.
+
+        Raises:
+            AgreementInputError: if it must be new and is not
+        """
+        pages = self.pages.setdefault(annotator, {})
+        if is_new and image in pages:
+            refuse_repeated(annotator, [image])
+        return self.page_in(pages, image)
 
     def page_in(self, pages: dict[ImageKey, Page], image: ImageKey) -> Page:
         """The page of an image, a new one if there is none."""
@@ -182,6 +146,16 @@ class AnnotationSet:
             self.reserve(_OF_PAGE, "images and their annotators")
             pages[image] = Page()
         return pages[image]
+
+    def add_pages(self, annotator: str, pages: dict[ImageKey, Page]) -> None:
+        """Add pages of an annotator.
+
+        Raises:
+            AgreementInputError: if some of them are there already
+        """
+        merged = self.pages.setdefault(annotator, {})
+        refuse_repeated(annotator, merged.keys() & pages.keys())
+        merged.update(pages)
 
     def add_label(self, page: Page, label: DrawnLabel) -> None:
         """Put a label on a page."""
@@ -206,9 +180,7 @@ class AnnotationSet:
             AgreementInputError: if both have labels of one annotator on one image
         """
         for owner, pages in other.pages.items():
-            merged = self.pages.setdefault(owner, {})
-            refuse_repeated(owner, merged.keys() & pages.keys())
-            merged.update(pages)
+            self.add_pages(owner, pages)
         for owner, pages in other.separate.items():  # every annotator's file has the predictions
             self.separate[owner] = pages | self.separate.get(owner, {})
         self.other_names.update(other.other_names)
@@ -248,9 +220,18 @@ def refuse_repeated(owner: str, images: Iterable[ImageKey]) -> None:
         )
 
 
-def without_run(values: dict[str, Any]) -> dict[str, Any]:
-    """The entries of a label without those that an export wrote about a run."""
-    return {name: value for name, value in values.items() if name not in OF_RUN} if OF_RUN[0] in values else values
+def refuse_others(annotator: str, named: Iterable[str]) -> None:
+    """Refuse a file that was given as that of one annotator and names several.
+
+    Raises:
+        AgreementInputError: if it does
+    """
+    found = sorted(named)
+    if len(found) > 1:
+        raise AgreementInputError(
+            f"A file that is given for one annotator must be that annotator's alone, got {annotator!r} for a file "
+            f"of {shown(found)}; give the path alone, and rename them with `annotators`"
+        )
 
 
 def whole_characters(text: str) -> str:
@@ -258,12 +239,16 @@ def whole_characters(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def turned(offsets: Iterable[Point], x: float, y: float, degrees: float) -> list[Point]:
+    """Points at offsets from a centre, turned clockwise about it."""
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    return [(x + a * cos - b * sin, y + a * sin + b * cos) for a, b in offsets]
+
+
 def ellipse_ring(x: float, y: float, radius_x: float, radius_y: float, degrees: float) -> list[Point]:
-    """The corners of a polygon for an ellipse that is rotated clockwise about its centre."""
-    angle, turns = math.radians(degrees), (2 * math.pi * k / _CORNERS_OF_ELLIPSE for k in range(_CORNERS_OF_ELLIPSE))
-    cos, sin = math.cos(angle), math.sin(angle)
-    points = ((radius_x * math.cos(turn), radius_y * math.sin(turn)) for turn in turns)
-    return [(x + a * cos - b * sin, y + a * sin + b * cos) for a, b in points]
+    """The corners of a polygon for an ellipse that is turned clockwise about its centre."""
+    turns = (2 * math.pi * k / _CORNERS_OF_ELLIPSE for k in range(_CORNERS_OF_ELLIPSE))
+    return turned(((radius_x * math.cos(turn), radius_y * math.sin(turn)) for turn in turns), x, y, degrees)
 
 
 def as_number(value: object) -> float | None:

@@ -14,20 +14,17 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
 from ..labels.label_facts import is_crowd
 from .annotation_set import (
+    OF_RUN,
     AnnotationSet,
     DrawnLabel,
     ImageKey,
     Page,
-    Point,
     StoredImage,
     as_number,
     plain_attributes,
-    refuse_repeated,
-    without_run,
+    refuse_others,
 )
 from .run_length import coco_mask, column_runs
-
-TITLE = "COCO JSON"
 
 Entry = dict[str, Any]
 
@@ -41,13 +38,13 @@ _OWN_KEYS = (
 )
 
 
-def read_coco(content: Entry, annotator: str | None, room: int) -> AnnotationSet:
-    """All annotations of a file.
+def read_coco(found: AnnotationSet, content: Entry, annotator: str | None) -> None:
+    """Add all annotations of a file.
 
     Args:
+        found: what they are added to
         content: of the file
         annotator: who drew everything in it; None: the file says who drew what
-        room: bytes that may be made of it
 
     Raises:
         AgreementInputError: if the file does not say it, or its parts do not belong together
@@ -55,7 +52,7 @@ def read_coco(content: Entry, annotator: str | None, room: int) -> AnnotationSet
     images = _by_id(content, "images")
     annotations = [entry for entry in content.get("annotations") or [] if isinstance(entry, dict)]
     classes = {number: str(entry.get("name", number)) for number, entry in _by_id(content, "categories").items()}
-    found = AnnotationSet(TITLE, every_type=True, room=room)
+    found.every_type = True
     lost = [entry.get("id") for entry in annotations if entry.get("image_id") not in images]
     if lost:
         raise AgreementInputError(
@@ -65,9 +62,7 @@ def read_coco(content: Entry, annotator: str | None, room: int) -> AnnotationSet
     found.persons, found.notes = raters.persons, raters.notes
     for image in images.values():
         for name in raters.of_image(image):
-            if ImageKey(str(image["file_name"])) in found.pages.get(name, {}):
-                refuse_repeated(name, [ImageKey(str(image["file_name"]))])
-            _page(found, name, image)
+            _page(found, name, image, is_new=True)
     n_unlisted = 0
     for entry in annotations:
         image = images[entry["image_id"]]
@@ -82,7 +77,6 @@ def read_coco(content: Entry, annotator: str | None, room: int) -> AnnotationSet
     if n_unlisted:
         found.notes.append(f"{n_unlisted} times somebody drew on an image whose {_RATER_LIST} lacks them; they count "
                            "as assigned to it")  # fmt: skip
-    return found
 
 
 def names_raters(content: Entry) -> bool:
@@ -93,8 +87,8 @@ def names_raters(content: Entry) -> bool:
     return any(keys & entry.keys() for entry in (*images, *annotations) if isinstance(entry, dict))
 
 
-def _page(found: AnnotationSet, annotator: str, image: Entry) -> Page:
-    page = found.page(annotator, ImageKey(str(image["file_name"])))
+def _page(found: AnnotationSet, annotator: str, image: Entry, *, is_new: bool = False) -> Page:
+    page = found.page(annotator, ImageKey(str(image["file_name"])), is_new=is_new)
     width, height = as_number(image.get("width")), as_number(image.get("height"))
     if page.size_px is None and width and height:
         page.scale, page.size_px = (width, height), (int(width), int(height))
@@ -138,12 +132,8 @@ class _Raters:
                 sessions[str(entry[self._key])].add(str(entry.get("session_id") or ""))
         self._has_sessions = any(len(names) > 1 for names in sessions.values())
         if annotator is not None:
-            named = set(sessions) | {str(image[self._image_key]) for image in images if self._image_key}
-            if len(named) > 1:
-                raise AgreementInputError(
-                    f"A file that is given for one annotator must be that annotator's alone, got {annotator!r} for a "
-                    f"file of {shown(sorted(named))}; give the path alone, and rename them with `annotators`"
-                )
+            of_images = {str(image[self._image_key]) for image in images if self._image_key}
+            refuse_others(annotator, sessions.keys() | of_images)
         elif self._has_lists or self._key is not None:
             names = {self._name(person, session): person for person in sessions for session in sessions[person]}
             self.persons = names if self._has_sessions else {}
@@ -208,8 +198,8 @@ def _label(entry: Entry, classes: dict[Any, str], image: Entry) -> DrawnLabel | 
             f"{entry.get('id')!r})"
         )
     extra = entry.get("attributes")
-    attributes = plain_attributes(without_run(entry), _OWN_KEYS)
-    attributes |= plain_attributes(extra if isinstance(extra, dict) else {}, ("id",))
+    own = (*_OWN_KEYS, *OF_RUN) if OF_RUN[0] in entry else _OWN_KEYS
+    attributes = plain_attributes(entry, own) | plain_attributes(extra if isinstance(extra, dict) else {}, ("id",))
     label = DrawnLabel(classes.get(category), attributes=attributes, confidence=as_number(entry.get("score")))
     try:
         box = entry.get("bbox")
@@ -218,7 +208,8 @@ def _label(entry: Entry, classes: dict[Any, str], image: Entry) -> DrawnLabel | 
             label.box = (x, y, width, height)
         shape = entry.get("segmentation")
         if isinstance(shape, list) and shape:
-            label.rings = [_pairs(ring) for ring in shape if len(ring) >= 6] or None
+            label.rings = [[(float(x), float(y)) for x, y in zip(ring[::2], ring[1::2], strict=True)]
+                           for ring in shape if len(ring) >= 6] or None  # fmt: skip
         elif isinstance(shape, dict):
             height_px, width_px = shape.get("size") or (image["height"], image["width"])
             if image.get("width") and (image["width"], image["height"]) != (width_px, height_px):
@@ -231,11 +222,6 @@ def _label(entry: Entry, classes: dict[Any, str], image: Entry) -> DrawnLabel | 
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return label if label.box or label.rings or label.mask or label.points else None
-
-
-def _pairs(numbers: list[Any]) -> list[Point]:
-    """Vertices from a flat list of coordinates."""
-    return [(float(x), float(y)) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
 def not_in_coco(label: DrawnLabel) -> str:
@@ -256,26 +242,32 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
         images: the images, whose sizes are known
         found: what was drawn on them, as shares of the image; labels that COCO can hold
     """
-    numbers = {image.path: number for number, image in enumerate(images, 1)}
-    raters: dict[str, list[str]] = {image.path: [] for image in images}
     classes = {name: number for number, name in enumerate(sorted({str(label.label) for label in found.labels()
                                                                   if label.label is not None}), 1)}  # fmt: skip
-    sizes = {image.path: image.size_px or (1, 1) for image in images}
+    entries: dict[str, Entry] = {}
+    for number, image in enumerate(images, 1):
+        width, height = image.size_px or (1, 1)
+        own = {"id": number, "file_name": image.name, "width": width, "height": height}
+        entries[image.path] = {**own, "rater_list": [], **image.numbers}
     annotations: list[Entry] = []
     for rater, pages in found.pages.items():
         for key, page in pages.items():
-            raters[key.name].append(rater)
+            entry = entries[key.name]
+            entry["rater_list"].append(rater)
             for label in page.labels:
-                own = {"id": len(annotations) + 1, "image_id": numbers[key.name], "rater_id": rater}
-                category = {} if label.label is None else {"category_id": classes[str(label.label)]}
-                annotations.append({**own, **category, **_extent(label, *sizes[key.name]), **_said(label)})
-    entries = [
-        {"id": numbers[image.path], "file_name": image.name, "width": sizes[image.path][0],
-         "height": sizes[image.path][1], "rater_list": raters[image.path], **image.numbers}
-        for image in images
-    ]  # fmt: skip
+                said: Entry = {"id": len(annotations) + 1, "image_id": entry["id"], "rater_id": rater}
+                if label.label is not None:
+                    said["category_id"] = classes[str(label.label)]
+                said |= _extent(label, entry["width"], entry["height"])
+                if label.confidence is not None:
+                    said["score"] = label.confidence
+                if "iscrowd" in label.attributes:
+                    said["iscrowd"] = int(is_crowd(label.attributes["iscrowd"]))
+                if label.attributes:
+                    said["attributes"] = label.attributes
+                annotations.append(said | label.of_run)
     categories = [{"id": number, "name": name} for name, number in classes.items()]
-    return {"images": entries, "annotations": annotations, "categories": categories}
+    return {"images": list(entries.values()), "annotations": annotations, "categories": categories}
 
 
 def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
@@ -290,7 +282,15 @@ def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
         low, high = (tuple(map(end, zip(*(seen or (point for ring in rings for point in ring)), strict=True)))
                      for end in (min, max))  # fmt: skip
         box = [*low, high[0] - low[0], high[1] - low[1]]
-    extent: Entry = {"bbox": box, "area": float(mask.pixels.sum()) if mask else _area(rings, box)}
+    if mask is not None:
+        area = float(mask.pixels.sum())
+    elif len(rings) > 1:  # by the even-odd rule, as holes are rings
+        number = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
+        corners = np.array([point for ring in rings for point in ring])
+        area = float(polygons_from_rings(corners, number, np.zeros(len(rings), np.int64), 1).area[0])
+    else:
+        area = float(shapely.Polygon(rings[0]).area) if rings else box[2] * box[3]
+    extent: Entry = {"bbox": box, "area": area}
     if rings:
         extent["segmentation"] = [[value for point in ring for value in point] for ring in rings]
     elif mask is not None:
@@ -299,20 +299,3 @@ def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
         extent["keypoints"] = [value for x, y in points for value in ((x, y, 2) if x == x else (0, 0, 0))]
         extent["num_keypoints"] = len(seen)
     return extent
-
-
-def _area(rings: list[list[Point]], box: list[float]) -> float:
-    """Area of a polygon by the even-odd rule, as its holes are rings; without rings that of the box."""
-    if len(rings) < 2:
-        return float(shapely.Polygon(rings[0]).area) if rings else box[2] * box[3]
-    number = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
-    points = np.array([point for ring in rings for point in ring])
-    return float(polygons_from_rings(points, number, np.zeros(len(rings), np.int64), 1).area[0])
-
-
-def _said(label: DrawnLabel) -> Entry:
-    """Attributes of a label, and what a run says of it."""
-    said: Entry = {} if label.confidence is None else {"score": label.confidence}
-    if "iscrowd" in label.attributes:
-        said["iscrowd"] = int(is_crowd(label.attributes["iscrowd"]))
-    return {**said, **({"attributes": label.attributes} if label.attributes else {}), **label.of_run}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...agreement.settings.errors import AgreementInputError
-from .annotation_set import OF_POINT, AnnotationSet, DrawnLabel, ImageKey, Page, Point, ellipse_ring, refuse_repeated
+from .annotation_set import OF_POINT, AnnotationSet, DrawnLabel, ImageKey, Page, Point, ellipse_ring, turned
 from .run_length import cvat_mask
-
-TITLE = "CVAT XML"
 
 #: frames of a video that can be read: a file cannot make us fill the memory
 MOST_FRAMES = 1_000_000
@@ -23,54 +21,34 @@ _OF_FRAME, _OF_BETWEEN = 100, 700
 TAGS = "tags"
 
 
-def read_cvat(root: Element, annotator: str | None, file_name: str, room: int) -> AnnotationSet:
-    """All labels of an export.
+def read_cvat(found: AnnotationSet, root: Element, annotator: str | None, file_name: str) -> None:
+    """Add all labels of an export.
 
     Args:
-        root: its first element
+        found: what they are added to
+        root: the first element of the file
         annotator: whose labels they are; None: the assignee's, or where there is none that of the file's name
         file_name: name of the file
-        room: bytes that may be made of it
     """
-    found = AnnotationSet(TITLE, room=room)
     meta = root.find("meta")
-    types = _attribute_types(meta)
-    if root.find("image") is None and (root.find("track") is not None or _is_video(meta)):
-        _read_video(found, root, meta, annotator or _assignee(meta) or file_name, types)
+    # input type of every attribute, by class and name
+    types = {
+        (_text(label, "name"), _text(attribute, "name")): _text(attribute, "input_type")
+        for label in (meta.iter("label") if meta is not None else ())
+        for attribute in label.findall("attributes/attribute")
+    }
+    assignees = (_text(meta, f"{place}/assignee/username") for place in ("job", "task", "project"))
+    owner = next(filter(None, assignees), file_name)
+    is_video = any(_text(meta, f"{place}/mode") == "interpolation" for place in ("job", "task"))
+    if root.find("image") is None and (root.find("track") is not None or is_video):
+        _read_video(found, root, meta, annotator or owner, types)
     else:
-        _read_images(found, root, meta, annotator, file_name, types)
+        _read_images(found, root, meta, annotator, owner, types)
     found.order_named_points()
-    return found
 
 
 def _text(element: Element | None, path: str) -> str:
     return (element.findtext(path) or "").strip() if element is not None else ""
-
-
-def _assignee(meta: Element | None) -> str:
-    """User name of who a job, task or project was assigned to."""
-    places = ("job", "task", "project")
-    return next((name for place in places if (name := _text(meta, f"{place}/assignee/username"))), "")
-
-
-def _assignees(meta: Element | None) -> dict[str, str]:
-    """User names of who the tasks of a project were assigned to, by number of the task."""
-    tasks = meta.findall("project/tasks/task") if meta is not None else []
-    return {_text(entry, "id"): _text(entry, "assignee/username") for entry in reversed(tasks)}
-
-
-def _is_video(meta: Element | None) -> bool:
-    return any(_text(meta, f"{place}/mode") == "interpolation" for place in ("job", "task"))
-
-
-def _attribute_types(meta: Element | None) -> dict[tuple[str, str], str]:
-    """Input type of every attribute, by class and name."""
-    labels = meta.iter("label") if meta is not None else ()
-    return {
-        (_text(label, "name"), _text(attribute, "name")): _text(attribute, "input_type")
-        for label in labels
-        for attribute in label.findall("attributes/attribute")
-    }
 
 
 def _read_images(
@@ -78,34 +56,30 @@ def _read_images(
     root: Element,
     meta: Element | None,
     annotator: str | None,
-    file_name: str,
+    otherwise: str,
     types: dict[tuple[str, str], str],
 ) -> None:
-    images = root.findall("image")
-    names = [str(image.get("name")) for image in images]
-    assignees, otherwise = _assignees(meta), _assignee(meta) or file_name
-    repeated = {name for name, n in Counter(names).items() if n > 1}
-    for image, name in zip(images, names, strict=True):
-        subset = image.get("subset")
-        if name in repeated and subset:  # subsets of a project may have images of one name
+    tasks = meta.findall("project/tasks/task") if meta is not None else []
+    assignees = {_text(entry, "id"): _text(entry, "assignee/username") for entry in reversed(tasks)}
+    n_times = Counter(image.get("name") for image in root.findall("image"))
+    for image in root.findall("image"):
+        name, subset = str(image.get("name")), image.get("subset")
+        if n_times[image.get("name")] > 1 and subset:  # subsets of a project may have images of one name
             name = f"{subset}/{name}"
         owner = annotator or assignees.get(image.get("task_id") or "") or otherwise
-        key = ImageKey(name)
-        if key in found.pages.get(owner, {}):
-            refuse_repeated(owner, [key])
-        page = found.page(owner, key)
-        page.scale, page.size_px = _sizes(image.get("width"), image.get("height"))
+        page = found.page(owner, ImageKey(name), is_new=True)
+        page.size_px = _size(image.get("width"), image.get("height"))
         for element in image:
-            _add_shape(found, page, key.name, element, str(element.get("label")), types)
+            _add_shape(found, page, name, element, str(element.get("label")), types)
 
 
-def _sizes(width: Any, height: Any) -> tuple[tuple[float, float] | None, tuple[int, int] | None]:
-    """Scale and size of a page; unknown where the file does not say them."""
+def _size(width: Any, height: Any) -> tuple[int, int] | None:
+    """The size of an image; None where the file does not say it."""
     try:
         size = int(width), int(height)
     except (TypeError, ValueError):
-        return None, None
-    return ((float(size[0]), float(size[1])), size) if min(size) > 0 else (None, None)
+        return None
+    return size if min(size) > 0 else None
 
 
 def _add_shape(
@@ -131,13 +105,19 @@ def _shape(element: Element, label: str, types: dict[tuple[str, str], str]) -> D
         drawn.attributes["occluded"] = element.get("occluded") == "1"
     for attribute in element.findall("attribute"):
         name = str(attribute.get("name"))
-        if attribute.text is not None:
-            drawn.attributes[name] = _value(attribute.text.strip(), types.get((label, name), ""))
+        if attribute.text is not None:  # a value as its type in the task says; without one as text
+            text, input_type = attribute.text.strip(), types.get((label, name))
+            drawn.attributes[name] = text.lower() == "true" if input_type == "checkbox" else text
+            if input_type == "number":
+                with contextlib.suppress(ValueError):
+                    drawn.attributes[name] = float(text)
     if element.tag == "box":
         left, top, right, bottom = (float(element.attrib[key]) for key in ("xtl", "ytl", "xbr", "ybr"))
         angle = float(element.get("rotation") or 0.0) % 360.0
         if angle:
-            drawn.rings, drawn.rotated = [_rotated(left, top, right, bottom, math.radians(angle))], True
+            x, y = (left + right) / 2, (top + bottom) / 2
+            corners = ((left, top), (right, top), (right, bottom), (left, bottom))
+            drawn.rings, drawn.rotated = [turned(((a - x, b - y) for a, b in corners), x, y, angle)], True
         else:
             drawn.box = (left, top, right - left, bottom - top)
     elif element.tag == "ellipse":
@@ -166,26 +146,6 @@ def _points(element: Element) -> list[Point]:
     return [(float(x), float(y)) for x, y in pairs]
 
 
-def _value(text: str, input_type: str) -> str | float | bool:
-    """The value of an attribute, as its type in the task says; without one as text."""
-    if input_type == "checkbox":
-        return text.lower() == "true"
-    if input_type == "number":
-        try:
-            return float(text)
-        except ValueError:
-            return text
-    return text
-
-
-def _rotated(left: float, top: float, right: float, bottom: float, angle: float) -> list[Point]:
-    """Corners of a box that is rotated clockwise about its centre."""
-    x, y = (left + right) / 2, (top + bottom) / 2
-    cos, sin = math.cos(angle), math.sin(angle)
-    corners = ((left, top), (right, top), (right, bottom), (left, bottom))
-    return [(x + (a - x) * cos - (b - y) * sin, y + (a - x) * sin + (b - y) * cos) for a, b in corners]
-
-
 def _read_video(
     found: AnnotationSet, root: Element, meta: Element | None, owner: str, types: dict[tuple[str, str], str]
 ) -> None:
@@ -193,7 +153,7 @@ def _read_video(
     place = "job" if meta is not None and meta.find("job") is not None else "task"
     name = _text(meta, "source") or _text(meta, f"{place}/source") or _text(meta, f"{place}/name")
     found.other_names[name] = tuple(filter(None, (_text(meta, f"{place}/name"), _text(meta, "task/name"))))
-    scale, size = _sizes(_text(meta, f"{place}/original_size/width"), _text(meta, f"{place}/original_size/height"))
+    size = _size(*(_text(meta, f"{place}/original_size/{side}") for side in ("width", "height")))
     step = int(_text(meta, f"{place}/frame_filter").rpartition("step=")[2] or 1)
     start, stop = _text(meta, f"{place}/start_frame"), _text(meta, f"{place}/stop_frame")
     drawn = [int(element.get("frame") or 0) for track in root.findall("track") for element in track]
@@ -206,8 +166,7 @@ def _read_video(
     shapes = [(track, list(_track(found, track, step))) for track in root.findall("track")]
     frames |= {frame for _, track in shapes for frame, _ in track}
     for frame in sorted(frames):
-        page = found.page(owner, ImageKey(name, frame + 1))
-        page.scale, page.size_px = scale, size
+        found.page(owner, ImageKey(name, frame + 1)).size_px = size
     for number, (track, visible) in enumerate(shapes):
         index = int(track.get("id") or number)
         for frame, element in visible:
@@ -219,9 +178,8 @@ def _read_video(
 
 def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[int, Element]]:
     """Frames in which a track is seen, and its shape there; between key frames the shapes that lie between theirs."""
-    shapes = sorted(
-        (element for element in track if element.get("frame") is not None), key=lambda e: int(e.attrib["frame"])
-    )
+    with_frame = (element for element in track if element.get("frame") is not None)
+    shapes = sorted(with_frame, key=lambda element: int(element.attrib["frame"]))
     for shape, following in zip(shapes, [*shapes[1:], None], strict=True):
         if shape.get("outside") == "1":
             continue

@@ -21,7 +21,6 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.no_labels import NOT_ASSIGNED, NoLabels
 from ...agreement.settings.options import OPTIONS
 from ..database.fiftyone_private import sample_collection
-from ..labels.instance_masks import decode_mask, read_mask_file
 from ..labels.kinds import KINDS, LabelKind
 from ..labels.source import Source, open_source
 from ..record.run import list_agreements
@@ -34,10 +33,20 @@ from ..units.units_field import open_units
 from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, ImageKey, Page, StoredImage, Tally, as_number
 from .coco_json import coco_content, not_in_coco
 from .file_format import COCO, LABEL_STUDIO, TABLE, TITLES, read_annotations
-from .label_documents import CLASSES, DETECTIONS, MASKS, Document, LabelMaker, slots_of
+from .label_documents import (
+    CLASSES,
+    DETECTIONS,
+    LABEL_TYPES_OF,
+    MASKS,
+    Document,
+    LabelMaker,
+    drawn_label,
+    mask_of,
+    slots_of,
+)
 from .label_studio import address_of, label_studio_tasks, name_in
 from .long_table import not_in_table, table_text
-from .stored_annotations import LABEL_TYPES_OF, AnnotationReader, drawn_label, short_names
+from .stored_annotations import AnnotationReader, short_names
 from .summaries import AnnotatorInFile, ExportSummary
 
 #: samples whose consensus is made at once
@@ -334,10 +343,9 @@ def _comparable(document: Document) -> Document:
     """The attributes of a label, masks as their pixels; neither ids nor attributes without a value."""
     values = {name: value for name, value in document.items() if name not in ("_id", "_cls")
               and value is not None and value != [] and value != {}}  # fmt: skip
-    path = values.pop("mask_path", None)
-    if "mask" in values or path is not None:
-        mask = decode_mask(values["mask"]) if "mask" in values else read_mask_file(path)
-        values["mask"] = [*mask.shape, mask.tobytes()]
+    if "mask" in values or "mask_path" in values:
+        mask = mask_of(values)
+        values = {**values, "mask": [*mask.shape, mask.tobytes()], "mask_path": None}
     return values
 
 

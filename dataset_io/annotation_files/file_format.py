@@ -1,31 +1,35 @@
-"""Which format a file has, and its content, read so that no file can do harm or fill the memory."""
+"""Read annotation files of any format, so that no file can do harm or fill the memory."""
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import ParseError
 
+import fiftyone as fo
+import fiftyone.core.labels as fol
+import fiftyone.types as fot
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import parse as parse_xml
 
 from ...agreement.settings.errors import AgreementInputError, shown
-from . import coco_json, cvat_xml, label_studio, long_table
-from .annotation_set import AnnotationSet, most_pixels_of, room_for
+from ..database.fiftyone_private import default_fields, list_of, sample_collection
+from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, refuse_others, stored_size
+from .coco_json import names_raters, read_coco
+from .cvat_xml import read_cvat
 from .image_names import files_in
+from .label_documents import CLASSES, DETECTIONS, LABEL_TYPES, LABEL_TYPES_OF
+from .label_studio import read_label_studio
+from .long_table import SUFFIXES, load_table, read_table
 
-#: the formats that we read ourselves
+#: the formats that we read ourselves, and what they are called
 LABEL_STUDIO, COCO, CVAT, TABLE = "label_studio", "coco", "cvat", "table"
-TITLES = {
-    LABEL_STUDIO: label_studio.TITLE,
-    COCO: coco_json.TITLE,
-    CVAT: cvat_xml.TITLE,
-    TABLE: long_table.TITLE,
-}
-_SUFFIXES = {".json": "JSON", ".xml": "XML", **dict.fromkeys(long_table.SUFFIXES, "a table")}
+TITLES = {LABEL_STUDIO: "Label Studio JSON", COCO: "COCO JSON", CVAT: "CVAT XML", TABLE: "a long table"}
+_SUFFIXES = {".json": "JSON", ".xml": "XML", **dict.fromkeys(SUFFIXES, "a table")}
 #: bytes that the parts of a file take when it is read, by the signs that begin them, measured
 _OF_SIGNS = {
     "JSON": {b",": 32, b"{": 200, b"[": 72},
@@ -36,6 +40,8 @@ _OF_SIGNS = {
 MOST_BYTES = 1 << 30
 #: names that tools give to all of their files: the folder tells whose they are
 _NAMES_OF_TOOLS = {"annotations", "instances_default", "labels", "result", "result_coco", "export", "data", "coco"}
+#: what is read of FiftyOne's formats: labels that are exported too, and maps of pixels
+_READ = {kind.__name__: kind for kind in (*LABEL_TYPES_OF, fol.Segmentation) if issubclass(kind, fol.Label)}
 
 
 def read_annotations(
@@ -70,15 +76,15 @@ def read_annotations(
             f"{shown(sorted(kinds)) or 'none'} in {str(path)!r}; for a format that FiftyOne reads, such as YOLO, say "
             "`format=fo.types.…`"
         )
-    sets = [_read_file(file, format, annotator, columns, in_folder=True) for file in sorted(files)]
-    for other in sets[1:]:
-        if other.title != sets[0].title:
+    first, *others = [_read_file(file, format, annotator, columns, in_folder=True) for file in sorted(files)]
+    for other in others:
+        if other.title != first.title:
             raise AgreementInputError(
-                f"A folder must hold annotation files of one format, got {sets[0].title} and {other.title} in "
+                f"A folder must hold annotation files of one format, got {first.title} and {other.title} in "
                 f"{str(path)!r}"
             )
-        sets[0].add(other)
-    return sets[0]
+        first.add(other)
+    return first
 
 
 def _read_file(
@@ -96,73 +102,53 @@ def _read_file(
             f"An annotation file must end in {shown(sorted(_SUFFIXES), 10)}, got {path.name!r}; for a format that "
             "FiftyOne reads, such as YOLO, say `format=fo.types.…`"
         )
+    own_name = path.parent.name if path.stem.lower() in _NAMES_OF_TOOLS else path.stem
+    found = AnnotationSet.of_size("", size)
+    with path.open("rb") as file:
+        n_bytes = sum(part.count(sign) * n for part in iter(lambda: file.read(1 << 20), b"")
+                      for sign, n in _OF_SIGNS[kind].items())  # fmt: skip
+    found.reserve(n_bytes, "content, of many small parts")
     try:
-        found = _parsed(path, kind, format, annotator, columns, in_folder=in_folder)
-        found.most_pixels = most_pixels_of(size)
-        return found
+        content: Any = None if kind == "a table" else _content(path, kind)
+        is_of = TABLE if kind == "a table" else _format_of(content)
+        title = TITLES.get(is_of, is_of)
+        if is_of not in TITLES or format not in ("auto", is_of):
+            must = "of a format that can be read" if format == "auto" else TITLES[format]
+            raise AgreementInputError(
+                f"{path.name!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {title}; formats "
+                "that FiftyOne reads are given as `format=fo.types.…`, with one path for each annotator: "
+                '{"alice": path, "bob": path}'
+            )
+        found.title = title
+        if is_of == TABLE:
+            read_table(found, load_table(path), annotator, columns)
+        elif is_of == CVAT:
+            read_cvat(found, content, annotator, own_name)
+        elif is_of == COCO:
+            is_of_one = annotator is None and in_folder and not names_raters(content)
+            read_coco(found, content, own_name if is_of_one else annotator)
+        else:
+            read_label_studio(found, content if isinstance(content, list) else [content])
+            if annotator is not None:
+                refuse_others(annotator, found.pages)
+                found.pages = {annotator: next(iter(found.pages.values()), {})}
     except AgreementInputError:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise AgreementInputError(
             f"{path.name!r} must be as the tool writes it, got content that cannot be read: {error}"
         ) from error
-
-
-def _parsed(
-    path: Path, kind: str, format: str, annotator: str | None, columns: Mapping[str, str] | None, *, in_folder: bool
-) -> AnnotationSet:
-    """What a file of a kind says."""
-    own_name = path.parent.name if path.stem.lower() in _NAMES_OF_TOOLS else path.stem
-    room = _room(path, kind)
-    if kind == "a table":
-        _check_format(path, format, TABLE)
-        return long_table.read_table(long_table.load_table(path), annotator, columns, room)
-    if kind == "XML":
-        root = _xml(path)
-        _check_format(path, format, _format_of_xml(root))
-        return cvat_xml.read_cvat(root, annotator, own_name, room)
-    content = _json(path)
-    found = _format_of_json(content)
-    _check_format(path, format, found)
-    if found == LABEL_STUDIO:
-        tasks = content if isinstance(content, list) else [content]
-        return _of_one(label_studio.read_label_studio(tasks, room), annotator)
-    return coco_json.read_coco(
-        content, annotator or (own_name if in_folder and not coco_json.names_raters(content) else None), room
-    )
-
-
-def _room(path: Path, kind: str) -> int:
-    """Bytes that may be made of a file, without its own content.
-
-    Raises:
-        AgreementInputError: if its content alone is more
-    """
-    n_signs: Counter[bytes] = Counter()
-    with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            for sign in _OF_SIGNS[kind]:
-                n_signs[sign] += part.count(sign)
-    found = AnnotationSet("", room=room_for(path.stat().st_size))
-    found.reserve(sum(n * _OF_SIGNS[kind][sign] for sign, n in n_signs.items()), "content, of many small parts")
-    return found.room
-
-
-def _of_one(found: AnnotationSet, annotator: str | None) -> AnnotationSet:
-    """The set, under the name that was given for the only annotator in it."""
-    if annotator is not None:
-        if len(found.pages) > 1:
-            raise AgreementInputError(
-                f"A file that is given for one annotator must be that annotator's alone, got {annotator!r} for a file "
-                f"of {shown(sorted(found.pages))}; give the path alone, and rename them with `annotators`"
-            )
-        found.pages = dict.fromkeys([annotator], next(iter(found.pages.values()), {}))
     return found
 
 
-def _json(path: Path) -> Any:
+def _content(path: Path, kind: str) -> Any:
+    """What a file of JSON holds, or the first element of one of XML.
+
+    Raises:
+        AgreementInputError: if the file cannot be read
+    """
     try:
-        return json.loads(path.read_text("utf-8-sig"))
+        return json.loads(path.read_text("utf-8-sig")) if kind == "JSON" else parse_xml(path).getroot()
     except json.JSONDecodeError as error:
         raise AgreementInputError(
             f"{path.name!r} must be JSON, got an error in line {error.lineno}: {error.msg}"
@@ -171,11 +157,6 @@ def _json(path: Path) -> Any:
         raise AgreementInputError(f"{path.name!r} must be text in UTF-8, got other bytes at {error.start}") from error
     except RecursionError as error:
         raise AgreementInputError(f"{path.name!r} must be annotations, got JSON nested too deep to be any") from error
-
-
-def _xml(path: Path) -> Element:
-    try:
-        root: Element = parse_xml(path).getroot()
     except ParseError as error:
         raise AgreementInputError(
             f"{path.name!r} must be XML, got an error in line {error.position[0]}: {error.msg}"
@@ -186,7 +167,6 @@ def _xml(path: Path) -> Element:
         raise AgreementInputError(
             f"{path.name!r} must be XML without entities of its own, which annotation tools do not write, got {error}"
         ) from error
-    return root
 
 
 #: how files of other formats can be told, and what they are
@@ -206,7 +186,12 @@ def _is_list_with(content: Any, *keys: str) -> bool:
     return isinstance(content, list) and bool(content) and isinstance(content[0], dict) and content[0].keys() >= {*keys}
 
 
-def _format_of_json(content: Any) -> str:
+def _format_of(content: Any) -> str:
+    """One of our formats, or the title of another one, of the content of a file of JSON or XML."""
+    if hasattr(content, "tag"):
+        if content.tag == "annotations":
+            return CVAT
+        return "Pascal VOC" if content.tag == "annotation" else f"XML of <{content.tag}>"
     if isinstance(content, dict) and "images" in content and "annotations" in content:
         return COCO
     if _is_list_with(content if isinstance(content, list) else [content], "data"):
@@ -214,19 +199,93 @@ def _format_of_json(content: Any) -> str:
     return next((title for title, fits in _OTHER_JSON.items() if fits(content)), "JSON of a tool that we do not know")
 
 
-def _format_of_xml(root: Element) -> str:
-    if root.tag == "annotations":
-        return CVAT
-    return "Pascal VOC" if root.tag == "annotation" else f"XML of <{root.tag}>"
+def read_with_fiftyone(
+    paths: Mapping[str, Path],
+    dataset_type: type,
+    media_dir: Path | None,
+    label_types: str | Iterable[str] | None,
+) -> AnnotationSet:
+    """The labels of every annotator, from FiftyOne's importers.
+
+    Args:
+        paths: the folder, or the file with the labels, of each
+        dataset_type: FiftyOne's name of the format
+        media_dir: folder with the images, where they are not beside the labels
+        label_types: which label types to read, where the importer has several
+
+    Raises:
+        AgreementInputError: if FiftyOne cannot read a path
+    """
+    if not (inspect.isclass(dataset_type) and issubclass(dataset_type, fot.Dataset)):
+        raise AgreementInputError(f"`format` must be a type of fiftyone.types, got {dataset_type!r}")
+    found = AnnotationSet(dataset_type.__name__)
+    for annotator, path in paths.items():
+        if not path.exists():
+            raise AgreementInputError(f"The path of {annotator!r} must exist, got {str(path)!r}")
+        with _dataset_of(path, dataset_type, media_dir, annotator, label_types) as dataset:
+            fields = [name for name in dataset.get_field_schema() if name not in default_fields(dataset)]
+            for document in sample_collection(dataset).find({}):
+                # every image of the annotator's set was looked at, also those for which the importer says nothing
+                page = found.page(annotator, ImageKey(document["filepath"]))
+                page.scale = (1.0, 1.0)
+                metadata = document.get("metadata") or {}
+                page.size_px = stored_size(metadata.get("width"), metadata.get("height"))
+                for name in fields:
+                    page.labels += _labels_in(name, document.get(name))
+    return found
 
 
-def _check_format(path: Path, wanted: str, found: str) -> None:
-    if found in TITLES and wanted in ("auto", found):
+@contextmanager
+def _dataset_of(
+    path: Path,
+    dataset_type: type,
+    media_dir: Path | None,
+    annotator: str,
+    label_types: str | Iterable[str] | None,
+) -> Iterator[fo.Dataset]:
+    """A temporary dataset of what FiftyOne reads from a path."""
+    options: dict[str, Any] = {"labels_path": str(path)} if path.is_file() else {"dataset_dir": str(path)}
+    if media_dir is not None:
+        options["data_path"] = str(media_dir)
+    if "label_types" in inspect.signature(dataset_type().get_dataset_importer_cls()).parameters:
+        kinds = [label_types] if isinstance(label_types, str) else list(label_types or [DETECTIONS])
+        options["label_types"] = kinds
+    dataset = fo.Dataset()
+    try:
+        try:
+            dataset.add_dir(dataset_type=dataset_type, progress=False, **options)
+        except Exception as error:  # whatever the importer stumbles over is in the user's files
+            raise AgreementInputError(
+                f"The path of {annotator!r} must hold a {dataset_type.__name__}, got {str(path)!r}, which FiftyOne "
+                f"cannot read: {error or type(error).__name__}"
+            ) from error
+        if not dataset.count():
+            raise AgreementInputError(
+                f"The path of {annotator!r} must hold images with their labels, got none in {str(path)!r}"
+                + ("" if media_dir else "; say `media_dir=` if the images are elsewhere")
+            )
+        if dataset.media_type != "image":
+            raise AgreementInputError(f"Labels must be of images, got {dataset.media_type}s in {str(path)!r}")
+        yield dataset
+    finally:
+        dataset.delete()
+
+
+def _labels_in(name: str, value: Any) -> Iterator[DrawnLabel]:
+    """The labels in a field of a document."""
+    stored = _READ.get(value.get("_cls")) if isinstance(value, dict) else None
+    if stored is None:
         return
-    title = TITLES.get(found, found)
-    must = "of a format that can be read" if wanted == "auto" else TITLES[wanted]
-    raise AgreementInputError(
-        f"{path.name!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {title}; formats that "
-        "FiftyOne reads are given as `format=fo.types.…`, with one path for each annotator: "
-        '{"alice": path, "bob": path}'
-    )
+    drawn_as, of_list = LABEL_TYPES_OF.get(stored, CLASSES), list_of(stored)
+    for label in (value.get(of_list[0]) or ()) if of_list else (value,):
+        if drawn_as == CLASSES:
+            yield DrawnLabel(label.get("label"), document=label, question=name)
+        else:  # where an importer gives several label types, its fields have their names
+            drawn_as = name if name in LABEL_TYPES else drawn_as
+            yield DrawnLabel(label.get("label"), document=label, document_type=drawn_as)
+
+
+def type_names() -> list[str]:
+    """Names of the types of labelled images that FiftyOne reads."""
+    kinds = [kind for kind in vars(fot).values() if inspect.isclass(kind) and issubclass(kind, fot.LabeledImageDataset)]
+    return sorted(kind.__name__ for kind in kinds if kind is not fot.LabeledImageDataset)

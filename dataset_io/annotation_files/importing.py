@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -19,15 +17,14 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import OPTIONS
 from ..labels.source import field_schema
 from ..run.work_through import Progress
-from . import fiftyone_formats
 from .annotation_set import AnnotationSet, ImageKey, Page, refuse_repeated, whole_characters
-from .file_format import TABLE, TITLES, read_annotations
+from .file_format import TABLE, TITLES, read_annotations, read_with_fiftyone
 from .image_names import Match, Target, match_images
-from .label_documents import ANNOTATOR_ATTRIBUTE, Document, LabelMaker, Slot, slots_of
+from .label_documents import ANNOTATOR_ATTRIBUTE, POLYLINES, Document, LabelMaker, Slot, slots_of
 from .long_table import read_table
-from .new_fields import Key, NewField, is_field_of
+from .new_fields import Key, NewField
 from .summaries import AnnotatorInFile, FieldChange, ImportSummary
-from .written_fields import assigned_name, check_fields, field_name, write_fields
+from .written_fields import FieldWriter, assigned_name, field_name
 
 Into = Literal["fields", "attribute"]
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | pd.DataFrame
@@ -128,17 +125,18 @@ def import_annotations(
     targets, unknown = match_images(dataset, found, match, folder)
     for name in unknown:
         found.left_out.add("images that the dataset does not have", name)
-    pages = _by_target(found, targets)
     maker = LabelMaker(slots, found.left_out, every_type=found.every_type, clip=clip, most_pixels=found.most_pixels)
-    plan = _Plan(dataset, found, slots, pages, maker)
-    fields = plan.in_fields(prefix) if into == "fields" else plan.in_one_field(prefix, field)
-    _refuse_pixels(maker)
-    options = {"overwrite": overwrite, "remove_others": remove_others}
-    if preview:
-        changes, _ = check_fields(dataset, fields, plan.targets, **options)
-        return plan.summary(into, prefix, fields, changes)
-    changes = write_fields(dataset, fields, plan.targets, progress, **options)
-    return dataclasses.replace(plan.summary(into, prefix, fields, changes), is_written=True)
+    plan = _Plan(dataset, found, slots, targets, maker)
+    fields = plan.fields(prefix, None if into == "fields" else field)
+    if 2 * maker.n_far_outside > maker.n_drawn:
+        raise AgreementInputError(
+            f"Labels must lie in their images, got {maker.n_far_outside} of {maker.n_drawn} outside: their coordinates "
+            "are in another unit than the format says (pixels, where shares of the image are expected), or the sizes "
+            "of the images are wrong"
+        )
+    writer = FieldWriter(dataset, fields, plan.targets, overwrite=overwrite, remove_others=remove_others)
+    changes = writer.check() if preview else writer.write(progress)
+    return plan.summary(fields, changes, is_written=not preview)
 
 
 def _read(
@@ -156,7 +154,9 @@ def _read(
     if isinstance(source, pd.DataFrame):
         if format not in ("auto", TABLE):
             raise AgreementInputError(f"A DataFrame is a table, got `format` {format!r}")
-        return read_table(source.copy(deep=False), None, columns)
+        found = AnnotationSet.of_size(TITLES[TABLE], int(source.memory_usage().sum()))
+        read_table(found, source.copy(deep=False), None, columns)
+        return found
     if isinstance(source, Mapping):
         if not source:
             raise AgreementInputError("`source` must name at least one annotator, got an empty mapping")
@@ -178,7 +178,7 @@ def _read(
                 f"`source` must be one path for each annotator where FiftyOne reads the format, got {str(source)!r}; "
                 'say {"alice": path, "bob": path}'
             )
-        return fiftyone_formats.read_with_fiftyone(paths, format, media_dir, label_types)
+        return read_with_fiftyone(paths, format, media_dir, label_types)
     if not isinstance(source, Mapping):
         return read_annotations(Path(path_of("source", source)).absolute(), format, None, columns)
     first, *others = [read_annotations(path, format, name, columns) for name, path in paths.items()]
@@ -202,128 +202,110 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:
             f"`annotators` must name annotators of the files ({shown(sorted(found.pages), 20)}), got "
             f"{shown(map(repr, unknown))}"
         )
-    pages: dict[str, dict[ImageKey, Page]] = {}
-    for old, of_annotator in found.pages.items():
-        merged = pages.setdefault(renamed.get(old, old), {})
-        refuse_repeated(renamed.get(old, old), merged.keys() & of_annotator.keys())
-        merged.update(of_annotator)
-    found.pages = pages
+    pages, found.pages = found.pages, {}
+    for old, of_annotator in pages.items():
+        found.add_pages(renamed.get(old, old), of_annotator)
     found.persons = {renamed.get(name, name): person for name, person in found.persons.items()}
 
 
-#: by owner: the page for every sample, and the number of the frame
-_Pages = dict[str, dict[Key, Page]]
+#: by owner, and by sample and frame: the documents for every slot
+_Made = dict[str, dict[Key, dict[Slot, list[Document]]]]
 
 
-@dataclass(slots=True)
-class _ByTarget:
-    """The pages of everybody, by the number of their sample among the targets, and frame."""
+class _Plan:
+    """Which fields an import writes, and what of it is said to the user.
 
-    targets: list[Target]
-    annotators: _Pages = field(default_factory=dict)
-    separate: _Pages = field(default_factory=dict)
-    on_frames: bool = False
-
-
-def _by_target(found: AnnotationSet, by_name: Mapping[str, Target]) -> _ByTarget:
-    """Pages by sample instead of by name; sizes that only one of the two knows are known to both then.
-
-    Raises:
-        AgreementInputError: if somebody has several pages of one sample, or sizes are needed that nobody knows
+    Attributes:
+        targets: the samples, which are meant by their place in this list
     """
-    targets = list({id(target): target for target in by_name.values()}.values())
-    number = {id(target): k for k, target in enumerate(targets)}
-    result = _ByTarget(targets)
-    without_size: list[str] = []
-    for mine, theirs in ((result.annotators, found.pages), (result.separate, found.separate)):
-        for owner, pages in theirs.items():
-            placed = mine.setdefault(owner, {})
+
+    def __init__(
+        self,
+        dataset: fo.Dataset,
+        found: AnnotationSet,
+        slots: list[Slot],
+        by_name: Mapping[str, Target],
+        maker: LabelMaker,
+    ) -> None:
+        self.targets = list({id(target): target for target in by_name.values()}.values())
+        self._dataset = dataset
+        self._found = found
+        self._slots = slots
+        self._maker = maker
+        self._schema = field_schema(dataset)
+        self._n_new = sum(target.sample_id is None for target in self.targets)
+        annotators, separate = (self._placed(entries, by_name) for entries in (found.pages, found.separate))
+        self._refuse_unknown_sizes([*annotators.values(), *separate.values()])
+        self._separate, self._annotators = self._documents(separate), self._documents(annotators)
+        on_frames = any(frame for made in (self._separate, self._annotators) for placed in made.values()
+                        for _, frame in placed)  # fmt: skip
+        self._frames = names.FRAMES_PREFIX if on_frames else ""
+
+    def _placed(
+        self, entries: Mapping[str, Mapping[ImageKey, Page]], by_name: Mapping[str, Target]
+    ) -> dict[str, dict[Key, Page]]:
+        """Pages by sample instead of by name; sizes that only one of the two knows are known to both then.
+
+        Raises:
+            AgreementInputError: if somebody has several pages of one sample
+        """
+        number = {id(target): k for k, target in enumerate(self.targets)}
+        found: dict[str, dict[Key, Page]] = {owner: {} for owner in entries}
+        for owner, pages in entries.items():
             for image, page in pages.items():
                 target = by_name.get(image.name)
                 if target is None:
                     continue
                 key = (number[id(target)], image.frame)
-                if key in placed:
+                if key in found[owner]:
                     refuse_repeated(owner, [image])
-                placed[key] = page
-                result.on_frames |= image.frame > 0
+                found[owner][key] = page
                 if target.is_video != (image.frame > 0):
                     what = ("a video", "labels of an image") if target.is_video else ("an image", "labels of frames")
                     raise AgreementInputError(f"{target.path!r} is {what[0]}, got {what[1]} for it from {image.name!r}")
-                _share_size(page, target)
-                if page.scale is None and not all(label.question or label.document for label in page.labels):
-                    without_size.append(target.path)
-    if without_size:
-        raise AgreementInputError(
-            f"Samples must have an image size to read coordinates in pixels, got {len(set(without_size))} without "
-            f"({shown(dict.fromkeys(without_size), 3)}); run dataset.compute_metadata() first"
-        )
-    return result
+                if not (target.size_px or page.size_px or target.sample_id or target.is_video):
+                    metadata = fo.ImageMetadata.build_for(target.path)
+                    page.size_px = (metadata.width, metadata.height)
+                if target.size_px is None and page.size_px is not None:
+                    target.size_px = target.new_size = page.size_px
+                page.size_px = page.size_px or target.size_px
+        return found
 
+    def _refuse_unknown_sizes(self, placed: Iterable[Mapping[Key, Page]]) -> None:
+        """Refuse pages with coordinates in pixels of images whose size nobody knows."""
+        without = [
+            self.targets[number].path
+            for pages in placed
+            for (number, _), page in pages.items()
+            if not (page.scale or page.size_px or all(label.question or label.document for label in page.labels))
+        ]
+        if without:
+            raise AgreementInputError(
+                f"Samples must have an image size to read coordinates in pixels, got {len(set(without))} without "
+                f"({shown(dict.fromkeys(without), 3)}); run dataset.compute_metadata() first"
+            )
 
-def _share_size(page: Page, target: Target) -> None:
-    if target.size_px is None and page.size_px is None and target.sample_id is None and not target.is_video:
-        metadata = fo.ImageMetadata.build_for(target.path)
-        page.size_px = (metadata.width, metadata.height)
-    if target.size_px is None and page.size_px is not None:
-        target.size_px = target.new_size = page.size_px
-    if page.size_px is None:
-        page.size_px = target.size_px
-    if page.scale is None and page.size_px is not None:
-        page.scale = (float(page.size_px[0]), float(page.size_px[1]))
-
-
-def _refuse_pixels(maker: LabelMaker) -> None:
-    """Refuse labels of which most lie outside of their images."""
-    if 2 * maker.n_far_outside > maker.n_drawn:
-        raise AgreementInputError(
-            f"Labels must lie in their images, got {maker.n_far_outside} of {maker.n_drawn} outside: their coordinates "
-            "are in another unit than the format says (pixels, where shares of the image are expected), or the sizes "
-            "of the images are wrong"
-        )
-
-
-class _Plan:
-    """Which fields an import writes, and what of it is said to the user."""
-
-    def __init__(
-        self, dataset: fo.Dataset, found: AnnotationSet, slots: list[Slot], pages: _ByTarget, maker: LabelMaker
-    ) -> None:
-        self.targets = pages.targets
-        self._dataset = dataset
-        self._found = found
-        self._slots = slots
-        self._pages = pages
-        self._maker = maker
-        self._frames = names.FRAMES_PREFIX if pages.on_frames else ""
-        self._schema = field_schema(dataset)
-        self._n_new = sum(target.sample_id is None for target in self.targets)
-        self._made: dict[str, dict[Key, dict[Slot, list[Document]]]] = {}
-        for owner, placed in {**pages.separate, **pages.annotators}.items():
-            self._made[owner] = {
-                key: maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
+    def _documents(self, entries: Mapping[str, Mapping[Key, Page]]) -> _Made:
+        """The documents of all pages."""
+        return {
+            owner: {
+                key: self._maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
                 for key, page in placed.items()
             }
+            for owner, placed in entries.items()
+        }
 
-    def in_fields(self, prefix: str) -> list[NewField]:
-        """One field for each annotator and slot."""
-        return [entry for pages in (self._pages.annotators, self._pages.separate) for entry in self._own(pages, prefix)]
+    def fields(self, prefix: str, together: str | None) -> list[NewField]:
+        """The fields of an import.
 
-    def _own(self, owners: Iterable[str], prefix: str) -> list[NewField]:
-        """Fields of their own for annotators, models or the ground truth."""
-        return [
-            NewField(
-                self._path(prefix + field_name(owner), slot),
-                slot,
-                {key: slot.value(made[slot]) for key, made in self._made[owner].items() if slot in made},
-                owner,
-            )
-            for owner in sorted(owners)
-            for slot in self._slots
-        ]
-
-    def in_one_field(self, prefix: str, name: str) -> list[NewField]:
-        """One field for each slot, in which labels name their annotator; and the field with the assigned."""
+        Args:
+            prefix: first part of the name of every field of an annotator
+            together: name of the one field in which labels name their annotator, beside which there is one with the
+                assigned; None: one field for each annotator and slot
+        """
+        separate = self._own(self._separate, prefix)
+        if together is None:
+            return [*self._own(self._annotators, prefix), *separate]
         answers = [slot.name for slot in self._slots if slot.list_name is None]
         if answers:
             raise AgreementInputError(
@@ -331,21 +313,32 @@ class _Plan:
                 'say into="fields", or leave them out with `label_types`'
             )
         fields = []
+        assigned: dict[Key, dict[str, None]] = defaultdict(dict)
         for slot in self._slots:
             values: dict[Key, list[Document]] = defaultdict(list)
             owners: dict[Key, list[str]] = defaultdict(list)
-            for owner in sorted(self._pages.annotators):
-                for key, made in self._made[owner].items():
+            for owner, placed in sorted(self._annotators.items()):
+                for key, made in placed.items():
+                    assigned[key[0], 0][owner] = None
                     owners[key].append(owner)
                     values[key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
-            path = self._path(name, slot)
-            fields.append(NewField(path, slot, {key: slot.value(found) for key, found in values.items()}, "", owners))
-        assigned: dict[Key, list[str]] = defaultdict(list)
-        for owner, placed in sorted(self._pages.annotators.items()):
-            for number in dict.fromkeys(key[0] for key in placed):
-                assigned[number, 0].append(owner)
-        together = NewField(assigned_name(name), None, dict(assigned), "")
-        return [*fields, together, *self._own(self._pages.separate, prefix)]
+            of_slot = {key: slot.value(found) for key, found in values.items()}
+            fields.append(NewField(self._path(together, slot), slot, of_slot, "", owners))
+        listed = {key: list(owners) for key, owners in assigned.items()}
+        return [*fields, NewField(assigned_name(together), None, listed, ""), *separate]
+
+    def _own(self, made: _Made, prefix: str) -> list[NewField]:
+        """Fields of their own for annotators, models or the ground truth."""
+        return [
+            NewField(
+                self._path(prefix + field_name(owner), slot),
+                slot,
+                {key: slot.value(of_slots[slot]) for key, of_slots in placed.items() if slot in of_slots},
+                owner,
+            )
+            for owner, placed in sorted(made.items())
+            for slot in self._slots
+        ]
 
     def _path(self, name: str, slot: Slot) -> str:
         """The field of a slot: the one that an earlier batch made, which may have had other slots, or a new one."""
@@ -353,43 +346,43 @@ class _Plan:
         is_first = slot is next(other for other in self._slots if other.stored is slot.stored)
         usual = [own, plain] if len(self._slots) > 1 else [plain, own]
         for path in usual if is_first else usual[:1]:
-            if path in self._schema and is_field_of(slot, self._schema[path]):
+            if path in self._schema and slot.fits(self._schema[path]):
                 return path
         return own if slot.is_answer and plain in self._schema else usual[0]
 
-    def summary(
-        self, into: Into, prefix: str, fields: Sequence[NewField], changes: Sequence[FieldChange]
-    ) -> ImportSummary:
+    def summary(self, fields: Sequence[NewField], changes: Sequence[FieldChange], *, is_written: bool) -> ImportSummary:
         """What the import does."""
         of_owner: dict[str, list[str]] = defaultdict(list)
         for entry in fields:
-            of_owner[entry.owner].append(entry.path)
-        together = tuple(entry.path for entry in fields if not entry.owner and entry.slot is not None)
+            if entry.slot is not None:
+                of_owner[entry.owner].append(entry.path)
         annotators, separate = (
-            tuple(self._annotator(owner, tuple(of_owner[owner]) or together) for owner in sorted(pages))
-            for pages in (self._pages.annotators, self._pages.separate)
+            tuple(self._in_file(owner, made[owner], of_owner.get(owner) or of_owner[""]) for owner in sorted(made))
+            for made in (self._annotators, self._separate)
         )
-        is_one_field = into == "attribute"
         assigned = next((entry.path for entry in fields if entry.slot is None), None)
+        every = [*self._annotators.values(), *self._separate.values()]
         return ImportSummary(
             dataset=self._dataset.name,
             format=self._found.title,
             annotators=annotators,
             separate=separate,
-            n_images=len({key for made in self._made.values() for key in made}),
+            n_images=len({key for placed in every for key in placed}),
             n_new=self._n_new,
             assigned_field=assigned,
             left_out=tuple(self._found.left_out.lines()),
-            notes=tuple(self._notes(is_one_field=is_one_field)),
+            notes=tuple(self._notes(is_one_field=assigned is not None)),
             calls=tuple(self._calls(fields, assigned)) if len(annotators) > 1 else (),
             changes=tuple(changes),
+            is_written=is_written,
         )
 
-    def _annotator(self, owner: str, fields: tuple[str, ...]) -> AnnotatorInFile:
-        made = self._made[owner].values()
-        counts = Counter(slot.name for entry in made for slot, documents in entry.items() for _ in documents)
-        n_empty = sum(not any(entry.values()) for entry in made)
-        return AnnotatorInFile(owner, fields, len(made), n_empty, dict(sorted(counts.items())))
+    def _in_file(
+        self, owner: str, placed: Mapping[Key, Mapping[Slot, list[Document]]], paths: list[str]
+    ) -> AnnotatorInFile:
+        counts = Counter(slot.name for made in placed.values() for slot, documents in made.items() for _ in documents)
+        n_empty = sum(not any(made.values()) for made in placed.values())
+        return AnnotatorInFile(owner, tuple(paths), len(placed), n_empty, dict(sorted(counts.items())))
 
     def _notes(self, *, is_one_field: bool) -> Iterable[str]:
         yield from self._found.notes
@@ -401,26 +394,25 @@ class _Plan:
         n_sizes = sum(target.new_size is not None for target in self.targets if target.sample_id is not None)
         if n_sizes:
             yield f"{n_sizes} samples had no image size and get that of the file"
-        if not is_one_field and len(self._pages.annotators) >= _MANY:
-            yield f'{len(self._pages.annotators)} annotators: into="attribute" keeps them in one field'
+        if not is_one_field and len(self._annotators) >= _MANY:
+            yield f'{len(self._annotators)} annotators: into="attribute" keeps them in one field'
 
     def _calls(self, fields: Sequence[NewField], assigned: str | None) -> Iterable[str]:
+        """The calls that compare the annotators, one for each slot."""
         persons = self._found.persons
         for slot in self._slots:
-            paths = {entry.owner: entry.path for entry in fields if entry.slot == slot
-                     and entry.owner not in self._pages.separate}  # fmt: skip
-            options = {}
+            owners = {entry.path: entry.owner for entry in fields
+                      if entry.slot == slot and entry.owner not in self._separate}  # fmt: skip
             if assigned is not None:
-                options = {"annotator_attribute": ANNOTATOR_ATTRIBUTE, "assigned_field": assigned}
-                named: dict[str, str] = dict(persons)
+                named = dict(persons)
+                arguments = [repr(next(iter(owners))), f"annotator_attribute={ANNOTATOR_ATTRIBUTE!r}"]
+                arguments.append(f"assigned_field={assigned!r}")
             else:
-                named = {path: persons.get(owner, owner) for owner, path in paths.items()}
-                if not persons and not any("@" in owner for owner in paths):
-                    named = {}
-            arguments = [repr(next(iter(paths.values()))) if assigned is not None else repr(sorted(paths.values()))]
-            arguments += [f"{name}={value!r}" for name, value in options.items()]
+                is_named = bool(persons) or any("@" in owner for owner in owners.values())
+                named = {path: persons.get(owner, owner) for path, owner in owners.items()} if is_named else {}
+                arguments = [repr(sorted(owners))]
             if named:
                 arguments.append(f"annotators={dict(sorted(named.items()))!r}")
-            if slot.name == "polylines" and self._maker.has_open_lines:
+            if slot.name == POLYLINES and self._maker.has_open_lines:
                 arguments.append("line_tolerance=5.0")
             yield f"compute_agreement(dataset, {', '.join(arguments)})"

@@ -1,7 +1,8 @@
-"""Labels of files as FiftyOne stores them: which label types an import gives, and the documents of each."""
+"""Labels of files as FiftyOne stores them, there and back: the fields of every label type, and what stands in them."""
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import Counter, defaultdict
@@ -17,28 +18,40 @@ from fiftyone.core.utils import serialize_numpy_array
 
 from ...agreement.settings.arguments import texts_of
 from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.settings.options import value_name
 from ...metrics.geometry.polygons import polygons_from_rings
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions
 from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import document_fields, list_of
-from ..labels.geometry_readers import is_finite, lies_outside
-from .annotation_set import AnnotationSet, DrawnLabel, Mask, Page, PlacedMask, Point, Tally
-from .run_length import MOST_PIXELS
+from ..labels.geometry_readers import is_finite, is_usable_box, lies_outside
+from ..labels.instance_masks import decode_mask, placed_masks, read_mask_file
+from ..labels.kinds import LabelKind
+from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, Page, Point, Tally, as_number, plain_attributes
+from .run_length import MOST_PIXELS, Mask, cut_out
 
 Document = dict[str, Any]
 
 DETECTIONS, MASKS, POLYLINES, KEYPOINTS, CLASSES = LABEL_TYPES = (
     *("detections", "segmentations", "polylines", "keypoints", "classifications"),
 )
-_STORED: dict[str, type[fol.Label]] = {
-    DETECTIONS: fol.Detections,
-    MASKS: fol.Detections,
-    POLYLINES: fol.Polylines,
-    KEYPOINTS: fol.Keypoints,
+#: types of the fields in which what was drawn is stored
+_STORED = {DETECTIONS: fol.Detections, MASKS: fol.Detections, POLYLINES: fol.Polylines, KEYPOINTS: fol.Keypoints}
+#: label types by type of the field; fields of other types are not exported
+LABEL_TYPES_OF: dict[type, str] = {
+    fol.Detections: DETECTIONS,
+    fol.Polylines: POLYLINES,
+    fol.Keypoints: KEYPOINTS,
+    **dict.fromkeys((fol.Classification, fol.Classifications, fol.Regression), CLASSES),
+    **dict.fromkeys((fo.StringField, fo.BooleanField, fo.IntField, fo.FloatField), CLASSES),
 }
 #: attribute of the labels that names their annotator, where one field holds the labels of all
 ANNOTATOR_ATTRIBUTE = "annotator"
+#: attributes of labels that say where they are, or what they are; the others are attributes for files too
+_OWN = (
+    *("_id", "_cls", "label", "bounding_box", "mask", "mask_path", "points", "closed", "filled", "confidence", "value"),
+    *("index", "instance", "logits"),
+)
 #: a coordinate may be this much outside of the image by rounding
 _ROUNDING = 1e-6
 #: what neither FiftyOne nor MongoDB can have in the name of a field: dots, NUL, and halves of characters
@@ -65,6 +78,10 @@ class Slot:
         found = list_of(self.stored)
         return self.stored if found is None else found[1]
 
+    def fits(self, declared: fo.Field) -> bool:
+        """Whether a field of the dataset can hold its labels."""
+        return getattr(declared, "document_type", None) is self.stored
+
     def value(self, labels: list[Document]) -> Document:
         """What FiftyOne stores in the field."""
         return {"_cls": self.stored.__name__, self.list_name: labels} if self.list_name else labels[0]
@@ -77,15 +94,21 @@ def slots_of(found: AnnotationSet, label_types: str | Iterable[str] | None) -> l
         AgreementInputError: if a label type is unknown, or there is nothing of it
     """
     objects = [label for label in found.labels() if not label.question]
-    if label_types is None:
-        types = [*_fitting_types(objects, every_type=found.every_type), CLASSES]
-    else:
+    if label_types is not None:
         types = texts_of("label_types", label_types)
         unknown = [kind for kind in types if kind not in LABEL_TYPES]
         if unknown or not types:
             raise AgreementInputError(
                 f"`label_types` must be among {shown(LABEL_TYPES, 9)}, got {shown(map(repr, unknown)) or 'none'}"
             )
+    else:  # boxes where there are any, but polygons where some are rotated
+        natural = {kind for label in objects for kind in _natural_types(label)}
+        if any(label.rotated for label in objects):
+            types = [POLYLINES, CLASSES]
+        elif DETECTIONS in natural or not natural:
+            types = [DETECTIONS, CLASSES]
+        else:
+            types = [*[kind for kind in LABEL_TYPES if kind in natural][: 1 if found.every_type else None], CLASSES]
     answers = _questions(found) if CLASSES in types else []
     is_drawn = bool(objects) or label_types is not None or not answers
     drawn = [Slot(kind, _STORED[kind]) for kind in dict.fromkeys(types) if kind != CLASSES and is_drawn]
@@ -94,16 +117,6 @@ def slots_of(found: AnnotationSet, label_types: str | Iterable[str] | None) -> l
             f"`label_types` must be found in the files, got {shown(map(repr, types))}, which is not"
         )
     return [*drawn, *answers]
-
-
-def _fitting_types(objects: list[DrawnLabel], *, every_type: bool) -> list[str]:
-    """The label types of what was drawn: boxes where there are any, but polygons where some are rotated."""
-    natural = {kind for label in objects for kind in _natural_types(label)}
-    if any(label.rotated for label in objects):
-        return [POLYLINES]
-    if DETECTIONS in natural or not natural:
-        return [DETECTIONS]
-    return [kind for kind in LABEL_TYPES if kind in natural][: 1 if every_type else None]
 
 
 def _natural_types(label: DrawnLabel) -> tuple[str, ...]:
@@ -119,14 +132,6 @@ def _natural_types(label: DrawnLabel) -> tuple[str, ...]:
     return tuple(kind for kind, is_drawn in drawn.items() if is_drawn)
 
 
-def _possible_types(label: DrawnLabel) -> tuple[str, ...]:
-    """The label types that a label can be given in."""
-    natural = _natural_types(label)
-    if label.document is not None or natural == (KEYPOINTS,):
-        return natural
-    return (DETECTIONS, MASKS, POLYLINES, *natural)
-
-
 def _questions(found: AnnotationSet) -> list[Slot]:
     """The fields for the answers to every question: numbers, one class, or several classes."""
     types: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)
@@ -135,7 +140,8 @@ def _questions(found: AnnotationSet) -> list[Slot]:
         answers = [label for label in page.labels if label.question]
         several |= {question for question, n in Counter(label.question for label in answers).items() if n > 1}
         for label in answers:
-            types[label.question][_answer_type(label)] += 1
+            stored = fol.Classification if label.value is None else fol.Regression
+            types[label.question][stored if label.document is None else getattr(fol, label.document["_cls"])] += 1
     slots = []
     for question, counts in sorted(types.items()):
         if len(counts) > 1 or (question in several and fol.Classification not in counts):
@@ -148,13 +154,6 @@ def _questions(found: AnnotationSet) -> list[Slot]:
     return slots
 
 
-def _answer_type(label: DrawnLabel) -> type[fol.Label]:
-    if label.document is not None:
-        stored: type[fol.Label] = getattr(fol, label.document["_cls"])
-        return stored
-    return fol.Classification if label.value is None else fol.Regression
-
-
 class LabelMaker:
     """Makes the documents of an import, and counts what becomes of its labels."""
 
@@ -165,7 +164,9 @@ class LabelMaker:
         self._left_out = left_out
         self._every_type = every_type
         self._clip = clip
-        self._templates = {slot: _template(slot.label_class) for slot in slots}
+        # what FiftyOne stores of every label of a type
+        self._templates = {slot: {name: value for name, value in slot.label_class().to_dict().items()
+                                  if name not in ("_id", "tags")} for slot in slots}  # fmt: skip
         self._reserved = {
             slot: {"_id", "_cls", "id", ANNOTATOR_ATTRIBUTE, *document_fields(slot.label_class)} for slot in slots
         }
@@ -193,7 +194,9 @@ class LabelMaker:
             if slot is None:
                 self._left_out.add(f"answers to {label.question!r}, which is not among the label types", place)
             return [slot] if slot else []
-        natural, possible = _natural_types(label), _possible_types(label)
+        natural = possible = _natural_types(label)
+        if label.document is None and natural != (KEYPOINTS,):
+            possible = (DETECTIONS, MASKS, POLYLINES, *natural)
         fitting = [name for name in self._by_name if name in (possible if self._every_type else natural)]
         if not fitting:
             fitting = [name for name in self._by_name if name in possible][:1]
@@ -224,7 +227,7 @@ class LabelMaker:
         if label.index is not None:
             document["index"] = label.index
         for name, value in label.attributes.items():
-            name = _name_of_attribute(name)
+            name = _NOT_IN_NAMES.sub("_", name).lstrip("$_") or "attribute"
             document[f"attribute_{name}" if name in self._reserved[slot] else name] = value
         return document
 
@@ -248,8 +251,8 @@ class LabelMaker:
         if slot.name == MASKS and mask is None and label.rings and label.closed and page.size_px is not None:
             mask = self._filled(self._rings(label.rings, page), page.size_px)
         if slot.name == MASKS and mask is not None and 0 not in mask.shape:
-            box = self._box(_box_of(mask, page))
-            return {"bounding_box": box, "mask": serialize_numpy_array(self._pixels(mask))}
+            self._reserve(math.prod(mask.shape))
+            return {"bounding_box": self._box(_box_of(mask, page)), "mask": serialize_numpy_array(mask.pixels)}
         if label.box is not None:
             scale = _scale(page)
             return {"bounding_box": self._box([value / side for value, side in zip(label.box, scale * 2, strict=True)])}
@@ -262,7 +265,8 @@ class LabelMaker:
             rings = self._rings(label.rings, page)
             self.has_open_lines |= not label.closed
         elif mask is not None:
-            outline = fo.Detection(bounding_box=_box_of(mask, page), mask=self._pixels(mask)).to_polyline(tolerance=1)
+            self._reserve(math.prod(mask.shape))
+            outline = fo.Detection(bounding_box=_box_of(mask, page), mask=mask.pixels).to_polyline(tolerance=1)
             rings = [[(x, y) for x, y in ring] for ring in outline.points]
         else:
             x, y, width, height = label.box or (0.0,) * 4
@@ -294,16 +298,12 @@ class LabelMaker:
         )
         return [left, top, right - left, bottom - top]
 
-    def _pixels(self, mask: Mask) -> BoolArray:
-        """The pixels of a mask.
+    def _reserve(self, n_pixels: int) -> None:
+        """Account for the pixels of a mask before they are made.
 
         Raises:
             AgreementInputError: if all masks together have more than are allowed
         """
-        self._reserve(math.prod(mask.shape))
-        return mask.pixels
-
-    def _reserve(self, n_pixels: int) -> None:
         if n_pixels > MOST_PIXELS:
             raise ValueError(f"the box around a mask has more than {MOST_PIXELS:,} pixels")
         self._n_pixels -= n_pixels
@@ -313,7 +313,7 @@ class LabelMaker:
                 "more all together; split the file, or leave masks out with `label_types`"
             )
 
-    def _filled(self, rings: list[list[Point]], size_px: tuple[int, int]) -> PlacedMask:
+    def _filled(self, rings: list[list[Point]], size_px: tuple[int, int]) -> Mask:
         """The pixels of the image whose centres are in a polygon."""
         points = np.array([point for ring in rings for point in ring])
         low, high = (np.clip(ends, 0.0, 1.0) * size_px for ends in (points.min(axis=0), points.max(axis=0)))
@@ -321,7 +321,7 @@ class LabelMaker:
         ring = np.repeat(np.arange(len(rings)), [len(entry) for entry in rings])
         polygons = polygons_from_rings(points * size_px, ring, np.zeros(len(rings), np.int64), 1)
         masks = region_pixels(Regions.of_polygons(polygons), np.array([size_px]))
-        return PlacedMask(masks.crop(0), int(masks.left[0]), int(masks.top[0]))
+        return Mask.of_pixels(masks.crop(0), int(masks.left[0]), int(masks.top[0]))
 
     def _count_box(self, box: list[float] | None) -> None:
         if box is not None:
@@ -331,20 +331,12 @@ class LabelMaker:
             self.n_reach_out += max(ends) > _ROUNDING
 
 
-def _name_of_attribute(name: str) -> str:
-    """A name that FiftyOne can store, from that in a file."""
-    return _NOT_IN_NAMES.sub("_", name).lstrip("$_") or "attribute"
-
-
-def _template(label_class: type[fol.Label]) -> Document:
-    """What FiftyOne stores of every label of a type."""
-    return {name: value for name, value in label_class().to_dict().items() if name not in ("_id", "tags")}
-
-
 def _scale(page: Page) -> tuple[float, float]:
-    if page.scale is None:
+    """Width and height of the image in the unit of coordinates."""
+    scale = page.scale or page.size_px
+    if scale is None:
         raise ValueError("the size of the image is unknown")
-    return page.scale
+    return scale
 
 
 def _box_of(mask: Mask, page: Page) -> list[float]:
@@ -361,3 +353,66 @@ def _bounds(rings: list[list[Point]]) -> list[float]:
     every = np.array([point for ring in rings for point in ring])
     low, high = every.min(axis=0), every.max(axis=0)
     return [*low.tolist(), *(high - low).tolist()]
+
+
+def drawn_label(
+    kind: LabelKind, document: Document, size_px: tuple[int, int] | None, of_run: dict[str, str]
+) -> DrawnLabel:
+    """A stored label as files have it; coordinates are shares of the image.
+
+    Raises:
+        ValueError: if it says no place or value that can be used
+    """
+    name, value = document.get("label"), as_number(document.get("value"))
+    drawn = DrawnLabel(
+        None if name is None else value_name(name),
+        attributes=plain_attributes(document, _OWN),
+        confidence=as_number(document.get("confidence")),
+        document=document,
+        of_run=of_run,
+    )
+    drawn_as = LABEL_TYPES_OF[kind.stored]
+    if drawn_as == CLASSES:
+        drawn.question = QUESTION
+        drawn.value = value if kind.is_number else None
+        if drawn.value is None and drawn.label is None:
+            raise ValueError("no class or number")
+    elif drawn_as == DETECTIONS:
+        if not is_usable_box(document.get("bounding_box")):
+            raise ValueError("no box")
+        x, y, width, height = map(float, document["bounding_box"])
+        drawn.box = (x, y, width, height)
+        if document.get("mask") is not None or document.get("mask_path"):
+            drawn.mask = functools.partial(_stored_mask, document, size_px)
+    else:
+        points = document.get("points") or []
+        rings = [[(float(x), float(y)) for x, y in ring] for ring in ([points] if drawn_as == KEYPOINTS else points)]
+        seen = [point for ring in rings for point in ring if drawn_as == POLYLINES or point[0] == point[0]]
+        if not seen or not all(is_finite(number) for point in seen for number in point) or not all(rings):
+            raise ValueError("no points")
+        if drawn_as == KEYPOINTS:
+            drawn.points = rings[0]
+        else:
+            drawn.rings, drawn.closed = rings, bool(document.get("closed") or document.get("filled"))
+    return drawn
+
+
+def _stored_mask(document: Document, size_px: tuple[int, int] | None) -> Mask:
+    """The instance mask of a stored label in its image.
+
+    Raises:
+        ValueError: if the mask cannot be read
+    """
+    size = np.array([size_px or (0, 0)], np.float64)
+    crops = placed_masks([mask_of(document)], np.array([document["bounding_box"]], np.float64), size)
+    return cut_out(crops.crop(0), int(crops.left[0]), int(crops.top[0]))
+
+
+def mask_of(document: Document) -> BoolArray:
+    """The pixels of the instance mask of a stored label, which has one.
+
+    Raises:
+        ValueError: if the mask cannot be read
+    """
+    stored = document.get("mask")
+    return decode_mask(stored) if stored is not None else read_mask_file(str(document["mask_path"]))

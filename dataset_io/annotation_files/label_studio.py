@@ -21,10 +21,10 @@ from .annotation_set import (
     StoredImage,
     as_number,
     ellipse_ring,
+    turned,
 )
 from .run_length import brush_runs, label_studio_mask
 
-TITLE = "Label Studio JSON"
 GROUND_TRUTH = "ground_truth"
 
 Result = dict[str, Any]
@@ -36,64 +36,57 @@ _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
 #: results on the whole image, and the key of their value
 _ANSWERS = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "number": "number"}
 _DRAWN = ("rectangle", "polygon", "keypoint", "brush", "ellipse")
-#: percent of the image
-_PERCENT = (100.0, 100.0)
 #: regions that we write as one label: a file cannot make us fill the memory
 _MOST_PARTS = 100_000
+#: a keypoint that is not labelled
+_ABSENT = (math.nan, math.nan)
 #: what Label Studio takes for the name of the control of regions that we write
 _CONTROL, _IMAGE = "label", "image"
 
 
-def read_label_studio(tasks: list[Any], room: int) -> AnnotationSet:
-    """All annotations, predictions and ground truths of an export, of which so many bytes may be made."""
-    found = AnnotationSet(TITLE, room=room)
+def read_label_studio(found: AnnotationSet, tasks: list[Any]) -> None:
+    """Add all annotations, predictions and ground truths of an export."""
     for task in tasks:
         name, others = _image_names(task)
         if name is None:
             found.left_out.add("tasks without an image", task.get("id") if isinstance(task, dict) else task)
             continue
         found.other_names[name] = others
-        image = ImageKey(name)
         annotations = [entry for entry in task.get("annotations") or [] if isinstance(entry, dict)]
         # the latest first, which counts where somebody has several
-        for annotation in sorted(annotations, key=_age, reverse=True):
+        annotations.sort(
+            key=lambda entry: (str(entry.get("updated_at") or ""), int(entry.get("id") or 0)), reverse=True
+        )
+        for annotation in annotations:
             if annotation.get("was_cancelled"):
                 found.left_out.add("tasks that their annotator skipped (was_cancelled), which are not assigned", name)
             elif annotation.get("ground_truth"):
-                _add(found, found.separate.setdefault(GROUND_TRUTH, {}), image, annotation)
+                _add(found, found.separate.setdefault(GROUND_TRUTH, {}), name, annotation)
             else:
-                _add(found, found.pages.setdefault(_annotator(annotation), {}), image, annotation)
+                _add(found, found.pages.setdefault(_annotator(annotation), {}), name, annotation)
         for prediction in task.get("predictions") or []:
             if isinstance(prediction, dict):  # exports without predictions have their ids, or their number
                 model = str(prediction.get("model_version") or "").strip()
                 owner = f"prediction_{model}" if model else "prediction"
-                _add(found, found.separate.setdefault(owner, {}), image, prediction)
+                _add(found, found.separate.setdefault(owner, {}), name, prediction)
     found.order_named_points()
-    return found
 
 
-def _age(annotation: Result) -> tuple[str, int]:
-    return str(annotation.get("updated_at") or ""), int(annotation.get("id") or 0)
-
-
-def _add(found: AnnotationSet, pages: dict[ImageKey, Page], image: ImageKey, annotation: Result) -> None:
+def _add(found: AnnotationSet, pages: dict[ImageKey, Page], name: str, annotation: Result) -> None:
     """Add the results of an annotation, unless there is a later one by the same annotator."""
-    if image in pages:
-        found.left_out.add("annotations that a later one of the same annotator replaces", image.name)
+    if ImageKey(name) in pages:
+        found.left_out.add("annotations that a later one of the same annotator replaces", name)
         return
+    page = found.page_in(pages, ImageKey(name))
+    page.scale = (100.0, 100.0)  # coordinates are percent
     results = [result for result in annotation.get("result") or [] if isinstance(result, dict)]
-    page = found.page_in(pages, image)
-    page.scale, page.size_px = _PERCENT, _size(results)
-    for label in _labels(found, image.name, results):
-        found.add_label(page, label)
-
-
-def _size(results: list[Result]) -> tuple[int, int] | None:
     for result in results:
         width, height = result.get("original_width"), result.get("original_height")
         if isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0:
-            return width, height
-    return None
+            page.size_px = (width, height)
+            break
+    for label in _labels(found, name, results):
+        found.add_label(page, label)
 
 
 def _annotator(annotation: Result) -> str:
@@ -148,12 +141,19 @@ def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[
                 found.left_out.add(f"regions that cannot be read ({error})", f"{name}: {region}")
                 continue
             label.attributes.update(_of_region(found, name, others))
-            whole, position, n_parts = part or (f"{region} {number}" if number else region, 0, 0)
-            if part is not None:
-                found.reserve(OF_POINT * part[2] if whole not in drawn else 0, "parts of labels")
-                _add_part(drawn.setdefault(whole, label), label, position, n_parts)
+            if part is None:
+                (points if label.points else drawn)[f"{region} {number}" if number else region] = label
+                continue
+            owner, position, n_parts = part
+            if owner not in drawn:  # the first part makes the label
+                found.reserve(OF_POINT * n_parts, "parts of labels")
+                drawn[owner] = label
+                if label.points:
+                    label.points = [*([_ABSENT] * position), *label.points, *([_ABSENT] * (n_parts - position - 1))]
+            elif label.points:
+                (drawn[owner].points or [])[position : position + 1] = label.points
             else:
-                (points if label.points else drawn)[whole] = label
+                drawn[owner].rings = [*(drawn[owner].rings or []), *(label.rings or [])]
     yield from drawn.values()
     yield from _keypoints(results, points, drawn)
 
@@ -171,7 +171,11 @@ def _drawn(shape: Result, others: list[Result]) -> DrawnLabel:
     if kind.startswith("rectangle"):
         x, y, width, height = (float(value[key]) for key in ("x", "y", "width", "height"))
         if float(value.get("rotation") or 0.0) % 360.0:
-            label.rings, label.rotated = [_rotated(shape, x, y, width, height)], True
+            # clockwise, in pixels, about its upper left corner
+            width_px, height_px = float(shape["original_width"]), float(shape["original_height"])
+            a, b = width * width_px, height * height_px
+            corners = turned(((0.0, 0.0), (a, 0.0), (a, b), (0.0, b)), 0.0, 0.0, float(value["rotation"]))
+            label.rings, label.rotated = [[(x + a / width_px, y + b / height_px) for a, b in corners]], True
         else:
             label.box = (x, y, width, height)
     elif kind.startswith("ellipse"):
@@ -180,16 +184,13 @@ def _drawn(shape: Result, others: list[Result]) -> DrawnLabel:
         ring = ellipse_ring(x * across, y * down, radius_x * across, radius_y * down, float(value.get("rotation") or 0))
         label.rings = [[(x / across, y / down) for x, y in ring]]
     elif kind.startswith("polygon"):
-        label.rings, label.closed = (
-            [[(float(x), float(y)) for x, y in value["points"]]],
-            value.get("closed") is not False,
-        )
+        label.rings = [[(float(x), float(y)) for x, y in value["points"]]]
+        label.closed = value.get("closed") is not False
     elif kind.startswith("keypoint"):
         label.points = [(float(value["x"]), float(value["y"]))]
     elif value.get("format") == "rle":
-        label.mask = functools.partial(
-            label_studio_mask, value["rle"], int(shape["original_width"]), int(shape["original_height"])
-        )
+        size = int(shape["original_width"]), int(shape["original_height"])
+        label.mask = functools.partial(label_studio_mask, value["rle"], *size)
     else:
         raise ValueError(f"a brush in the format {value.get('format')!r}")
     return label
@@ -204,33 +205,6 @@ def _part_of(shape: Result) -> tuple[str, int, int] | None:
     if not 0 <= position < n_parts <= _MOST_PARTS:
         raise ValueError(f"part {position} of {n_parts}")
     return str(meta["part_of"]), position, n_parts
-
-
-def _add_part(whole: DrawnLabel, part: DrawnLabel, position: int, n_parts: int) -> None:
-    """Add a region to its label, which the first one made: a keypoint, or a ring of a polygon."""
-    if part.points:
-        point = part.points[0]
-        if whole is part:
-            whole.points = [(math.nan, math.nan)] * n_parts
-        (whole.points or [])[position : position + 1] = [point]
-    elif whole is not part:
-        whole.rings = [*(whole.rings or []), *(part.rings or [])]
-
-
-def _rotated(shape: Result, x: float, y: float, width: float, height: float) -> list[Point]:
-    """Corners of a box that is rotated clockwise, in pixels, about its upper left corner."""
-    width_px, height_px = float(shape["original_width"]), float(shape["original_height"])
-    angle = math.radians(float(shape["value"]["rotation"]))
-    corners = []
-    for right, down in ((0.0, 0.0), (width, 0.0), (width, height), (0.0, height)):
-        right_px, down_px = right * width_px, down * height_px
-        corners.append(
-            (
-                x + (right_px * math.cos(angle) - down_px * math.sin(angle)) / width_px,
-                y + (right_px * math.sin(angle) + down_px * math.cos(angle)) / height_px,
-            )
-        )
-    return corners
 
 
 def _answers(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator[DrawnLabel]:
@@ -274,8 +248,6 @@ def _keypoints(
             neighbours[b].add(a)
     seen: set[str] = set()
     for first in points:
-        if first in seen:
-            continue
         group, queue = [], [first]
         while queue:
             region = queue.pop()
@@ -287,15 +259,15 @@ def _keypoints(
         parents = sorted(str(drawn[region].label) for region in group if region in drawn)
         if not parents and len(members) == 1:
             yield members[0]
-            continue
-        named: dict[str, Point] = {}
-        counts: Counter[str] = Counter()
-        for member in members:
-            for point in member.points or ():
-                counts[str(member.label)] += 1
-                number = counts[str(member.label)]
-                named[str(member.label) if number <= 1 else f"{member.label}#{number}"] = point
-        yield DrawnLabel(parents[0] if parents else "keypoints", named_points=named)
+        elif members:
+            named: dict[str, Point] = {}
+            counts: Counter[str] = Counter()
+            for member in members:
+                for point in member.points or ():
+                    counts[str(member.label)] += 1
+                    number = counts[str(member.label)]
+                    named[str(member.label) if number <= 1 else f"{member.label}#{number}"] = point
+            yield DrawnLabel(parents[0] if parents else "keypoints", named_points=named)
 
 
 def address_of(path: str) -> str:
@@ -313,27 +285,21 @@ def label_studio_tasks(images: Sequence[StoredImage], found: AnnotationSet) -> l
         images: the images; the sizes of those with regions are known
         found: what was drawn on them, as shares of the image
     """
-    return [
-        {
-            "id": number,
-            "data": {"image": address_of(image.path), **image.numbers},
-            "annotations": [
-                {"completed_by": _completed_by(owner), "was_cancelled": False, "ground_truth": False,
-                 "result": _results(pages[ImageKey(image.path)], image)}
-                for owner, pages in found.pages.items() if ImageKey(image.path) in pages
-            ],
-            "predictions": [
-                {"model_version": owner, "result": _results(pages[ImageKey(image.path)], image)}
-                for owner, pages in found.separate.items() if ImageKey(image.path) in pages
-            ],
-        }
-        for number, image in enumerate(images, 1)
-    ]  # fmt: skip
-
-
-def _completed_by(owner: str) -> int | dict[str, str]:
-    """An annotator as Label Studio names them, by number or mail address."""
-    return int(owner) if owner.isdecimal() and str(int(owner)) == owner else {"email": owner}
+    tasks = []
+    for number, image in enumerate(images, 1):
+        key = ImageKey(image.path)
+        of_all, of_nobody = (
+            [(owner, _results(pages[key], image)) for owner, pages in entries.items() if key in pages]
+            for entries in (found.pages, found.separate)
+        )
+        annotations = []
+        for owner, results in of_all:  # Label Studio names annotators by number or mail address
+            who = int(owner) if owner.isdecimal() and str(int(owner)) == owner else {"email": owner}
+            annotations.append({"completed_by": who, "was_cancelled": False, "ground_truth": False, "result": results})
+        predictions = [{"model_version": owner, "result": results} for owner, results in of_nobody]
+        data = {"image": address_of(image.path), **image.numbers}
+        tasks.append({"id": number, "data": data, "annotations": annotations, "predictions": predictions})
+    return tasks
 
 
 def _results(page: Page, image: StoredImage) -> list[Result]:

@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,7 @@ import pandas as pd
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ..results.export import as_it_was, not_a_formula
-from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKey, Point, StoredImage, room_for
-
-TITLE = "a long table"
+from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKey, Point, StoredImage
 
 #: how a file of a table may end, and what separates its columns; None: no text
 SUFFIXES: dict[str, str | None] = {".csv": ",", ".tsv": "\t", ".parquet": None}
@@ -53,6 +51,8 @@ _MIXED = ("x_min", "y_min", "width", "height")
 _MOST_OF_HEAD = 1 << 16
 #: characters of a list in Python's spelling, whose reading takes a hundred times as much memory; JSON may be longer
 _LONGEST_LITERAL = 1 << 20
+#: cells that spell an empty list
+_EMPTY = ("", "[]", "()")
 #: classes of rows that mean that nothing was found
 _NOTHING = {"no finding", "no findings", "nothing", "none", "empty", "no object", "no objects"}
 
@@ -113,61 +113,68 @@ def column_choices(path: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def read_table(
-    table: pd.DataFrame, annotator: str | None, columns: Mapping[str, str] | None, room: int | None = None
-) -> AnnotationSet:
-    """All labels of a table.
+    found: AnnotationSet, table: pd.DataFrame, annotator: str | None, columns: Mapping[str, str] | None
+) -> None:
+    """Add all labels of a table.
 
     Args:
+        found: what they are added to
         table: the rows
         annotator: whose labels they are; None: a column says it
         columns: which column has which meaning, where it cannot be guessed
-        room: bytes that may be made of it; None: of a table that is in memory already
 
     Raises:
         AgreementInputError: if columns are not found or do not fit together
     """
     meant = _meanings(table, columns, annotator)
-    found = AnnotationSet(TITLE, room=room_for(int(table.memory_usage().sum())) if room is None else room)
-    values = {meaning: table[column].tolist() for meaning, column in meant.items()}
-    n = len(table)
+    values = {meaning: [None if _is_absent(cell) else cell for cell in table[column].tolist()]
+              for meaning, column in meant.items()}  # fmt: skip
+
+    def rows() -> Iterator[dict[str, Any]]:
+        """The cells of each row by their meanings; made anew each time, as they would fill the memory."""
+        return (dict(zip(values, cells, strict=True)) for cells in zip(*values.values(), strict=True))
+
     corners = next((names for names in (_CORNERS, _SIZES, _MIXED) if set(names) <= meant.keys()), None)
     drawn = corners is not None or "boxes" in meant or "polygon" in meant
-    used = "; ".join(f"{meaning}: {column}" for meaning, column in meant.items())
-    found.notes.append(f"Columns: {used}")
+    found.notes.append(f"Columns: {'; '.join(f'{meaning}: {column}' for meaning, column in meant.items())}")
     no_attributes = {*meant.values(), *(OF_RUN if OF_RUN[0] in table.columns else ())}
     attributes = {column: table[column].tolist() for column in table.columns if column not in no_attributes}
-    shapes = [_shapes(values, corners, row) for row in range(n)] if drawn else [[] for _ in range(n)]
-    in_shares = _are_shares(shapes)
+    shapes = [_shapes(row, corners) for row in rows()] if drawn else []
+    in_shares = _are_shares(chain.from_iterable(shapes))
     if drawn:
         found.notes.append(f"Coordinates are read as {'shares of the image' if in_shares else 'pixels'}")
     n_none = 0
-    for row in range(n):
-        name, owner = values["image"][row], annotator if annotator is not None else values["annotator"][row]
-        if _is_absent(name) or _is_absent(owner):
-            found.left_out.add("rows without an image or an annotator", f"row {row + 1}")
+    for number, row in enumerate(rows()):
+        name, owner = row["image"], annotator if annotator is not None else row["annotator"]
+        if name is None or owner is None:
+            found.left_out.add("rows without an image or an annotator", f"row {number + 1}")
             continue
         page = found.page(_as_text(owner), ImageKey(_as_text(name)))
-        size = _size(values, row)
-        page.size_px = size or page.size_px
-        page.scale = (1.0, 1.0) if in_shares else (page.size_px and (float(page.size_px[0]), float(page.size_px[1])))
-        text = None if "label" not in values or _is_absent(values["label"][row]) else _as_text(values["label"][row])
-        if drawn and not shapes[row]:
-            if text is not None and text.lower() not in _NOTHING and _has_numbers(values, corners, row):
-                found.left_out.add("rows whose coordinates cannot be read", f"row {row + 1}")
+        width, height = row.get("image_width"), row.get("image_height")
+        if width is not None and height is not None:
+            page.size_px = (int(width), int(height))
+        page.scale = (1.0, 1.0) if in_shares else None
+        text = None if row.get("label") is None else _as_text(row["label"])
+        if drawn and not shapes[number]:
+            coordinates = (row.get(key) for key in (*(corners or ()), "boxes", "polygon"))
+            has_any = any(cell is not None and not (isinstance(cell, str) and cell.strip() in _EMPTY)
+                          for cell in coordinates)  # fmt: skip
+            if text is not None and text.lower() not in _NOTHING and has_any:
+                found.left_out.add("rows whose coordinates cannot be read", f"row {number + 1}")
             n_none += 1
             continue
-        extra = {key: column[row] for key, column in attributes.items() if _is_plain(column[row])}
-        confidence = values["confidence"][row] if "confidence" in values else None
-        for shape in shapes[row]:
-            shape.label, shape.attributes = text, dict(extra)
-            shape.confidence = None if confidence is None or _is_absent(confidence) else float(confidence)
+        for shape in shapes[number] if drawn else ():
+            shape.label = text
+            shape.attributes = {key: column[number] for key, column in attributes.items()
+                                if isinstance(column[number], str | int | float)
+                                and not _is_absent(column[number])}  # fmt: skip
+            shape.confidence = None if row.get("confidence") is None else float(row["confidence"])
             found.add_label(page, shape)
-        if not drawn:
-            for answer in _answers(values, row, text):
-                found.add_label(page, answer)
+        value = row.get("value")
+        if not drawn and (value is not None or text is not None):
+            found.add_label(page, _answer(text, value))
     if drawn and n_none:
         found.notes.append(f"{n_none} rows say that nothing was found: their annotators looked and drew nothing")
-    return found
 
 
 def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator: str | None) -> dict[str, str]:
@@ -207,58 +214,31 @@ def _is_absent(value: object) -> bool:
     return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value))
 
 
-def _is_plain(value: object) -> bool:
-    return isinstance(value, str | int | float | bool) and not _is_absent(value)
-
-
 def _as_text(value: Any) -> str:
     """A text; of a number without a fraction its digits."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _size(values: dict[str, list[Any]], row: int) -> tuple[int, int] | None:
-    found = [values[key][row] if key in values else None for key in ("image_width", "image_height")]
-    width, height = found
-    return None if _is_absent(width) or _is_absent(height) else (int(width or 0), int(height or 0))
-
-
-def _has_numbers(values: dict[str, list[Any]], corners: tuple[str, ...] | None, row: int) -> bool:
-    """Whether a row has any coordinates, readable or not."""
-    names = [*(corners or ()), *(name for name in ("boxes", "polygon") if name in values)]
-    return not all(_is_absent(values[name][row]) or _is_listed_empty(values[name][row]) for name in names)
-
-
-def _is_listed_empty(value: object) -> bool:
-    return isinstance(value, str) and value.strip() in ("", "[]", "()")
-
-
-def _shapes(values: dict[str, list[Any]], corners: tuple[str, ...] | None, row: int) -> list[DrawnLabel]:
+def _shapes(row: Mapping[str, Any], corners: tuple[str, ...] | None) -> list[DrawnLabel]:
     """The boxes or the polygon of a row; none where they are empty."""
-    if "polygon" in values:
-        rings = _rings(_evaluated(values["polygon"][row]))
-        if rings:
-            return [DrawnLabel(None, rings=rings)]
+    rings = _rings(_evaluated(row.get("polygon")))
+    if rings:
+        return [DrawnLabel(None, rings=rings)]
     if corners is not None:
-        numbers = [values[name][row] for name in corners]
-        if any(map(_is_absent, numbers)):
-            return []
         try:
-            x, y, a, b = map(float, numbers)
+            x, y, a, b = (float(row[name]) for name in corners)
         except (TypeError, ValueError):
             return []
         return [DrawnLabel(None, box=(x, y, a - x, b - y) if corners == _CORNERS else (x, y, a, b))]
-    boxes = _evaluated(values["boxes"][row]) if "boxes" in values else []
+    boxes = _evaluated(row.get("boxes"))
+    is_one = len(boxes) == 4 and all(isinstance(number, int | float) for number in boxes)
     found = []
-    for box in [boxes] if _is_flat(boxes) else boxes:
+    for box in [boxes] if is_one else boxes:
         flat = [float(number) for part in box for number in (part if isinstance(part, list | tuple) else [part])]
         if len(flat) == 4:
             (left, right), (top, bottom) = sorted(flat[::2]), sorted(flat[1::2])
             found.append(DrawnLabel(None, box=(left, top, right - left, bottom - top)))
     return found
-
-
-def _is_flat(numbers: list[Any]) -> bool:
-    return len(numbers) == 4 and all(isinstance(number, int | float) for number in numbers)
 
 
 def _evaluated(value: Any) -> list[Any]:
@@ -289,22 +269,24 @@ def _rings(value: list[Any]) -> list[list[Point]]:
     return [ring for part in value for ring in _rings(list(part))]
 
 
-def _are_shares(shapes: list[list[DrawnLabel]]) -> bool:
+def _are_shares(shapes: Iterable[DrawnLabel]) -> bool:
     """Whether all coordinates are shares of the image: none is beyond 1."""
-    every = [shape for row in shapes for shape in row]
-    of_boxes = (value for shape in every for value in shape.box or ())
-    of_rings = (value for shape in every for ring in shape.rings or () for point in ring for value in point)
-    return bool(every) and all(abs(value) <= 1.0 + 1e-6 for value in chain(of_boxes, of_rings))
+    is_any = False
+    for shape in shapes:
+        is_any = True
+        of_rings = (value for ring in shape.rings or () for point in ring for value in point)
+        if not all(abs(value) <= 1.0 + 1e-6 for value in chain(shape.box or (), of_rings)):
+            return False
+    return is_any
 
 
-def _answers(values: dict[str, list[Any]], row: int, text: str | None) -> list[DrawnLabel]:
-    """The class or number of a row without coordinates."""
-    if "value" in values and not _is_absent(values["value"][row]):
-        value = values["value"][row]
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return [DrawnLabel(None, value=float(value), question=text or QUESTION)]
-        return [DrawnLabel(_as_text(value), question=text or QUESTION)]
-    return [] if text is None else [DrawnLabel(text, question=QUESTION)]
+def _answer(text: str | None, value: Any) -> DrawnLabel:
+    """The class or number of a row without coordinates; beside a value the text is the question."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return DrawnLabel(None, value=float(value), question=text or QUESTION)
+    if value is not None:
+        return DrawnLabel(_as_text(value), question=text or QUESTION)
+    return DrawnLabel(text, question=QUESTION)
 
 
 def not_in_table(label: DrawnLabel) -> str:
@@ -327,7 +309,7 @@ def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
     drawn = [(of_path[key.name], owner, label) for owner, pages in found.pages.items()
              for key, page in pages.items() for label in page.labels or [DrawnLabel(None)]]  # fmt: skip
     shapes = [_in_pixels(label, image.size_px) for image, _, label in drawn]
-    if _are_shares([shapes]):  # a table without a number beyond 1 is read as one of shares
+    if _are_shares(shapes):  # a table without a number beyond 1 is read as one of shares
         shapes = [label for _, _, label in drawn]
     rows = [
         {"image": image.name, "annotator": owner, **_row(label, shape, image)}

@@ -11,7 +11,7 @@ import bson
 import fiftyone as fo
 from bson.errors import InvalidDocument
 
-from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.settings.errors import AgreementInputError
 from ..database.fiftyone_private import document_fields, list_of
 from ..labels.paths import places
 from .image_names import Target
@@ -66,33 +66,34 @@ class NewField:
         """Whether a field of the dataset can hold its values."""
         if self.slot is None:
             return isinstance(declared, fo.ListField) and isinstance(declared.field, fo.StringField | None)
-        return is_field_of(self.slot, declared)
+        return self.slot.fits(declared)
 
-    def attribute_types(self) -> dict[str, set[type]]:
-        """The types of the attributes of its labels that FiftyOne does not know, by path in the schema."""
-        types: dict[str, set[type]] = defaultdict(set)
+    def attributes(self) -> dict[str, list[Document]]:
+        """The labels with an attribute that FiftyOne does not know, by path of the attribute in the schema."""
+        found: dict[str, list[Document]] = defaultdict(list)
         if self.slot is not None:
             own = {"_id", "_cls", *document_fields(self.slot.label_class)}
             for value in self.values.values():
                 for document in self.labels_of(value):
                     for name in document.keys() - own:
                         if document[name] is not None:
-                            types[f"{self.label_path}.{name}"].add(type(document[name]))
-        return dict(sorted(types.items()))
-
-
-def is_field_of(slot: Slot, declared: fo.Field) -> bool:
-    """Whether a field of the dataset can hold the labels of a slot."""
-    return getattr(declared, "document_type", None) is slot.stored
+                            found[f"{self.label_path}.{name}"].append(document)
+        return dict(sorted(found.items()))
 
 
 def attribute_fields(entry: NewField) -> dict[str, fo.Field]:
     """Declarations of the attributes whose values have one type, or are integers and floats."""
-    return {
-        path: _FIELD_TYPES[float if len(types) > 1 else next(iter(types))]()
-        for path, types in entry.attribute_types().items()
-        if types <= {*_FIELD_TYPES} and (len(types) == 1 or types == {int, float})
-    }
+    found: dict[str, fo.Field] = {}
+    for path, labels in entry.attributes().items():
+        types = {type(label[path.rpartition(".")[2]]) for label in labels}
+        if types <= {*_FIELD_TYPES} and (len(types) == 1 or types == {int, float}):
+            found[path] = _field_of(types)()
+    return found
+
+
+def _field_of(types: set[type]) -> type[fo.Field]:
+    """The type of a field for values of some types: text where they are mixed."""
+    return _FIELD_TYPES[float if types == {int, float} else next(iter(types)) if len(types) == 1 else str]
 
 
 def convert_attributes(
@@ -112,40 +113,28 @@ def convert_attributes(
         AgreementInputError: if a declared field cannot hold a value, naming the image
     """
     wider: dict[str, fo.Field] = {}
-    for path, types in entry.attribute_types().items():
-        known = declared.get(path)
-        if not types <= {*_FIELD_TYPES} and known is None:
+    for path, labels in entry.attributes().items():
+        name, known = path.rpartition(".")[2], declared.get(path)
+        types = {type(label[name]) for label in labels}
+        if known is None and not types <= {*_FIELD_TYPES}:
             continue
         wanted = _field_of(types) if known is None else type(known)
-        is_wider = known is not None and issubclass(wanted, fo.IntField) and _has_fractions(entry, path, types)
-        if known is not None and is_wider:
-            wanted, wider[path] = fo.FloatField, fo.FloatField(description=known.description, info=known.info)
-        name = path.rpartition(".")[2]
-        for key, value in entry.values.items():
-            for document in entry.labels_of(value):
-                if document.get(name) is not None:
-                    try:
-                        document[name] = _converted(document[name], wanted)
-                    except ValueError:
-                        raise AgreementInputError(
-                            f"The attribute {name!r} must have values that fit its field {path!r}, a "
-                            f"{wanted.__name__}, got {document[name]!r} on {targets[key[0]].path!r}; correct the "
-                            "file, or import into other fields with `prefix` or `field`"
-                        ) from None
+        if known is not None and issubclass(wanted, fo.IntField) and types <= {int, float}:
+            has_fractions = any(isinstance(label[name], float) and not label[name].is_integer() for label in labels)
+            if has_fractions:
+                wanted, wider[path] = fo.FloatField, fo.FloatField(description=known.description, info=known.info)
+        try:
+            for label in labels:
+                label[name] = _converted(label[name], wanted)
+        except ValueError:
+            number = next(number for (number, _), value in entry.values.items()
+                          if any(other is label for other in entry.labels_of(value)))  # fmt: skip
+            raise AgreementInputError(
+                f"The attribute {name!r} must have values that fit its field {path!r}, a {wanted.__name__}, got "
+                f"{label[name]!r} on {targets[number].path!r}; correct the file, or import into other fields with "
+                "`prefix` or `field`"
+            ) from None
     return wider
-
-
-def _has_fractions(entry: NewField, path: str, types: set[type]) -> bool:
-    """Whether an attribute has only numbers, and some are not whole."""
-    if not types <= {int, float}:
-        return False
-    name = path.rpartition(".")[2]
-    found = (document.get(name) for value in entry.values.values() for document in entry.labels_of(value))
-    return any(isinstance(value, float) and not value.is_integer() for value in found)
-
-
-def _field_of(types: set[type]) -> type[fo.Field]:
-    return _FIELD_TYPES[float if types == {int, float} else next(iter(types)) if len(types) == 1 else str]
 
 
 def _converted(value: Any, wanted: type[fo.Field]) -> Any:
@@ -177,13 +166,12 @@ def check_storable(entry: NewField, targets: Sequence[Target]) -> None:
     """
     for key, value in entry.values.items():
         if _problem({"value": value}):
-            path = targets[key[0]].path
             parts = entry.labels_of(value) or value
             number, part = next(((k, part) for k, part in enumerate(parts, 1) if _problem({"": part})), (0, value))
             what = next((f"{name!r} = {held!r}" for name, held in part.items() if _problem({name: held})), "")
             raise AgreementInputError(
                 f"Labels must have values that the database can hold ({_problem({'': part})}), got {what} in "
-                f"label {number} of {entry.path!r} on {path!r}; correct the file"
+                f"label {number} of {entry.path!r} on {targets[key[0]].path!r}; correct the file"
             )
 
 
@@ -200,76 +188,38 @@ def _problem(document: Document) -> str:
     return "at most 16 MB for the labels of an image" if size > _MOST_BYTES else ""
 
 
-def check_changes(
-    dataset: fo.Dataset,
-    fields: Sequence[NewField],
-    targets: Sequence[Target],
-    schema: Mapping[str, fo.Field],
-    *,
-    overwrite: bool,
-    remove_others: bool,
-) -> list[FieldChange]:
-    """What an import does to the labels that its fields hold already.
-
-    Raises:
-        AgreementInputError: if it would replace labels unasked, or a field of another type holds labels that stay
-    """
-    assigned = next((entry for entry in fields if entry.slot is None and entry.path in schema), None)
-    listed_in = None if assigned is None else assigned.path
-    of_labels = [entry for entry in fields if entry.slot is not None]
-    changes = [_change(dataset, entry, targets, schema, listed_in, remove_others=remove_others) for entry in of_labels]
-    replaced = [change for change in changes if change.n_images_replaced]
-    if replaced and not overwrite:
-        found = shown(
-            f"{change.field!r} ({change.n_labels_replaced:,} labels on {change.n_images_replaced:,} images)"
-            for change in replaced
-        )
-        raise AgreementInputError(
-            f"Images of the file must have no labels yet in the fields of the import, got {found}; say overwrite=True "
-            "to replace the labels on these images alone, or choose other fields with `prefix` or `field`"
-        )
-    for entry, change in zip(of_labels, changes, strict=True):
-        if entry.path in schema and not entry.fits(schema[entry.path]) and (not overwrite or change.n_images_kept):
-            _refuse_type(entry, schema[entry.path], change.n_labels_kept)
-    if assigned is not None and not assigned.fits(schema[assigned.path]):
-        _refuse_type(assigned, schema[assigned.path], 0)
-    return changes
-
-
-def _refuse_type(entry: NewField, declared: fo.Field, n_kept: int) -> None:
-    document_type = getattr(declared, "document_type", None)
-    found = type(declared).__name__ if document_type is None else document_type.__name__
-    wanted = "a list of names" if entry.slot is None else entry.slot.stored.__name__
-    advice = "choose another one with `prefix` or `field`"
-    if entry.slot is not None:
-        advice += ", or say overwrite=True" + (f", remove_others=True, which removes {n_kept:,} labels" * bool(n_kept))
-    raise AgreementInputError(
-        f"The field {entry.path!r} must be of the type of its new labels, {wanted}, got {found}; {advice}"
-    )
-
-
-def _change(
+def change_of(
     dataset: fo.Dataset,
     entry: NewField,
     targets: Sequence[Target],
-    schema: Mapping[str, fo.Field],
+    declared: fo.Field | None,
     listed_in: str | None,
     *,
     remove_others: bool,
 ) -> FieldChange:
-    """What happens to the labels of one field."""
+    """What an import does to the labels that a field holds already.
+
+    Args:
+        dataset: the dataset
+        entry: the field
+        targets: the samples
+        declared: the field as the dataset has it, if it has it
+        listed_in: the sample field with the assigned annotators, if the dataset has it
+        remove_others: whether labels that the file does not replace are removed
+    """
     n_images = n_labels = n_other_images = n_other_labels = 0
-    for key, labels, listed in _existing(dataset, entry, targets, schema, listed_in):
+    for key, annotators, listed in _existing(dataset, entry, targets, declared, listed_in):
+        owners = set(entry.owners.get(key, ()))
         if entry.owner:
-            n_same, is_same = (len(labels), True) if key in entry.values else (0, False)
+            is_same = key in entry.values
+            n_same = len(annotators) * is_same
         else:
-            owners = set(entry.owners.get(key, ()))
-            n_same = sum(isinstance(owner, str) and owner in owners for owner in labels)
+            n_same = sum(isinstance(owner, str) and owner in owners for owner in annotators)
             is_same = n_same > 0 or any(isinstance(name, str) and name in owners for name in listed)
         n_images += is_same
         n_labels += n_same
-        n_other_images += n_same < len(labels) or not is_same
-        n_other_labels += len(labels) - n_same
+        n_other_images += n_same < len(annotators) or not is_same
+        n_other_labels += len(annotators) - n_same
     n_new = sum(len(entry.labels_of(value)) for value in entry.values.values())
     others = (n_other_images, n_other_labels, 0, 0) if remove_others else (0, 0, n_other_images, n_other_labels)
     return FieldChange(entry.path, len(entry.values), n_new, n_images, n_labels, *others)
@@ -279,24 +229,24 @@ def _existing(
     dataset: fo.Dataset,
     entry: NewField,
     targets: Sequence[Target],
-    schema: Mapping[str, fo.Field],
+    declared: fo.Field | None,
     listed_in: str | None,
 ) -> Iterator[tuple[Key, list[Any], list[Any]]]:
     """For every image with labels in a field: its key, the annotator of each label, and the assigned annotators.
 
     The number in the key is -1 for samples that are not among the targets.
     """
-    if entry.path not in schema:
+    if declared is None:
         return
     number = {target.sample_id: k for k, target in enumerate(targets) if target.sample_id is not None}
     (place,) = places(dataset, [entry.path])
     (name,) = place.paths
     names_listed = [listed_in] if listed_in is not None and not entry.owner and not place.prefix else []
-    document_type = getattr(schema[entry.path], "document_type", None)
-    list_name = (list_of(document_type) or ("",))[0] if document_type is not None else ""
+    document_type = getattr(declared, "document_type", None)
+    found = None if document_type is None else list_of(document_type)
     labels: Any = {"$cond": [{"$eq": [{"$ifNull": [f"${name}", None]}, None]}, [], [None]]}
-    if list_name:
-        array, owner = f"${name}.{list_name}", {"$ifNull": [f"$$this.{ANNOTATOR_ATTRIBUTE}", None]}
+    if found is not None:
+        array, owner = f"${name}.{found[0]}", {"$ifNull": [f"$$this.{ANNOTATOR_ATTRIBUTE}", None]}
         labels = {"$cond": [{"$isArray": array}, {"$map": {"input": array, "as": "this", "in": owner}}, []]}
     wanted = {"labels": labels, "_sample_id": 1, "frame_number": 1, **dict.fromkeys(names_listed, 1)}
     query = {"$or": [{path: {"$ne": None}} for path in (name, *names_listed)]}

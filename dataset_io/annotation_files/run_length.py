@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from .annotation_set import Mask, PlacedMask
 
 #: the most pixels of the box around a mask: a file cannot make us fill the memory
 MOST_PIXELS = 1 << 26
@@ -19,50 +18,18 @@ _MOST_BITS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class RunMask:
-    """A mask as runs along the lines (rows or columns) of an image; only its own box is ever filled."""
+class Mask:
+    """A mask in an image; only its own box is ever filled, and only when its pixels are asked for."""
 
-    starts: IntArray  #: first pixels of the runs, counted along the lines
-    stops: IntArray  #: pixels after the last ones
-    length: int  #: pixels of a line
-    is_by_column: bool
-    left: int = 0  #: column of its first pixel in the image
-    top: int = 0  #: row of it
-    shape: tuple[int, int] = (0, 0)  #: height and width of its box
+    left: int  #: column of its first pixel in the image
+    top: int  #: row of it
+    shape: tuple[int, ...]  #: height and width of the box around it
+    fill: Callable[[], BoolArray]  #: makes the pixels
 
     @classmethod
-    def of_lengths(
-        cls, lengths: Sequence[int], length: int, n_lines: int, *, is_by_column: bool, left: int = 0, top: int = 0
-    ) -> RunMask:
-        """The mask whose runs are in turn outside and inside.
-
-        Raises:
-            ValueError: if they are not those of so many lines
-        """
-        runs = np.asarray(lengths, np.int64)
-        n_pixels = length * n_lines
-        if runs.ndim != 1 or (runs < 0).any() or (runs > n_pixels).any() or runs.sum() != n_pixels:
-            raise ValueError(f"Run lengths must add up to {length} x {n_lines} pixels, got others")
-        ends = np.cumsum(runs)
-        inside = runs[1::2] > 0
-        starts, stops = (ends[1::2] - runs[1::2])[inside], ends[1::2][inside]
-        return cls.of_runs(starts, stops, length, is_by_column=is_by_column, left=left, top=top)
-
-    @classmethod
-    def of_runs(
-        cls, starts: IntArray, stops: IntArray, length: int, *, is_by_column: bool, left: int = 0, top: int = 0
-    ) -> RunMask:
-        """The mask with runs inside, which are not empty, in their order."""
-        if not len(starts):
-            return cls(starts, stops, length, is_by_column)
-        first, last = starts // length, (stops - 1) // length
-        is_whole = bool((first != last).any())  # a run that goes on in the next line reaches its ends
-        low = 0 if is_whole else int((starts % length).min())
-        high = length if is_whole else int(((stops - 1) % length).max()) + 1
-        across, along = (int(first[0]), int(last[-1]) + 1), (low, high)
-        columns, rows = (across, along) if is_by_column else (along, across)
-        shape = (rows[1] - rows[0], columns[1] - columns[0])
-        return cls(starts, stops, length, is_by_column, left + columns[0], top + rows[0], shape)
+    def of_pixels(cls, pixels: BoolArray, left: int, top: int) -> Mask:
+        """The mask with these pixels, the first of which is in a column and row of the image."""
+        return cls(left, top, pixels.shape, lambda: pixels)
 
     @property
     def pixels(self) -> BoolArray:
@@ -71,29 +38,69 @@ class RunMask:
         Raises:
             ValueError: if there are too many
         """
-        if self.shape[0] * self.shape[1] > MOST_PIXELS:
+        return self.fill()
+
+
+def _of_lengths(
+    lengths: Sequence[int], length: int, n_lines: int, *, is_by_column: bool, left: int = 0, top: int = 0
+) -> Mask:
+    """The mask whose runs are in turn outside and inside, in so many lines of a length.
+
+    Raises:
+        ValueError: if they are not those of so many lines
+    """
+    _check_size(length, n_lines)
+    runs = np.asarray(lengths, np.int64)
+    n_pixels = length * n_lines
+    if runs.ndim != 1 or (runs < 0).any() or (runs > n_pixels).any() or runs.sum() != n_pixels:
+        raise ValueError(f"Run lengths must add up to {length} x {n_lines} pixels, got others")
+    ends = np.cumsum(runs)
+    inside = runs[1::2] > 0
+    starts, stops = (ends[1::2] - runs[1::2])[inside], ends[1::2][inside]
+    return _of_runs(starts, stops, length, is_by_column=is_by_column, left=left, top=top)
+
+
+def _of_runs(
+    starts: IntArray, stops: IntArray, length: int, *, is_by_column: bool, left: int = 0, top: int = 0
+) -> Mask:
+    """The mask with runs inside, which are not empty, in their order.
+
+    Args:
+        starts: first pixels of the runs, counted along the lines (rows or columns) of an image
+        stops: pixels after the last ones
+        length: pixels of a line
+        is_by_column: whether the lines are columns
+        left: column of the image in which the lines begin
+        top: row of it
+    """
+    if not len(starts):
+        return Mask.of_pixels(np.zeros((0, 0), np.bool_), 0, 0)
+    first, last = starts // length, (stops - 1) // length
+    is_whole = bool((first != last).any())  # a run that goes on in the next line reaches its ends
+    low = 0 if is_whole else int((starts % length).min())
+    high = length if is_whole else int(((stops - 1) % length).max()) + 1
+    first_line, n_lines, n_along = int(first[0]), int(last[-1]) + 1 - int(first[0]), high - low
+
+    def fill() -> BoolArray:
+        if n_lines * n_along > MOST_PIXELS:
             raise ValueError(f"the box around a mask has more than {MOST_PIXELS:,} pixels")
-        if not len(self.starts):
-            return np.zeros((0, 0), np.bool_)
-        n_lines, n_along = self.shape[::-1] if self.is_by_column else self.shape
-        first_line = int(self.starts[0]) // self.length
-        first, last = self.starts // self.length, (self.stops - 1) // self.length
-        low = 0 if (first != last).any() else int((self.starts % self.length).min())
         n_parts = last - first + 1  # every run in parts that are in one line each
         part = np.arange(n_parts.sum()) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
         line = np.repeat(first, n_parts) + part
-        starts = np.maximum(np.repeat(self.starts, n_parts), line * self.length)
-        stops = np.minimum(np.repeat(self.stops, n_parts), (line + 1) * self.length)
         # one more cell a line, in which what ends with the line ends
-        place = (line - first_line) * (n_along + 1) - line * self.length - low
+        place = (line - first_line) * (n_along + 1) - line * length - low
         steps = np.zeros(n_lines * (n_along + 1), np.int8)
-        steps[starts + place] += 1
-        steps[stops + place] -= 1
+        steps[np.maximum(np.repeat(starts, n_parts), line * length) + place] += 1
+        steps[np.minimum(np.repeat(stops, n_parts), (line + 1) * length) + place] -= 1
         inside = np.cumsum(steps, dtype=np.int8, out=steps).view(np.bool_).reshape(n_lines, n_along + 1)[:, :-1]
-        return np.ascontiguousarray(inside.T if self.is_by_column else inside)
+        return np.ascontiguousarray(inside.T if is_by_column else inside)
+
+    if is_by_column:
+        return Mask(left + first_line, top + low, (n_along, n_lines), fill)
+    return Mask(left + low, top + first_line, (n_lines, n_along), fill)
 
 
-def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> RunMask:
+def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> Mask:
     """The mask of a COCO annotation: run lengths by column, as a list or as COCO's text of six bits a character.
 
     Raises:
@@ -102,27 +109,67 @@ def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> R
     if isinstance(counts, str):
         counts = counts.encode("ascii")
     lengths = _decoded_counts(counts) if isinstance(counts, bytes) else list(counts)
-    return RunMask.of_lengths(lengths, *_checked(height, width), is_by_column=True)
+    return _of_lengths(lengths, height, width, is_by_column=True)
 
 
-def cvat_mask(lengths: Sequence[int], left: int, top: int, width: int, height: int) -> RunMask:
+def cvat_mask(lengths: Sequence[int], left: int, top: int, width: int, height: int) -> Mask:
     """The mask of a CVAT label: run lengths by row within its box.
 
     Raises:
         ValueError: if the run lengths are not those of a mask of this size
     """
-    return RunMask.of_lengths(lengths, *_checked(width, height), is_by_column=False, left=left, top=top)
+    return _of_lengths(lengths, width, height, is_by_column=False, left=left, top=top)
 
 
-def label_studio_mask(rle: Sequence[int], width: int, height: int) -> RunMask:
+def label_studio_mask(rle: Sequence[int], width: int, height: int) -> Mask:
     """The mask of a Label Studio brush: bytes of a stream of bits, which give red, green, blue and opacity by pixel.
 
     Raises:
         ValueError: if they are not those of an image of this size
     """
-    _checked(width, height)
-    starts, stops = _opaque_runs(np.asarray(rle, np.uint8).tobytes(), 4 * width * height)
-    return RunMask.of_runs(starts, stops, width, is_by_column=False)
+    _check_size(width, height)
+    content, n_values = np.asarray(rle, np.uint8).tobytes(), 4 * width * height
+    position, n_bits = 0, 8 * len(content)
+
+    def number(n: int) -> int:
+        nonlocal position
+        end = position + n
+        if end > n_bits:
+            raise ValueError("The run lengths of a brush end too early")
+        found = int.from_bytes(content[position >> 3 : (end + 7) >> 3], "big") >> (-end & 7)
+        position = end
+        return found & ((1 << n) - 1)
+
+    stated = number(32)
+    if stated != n_values:
+        raise ValueError(f"The run lengths of a brush must be those of {n_values} values, got {stated}")
+    word = number(5) + 1
+    widths = [number(4) + 1 for _ in range(4)]
+    starts: list[int] = []
+    stops: list[int] = []
+    done = 0
+    while done < n_values:
+        is_run = number(1)
+        end = min(n_values, done + 1 + number(widths[number(2)]))
+        # of the four values of a pixel the last one is its opacity
+        first, last = done // 4, end // 4
+        if is_run:
+            if number(word) and first < last:
+                starts.append(first)
+                stops.append(last)
+        else:
+            n_read = (end - done) * word
+            if position + n_read > n_bits:
+                raise ValueError("The run lengths of a brush end too early")
+            stretch = content[position >> 3 : (position + n_read + 7) >> 3]
+            bits = np.unpackbits(np.frombuffer(stretch, np.uint8))[position & 7 :][:n_read]
+            opaque: BoolArray = np.any(bits.reshape(-1, word), axis=1)[3 - done % 4 :: 4]
+            edges = np.flatnonzero(np.diff(np.pad(opaque.astype(np.int8), 1)))
+            starts += (edges[::2] + first).tolist()
+            stops += (edges[1::2] + first).tolist()
+            position += n_read
+        done = end
+    return _of_runs(np.array(starts, np.int64), np.array(stops, np.int64), width, is_by_column=False)
 
 
 def column_runs(mask: Mask, width: int, height: int) -> list[int]:
@@ -161,20 +208,20 @@ def _lengths(pixels: BoolArray, left: int, top: int, width: int, height: int) ->
     return lengths
 
 
-def cut_out(mask: BoolArray) -> PlacedMask:
-    """A mask of an image without the empty rows and columns around it."""
+def cut_out(mask: BoolArray, left: int, top: int) -> Mask:
+    """A mask that begins in a column and row of an image, without the empty rows and columns around it."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not len(rows):
-        return PlacedMask(np.zeros((0, 0), np.bool_), 0, 0)
-    top, left = int(rows[0]), int(columns[0])
-    return PlacedMask(np.ascontiguousarray(mask[top : rows[-1] + 1, left : columns[-1] + 1]), left, top)
+        return Mask.of_pixels(np.zeros((0, 0), np.bool_), left, top)
+    first, start = int(rows[0]), int(columns[0])
+    pixels = np.ascontiguousarray(mask[first : rows[-1] + 1, start : columns[-1] + 1])
+    return Mask.of_pixels(pixels, left + start, top + first)
 
 
-def _checked(length: int, n_lines: int) -> tuple[int, int]:
-    """The sides of an image whose pixels can be counted."""
+def _check_size(length: int, n_lines: int) -> None:
+    """Refuse sides of an image whose pixels cannot be counted."""
     if length < 1 or n_lines < 1 or length * n_lines > 1 << _MOST_BITS:
         raise ValueError(f"A mask must have a width and height of an image, got {length} and {n_lines}")
-    return length, n_lines
 
 
 def _decoded_counts(text: bytes) -> list[int]:
@@ -194,48 +241,3 @@ def _decoded_counts(text: bytes) -> list[int]:
         counts.append(value + (counts[-2] if len(counts) > 2 else 0))
         value = shift = 0
     return counts
-
-
-def _opaque_runs(content: bytes, n_values: int) -> tuple[IntArray, IntArray]:
-    """Runs of pixels that are not transparent, from Label Studio's stream: runs of a value, and single values."""
-    position, n_bits = 0, 8 * len(content)
-
-    def number(width: int) -> int:
-        nonlocal position
-        end = position + width
-        if end > n_bits:
-            raise ValueError("The run lengths of a brush end too early")
-        found = int.from_bytes(content[position >> 3 : (end + 7) >> 3], "big") >> (-end & 7)
-        position = end
-        return found & ((1 << width) - 1)
-
-    stated = number(32)
-    if stated != n_values:
-        raise ValueError(f"The run lengths of a brush must be those of {n_values} values, got {stated}")
-    word = number(5) + 1
-    widths = [number(4) + 1 for _ in range(4)]
-    starts: list[int] = []
-    stops: list[int] = []
-    done = 0
-    while done < n_values:
-        is_run = number(1)
-        end = min(n_values, done + 1 + number(widths[number(2)]))
-        # of the four values of a pixel the last one is its opacity
-        first, last = done // 4, end // 4
-        if is_run:
-            if number(word) and first < last:
-                starts.append(first)
-                stops.append(last)
-        else:
-            n_read = (end - done) * word
-            if position + n_read > n_bits:
-                raise ValueError("The run lengths of a brush end too early")
-            stretch = content[position >> 3 : (position + n_read + 7) >> 3]
-            bits = np.unpackbits(np.frombuffer(stretch, np.uint8))[position & 7 :][:n_read]
-            opaque: BoolArray = np.any(bits.reshape(-1, word), axis=1)[3 - done % 4 :: 4]
-            edges = np.flatnonzero(np.diff(np.pad(opaque.astype(np.int8), 1)))
-            starts += (edges[::2] + first).tolist()
-            stops += (edges[1::2] + first).tolist()
-            position += n_read
-        done = end
-    return np.array(starts, np.int64), np.array(stops, np.int64)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-import fiftyone as fo
-import fiftyone.core.labels as fol
 import numpy as np
 from bson import ObjectId
 
 from ...agreement.settings.errors import AgreementInputError
-from ...agreement.settings.options import value_name
 from ..families.protocol import LabelsRead
 from ..labels.assignment import NOT_NAMED, annotators_of, assigned_annotators
-from ..labels.geometry_readers import is_finite, is_usable_box
-from ..labels.instance_masks import decode_mask, placed_masks, read_mask_file
 from ..labels.kinds import LabelKind
 from ..labels.paths import attributes_of_runs
 from ..labels.source import Source
@@ -25,35 +19,8 @@ from ..labels.stored import StoredSample
 from ..record.run_labels import RunLabels
 from ..run.read import Reader
 from ..run.work_through import Progress, work_through
-from .annotation_set import (
-    OF_RUN,
-    QUESTION,
-    AnnotationSet,
-    DrawnLabel,
-    ImageKey,
-    Page,
-    PlacedMask,
-    StoredImage,
-    as_number,
-    plain_attributes,
-    stored_size,
-)
-from .label_documents import CLASSES, DETECTIONS, KEYPOINTS, POLYLINES, Document
-from .run_length import cut_out
-
-#: label types by type of the field; fields of other types are not exported
-LABEL_TYPES_OF: dict[type, str] = {
-    fol.Detections: DETECTIONS,
-    fol.Polylines: POLYLINES,
-    fol.Keypoints: KEYPOINTS,
-    **dict.fromkeys((fol.Classification, fol.Classifications, fol.Regression), CLASSES),
-    **dict.fromkeys((fo.StringField, fo.BooleanField, fo.IntField, fo.FloatField), CLASSES),
-}
-#: attributes of labels that say where they are, or what they are; the others are attributes for files too
-_OWN = (
-    *("_id", "_cls", "label", "bounding_box", "mask", "mask_path", "points", "closed", "filled", "confidence", "value"),
-    *("index", "instance", "logits"),
-)
+from .annotation_set import OF_RUN, AnnotationSet, DrawnLabel, ImageKey, Page, StoredImage, as_number, stored_size
+from .label_documents import Document, drawn_label
 
 
 class AnnotationReader:
@@ -170,63 +137,6 @@ class AnnotationReader:
         except (ValueError, TypeError) as error:
             self.found.left_out.add(f"labels that cannot be used ({error})", row["path"])
             return None
-
-
-def drawn_label(
-    kind: LabelKind, document: Document, size_px: tuple[int, int] | None, of_run: dict[str, str]
-) -> DrawnLabel:
-    """A stored label as files have it.
-
-    Raises:
-        ValueError: if it says no place or value that can be used
-    """
-    name, value = document.get("label"), as_number(document.get("value"))
-    drawn = DrawnLabel(
-        None if name is None else value_name(name),
-        attributes=plain_attributes(document, _OWN),
-        confidence=as_number(document.get("confidence")),
-        document=document,
-        of_run=of_run,
-    )
-    drawn_as = LABEL_TYPES_OF[kind.stored]
-    if drawn_as == CLASSES:
-        drawn.question = QUESTION
-        drawn.value = value if kind.is_number else None
-        if drawn.value is None and drawn.label is None:
-            raise ValueError("no class or number")
-        return drawn
-    if drawn_as == DETECTIONS:
-        if not is_usable_box(document.get("bounding_box")):
-            raise ValueError("no box")
-        x, y, width, height = map(float, document["bounding_box"])
-        drawn.box = (x, y, width, height)
-        if document.get("mask") is not None or document.get("mask_path"):
-            drawn.mask = functools.partial(_placed, document, size_px)
-        return drawn
-    points = document.get("points") or []
-    rings = [[(float(x), float(y)) for x, y in ring] for ring in ([points] if drawn_as == KEYPOINTS else points)]
-    seen = [point for ring in rings for point in ring if drawn_as == POLYLINES or point[0] == point[0]]
-    if not seen or not all(is_finite(number) for point in seen for number in point) or not all(rings):
-        raise ValueError("no points")
-    if drawn_as == KEYPOINTS:
-        drawn.points = rings[0]
-    else:
-        drawn.rings, drawn.closed = rings, bool(document.get("closed") or document.get("filled"))
-    return drawn
-
-
-def _placed(document: Document, size_px: tuple[int, int] | None) -> PlacedMask:
-    """The pixels of an instance mask in its image.
-
-    Raises:
-        ValueError: if the mask cannot be read
-    """
-    stored = document.get("mask")
-    mask = decode_mask(stored) if stored is not None else read_mask_file(str(document["mask_path"]))
-    size = np.array([size_px or (0, 0)], np.float64)
-    crops = placed_masks([mask], np.array([document["bounding_box"]], np.float64), size)
-    cut = cut_out(crops.crop(0))
-    return PlacedMask(cut.pixels, cut.left + int(crops.left[0]), cut.top + int(crops.top[0]))
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:

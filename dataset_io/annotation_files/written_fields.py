@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from itertools import chain, islice
+from itertools import islice
 
 import fiftyone as fo
 from bson import ObjectId
@@ -27,14 +28,14 @@ from ..database.fiftyone_private import (
     reload_samples,
     sample_collection,
 )
-from ..labels.paths import all_fields, is_of_frames, places, run_of
+from ..labels.paths import all_fields, gold_of, is_of_frames, places, run_of
 from ..labels.source import field_schema, own_fields, refuse_read_only
 from ..record.lease import lost_lease, require_lease, writing
 from ..record.schema import declare, redeclare, undeclare
 from ..run.work_through import Progress
 from .image_names import Target
 from .label_documents import ANNOTATOR_ATTRIBUTE, Document
-from .new_fields import Key, NewField, attribute_fields, check_changes, check_storable, convert_attributes
+from .new_fields import Key, NewField, attribute_fields, change_of, check_storable, convert_attributes
 from .summaries import FieldChange
 
 #: how the names of fields begin that hold the values of an import until all are written
@@ -63,153 +64,292 @@ def assigned_name(field: str) -> str:
     return f"{field.removeprefix(names.FRAMES_PREFIX)}_assigned"
 
 
-def check_fields(
-    dataset: fo.Dataset,
-    fields: Sequence[NewField],
-    targets: Sequence[Target],
-    *,
-    overwrite: bool,
-    remove_others: bool,
-    convert: bool = True,
-) -> tuple[list[FieldChange], dict[str, fo.Field]]:
-    """Refuse fields that cannot be written, and give their attributes the types that their fields have.
+@dataclass(slots=True)
+class FieldWriter:
+    """Writes the fields of an import: samples, schema and labels, in bulk."""
 
-    Returns:
-        what is done to labels that are there already, and fields that must be declared with another type of number
+    dataset: fo.Dataset
+    fields: Sequence[NewField]
+    targets: Sequence[Target]  #: the samples
+    overwrite: bool  #: whether labels on images of the file may be replaced
+    remove_others: bool  #: whether all other labels in the fields are removed
+    convert: bool = True  #: whether values of attributes become those of one type
+    #: fields that must be declared anew, because they hold integers and get other numbers
+    _wider: dict[str, fo.Field] = field(init=False, default_factory=dict)
+    _emptied: tuple[str, ...] = field(init=False, default=())  #: how paths in fields begin of which no label stays
 
-    Raises:
-        AgreementInputError: naming them
-    """
-    reload_dataset(dataset)
-    for entry in fields:
-        check_storable(entry, targets)
-    paths = [entry.path for entry in fields]
-    repeated = sorted(path for path, n in Counter(paths).items() if n > 1)
-    if repeated:
-        owners = shown(repr(entry.owner) for entry in fields if entry.path in repeated)
-        raise AgreementInputError(
-            f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give them "
-            "other names with `annotators`"
-        )
-    schema = field_schema(dataset)
-    own = own_fields(dataset)
-    for path in paths:
-        name = path.removeprefix(names.FRAMES_PREFIX)
-        if path in own or not ATTRIBUTE.fullmatch(name) or name.startswith("_"):
+    def check(self) -> list[FieldChange]:
+        """Refuse fields that cannot be written, and give their attributes the types that their fields have.
+
+        Returns:
+            what is done to labels that are there already
+
+        Raises:
+            AgreementInputError: naming the fields
+        """
+        reload_dataset(self.dataset)
+        for entry in self.fields:
+            check_storable(entry, self.targets)
+        schema = field_schema(self.dataset)
+        self._check_names(schema)
+        changes = self._changes(schema)
+        refuse_read_only(self.dataset, [entry.path for entry in self.fields if entry.path in schema])
+        self._wider = {}
+        self._emptied = tuple(f"{change.field}." for change in changes if self.overwrite and not change.n_images_kept)
+        if self.convert:
+            declared = {path: kind for path, kind in all_fields(self.dataset).items()
+                        if not path.startswith(self._emptied)}  # fmt: skip
+            for entry in self.fields:
+                self._wider |= convert_attributes(entry, declared, self.targets)
+        return changes
+
+    def _check_names(self, schema: Mapping[str, fo.Field]) -> None:
+        """Refuse fields that are not those of one annotator, or not free for labels."""
+        paths = [entry.path for entry in self.fields]
+        repeated = sorted(path for path, n in Counter(paths).items() if n > 1)
+        if repeated:
+            owners = shown(repr(entry.owner) for entry in self.fields if entry.path in repeated)
             raise AgreementInputError(
-                f"Fields for labels must have names that are free, got {path!r}; choose others with `prefix`, `field` "
-                "or `annotators`"
+                f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give "
+                "them other names with `annotators`"
             )
-        run_key = run_of(path, schema[path]) if path in schema else None
-        if run_key is not None:
+        own = own_fields(self.dataset)
+        for path in paths:
+            name = path.removeprefix(names.FRAMES_PREFIX)
+            if path in own or not ATTRIBUTE.fullmatch(name) or name.startswith("_"):
+                raise AgreementInputError(
+                    f"Fields for labels must have names that are free, got {path!r}; choose others with `prefix`, "
+                    "`field` or `annotators`"
+                )
+            run_key = run_of(path, schema[path]) if path in schema else None
+            if run_key is not None:
+                raise AgreementInputError(
+                    f"`overwrite` must not replace what a run wrote, got {path!r} of the run {run_key!r}"
+                )
+            if gold_of(schema.get(path)) is not None:
+                raise AgreementInputError(f"Labels must not be imported among decisions, got the field {path!r}; "
+                                          "choose others with `prefix` or `field`")  # fmt: skip
+
+    def _changes(self, schema: Mapping[str, fo.Field]) -> list[FieldChange]:
+        """What an import does to the labels that its fields hold already.
+
+        Raises:
+            AgreementInputError: if it would replace labels unasked, or a field of another type holds labels that stay
+        """
+        listed_in = next((entry.path for entry in self.fields if entry.slot is None and entry.path in schema), None)
+        changes = {
+            entry.path: change_of(
+                self.dataset, entry, self.targets, schema.get(entry.path), listed_in, remove_others=self.remove_others
+            )
+            for entry in self.fields
+            if entry.slot is not None
+        }
+        replaced = [change for change in changes.values() if change.n_images_replaced]
+        if replaced and not self.overwrite:
+            found = shown(
+                f"{change.field!r} ({change.n_labels_replaced:,} labels on {change.n_images_replaced:,} images)"
+                for change in replaced
+            )
             raise AgreementInputError(
-                f"`overwrite` must not replace what a run wrote, got {path!r} of the run {run_key!r}"
+                f"Images of the file must have no labels yet in the fields of the import, got {found}; say "
+                "overwrite=True to replace the labels on these images alone, or choose other fields with `prefix` or "
+                "`field`"
             )
-        if names.GOLD_MARK in (getattr(schema.get(path), "info", None) or {}):
-            raise AgreementInputError(f"Labels must not be imported among decisions, got the field {path!r}; choose "
-                                      "others with `prefix` or `field`")  # fmt: skip
-    changes = check_changes(dataset, fields, targets, schema, overwrite=overwrite, remove_others=remove_others)
-    refuse_read_only(dataset, [path for path in paths if path in schema])
-    wider: dict[str, fo.Field] = {}
-    if convert:
-        emptied = _emptied(changes, overwrite=overwrite)
-        declared = {path: kind for path, kind in all_fields(dataset).items() if _owner(path, emptied) is None}
-        for entry in fields:
-            wider |= convert_attributes(entry, declared, targets)
-    return changes, wider
+        for entry in self.fields:
+            change, declared = changes.get(entry.path), schema.get(entry.path)
+            if declared is None or entry.fits(declared):
+                continue
+            advice = "choose another one with `prefix` or `field`"
+            if entry.slot is not None and change is not None:
+                if self.overwrite and not change.n_images_kept:
+                    continue
+                n_kept = change.n_labels_kept
+                advice += ", or say overwrite=True"
+                advice += f", remove_others=True, which removes {n_kept:,} labels" if n_kept else ""
+            wanted = "a list of names" if entry.slot is None else entry.slot.stored.__name__
+            document_type = getattr(declared, "document_type", None) or type(declared)
+            raise AgreementInputError(
+                f"The field {entry.path!r} must be of the type of its new labels, {wanted}, got "
+                f"{document_type.__name__}; {advice}"
+            )
+        return list(changes.values())
 
+    def write(self, progress: Progress) -> list[FieldChange]:
+        """Write all fields; where that fails, or the process is killed, all labels are as they were.
 
-def _emptied(changes: Iterable[FieldChange], *, overwrite: bool) -> set[str]:
-    """The fields of which no label stays."""
-    return {change.field for change in changes if overwrite and not change.n_images_kept}
+        New values stand in a field of their own until all are written. Nobody else imports meanwhile: the lease is
+        held.
 
+        Args:
+            progress: as of :func:`import_annotations`
 
-def _owner(path: str, fields: Iterable[str]) -> str | None:
-    """The field in which another one is."""
-    return next((field for field in fields if path.startswith(f"{field}.")), None)
+        Returns:
+            what was done to labels that were there before
+        """
+        with writing(self.dataset):
+            _remove_left_behind(self.dataset)
+            # somebody else may have made samples since the files were read
+            new = {target.path: target for target in self.targets if target.sample_id is None}
+            for row in sample_collection(self.dataset).find({}, {"filepath": True}) if new else ():
+                if row.get("filepath") in new:
+                    new[row["filepath"]].sample_id = row["_id"]
+            changes = self.check()
+            try:
+                self._write(progress)
+            finally:
+                reload_dataset(self.dataset)
+                reload_samples(self.dataset)
+            self._read_back()
+        return changes
 
-
-def write_fields(
-    dataset: fo.Dataset,
-    fields: Sequence[NewField],
-    targets: Sequence[Target],
-    progress: Progress,
-    *,
-    overwrite: bool,
-    remove_others: bool,
-    convert: bool = True,
-) -> list[FieldChange]:
-    """Write all fields; where that fails, or the process is killed, all labels are as they were.
-
-    New values stand in a field of their own until all are written. Nobody else imports meanwhile: the lease is held.
-
-    Args:
-        dataset: the dataset
-        fields: the fields
-        targets: the samples
-        progress: as of :func:`import_annotations`
-        overwrite: whether labels on images of the file may be replaced
-        remove_others: whether all other labels in the fields are removed
-        convert: whether values of attributes become those of one type
-
-    Returns:
-        what was done to labels that were there before
-    """
-    with writing(dataset):
-        _remove_left_behind(dataset)
-        _find_new_samples(dataset, targets)
-        options = {"overwrite": overwrite, "remove_others": remove_others}
-        changes, wider = check_fields(dataset, fields, targets, **options, convert=convert)
-        emptied = _emptied(changes, overwrite=overwrite)
+    def _write(self, progress: Progress) -> None:
+        dataset, schema = self.dataset, all_fields(self.dataset)
+        of_another_type = {entry.path: entry.declaration() for entry in self.fields
+                           if entry.path in schema and not entry.fits(schema[entry.path])}  # fmt: skip
+        new = {entry.path: entry.declaration() for entry in self.fields if entry.path not in schema}
+        attributes = {path: kind for entry in self.fields for path, kind in attribute_fields(entry).items()}
+        outdated = [path for path, kind in attributes.items()
+                    if path in schema and path not in self._wider and type(schema[path]) is not type(kind)
+                    and path.startswith(self._emptied)]  # fmt: skip
+        temporary = _free_name(dataset)
+        missing = [target for target in self.targets if target.sample_id is None]
+        if missing:
+            samples = [fo.Sample(target.path) for target in missing]
+            for target, sample_id in zip(missing, dataset.add_samples(samples, progress=False), strict=True):
+                target.sample_id = ObjectId(sample_id)
         try:
-            _write(dataset, fields, targets, progress, emptied, wider, remove_others=remove_others)
-        finally:
-            reload_dataset(dataset)
-            reload_samples(dataset)
-        _read_back(dataset, fields, targets)
-    return changes
+            on_frames = any(is_of_frames(entry.path) for entry in self.fields)
+            holders = [temporary, *([names.FRAMES_PREFIX + temporary] if on_frames else [])]
+            mark = {names.IMPORT_MARK: True}
+            description = "Labels of an import that is not complete; the next import removes it"
+            declare(dataset, {path: fo.DictField(info=mark, description=description) for path in holders} | new)
+            n_written = self._write_values(temporary, progress)
+            if outdated:
+                undeclare(dataset, outdated)
+            redeclare(dataset, self._wider)
+            self._move(temporary, n_written)
+        except BaseException:
+            with keeping_first_error("What an import wrote could not be removed"):
+                _remove_left_behind(dataset)
+                undeclare(dataset, [place.prefix + path for place in places(dataset, new) for path in place.paths
+                                    if not place.collection.find_one({path: {"$exists": True}})])  # fmt: skip
+            raise
+        undeclare(dataset, holders)
+        redeclare(dataset, of_another_type)
+        self._declare_attributes({path: kind for path, kind in attributes.items() if path not in all_fields(dataset)})
 
+    def _write_values(self, temporary: str, progress: Progress) -> int:
+        """Write the values of all fields into a temporary one, one update for each sample or frame.
 
-def _write(
-    dataset: fo.Dataset,
-    fields: Sequence[NewField],
-    targets: Sequence[Target],
-    progress: Progress,
-    emptied: set[str],
-    wider: dict[str, fo.Field],
-    *,
-    remove_others: bool,
-) -> None:
-    schema = all_fields(dataset)
-    of_another_type = {entry.path: entry.declaration() for entry in fields
-                       if entry.path in schema and not entry.fits(schema[entry.path])}  # fmt: skip
-    new = {entry.path: entry.declaration() for entry in fields if entry.path not in schema}
-    attributes = {path: kind for entry in fields for path, kind in attribute_fields(entry).items()}
-    outdated = [path for path, kind in attributes.items()
-                if path in schema and path not in wider and type(schema[path]) is not type(kind)
-                and _owner(path, emptied)]  # fmt: skip
-    temporary = _free_name(dataset)
-    _add_samples(dataset, targets)
-    try:
-        on_frames = any(is_of_frames(entry.path) for entry in fields)
-        holders = [temporary, *([names.FRAMES_PREFIX + temporary] if on_frames else [])]
-        mark = {names.IMPORT_MARK: True}
-        description = "Labels of an import that is not complete; the next import removes it"
-        declare(dataset, {path: fo.DictField(info=mark, description=description) for path in holders} | new)
-        n_written = _write_values(dataset, fields, targets, temporary, progress)
-        if outdated:
-            undeclare(dataset, outdated)
-        redeclare(dataset, wider)
-        _move(dataset, fields, temporary, n_written, remove_others=remove_others)
-    except BaseException:
-        with keeping_first_error("What an import wrote could not be removed"):
-            _remove_left_behind(dataset)
-            undeclare(dataset, [path for path in new if not _has_values(dataset, path)])
-        raise
-    undeclare(dataset, holders)
-    redeclare(dataset, of_another_type)
-    undeclared = {path: kind for path, kind in attributes.items() if path not in all_fields(dataset)}
-    declare(dataset, _readable(dataset, fields, undeclared))
+        Returns:
+            how many were written
+        """
+        samples: dict[int, Document] = defaultdict(dict)
+        frames: dict[Key, Document] = defaultdict(dict)
+        for entry in self.fields:
+            name = entry.path.removeprefix(names.FRAMES_PREFIX)
+            for key, value in entry.values.items():
+                values = frames[key] if is_of_frames(entry.path) else samples[key[0]]
+                values[name] = value
+                if not entry.owner and entry.slot is not None:
+                    values[_OWNERS] = list(entry.owners.get(key, ()))
+        # sizes of images that the samples did not know
+        sizes = {number: _metadata(target) for number, target in enumerate(self.targets) if target.new_size is not None}
+        of_samples = (
+            UpdateOne(
+                {"_id": self.targets[number].sample_id},
+                {"$set": sizes.get(number, {}) | ({temporary: samples[number]} if number in samples else {})},
+            )
+            for number in dict.fromkeys([*samples, *sizes])
+        )
+        now = datetime.now(timezone.utc).replace(tzinfo=None)
+        made = {"_dataset_id": dataset_id(self.dataset), "created_at": now, "last_modified_at": now}
+        of_frames = (  # a frame is made if the video does not have it
+            UpdateOne(
+                {"_sample_id": self.targets[number].sample_id, "frame_number": frame},
+                {"$set": {temporary: values}, "$setOnInsert": made},
+                upsert=True,
+            )
+            for (number, frame), values in frames.items()
+        )
+        with fo.ProgressBar(total=len(samples) + len(frames), progress=progress) as bar:
+            _send(sample_collection(self.dataset), of_samples, bar)
+            if frames:
+                _send(frame_collection(self.dataset), of_frames, bar)
+        return len(samples) + len(frames)
+
+    def _move(self, temporary: str, n_written: int) -> None:
+        """Put all values into their fields, each sample at once; what is not in the file stays, or is removed."""
+        by_path = {entry.path: entry for entry in self.fields}
+        all_places = list(places(self.dataset, by_path))
+        n_found = sum(place.collection.count_documents({temporary: {"$exists": True}}) for place in all_places)
+        is_held = database().datasets.find_one(require_lease(self.dataset), {"_id": True}) is not None
+        if n_found < n_written or not is_held:
+            raise lost_lease(self.dataset)
+        for place in all_places:
+            values = {path: self._moved(by_path[place.prefix + path], temporary, path) for path in place.paths}
+            touched = [temporary, *(place.paths if self.remove_others else [])]
+            place.collection.update_many(
+                {"$or": [{name: {"$exists": True}} for name in touched]},
+                [{"$set": {**values, "last_modified_at": "$$NOW"}}, {"$unset": temporary}],
+            )
+
+    def _moved(self, entry: NewField, temporary: str, name: str) -> Document:
+        """The value of a field after the import."""
+        new = f"${temporary}.{name}"
+        if self.remove_others:
+            return {"$ifNull": [new, "$$REMOVE"]}
+        if entry.owner:
+            return {"$ifNull": [new, f"${name}"]}
+        # a list without the entries of the annotators of the file, and then the new entries
+        within, owner = ("", "") if entry.slot is None else (f".{entry.slot.list_name}", f".{ANNOTATOR_ATTRIBUTE}")
+        before = {"$cond": [{"$isArray": f"${name}{within}"}, f"${name}{within}", []]}
+        of_others = {"$not": {"$in": [f"$$this{owner}", f"${temporary}.{_OWNERS}"]}}
+        joined: Document = {"$concatArrays": [{"$filter": {"input": before, "cond": of_others}}, new + within]}
+        if entry.slot is not None:
+            joined = {"$mergeObjects": [f"${name}", new, {entry.slot.list_name: joined}]}
+        return {"$cond": [{"$eq": [{"$type": new}, "missing"]}, f"${name}", joined]}
+
+    def _declare_attributes(self, attributes: Mapping[str, fo.Field]) -> None:
+        """Declare attributes, but for those that other labels have in another type: they could not be read."""
+        found: dict[str, fo.Field] = {}
+        for entry in self.fields:
+            of_entry = {path: kind for path, kind in attributes.items() if path.startswith(f"{entry.label_path}.")}
+            if of_entry:
+                (place,) = places(self.dataset, [entry.label_path])
+                types = {f"a{k}": {"$addToSet": {"$type": f"${path.removeprefix(place.prefix)}"}}
+                         for k, path in enumerate(of_entry)}  # fmt: skip
+                pipeline: list[Document] = [{"$unwind": f"${place.paths[0]}"}, {"$group": {"_id": None, **types}}]
+                row = next(iter(place.collection.aggregate(pipeline)), {})
+                found |= {path: kind for k, (path, kind) in enumerate(of_entry.items())
+                          if {*row.get(f"a{k}", ())} <= _READABLE[type(kind)] | {"missing", "null"}}  # fmt: skip
+        declare(self.dataset, found)
+
+    def _read_back(self) -> None:
+        """Read a sample with each attribute of each field through FiftyOne.
+
+        Raises:
+            AgreementInputError: if FiftyOne cannot read one
+        """
+        for entry in self.fields:
+            own: set[str] = set()
+            chosen: list[Key] = []
+            for key, value in entry.values.items():
+                names_found = {name for document in entry.labels_of(value) for name in document}
+                if not chosen or not names_found <= own:
+                    own |= names_found
+                    chosen.append(key)
+            ids = [str(self.targets[number].sample_id) for number, _ in chosen]
+            try:
+                for sample in self.dataset.select(ids).select_fields(entry.path):
+                    sample.to_dict()
+                    for _, frame in filter(lambda key: key[1], chosen) if sample.media_type == "video" else ():
+                        sample.frames[frame].to_dict()
+            except Exception as error:  # whatever FiftyOne raises, it would raise whenever the sample is read
+                raise AgreementInputError(
+                    f"FiftyOne must be able to read what was imported, got an error in the field {entry.path!r}: "
+                    f"{error}; delete this field, and report the file"
+                ) from error
 
 
 def _free_name(dataset: fo.Dataset) -> str:
@@ -229,155 +369,6 @@ def _remove_left_behind(dataset: fo.Dataset) -> None:
         for name in place.paths:
             place.collection.update_many({name: {"$exists": True}}, {"$unset": {name: ""}})
     undeclare(dataset, marked)
-
-
-def _has_values(dataset: fo.Dataset, path: str) -> bool:
-    (place,) = places(dataset, [path])
-    return place.collection.find_one({place.paths[0]: {"$exists": True}}, {"_id": True}) is not None
-
-
-def _move(
-    dataset: fo.Dataset, fields: Sequence[NewField], temporary: str, n_written: int, *, remove_others: bool
-) -> None:
-    """Put all values into their fields, each sample at once; what is not in the file stays, or is removed."""
-    by_path = {entry.path: entry for entry in fields}
-    all_places = list(places(dataset, by_path))
-    n_found = sum(place.collection.count_documents({temporary: {"$exists": True}}) for place in all_places)
-    if n_found < n_written or not _is_held(dataset):
-        raise lost_lease(dataset)
-    for place in all_places:
-        values = {path: _moved(by_path[place.prefix + path], temporary, path, remove_others=remove_others)
-                  for path in place.paths}  # fmt: skip
-        touched = [temporary, *(place.paths if remove_others else [])]
-        place.collection.update_many(
-            {"$or": [{name: {"$exists": True}} for name in touched]},
-            [{"$set": {**values, "last_modified_at": "$$NOW"}}, {"$unset": temporary}],
-        )
-
-
-def _is_held(dataset: fo.Dataset) -> bool:
-    return database().datasets.find_one(require_lease(dataset), {"_id": True}) is not None
-
-
-def _moved(entry: NewField, temporary: str, name: str, *, remove_others: bool) -> Document:
-    """The value of a field after the import."""
-    new = f"${temporary}.{name}"
-    if remove_others:
-        return {"$ifNull": [new, "$$REMOVE"]}
-    if entry.owner:
-        return {"$ifNull": [new, f"${name}"]}
-    owners = f"${temporary}.{_OWNERS}"
-    if entry.slot is None:
-        joined: Document = _joined(f"${name}", new, "$$this", owners)
-    else:
-        list_name = entry.slot.list_name
-        of_labels = _joined(f"${name}.{list_name}", f"{new}.{list_name}", f"$$this.{ANNOTATOR_ATTRIBUTE}", owners)
-        joined = {"$mergeObjects": [f"${name}", new, {list_name: of_labels}]}
-    return {"$cond": [{"$eq": [{"$type": new}, "missing"]}, f"${name}", joined]}
-
-
-def _joined(before: str, new: str, owner: str, owners: str) -> Document:
-    """A list without the entries of some annotators, and then new entries."""
-    listed = {"$cond": [{"$isArray": before}, before, []]}
-    others = {"$filter": {"input": listed, "cond": {"$not": {"$in": [owner, owners]}}}}
-    return {"$concatArrays": [others, new]}
-
-
-def _readable(dataset: fo.Dataset, fields: Sequence[NewField], attributes: dict[str, fo.Field]) -> dict[str, fo.Field]:
-    """Attributes without those that other labels have in another type: declared, they could not be read."""
-    found: dict[str, fo.Field] = {}
-    for entry in fields:
-        of_entry = {path: kind for path, kind in attributes.items() if path.startswith(f"{entry.label_path}.")}
-        if of_entry:
-            (place,) = places(dataset, [entry.label_path])
-            path = place.paths[0]
-            types = {f"a{k}": {"$addToSet": {"$type": f"${attribute.removeprefix(place.prefix)}"}}
-                     for k, attribute in enumerate(of_entry)}  # fmt: skip
-            rows = place.collection.aggregate([{"$unwind": f"${path}"}, {"$group": {"_id": None, **types}}])
-            row = next(iter(rows), {})
-            found |= {attribute: kind for k, (attribute, kind) in enumerate(of_entry.items())
-                      if {*row.get(f"a{k}", ())} <= _READABLE[type(kind)] | {"missing", "null"}}  # fmt: skip
-    return found
-
-
-def _read_back(dataset: fo.Dataset, fields: Sequence[NewField], targets: Sequence[Target]) -> None:
-    """Read a sample with each attribute of each field through FiftyOne.
-
-    Raises:
-        AgreementInputError: if FiftyOne cannot read one
-    """
-    for entry in fields:
-        own: set[str] = set()
-        chosen: dict[Key, Target] = {}
-        for key, value in entry.values.items():
-            names_found = {name for document in entry.labels_of(value) for name in document}
-            if not chosen or not names_found <= own:
-                own |= names_found
-                chosen[key] = targets[key[0]]
-        ids = [str(target.sample_id) for target in chosen.values()]
-        frames = {key for key in chosen if key[1]}
-        try:
-            samples = dataset.select(ids).select_fields(entry.path)
-            for sample in samples:
-                sample.to_dict()
-                for _, frame in frames if sample.media_type == "video" else ():
-                    sample.frames[frame].to_dict()
-        except Exception as error:  # whatever FiftyOne raises, it would raise whenever the sample is read
-            raise AgreementInputError(
-                f"FiftyOne must be able to read what was imported, got an error in the field {entry.path!r}: {error}; "
-                "delete this field, and report the file"
-            ) from error
-
-
-def _find_new_samples(dataset: fo.Dataset, targets: Sequence[Target]) -> None:
-    """Find the samples that somebody else made since the files were read."""
-    new = {target.path: target for target in targets if target.sample_id is None}
-    if new:
-        for row in sample_collection(dataset).find({}, {"filepath": True}):
-            if row.get("filepath") in new:
-                new[row["filepath"]].sample_id = row["_id"]
-
-
-def _add_samples(dataset: fo.Dataset, targets: Sequence[Target]) -> None:
-    """Make the samples that are missing."""
-    new = [target for target in targets if target.sample_id is None]
-    if new:
-        samples = [fo.Sample(target.path) for target in new]
-        for target, sample_id in zip(new, dataset.add_samples(samples, progress=False), strict=True):
-            target.sample_id = ObjectId(sample_id)
-
-
-def _write_values(
-    dataset: fo.Dataset, fields: Sequence[NewField], targets: Sequence[Target], temporary: str, progress: Progress
-) -> int:
-    """Write the values of all fields into a temporary one, one update for each sample or frame; returns how many."""
-    samples: dict[int, Document] = defaultdict(dict)
-    frames: dict[Key, Document] = defaultdict(dict)
-    for entry in fields:
-        name = entry.path.removeprefix(names.FRAMES_PREFIX)
-        for key, value in entry.values.items():
-            values = frames[key] if is_of_frames(entry.path) else samples[key[0]]
-            values[name] = value
-            if not entry.owner and entry.slot is not None:
-                values[_OWNERS] = list(entry.owners.get(key, ()))
-    n_written = len(samples) + len(frames)
-    sizes = {number: _metadata(target) for number, target in enumerate(targets) if target.new_size is not None}
-    of_samples = (
-        UpdateOne({"_id": targets[number].sample_id}, {"$set": {temporary: values, **sizes.get(number, {})}})
-        for number, values in samples.items()
-    )
-    of_sizes = (UpdateOne({"_id": targets[number].sample_id}, {"$set": size})
-                for number, size in sizes.items() if number not in samples)  # fmt: skip
-    now = datetime.now(timezone.utc).replace(tzinfo=None)
-    of_frames = (
-        _frame_update(dataset, targets[number], frame, {temporary: values}, now)
-        for (number, frame), values in frames.items()
-    )
-    with fo.ProgressBar(total=n_written, progress=progress) as bar:
-        _send(sample_collection(dataset), chain(of_samples, of_sizes), bar)
-        if frames:
-            _send(frame_collection(dataset), of_frames, bar)
-    return n_written
 
 
 def _send(collection: Collection[Document], operations: Iterable[UpdateOne], bar: fo.ProgressBar) -> None:
@@ -401,11 +392,3 @@ def _metadata(target: Target) -> Document:
     if target.is_video:
         return {"metadata": {"_cls": "VideoMetadata", "frame_width": width, "frame_height": height}}
     return {"metadata": {"_cls": "ImageMetadata", "width": width, "height": height}}
-
-
-def _frame_update(dataset: fo.Dataset, target: Target, number: int, values: Document, now: datetime) -> UpdateOne:
-    """The update of a frame, which is made if the video does not have it."""
-    made = {"_dataset_id": dataset_id(dataset), "created_at": now, "last_modified_at": now}
-    return UpdateOne(
-        {"_sample_id": target.sample_id, "frame_number": number}, {"$set": values, "$setOnInsert": made}, upsert=True
-    )

@@ -16,7 +16,7 @@ from ...agreement.settings.options import OPTIONS, value_name
 from ..annotation_files.image_names import Target
 from ..annotation_files.label_documents import ANNOTATOR_ATTRIBUTE, Document, Slot
 from ..annotation_files.new_fields import Key, NewField
-from ..annotation_files.written_fields import assigned_name, field_name, write_fields
+from ..annotation_files.written_fields import FieldWriter, assigned_name, field_name
 from ..database.fiftyone_private import frame_collection, reload_dataset, sample_collection
 from ..labels.assignment import listed_names
 from ..labels.kinds import LabelKind
@@ -245,4 +245,4 @@ def _write(
             f"The dataset {dataset.name!r} has the fields {shown(map(repr, existing))} already; choose other names "
             "with `prefix` or `field`, or say overwrite=True"
         )
-    write_fields(dataset, fields, targets, progress, overwrite=overwrite, remove_others=overwrite, convert=False)
+    FieldWriter(dataset, fields, targets, overwrite=overwrite, remove_others=overwrite, convert=False).write(progress)
