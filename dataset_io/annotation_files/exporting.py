@@ -6,11 +6,12 @@ import dataclasses
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
@@ -21,16 +22,31 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.no_labels import NOT_ASSIGNED, NoLabels
 from ...agreement.settings.options import OPTIONS
 from ..database.fiftyone_private import sample_collection
+from ..families.protocol import LabelsRead
+from ..labels.assignment import NOT_NAMED, annotators_of, assigned_annotators
 from ..labels.kinds import KINDS, LabelKind
+from ..labels.paths import attributes_of_runs
 from ..labels.source import Source, open_source
+from ..labels.stored import StoredSample
 from ..record.run import list_agreements
 from ..record.run_labels import RunLabels, open_run_labels
 from ..results.export import checked_file, replacing
 from ..run.read import Reader
-from ..run.work_through import Progress
+from ..run.work_through import Progress, work_through
 from ..units.resolve import consensus_documents
 from ..units.units_field import open_units
-from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, ImageKey, Page, StoredImage, Tally, as_number
+from .annotation_set import (
+    OF_RUN,
+    QUESTION,
+    AnnotationSet,
+    DrawnLabel,
+    ImageKey,
+    Page,
+    StoredImage,
+    Tally,
+    as_number,
+    stored_size,
+)
 from .coco_json import coco_content, not_in_coco
 from .file_format import COCO, LABEL_STUDIO, TABLE, TITLES, read_annotations
 from .label_documents import (
@@ -40,13 +56,13 @@ from .label_documents import (
     MASKS,
     Document,
     LabelMaker,
+    Slot,
     drawn_label,
     mask_of,
     slots_of,
 )
 from .label_studio import address_of, label_studio_tasks, name_in
 from .long_table import not_in_table, table_text
-from .stored_annotations import AnnotationReader, short_names
 from .summaries import AnnotatorInFile, ExportSummary
 
 #: samples whose consensus is made at once
@@ -62,20 +78,12 @@ class _Format:
     title: str
     suffix: str
     objection: Callable[[DrawnLabel], str]  #: why it cannot hold a label; empty if it can
-    text: Callable[[Sequence[StoredImage], AnnotationSet], str]
-
-
-def _coco(images: Sequence[StoredImage], found: AnnotationSet) -> str:
-    return json.dumps(coco_content(images, found), ensure_ascii=False)
-
-
-def _label_studio(images: Sequence[StoredImage], found: AnnotationSet) -> str:
-    return json.dumps(label_studio_tasks(images, found), ensure_ascii=False)
+    content: Callable[[Sequence[StoredImage], AnnotationSet], Any]  #: a text, or what is written as JSON
 
 
 FORMATS = {
-    "coco": _Format(TITLES[COCO], ".json", not_in_coco, _coco),
-    "label_studio": _Format(TITLES[LABEL_STUDIO], ".json", lambda label: "", _label_studio),
+    "coco": _Format(TITLES[COCO], ".json", not_in_coco, coco_content),
+    "label_studio": _Format(TITLES[LABEL_STUDIO], ".json", lambda label: "", label_studio_tasks),
     "csv": _Format(TITLES[TABLE], ".csv", not_in_table, table_text),
 }
 
@@ -136,26 +144,37 @@ def export_annotations(
     if run is not None and format == "label_studio":
         found.separate[f"{run.run_key}_consensus"] = _consensus(run, reader.paths, reader.images)
     _leave_out(found, kind, reader.images)
-    images = _named(reader.images, format)
-    kinds = _label_kinds(source)
-    types = _label_types(kinds, found)
+    called = short_names(list(reader.images))
+    if format == "label_studio":
+        called = {path: name_in(address_of(path)) for path in reader.images}
+    images = [dataclasses.replace(image, name=called[path]) for path, image in reader.images.items()]
+    of_all = source.config.attribute_mode
+    kinds = {owner: source.kinds[0 if of_all else source.field_annotator.index(number)]
+             for number, owner in enumerate(source.annotators)}  # fmt: skip
+    # as which label type the labels of every annotator are imported again
+    types = {owner: LABEL_TYPES_OF[of_owner.stored] for owner, of_owner in kinds.items()}
+    if any(label.mask for label in found.labels()):
+        types = {owner: MASKS if drawn_as == DETECTIONS else drawn_as for owner, drawn_as in types.items()}
     with writing_to("path", target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as temporary:
-            temporary.write_bytes(kind.text(images, found).encode())
+            content = kind.content(images, found)
+            text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+            temporary.write_bytes(text.encode())
             again = read_annotations(temporary, TABLE if format == "csv" else format, None, None)
-            changed = _changed(found, again, types, {image.path: image.name for image in images})
-            for owner, of_owner in kinds.items():
-                stored = _stored_again(again, types[owner])
-                if (
-                    stored is not None
-                    and stored is not of_owner.stored
-                    and any(page.labels for page in found.pages[owner].values())
-                ):
-                    changed.add(f"{of_owner.title} that come back as {stored.__name__}", owner)
-    call = _call(target, source, set(types.values()), images)
+            changed = _changed(found, again, kinds, types, called)
+    arguments = [repr(str(target))]
+    read_as = sorted(set(types.values()))
+    arguments.append(f"label_types={read_as if len(read_as) > 1 else read_as[0]!r}")
+    if of_all:
+        arguments += ["into='attribute'", f"field={source.config.fields[0]!r}"]
+    if len({Path(image.name).name for image in images}) < len(images):
+        arguments.append("match='path'")
     annotators_in, separate = (
-        tuple(_in_file(owner, pages, types.get(owner, DETECTIONS)) for owner, pages in sorted(entries.items()))
+        tuple(
+            AnnotatorInFile.of(owner, (), ([label_type] * len(page.labels) for page in entries[owner].values()))
+            for owner, label_type in ((owner, types.get(owner, DETECTIONS)) for owner in sorted(entries))
+        )
         for entries in (found.pages, found.separate)
     )
     return ExportSummary(
@@ -166,8 +185,116 @@ def export_annotations(
         n_images=len(images),
         left_out=tuple(found.left_out.lines()),
         changed=tuple(changed.lines()),
-        calls=(call,),
+        calls=(f"import_annotations(dataset, {', '.join(arguments)})",),
     )
+
+
+class AnnotationReader:
+    """Reads the labels of a source into an :class:`AnnotationSet`, as a label reader of :class:`~..run.read.Reader`.
+
+    Attributes:
+        source: the labels
+        found: who looked at what, and what they drew, by path of the image; coordinates are shares of the image
+        images: the images by path
+        paths: path of the image of every sample
+    """
+
+    def __init__(self, source: Source, run: RunLabels | None) -> None:
+        self.source = source
+        self.found = AnnotationSet("a dataset", {name: {} for name in source.annotators})
+        self.images: dict[str, StoredImage] = {}
+        self.paths: dict[ObjectId, str] = {}
+        self._run_key = None if run is None else run.field_key
+        self._written = attributes_of_runs(source.dataset)
+        known = [] if run is None else [f"{run.field_key}{suffix}" for suffix in ("_score", "_alpha", "_n_disputed")]
+        self._numbers = [name for name in known if source.dataset.has_sample_field(name)]
+
+    def read_all(self, progress: Progress) -> None:
+        """Read all samples."""
+        reader = Reader(self)
+        n_changed = work_through(
+            reader, lambda rows, _: reader.columns(rows).changed, lambda changed: changed, progress
+        )
+        if n_changed:
+            self.found.left_out.add("samples that were edited or deleted meanwhile", n_changed)
+
+    def projection(self) -> dict[str, Any]:
+        """The whole labels, with the image."""
+        wanted: dict[str, Any] = {f"labels{k}": f"${path}" for k, path in enumerate(self.source.label_paths)}
+        wanted |= {"path": "$filepath", "size": ["$metadata.width", "$metadata.height"]}
+        wanted |= dict.fromkeys(self._numbers, True)
+        if self.source.config.assigned_field is not None:
+            wanted["assigned"] = f"${self.source.config.assigned_field}"
+        return wanted
+
+    def load(self, row: dict[str, Any]) -> int:
+        """Number of labels."""
+        return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[None]:
+        """Add the labels of query results on samples that have a file, by which other programs know them."""
+        kept = [(row, sample) for row, sample in zip(rows, samples, strict=True) if isinstance(row.get("path"), str)]
+        for row in rows:
+            if not isinstance(row.get("path"), str):
+                self.found.left_out.add("samples without the path of a file", row["_id"])
+        drawn: dict[tuple[int, int], list[DrawnLabel]] = {}
+        for row, _ in kept:
+            self._add_image(row)
+        for field, kind in enumerate(self.source.kinds):
+            for k, (row, _) in enumerate(kept):
+                for label, owner in self._owned(field, row):
+                    made = self._drawn(kind, label, row)
+                    drawn.setdefault((k, owner), []).extend([made] if made is not None else [])
+        of_labels = np.array(list(drawn), np.int64).reshape(-1, 2)
+        if self.source.kinds[0].list_name is None:
+            assigned = np.zeros((len(kept), len(self.source.annotators)), np.bool_)
+            assigned[of_labels[:, 0], of_labels[:, 1]] = True
+        else:
+            with_file, of_files = [row for row, _ in kept], [sample for _, sample in kept]
+            pairs = (of_labels[:, 0], of_labels[:, 1])
+            assigned = assigned_annotators(self.source, with_file, of_files, pairs).assigned
+        for k, owner in np.argwhere(assigned).tolist():
+            image = self.images[kept[k][0]["path"]]
+            page = Page(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
+            self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
+        return LabelsRead.of(None, len(rows))
+
+    def _add_image(self, row: Document) -> None:
+        path = row["path"]
+        if path in self.images:
+            raise AgreementInputError(f"Samples must have files of their own to be exported, got {path!r} twice")
+        numbers = {name: row[name] for name in self._numbers if as_number(row.get(name)) is not None}
+        self.paths[row["_id"]] = path
+        self.images[path] = StoredImage(path, path, stored_size(*row["size"]), numbers)
+
+    def _owned(self, field: int, row: Document) -> Iterator[tuple[Any, int]]:
+        """The labels in a field of a sample, and the number of the annotator of each, without what is nobody's."""
+        kind, attribute = self.source.kinds[field], self.source.config.annotator_attribute
+        held = row.get(f"labels{field}") if row[f"id{field}"] is not None else None
+        found = (held or []) if kind.list_name else [] if held is None else [held]
+        labels = [label for label in found if isinstance(label, dict) or not kind.is_label]
+        for _ in range(len(found) - len(labels)):
+            self.found.left_out.add("entries of label lists that are no labels", row["path"])
+        said = [label.get(attribute) for label in labels] if attribute else []
+        owners = annotators_of(self.source, field, len(labels), lambda _: said)
+        for label, owner in zip(labels, owners.tolist(), strict=True):
+            if owner == NOT_NAMED:
+                self.found.left_out.add("labels that name no annotator", row["path"])
+            elif owner >= 0:
+                yield label, owner
+
+    def _drawn(self, kind: LabelKind, label: Any, row: Document) -> DrawnLabel | None:
+        """A label as files have it; None if it cannot be used."""
+        document = label if kind.is_label else {"value" if kind.is_number else "label": label}
+        kept = {name: value for name, value in document.items() if name not in self._written
+                and name != self.source.config.annotator_attribute}  # fmt: skip
+        said = [document.get(f"{self._run_key}_id"), document.get(self._run_key)] if self._run_key else []
+        of_run = {name: str(value) for name, value in zip(OF_RUN, said, strict=False) if value is not None}
+        try:
+            return drawn_label(kind, kept, self.images[row["path"]].size_px, of_run)
+        except (ValueError, TypeError) as error:
+            self.found.left_out.add(f"labels that cannot be used ({error})", row["path"])
+            return None
 
 
 def _open(
@@ -242,28 +369,6 @@ def _no_pixels(label: DrawnLabel) -> str:
         return "masks that cannot be read"
 
 
-def _named(images: Mapping[str, StoredImage], format: str) -> list[StoredImage]:
-    """The images with the names that the file calls them by."""
-    if format == "label_studio":
-        return [dataclasses.replace(image, name=name_in(address_of(path))) for path, image in images.items()]
-    called = short_names(list(images))
-    return [dataclasses.replace(image, name=called[path]) for path, image in images.items()]
-
-
-def _label_kinds(source: Source) -> dict[str, LabelKind]:
-    """The type of the labels of every annotator."""
-    of_all = source.config.attribute_mode
-    return {owner: source.kinds[0 if of_all else source.field_annotator.index(number)]
-            for number, owner in enumerate(source.annotators)}  # fmt: skip
-
-
-def _label_types(kinds: Mapping[str, LabelKind], found: AnnotationSet) -> dict[str, str]:
-    """As which label type the labels of every annotator are imported again."""
-    boxes = MASKS if any(label.mask for label in found.labels()) else DETECTIONS
-    types = {owner: LABEL_TYPES_OF[kind.stored] for owner, kind in kinds.items()}
-    return {owner: boxes if drawn == DETECTIONS else drawn for owner, drawn in types.items()}
-
-
 def _consensus(
     run: RunLabels, paths: Mapping[ObjectId, str], images: Mapping[str, StoredImage]
 ) -> dict[ImageKey, Page]:
@@ -297,46 +402,50 @@ def _consensus(
     return pages
 
 
-def _changed(found: AnnotationSet, again: AnnotationSet, types: Mapping[str, str], called: Mapping[str, str]) -> Tally:
-    """What of the labels is not the same in the file."""
+def _changed(
+    found: AnnotationSet,
+    again: AnnotationSet,
+    kinds: Mapping[str, LabelKind],
+    types: Mapping[str, str],
+    called: Mapping[str, str],
+) -> Tally:
+    """What of the labels is not the same in the file.
+
+    Args:
+        found: the labels
+        again: what an import reads
+        kinds: the type of the labels of every annotator
+        types: as which label type they are imported
+        called: names of the images in the file, by path
+    """
     changed = Tally()
+    slots: dict[str, list[Slot]] = {}
+    for drawn_as in set(types.values()):
+        is_any = drawn_as != CLASSES or any(label.question for label in again.labels())
+        slots[drawn_as] = slots_of(again, drawn_as) if is_any else []
     for owner, pages in found.pages.items():
-        documents = _documents(again, types[owner], changed)
+        of_owner = slots[types[owner]]
+        maker = LabelMaker(of_owner, changed, every_type=again.every_type, clip=False, most_pixels=math.inf)
         for key, page in pages.items():
             returned = again.pages.get(owner, {}).get(ImageKey(called[key.name]))
             place = f"{owner}: {called[key.name]}"
             if returned is None:
                 changed.add("images that nobody is assigned to then", place)
                 continue
-            made = documents(returned, place)
+            by_slot = maker.documents(returned, place) if of_owner else {}
+            made = [document for documents in by_slot.values() for document in documents]
             if len(made) != len(page.labels):
                 changed.add(f"labels instead of {len(page.labels)}", place)
                 continue
             for label, document in zip(page.labels, made, strict=True):
-                for name in _differing(label.document or {}, document):
+                a, b = _comparable(label.document or {}), _comparable(document)
+                for name in sorted(name for name in a.keys() | b.keys() if not _is_same(a.get(name), b.get(name))):
                     changed.add(f"labels with another `{name}`, or without", place)
+    for owner, kind in kinds.items():
+        stored = next((slot.stored for slot in slots[types[owner]]), kind.stored)
+        if stored is not kind.stored and any(page.labels for page in found.pages[owner].values()):
+            changed.add(f"{kind.title} that come back as {stored.__name__}", owner)
     return changed
-
-
-def _stored_again(again: AnnotationSet, label_type: str) -> type | None:
-    """The type of the field that an import makes; None if it makes none."""
-    has_any = label_type != CLASSES or any(label.question for label in again.labels())
-    return slots_of(again, label_type)[0].stored if has_any else None
-
-
-def _documents(again: AnnotationSet, label_type: str, lost: Tally) -> Callable[[Page, str], list[Document]]:
-    """What an import makes of a page."""
-    if label_type == CLASSES and not any(label.question for label in again.labels()):
-        return lambda page, place: []
-    slots = slots_of(again, label_type)
-    maker = LabelMaker(slots, lost, every_type=again.every_type, clip=False, most_pixels=math.inf)
-    return lambda page, place: [document for made in maker.documents(page, place).values() for document in made]
-
-
-def _differing(a: Document, b: Document) -> Iterable[str]:
-    """Names of the attributes in which two stored labels differ; their ids do not count."""
-    a, b = _comparable(a), _comparable(b)
-    return sorted(name for name in a.keys() | b.keys() if not _is_same(a.get(name), b.get(name)))
 
 
 def _comparable(document: Document) -> Document:
@@ -360,18 +469,10 @@ def _is_same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def _in_file(owner: str, pages: Mapping[ImageKey, Page], label_type: str) -> AnnotatorInFile:
-    counts = [len(page.labels) for page in pages.values()]
-    n_labels = {label_type: sum(counts)} if sum(counts) else {}
-    return AnnotatorInFile(owner, (), len(counts), counts.count(0), n_labels)
-
-
-def _call(target: Path, source: Source, types: set[str], images: Sequence[StoredImage]) -> str:
-    """The call that imports the file."""
-    arguments = [repr(str(target))]
-    arguments.append(f"label_types={sorted(types) if len(types) > 1 else next(iter(types))!r}")
-    if source.config.attribute_mode:
-        arguments += ["into='attribute'", f"field={source.config.fields[0]!r}"]
-    if len({Path(image.name).name for image in images}) < len(images):
-        arguments.append("match='path'")
-    return f"import_annotations(dataset, {', '.join(arguments)})"
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """A name for every path: its file name, with as many of its folders (after ``/``) as make all names different."""
+    parts = [PurePosixPath(path.replace("\\", "/")).parts for path in paths]
+    n = 1
+    while len({entry[-n:] for entry in parts}) < len(parts) and n < max(map(len, parts)):
+        n += 1
+    return {path: str(PurePosixPath(*entry[-n:])) for path, entry in zip(paths, parts, strict=True)}

@@ -57,6 +57,10 @@ class _Names:
         parts = PurePosixPath(name.replace("\\", "/").lstrip("/")).parts
         return [path for path in found if PurePosixPath(path.replace("\\", "/")).parts[-len(parts) :] == parts]
 
+    def first(self, names: Iterable[str]) -> list[str]:
+        """What the first of some names means that means anything."""
+        return next((paths for name in names if (paths := self.find(name))), [])
+
 
 def match_images(
     dataset: fo.Dataset, found: AnnotationSet, match: Match, media_dir: Path | None
@@ -78,21 +82,26 @@ def match_images(
         raise AgreementInputError(f"`source` must hold annotations of images, got {found.title} without any")
     samples = {target.path: target for target in _samples(dataset)}
     in_dataset = _Names(samples, match)
-    in_folder: _Names | None = None
+    in_folder: _Names | None = None  # names from annotation files are only looked up among the files in the folder
     targets: dict[str, Target] = {}
     unknown, ambiguous = [], []
     for name in names:
-        paths = _first(in_dataset, name, found)
+        called = (name, *found.other_names.get(name, ()))
+        paths = in_dataset.first(called)
         if not paths and media_dir is not None:
-            in_folder = in_folder or _Names(_media_in(media_dir), match)
-            paths = _first(in_folder, name, found)
+            if in_folder is None:
+                if not media_dir.is_dir():
+                    raise AgreementInputError(f"`media_dir` must be a folder, got {str(media_dir)!r}, which is not")
+                in_folder = _Names(files_in(media_dir, "media_dir"), match)
+            paths = in_folder.first(called)
         if len(paths) > 1:
             ambiguous.append(f"{name} ({len(paths)} files)")
         elif not paths:
             unknown.append(name)
         else:
-            path = paths[0]
-            targets[name] = samples.get(path) or samples.setdefault(path, _new_sample(path))
+            if paths[0] not in samples:
+                samples[paths[0]] = Target(paths[0], is_video=fom.get_media_type(paths[0]) == fom.VIDEO)
+            targets[name] = samples[paths[0]]
     if ambiguous:
         raise AgreementInputError(
             f"Names of images in the file must mean one sample each, got {shown(ambiguous)}; say match='path' if the "
@@ -112,26 +121,17 @@ def match_images(
     return targets, unknown
 
 
-def _first(names: _Names, name: str, found: AnnotationSet) -> list[str]:
-    """What is meant by a name, or by the first of its other names that means anything."""
-    return next((paths for tried in (name, *found.other_names.get(name, ())) if (paths := names.find(tried))), [])
-
-
 def _samples(dataset: fo.Dataset) -> Iterable[Target]:
+    """The samples that have a file, by which names can mean them."""
     wanted = {"filepath": True, "_media_type": True}
     wanted |= {f"metadata.{name}": True for name in ("width", "height", "frame_width", "frame_height")}
     for row in sample_collection(dataset).find({}, wanted):
-        if not isinstance(row.get("filepath"), str):
-            continue  # no name can mean it
-        metadata: dict[str, Any] = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
-        is_video = row.get("_media_type") == "video"
-        prefix = "frame_" if is_video else ""
-        size = stored_size(metadata.get(f"{prefix}width"), metadata.get(f"{prefix}height"))
-        yield Target(row["filepath"], row["_id"], size, is_video)
-
-
-def _new_sample(path: str) -> Target:
-    return Target(path, is_video=fom.get_media_type(path) == fom.VIDEO)
+        if isinstance(row.get("filepath"), str):
+            metadata: dict[str, Any] = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
+            is_video = row.get("_media_type") == "video"
+            prefix = "frame_" if is_video else ""
+            size = stored_size(metadata.get(f"{prefix}width"), metadata.get(f"{prefix}height"))
+            yield Target(row["filepath"], row["_id"], size, is_video)
 
 
 def files_in(folder: Path, argument: str) -> Iterator[str]:
@@ -153,10 +153,3 @@ def files_in(folder: Path, argument: str) -> Iterator[str]:
                 "more; name the folder of these files alone"
             )
         yield from (os.path.join(place, name) for name in names)
-
-
-def _media_in(folder: Path) -> list[str]:
-    """All files in the folder of the media. Names from annotation files are only looked up among these."""
-    if not folder.is_dir():
-        raise AgreementInputError(f"`media_dir` must be a folder, got {str(folder)!r}, which is not")
-    return list(files_in(folder, "media_dir"))

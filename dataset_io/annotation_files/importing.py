@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -208,6 +208,11 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:
     found.persons = {renamed.get(name, name): person for name, person in found.persons.items()}
 
 
+def _slot_names(made: Mapping[Slot, list[Document]]) -> list[str]:
+    """The slot of every document."""
+    return [slot.name for slot, documents in made.items() for _ in documents]
+
+
 #: by owner, and by sample and frame: the documents for every slot
 _Made = dict[str, dict[Key, dict[Slot, list[Document]]]]
 
@@ -235,7 +240,17 @@ class _Plan:
         self._schema = field_schema(dataset)
         self._n_new = sum(target.sample_id is None for target in self.targets)
         annotators, separate = (self._placed(entries, by_name) for entries in (found.pages, found.separate))
-        self._refuse_unknown_sizes([*annotators.values(), *separate.values()])
+        without = [
+            self.targets[number].path
+            for placed in (*annotators.values(), *separate.values())
+            for (number, _), page in placed.items()
+            if not (page.scale or page.size_px or all(label.question or label.document for label in page.labels))
+        ]
+        if without:
+            raise AgreementInputError(
+                f"Samples must have an image size to read coordinates in pixels, got {len(set(without))} without "
+                f"({shown(dict.fromkeys(without), 3)}); run dataset.compute_metadata() first"
+            )
         self._separate, self._annotators = self._documents(separate), self._documents(annotators)
         on_frames = any(frame for made in (self._separate, self._annotators) for placed in made.values()
                         for _, frame in placed)  # fmt: skip
@@ -270,20 +285,6 @@ class _Plan:
                     target.size_px = target.new_size = page.size_px
                 page.size_px = page.size_px or target.size_px
         return found
-
-    def _refuse_unknown_sizes(self, placed: Iterable[Mapping[Key, Page]]) -> None:
-        """Refuse pages with coordinates in pixels of images whose size nobody knows."""
-        without = [
-            self.targets[number].path
-            for pages in placed
-            for (number, _), page in pages.items()
-            if not (page.scale or page.size_px or all(label.question or label.document for label in page.labels))
-        ]
-        if without:
-            raise AgreementInputError(
-                f"Samples must have an image size to read coordinates in pixels, got {len(set(without))} without "
-                f"({shown(dict.fromkeys(without), 3)}); run dataset.compute_metadata() first"
-            )
 
     def _documents(self, entries: Mapping[str, Mapping[Key, Page]]) -> _Made:
         """The documents of all pages."""
@@ -357,7 +358,10 @@ class _Plan:
             if entry.slot is not None:
                 of_owner[entry.owner].append(entry.path)
         annotators, separate = (
-            tuple(self._in_file(owner, made[owner], of_owner.get(owner) or of_owner[""]) for owner in sorted(made))
+            tuple(
+                AnnotatorInFile.of(owner, of_owner.get(owner) or of_owner[""], map(_slot_names, made[owner].values()))
+                for owner in sorted(made)
+            )
             for made in (self._annotators, self._separate)
         )
         assigned = next((entry.path for entry in fields if entry.slot is None), None)
@@ -376,13 +380,6 @@ class _Plan:
             changes=tuple(changes),
             is_written=is_written,
         )
-
-    def _in_file(
-        self, owner: str, placed: Mapping[Key, Mapping[Slot, list[Document]]], paths: list[str]
-    ) -> AnnotatorInFile:
-        counts = Counter(slot.name for made in placed.values() for slot, documents in made.items() for _ in documents)
-        n_empty = sum(not any(made.values()) for made in placed.values())
-        return AnnotatorInFile(owner, tuple(paths), len(placed), n_empty, dict(sorted(counts.items())))
 
     def _notes(self, *, is_one_field: bool) -> Iterable[str]:
         yield from self._found.notes

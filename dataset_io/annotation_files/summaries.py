@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
@@ -22,6 +23,17 @@ class AnnotatorInFile:
     n_images: int  #: images (frames) that they looked at
     n_empty: int  #: of these, those on which they drew nothing
     n_labels: dict[str, int]  #: labels by label type or question
+
+    @classmethod
+    def of(cls, name: str, fields: Iterable[str], drawn: Iterable[Sequence[str]]) -> AnnotatorInFile:
+        """What one annotator has, from the label type or question of every label on each image."""
+        n_images = n_empty = 0
+        n_labels: Counter[str] = Counter()
+        for kinds in drawn:
+            n_images += 1
+            n_empty += not kinds
+            n_labels.update(kinds)
+        return cls(name, tuple(fields), n_images, n_empty, dict(sorted(n_labels.items())))
 
 
 @dataclass(frozen=True, slots=True)
