@@ -222,8 +222,9 @@ class LabelMaker:
         document = {**self._templates[slot], "_id": ObjectId(), "tags": [], **extent}
         if label.label is not None:
             document["label"] = label.label
-        if label.confidence is not None:
-            document["confidence"] = label.confidence
+        if label.confidence is not None:  # keypoints have one for each point
+            n_points = len(extent.get("points", ()))
+            document["confidence"] = [label.confidence] * n_points if slot.name == KEYPOINTS else label.confidence
         if label.index is not None:
             document["index"] = label.index
         for name, value in label.attributes.items():
@@ -363,18 +364,20 @@ def drawn_label(
     Raises:
         ValueError: if it says no place or value that can be used
     """
-    name, value = document.get("label"), as_number(document.get("value"))
+    name, value, confidence = (document.get(key) for key in ("label", "value", "confidence"))
+    if isinstance(confidence, list):  # of the points, which files have where it is the same for all
+        confidence = confidence[0] if confidence and confidence.count(confidence[0]) == len(confidence) else None
     drawn = DrawnLabel(
         None if name is None else value_name(name),
         attributes=plain_attributes(document, _OWN),
-        confidence=as_number(document.get("confidence")),
+        confidence=as_number(confidence),
         document=document,
         of_run=of_run,
     )
     drawn_as = LABEL_TYPES_OF[kind.stored]
     if drawn_as == CLASSES:
         drawn.question = QUESTION
-        drawn.value = value if kind.is_number else None
+        drawn.value = as_number(value) if kind.is_number else None
         if drawn.value is None and drawn.label is None:
             raise ValueError("no class or number")
     elif drawn_as == DETECTIONS:

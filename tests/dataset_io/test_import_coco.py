@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import fiftyone as fo
@@ -11,7 +12,7 @@ from pycocotools import mask as coco_masks
 
 from tests.dataset_io.annotation_samples import coco, dataset_of, images_in, written
 
-from annotator_agreement import compute_agreement, import_annotations
+from annotator_agreement import compute_agreement, export_annotations, import_annotations
 from annotator_agreement.dataset_io.annotation_files.run_length import coco_mask
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
@@ -181,6 +182,18 @@ def test_shapes_masks_key_points_crowds_and_attributes(tmp_path):
     assert math.isnan(pose.points[1][0])
     assert any("Run lengths must add up" in line for line in summary.left_out)
     assert dataset.get_field("ann_detections.detections.iscrowd") is not None
+
+
+def test_the_score_of_keypoints_is_that_of_each_point_and_comes_back(tmp_path):
+    images = [{"file_name": "1.jpg", "annotator": "ann"}, {"file_name": "2.jpg", "annotator": "bob"}]
+    entries = [{"image_id": k, "keypoints": [10, 5, 2, 0, 0, 0], "score": 0.25} for k in range(2)]
+    dataset = dataset_of(["1.jpg", "2.jpg"])
+    import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)))
+    assert dataset.first().ann.keypoints[0].confidence == [0.25, 0.25]
+    summary = export_annotations(dataset, ["ann", "bob"], tmp_path / "out.json")
+    assert summary.changed == ()
+    content = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert [entry["score"] for entry in content["annotations"]] == [0.25, 0.25]
 
 
 def test_run_lengths_are_read_as_pycocotools_reads_them():
