@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import fiftyone as fo
 from bson import ObjectId
@@ -88,16 +87,13 @@ def split_annotators(
             is_assigned = found is not None if assigned_field is None else name in assigned.get(key[0], ())
             if of_annotator or is_assigned:
                 made[name][key] = of_annotator
-    start = names.FRAMES_PREFIX if is_of_frames(field) else ""
-    slot = _slot(kind)
+    start = (names.FRAMES_PREFIX if is_of_frames(field) else "") + prefix
+    slot = Slot(kind.title, kind.stored)
     fields = [
-        NewField(
-            start + prefix + field_name(name), slot, {key: slot.value(found) for key, found in values.items()}, name
-        )
+        NewField(start + field_name(name), slot, {key: slot.value(found) for key, found in values.items()}, name)
         for name, values in made.items()
     ]
-    _write(dataset, fields, targets, overwrite=overwrite, progress=progress)
-    return [entry.path for entry in fields]
+    return _written(dataset, fields, targets, overwrite=overwrite, progress=progress)
 
 
 @takes_arrays
@@ -153,7 +149,7 @@ def join_annotators(
     targets, lists, _ = _read(dataset, list(owners), kinds, None)
     values: dict[Key, Document] = {}
     assigned: dict[Key, set[str]] = defaultdict(set)
-    slot = _slot(kinds[0])
+    slot = Slot(kinds[0].title, kinds[0].stored)
     for key, found in lists.items():
         present = [(owner, labels) for owner, labels in zip(owners.values(), found, strict=True) if labels is not None]
         if present:
@@ -162,8 +158,7 @@ def join_annotators(
     start = names.FRAMES_PREFIX if is_of_frames(next(iter(owners))) else ""
     listed = {key: sorted(found) for key, found in assigned.items()}
     new = [NewField(start + field, slot, values, ""), NewField(assigned_name(field), None, listed, "")]
-    _write(dataset, new, targets, overwrite=overwrite, progress=progress)
-    return [entry.path for entry in new]
+    return _written(dataset, new, targets, overwrite=overwrite, progress=progress)
 
 
 def _check_writing(overwrite: object, progress: object) -> None:
@@ -181,10 +176,6 @@ def _kinds(dataset: fo.Dataset, fields: list[str]) -> tuple[LabelKind, ...]:
     if single:
         raise AgreementInputError(f"Only fields with lists of labels can be split or joined, got {shown(single)}")
     return kinds
-
-
-def _slot(kind: LabelKind) -> Slot:
-    return Slot(kind.title, kind.stored)
 
 
 def _read(
@@ -208,8 +199,14 @@ def _read(
     for row in collection.find({}, dict.fromkeys([*short, "_sample_id", "frame_number"], True)):
         key = (number[row["_sample_id"]], int(row["frame_number"])) if on_frames else (number[row["_id"]], 0)
         for name, kind in zip(short, kinds, strict=True):
-            if _holds_labels(row.get(name), kind):
-                lists.setdefault(key, []).append(_labels(row.get(name), kind, written))
+            value = row.get(name)
+            labels = value.get(kind.list_name or "") if isinstance(value, dict) else value
+            is_list = isinstance(value, dict) and isinstance(labels, list)
+            if labels is None:  # the annotator was not assigned
+                lists.setdefault(key, []).append(None)
+            elif is_list and all(isinstance(label, dict) for label in labels):
+                own = [{part: held for part, held in label.items() if part not in written} for label in labels]
+                lists.setdefault(key, []).append(own)
             else:
                 damaged.append(f"{name!r} of {row['_id']}")
     if damaged:
@@ -220,25 +217,10 @@ def _read(
     return targets, lists, assigned
 
 
-def _holds_labels(value: Any, kind: LabelKind) -> bool:
-    """Whether a field holds nothing, or labels and nothing else."""
-    if not isinstance(value, dict):
-        return value is None
-    labels = value.get(kind.list_name or "")
-    return labels is None or (isinstance(labels, list) and all(isinstance(label, dict) for label in labels))
-
-
-def _labels(value: Document | None, kind: LabelKind, written: set[str]) -> list[Document] | None:
-    """The labels in a field without what runs wrote on them; None where the annotator was not assigned."""
-    labels: list[Any] | None = (value or {}).get(kind.list_name or "")
-    if labels is None:
-        return None
-    return [{name: entry for name, entry in label.items() if name not in written} for label in labels]
-
-
-def _write(
+def _written(
     dataset: fo.Dataset, fields: list[NewField], targets: list[Target], *, overwrite: bool, progress: Progress
-) -> None:
+) -> list[str]:
+    """Write fields that are free or may be replaced; returns their paths."""
     existing = [entry.path for entry in fields if entry.path in field_schema(dataset)]
     if existing and not overwrite:
         raise AgreementInputError(
@@ -246,3 +228,4 @@ def _write(
             "with `prefix` or `field`, or say overwrite=True"
         )
     FieldWriter(dataset, fields, targets, overwrite=overwrite, remove_others=overwrite, convert=False).write(progress)
+    return [entry.path for entry in fields]
