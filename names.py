@@ -11,7 +11,7 @@ RUN_METHOD = "annotator_agreement"
 #: version of the plugin; written by ``make format`` from pyproject.toml
 VERSION = "1.1.0"
 #: version of what a run stores
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 DEFAULT_RUN_KEY = "agreement"
 
 COMPUTE_AGREEMENT = "compute_agreement"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import names
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..disputes.costs import CostlyUnits, SoughtUnits, costly_objects, costly_samples, costly_tags, dispute_costs
 from ..matching.verdicts import CROWD
 from ..matching.verdicts import VERDICTS as OBJECT_VERDICTS
@@ -23,7 +23,6 @@ from ..ratings.compute import VERDICTS as RATING_VERDICTS
 from ..ratings.compute import RatingRecords
 from ..ratings.numbers import rating_numbers
 from ..ratings.report import RatingReport, build_rating_report
-from ..settings.config import AgreementConfig
 from ..statistics.numbers import Numbers
 from ..statistics.records import AnyColumns, Records
 from ..statistics.report import AgreementReport, ReportContext
@@ -31,18 +30,7 @@ from ..tags.compute import VERDICTS as TAG_VERDICTS
 from ..tags.numbers import tag_numbers
 from ..tags.records import TagRecords
 from ..tags.report import TagReport, build_tag_report
-from .match_again import sums_to_json, with_sums, without_samples
 from .unit_tables import RunTables, costs_of_pairs, object_tables, pixel_tables, rating_tables, tag_tables
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSums:
-    """What the records of a run hold in addition to the columns of its samples."""
-
-    to_json: Callable[[Any], dict[str, Any]]
-    from_json: Callable[[Any, Mapping[str, Any]], Any]
-    #: records without the samples in a mask ``(S,)``; None if the records do not tell what these samples had added
-    without: Callable[[Any, BoolArray, AgreementConfig], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +58,6 @@ class Family:
     verdicts: tuple[str, ...] = ()  #: possible verdicts of a label
     not_in_views: tuple[str, ...] = ()  #: filters of views that do not apply
     has_objects: bool = False  #: whether labels of several annotators are matched into physical objects
-    sums: RunSums | None = None  #: what the report needs in addition to the records of its samples; None: nothing
 
     @property
     def disputed(self) -> tuple[str, ...]:
@@ -101,7 +88,6 @@ OBJECTS = Family(
     fields=names.OBJECT_FIELDS,
     verdicts=(*OBJECT_VERDICTS, CROWD),
     has_objects=True,
-    sums=RunSums(to_json=sums_to_json, from_json=with_sums, without=without_samples),
 )
 RATINGS = Family(
     name="ratings",
@@ -153,29 +139,9 @@ def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:
     return FAMILIES[values["family"]].report.from_dict(values)
 
 
-def records_of(family: str, columns: AnyColumns, n_annotators: int) -> Records:
-    """Records of a family from columns, without the totals of the whole run."""
-    return FAMILIES[family].records(n_annotators, (columns,))
-
-
-def stored_sums(records: Records) -> dict[str, Any]:
-    """What the records of a run hold in addition to columns, as JSON values."""
-    sums = FAMILIES[records.family].sums
-    return {} if sums is None else sums.to_json(records)
-
-
-def with_stored_sums(records: Records, stored: Mapping[str, Any]) -> Records:
-    """Records of a whole run, from columns and :func:`stored_sums`."""
-    sums = FAMILIES[records.family].sums
-    found: Records = records if sums is None else sums.from_json(records, stored)
-    return found
-
-
-def records_without(records: Records, samples: BoolArray, config: AgreementConfig) -> Records | None:
-    """The records of a whole run without those of the samples in a mask ``(S,)``; None if they do not tell enough."""
-    sums = FAMILIES[records.family].sums
-    found: Records | None = records.select(~samples) if sums is None else sums.without(records, samples, config)
-    return found
+def records_of(family: str, columns: AnyColumns, n_annotators: int, beside: AnyColumns) -> Records:
+    """Records of a family from columns, and from what is stored beside them."""
+    return FAMILIES[family].records(n_annotators, (columns,)).with_beside(beside)
 
 
 def build_report(records: Records, context: ReportContext) -> AgreementReport:

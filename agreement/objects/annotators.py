@@ -17,7 +17,6 @@ from ..statistics.numbers import ratio as ratio_of_sums
 from ..statistics.report import ReportContext, number
 from .classes import Listed, listed_by_row
 from .pairs import PairSums, persons_of
-from .records import RunTotals
 from .report import AnnotatorSummary, Bias, ConsensusAgreement
 from .sizes import SIZES
 from .sums import MEASURES, Additive, Chunk, Moments, SparseCounts
@@ -319,8 +318,8 @@ def annotator_summaries(
     total: Mapping[str, Mapping[str, FloatArray]],
     sums: AnnotatorSums,
     pairs: PairSums,
-    totals: RunTotals,
     alpha: float,
+    rematched: Sequence[float] | None,
     n_samples: int,
     context: ReportContext,
 ) -> list[AnnotatorSummary]:
@@ -331,8 +330,8 @@ def annotator_summaries(
         total: sums of the numbers, by part of the summary
         sums: other parts of the summaries
         pairs: sums of all pairs of annotators
-        totals: totals of the whole run
         alpha: alpha of all annotators, nan where undefined
+        rematched: alpha without each of the annotators, the others matched again; None if not asked for
         n_samples: number of samples
         context: names and options
     """
@@ -341,7 +340,6 @@ def annotator_summaries(
     classes = _classes(sums.classes, context)
     conflicts = _conflicts(pairs.confusion, context)
     other_classes = _by_annotator(sums.other_classes.columns(), sums.other_classes.counts, context)
-    rematched = totals.rematched.alphas(config)
     own = total[""]
     has_sizes = any(own[f"n_could_miss_{size}"].any() for size in SIZES)
     summaries = []

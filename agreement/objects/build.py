@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, sums_by
+from ..matching.batch import TrackCounts
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.numbers import Fields, Numbers, other_reading, rated_only, report_estimates, report_of, sample_numbers
 from ..statistics.report import ReportContext, mean_defined, number
@@ -21,9 +22,9 @@ from .headline import HeadlineNumbers, HeadlineSums, headline_otherwise, headlin
 from .object_distances import object_distances
 from .object_habits import ObjectHabits
 from .pairs import PairNumbers, PairSums, clusters, intra_pairs, pair_numbers, pair_summaries, sessions
-from .records import ObjectRecords, RunTotals
+from .records import ObjectRecords, track_counts
 from .report import ObjectReport
-from .sensitivity import rule_alphas, threshold_points
+from .sensitivity import Sensitivity
 from .sizes import SizeRule, SizeSums, size_summaries, size_sums
 from .sums import Additive, Chunk
 from .threshold_sample import data_threshold
@@ -206,7 +207,7 @@ def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Has
 def build_object_report(records: ObjectRecords, context: ReportContext) -> ObjectReport:
     """The report on samples."""
     config, class_names = context.config, context.class_names
-    totals = records.totals or RunTotals()
+    sensitivity = Sensitivity(records, config)
     rated, of_rated = rated_only(records, context)
     collection, rest = Collection(rated, of_rated, by_sample=config.resamples > 0), _Rest()
     habits = ObjectHabits(rated.assigned, of_rated.clusters)
@@ -223,13 +224,21 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     image_alpha = collection.expected.summary(
         number(found["image_alpha.value",].value), rated, sums.headline.pair_scores.values()
     )
-    pairs = pair_summaries(fields, sums.pairs, totals, context)
+    tracks = TrackCounts()
+    if "track" in records.parts[0] and context.clusters is not None:
+        tracks = track_counts(records, context.clusters, config)
+    pairs = pair_summaries(fields, sums.pairs, tracks, context)
     consistency = [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
     classes, n_classes_unlisted = class_summaries(fields, sums.classes, met, sums.headline.matches, class_names)
     drawn = np.unique(sums.annotators.classes.column(1)).tolist()
     parts = ("", "consensus", "bias")
     n_of_pairs = sums.pairs.n_a + sums.pairs.n_b
     of_habits = habits.found(context.annotators, class_names, sums.classes.n_objects, n_of_pairs)
+    counted = ("n_hard", "n_inexact", "crowded", "n_repaired", "n_points")
+    n_hard, n_inexact, n_crowded, n_repaired, n_points = (
+        int(records.column(name).sum(dtype=np.int64)) for name in counted
+    )
+    surplus, bound = records.column("inexact_surplus").sum(axis=0).tolist()
     of_annotators = {part: each.total for part, each in zip(parts, collection.annotators, strict=True)}
     return report_of(
         ObjectReport,
@@ -240,12 +249,12 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         n_empty=sums.headline.n_empty,
         n_units=sums.headline.n_units,
         n_objects=sums.headline.n_objects,
-        n_hard_components=None if records.totals is None else totals.n_hard,
-        n_inexact_components=None if records.totals is None else totals.n_inexact,
-        inexact_gap=totals.inexact_gap,
-        n_crowded=None if records.totals is None else totals.n_crowded,
-        n_repaired=None if records.totals is None else totals.n_repaired,
-        n_points=None if records.totals is None else totals.n_points,
+        n_hard_components=n_hard,
+        n_inexact_components=n_inexact,
+        inexact_gap=1.0 - surplus / bound if bound else None,
+        n_crowded=n_crowded,
+        n_repaired=n_repaired,
+        n_points=n_points,
         track_consistency=mean_defined(consistency)[0],
         **headline_parts(fields.of(), headline, sums.headline, met, class_names, context.measure, of_rated.describe),
         image_alpha=image_alpha,
@@ -257,8 +266,8 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
             of_annotators,
             sums.annotators,
             sums.pairs,
-            totals,
             found["alpha.pooled",].value,
+            sensitivity.rematched(),
             records.n_samples,
             context,
         ),
@@ -273,8 +282,8 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
             [class_names[code] for code in drawn], given_together(met, class_names, of_habits["confused"])
         ),
         **of_habits,
-        thresholds=threshold_points(totals.sweep, config),
-        data_threshold=data_threshold(totals.threshold_sample, config),
-        rules=rule_alphas(totals.rules, config, other),
+        thresholds=sensitivity.threshold_points(),
+        data_threshold=data_threshold(records.threshold_sample, config),
+        rules=sensitivity.rule_alphas(other),
         other_reading=other,
     )

@@ -19,6 +19,7 @@ from ...metrics.matching.pairs import Alignment, average_linkage, f1_score, pano
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order, n_labels_of
 from ..image_alpha.expected import pair_alpha
+from ..matching.batch import TrackCounts
 from ..matching.compute import Agreement, Counting
 from ..settings.annotators import chosen_pairs, n_shared, pair_names
 from ..settings.config import AgreementConfig, Undefined
@@ -27,7 +28,6 @@ from ..statistics.main_numbers import MEASURES
 from ..statistics.numbers import Fields, GroupRows, Numbers, Rows, ratio
 from ..statistics.report import ReportContext, number, numbers_for_json
 from .classes import Listed, listed_by_row
-from .records import RunTotals
 from .report import Cluster, PairSummary, SampleMean, Sessions
 from .sums import Additive, Chunk, Moments, SparseCounts
 
@@ -361,7 +361,7 @@ class PairSums(Additive):
         )
 
 
-def pair_summaries(fields: Fields, sums: PairSums, totals: RunTotals, context: ReportContext) -> list[PairSummary]:
+def pair_summaries(fields: Fields, sums: PairSums, tracks: TrackCounts, context: ReportContext) -> list[PairSummary]:
     """The summaries of all pairs with a shared sample, in the order of the annotators."""
     config, names = context.config, context.annotators
     n_pairs = len(sums.n_samples)
@@ -375,7 +375,7 @@ def pair_summaries(fields: Fields, sums: PairSums, totals: RunTotals, context: R
         "sq": segmentation_quality(sums.iou_same_class, sums.n_same_class),
         "rq": f1_score(sums.n_same_class, sums.n_a, sums.n_b),
         "visibility": visibility,
-        "track_consistency": totals.tracks.consistency(len(names))[a, b],
+        "track_consistency": tracks.consistency(len(names))[a, b],
         "kappa": kappa,
         "ac1": ac1,
     }

@@ -14,24 +14,20 @@ from numpy.typing import NDArray
 
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within
-from ..matching.batch import Excuses, SamplePairs, TrackCounts, count_tracks
+from ..matching.batch import Excuses, SamplePairs, TrackCounts, Tracks, count_tracks
 from ..matching.compute import Agreement, MatchedBatch, MatchedPairs, Units
 from ..matching.verdicts import AGREED
 from ..settings.config import AgreementConfig
 from ..statistics.records import OF_SAMPLE, AnyColumns, Columns, Records, SampleValues, compact, packed, unpacked
-from .sensitivity import RuleStatistics, SweepStatistics, rules_of, sweep_batch
-from .sums import Additive
 from .threshold_sample import ThresholdSample
-from .vitality import Rematched, rematched
+from .variants import variant_columns
 
 #: objects that are unpacked at once
 MAX_OBJECTS_AT_ONCE = 100_000
-#: overlapping pairs of one sample that are kept at most, to match its objects again; of a sample with more, none is
-MAX_OVERLAPS_KEPT = 100_000
 
 #: meaning of the rows of every column: the column with their number per sample
 _OBJECT, _UNIT, _MATCHED, _SAMPLE_PAIR, _CROWD = "n_objects", "n_units", "n_matched", "n_pairs", "n_crowd"
-_EXCUSED, _OVERLAP, _COVERED, _COORDINATE = "n_excused", "n_overlaps", "n_covered", "n_coordinates"
+_EXCUSED, _COORDINATE, _INEXACT, _TALLY = "n_excused", "n_coordinates", "n_inexact", "n_tallies"
 _ROWS = {
     "n_objects": OF_SAMPLE,
     "n_units": OF_SAMPLE,
@@ -64,111 +60,64 @@ _ROWS = {
     "aligned": _SAMPLE_PAIR,
     "crowd_annotator": _CROWD,
     "n_excused": OF_SAMPLE,
-    "n_alone": OF_SAMPLE,
-    "n_repaired": OF_SAMPLE,
-    "n_points": OF_SAMPLE,
-    "crowded": OF_SAMPLE,
-    "n_overlaps": OF_SAMPLE,
-    "n_covered": OF_SAMPLE,
-    "without_overlaps": OF_SAMPLE,
-    "overlap_i": _OVERLAP,
-    "overlap_j": _OVERLAP,
-    "intersection": _OVERLAP,
-    "covered_row": _COVERED,
-    "covered_by": _COVERED,
-    "track": _OBJECT,
     "excused_unit": _EXCUSED,
     "excused_annotator": _EXCUSED,
+    "n_hard": OF_SAMPLE,
+    "n_inexact": OF_SAMPLE,
+    "inexact_surplus": _INEXACT,
+    "crowded": OF_SAMPLE,
+    "n_repaired": OF_SAMPLE,
+    "n_points": OF_SAMPLE,
+    "track": _OBJECT,
+    "swept_score": OF_SAMPLE,
+    "swept_units": OF_SAMPLE,
+    "swept_matched": OF_SAMPLE,
+    "swept_drawn": OF_SAMPLE,
+    "swept_hard": OF_SAMPLE,
+    "swept_inexact": OF_SAMPLE,
+    "squares": OF_SAMPLE,
+    "n_tallies": OF_SAMPLE,
+    "tally_variant": _TALLY,
+    "tally_ratings": _TALLY,
+    "tally_units": _TALLY,
+    "tally_differing": _TALLY,
+    "tallied": _OBJECT,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class RunTotals(Additive):
-    """Totals of any number of batches."""
-
-    n_hard: int = 0  #: components of objects that needed a decision
-    n_inexact: int = 0  #: components too large for an exact solution
-    inexact_surplus: float = 0.0  #: similarity above the threshold that the matching of these reaches
-    inexact_bound: float = 0.0  #: what no matching of these exceeds
-    n_crowded: int = 0  #: samples with so many overlapping objects that only the most similar pairs were compared
-    n_repaired: int = 0  #: polygons that had to be repaired
-    n_points: int = 0  #: keypoint objects with a single labelled point, or several in one place
-    #: number of frames in which the tracks of annotators are matched
-    tracks: TrackCounts = field(default_factory=TrackCounts)
-    sweep: SweepStatistics = field(default_factory=SweepStatistics)  #: the main numbers at other thresholds
-    rules: RuleStatistics = field(default_factory=RuleStatistics)  #: alpha under other rules
-    #: subsample for the threshold that the data suggest
-    threshold_sample: ThresholdSample = field(default_factory=ThresholdSample)
-    #: alpha without each of the annotators, with the others matched again
-    rematched: Rematched = field(default_factory=Rematched)
-
-    @property
-    def inexact_gap(self) -> float | None:
-        """Share of the bound that the inexact solutions may miss at most; None without any."""
-        return 1.0 - self.inexact_surplus / self.inexact_bound if self.inexact_bound else None
-
-
-def totals_of(agreement: MatchedBatch) -> RunTotals:
-    """The totals of a batch."""
-    geometry, config = agreement.batch.geometry, agreement.config
-    totals = RunTotals(
-        n_hard=agreement.matching.n_hard,
-        n_inexact=agreement.matching.n_inexact,
-        inexact_surplus=agreement.matching.inexact_surplus[0],
-        inexact_bound=agreement.matching.inexact_surplus[1],
-        n_crowded=_n_crowded(agreement),
-        n_repaired=int(geometry.repaired.sum()),
-        n_points=int(geometry.without_extent.sum()),
-        tracks=_track_counts(agreement),
-        rematched=rematched(agreement) if config.rematch else Rematched(),
-    )
-    if config.sensitivity or config.iou_from_data:
-        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity, agreement.covered)
-        totals = replace(totals, threshold_sample=sample)
-    if config.sensitivity:
-        totals = replace(totals, sweep=sweep_batch(agreement), rules=rules_of(agreement))
-    return totals
-
-
-def _n_crowded(agreement: MatchedBatch) -> int:
-    crowded = agreement.overlaps.crowded
-    return 0 if crowded is None else len(np.unique(agreement.objects.sample[crowded]))
-
-
-def _track_counts(agreement: MatchedBatch) -> TrackCounts:
-    batch, pairs = agreement.batch, agreement.pairs
-    if batch.tracks is None:
-        return TrackCounts()
-    objects = batch.objects
-    excused = agreement.excuses.of_objects(agreement.unit)
-    return count_tracks(batch.tracks, objects.sample, objects.annotator, batch.assigned, (pairs.i, pairs.j), excused)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecords(Records):
     """The agreement on objects of any number of samples."""
 
-    totals: RunTotals | None = None  #: totals known only for the whole run; None for a selection of samples
+    #: subsample for the threshold that the data suggest
+    threshold_sample: ThresholdSample = field(default_factory=ThresholdSample)
 
     family: ClassVar[str] = "objects"
     rows: ClassVar[Mapping[str, str]] = _ROWS
 
     def __add__(self, other: ObjectRecords) -> ObjectRecords:
-        totals = None if self.totals is None or other.totals is None else self.totals + other.totals
-        return replace(self, parts=self.parts + other.parts, totals=totals)
+        sample = other.threshold_sample.moved(self.n_samples + np.arange(other.n_samples))
+        return replace(self, parts=self.parts + other.parts, threshold_sample=self.threshold_sample + sample)
 
     def select(self, samples: BoolArray) -> ObjectRecords:
-        """Records of the samples in a mask ``(S,)``, without the totals of the whole run."""
+        """Records of the samples in a mask ``(S,)``."""
+        sample = self.threshold_sample.moved(np.where(samples, np.cumsum(samples) - 1, -1))
         # the short form of super() does not work in classes with slots
-        return replace(super(ObjectRecords, self).select(samples), totals=None)
+        return replace(super(ObjectRecords, self).select(samples), threshold_sample=sample)
 
     def take(self, samples: IntArray) -> ObjectRecords:
-        """Records of the samples at the given rows, in that order, without the totals of the whole run."""
-        return replace(super(ObjectRecords, self).take(samples), totals=None)
+        """Records of the samples at the given rows, in that order."""
+        rows = np.full(self.n_samples, -1)
+        rows[samples] = np.arange(len(samples))
+        return replace(super(ObjectRecords, self).take(samples), threshold_sample=self.threshold_sample.moved(rows))
 
-    def reordered(self, samples: IntArray) -> ObjectRecords:
-        """The records of all samples in another order, with the totals of the whole run."""
-        return replace(self.take(samples), totals=self.totals)
+    def beside(self) -> Columns:
+        """The subsample for the threshold."""
+        return self.threshold_sample.to_arrays()
+
+    def with_beside(self, arrays: AnyColumns) -> ObjectRecords:
+        """The same records with the subsample for the threshold."""
+        return replace(self, threshold_sample=ThresholdSample.from_arrays(arrays))
 
     def sample_values(self) -> SampleValues:
         """The values that all label types have."""
@@ -226,7 +175,8 @@ def record(
         "n_excused": compact(np.bincount(excused_sample, minlength=agreement.n_samples)),
         "excused_unit": compact(agreement.excuses.unit - first_unit[excused_sample]),
         "excused_annotator": compact(agreement.excuses.annotator),
-        **_to_match_again(agreement),
+        **_of_matching(agreement),
+        **variant_columns(agreement),
         **_places(agreement),
     }
     if label_ids is not None and field is not None:
@@ -241,7 +191,12 @@ def record(
         columns["visibility"] = agreement.visibility
     if agreement.aligned is not None:
         columns["aligned"] = agreement.aligned
-    return ObjectRecords(agreement.n_annotators, (columns,), totals_of(agreement))
+    if agreement.batch.tracks is not None:
+        columns["track"] = agreement.batch.tracks.track
+    sample = ThresholdSample()
+    if agreement.config.sensitivity or agreement.config.iou_from_data:
+        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, agreement.config.similarity, agreement.covered)
+    return ObjectRecords(agreement.n_annotators, (columns,), sample)
 
 
 def _places(agreement: MatchedBatch) -> Columns:
@@ -260,44 +215,23 @@ def _places(agreement: MatchedBatch) -> Columns:
     return columns
 
 
-def _to_match_again(agreement: MatchedBatch) -> Columns:
-    """What is needed to match the objects again; see :mod:`...families.match_again`."""
-    objects, overlaps, geometry, n_samples = (
-        agreement.objects,
-        agreement.overlaps,
-        agreement.batch.geometry,
-        agreement.n_samples,
-    )
-    first_object = np.cumsum(agreement.n_objects) - agreement.n_objects
-    of_overlap = objects.sample[overlaps.i]
-    without_overlaps = np.bincount(of_overlap, minlength=n_samples) > MAX_OVERLAPS_KEPT
-    kept: slice | IntArray = slice(None)
-    if without_overlaps.any():
-        kept = np.flatnonzero(~without_overlaps[of_overlap])
-        of_overlap = of_overlap[kept]
-    row, other = agreement.covered
-    crowded = np.zeros(len(objects), np.bool_) if overlaps.crowded is None else overlaps.crowded
+def _of_matching(agreement: MatchedBatch) -> Columns:
+    """How the objects of every sample were matched."""
+    objects, matching, geometry = agreement.objects, agreement.matching, agreement.batch.geometry
+    nobody = np.zeros(len(objects), np.bool_)
+    crowded = nobody if agreement.overlaps.crowded is None else agreement.overlaps.crowded
+    order = np.argsort(matching.inexact, kind="stable")
 
     def count(sample: IntArray) -> NDArray[Any]:
-        return compact(np.bincount(sample, minlength=n_samples))
+        return compact(np.bincount(sample, minlength=agreement.n_samples))
 
-    order = np.argsort(objects.sample[row], kind="stable")
-    row, other = row[order], other[order]
-    tracks = {} if agreement.batch.tracks is None else {"track": agreement.batch.tracks.track}
     return {
-        "n_alone": compact(agreement.n_alone),
+        "n_hard": count(matching.hard),
+        "n_inexact": count(matching.inexact),
+        "inexact_surplus": matching.inexact_surplus[order],
+        "crowded": count(objects.sample[crowded]) > 0,
         "n_repaired": count(objects.sample[geometry.repaired]),
         "n_points": count(objects.sample[geometry.without_extent]),
-        "crowded": count(objects.sample[crowded]) > 0,
-        "n_overlaps": count(of_overlap),
-        "n_covered": count(objects.sample[row]),
-        "without_overlaps": without_overlaps,
-        "overlap_i": compact(overlaps.i[kept] - first_object[of_overlap]),
-        "overlap_j": compact(overlaps.j[kept] - first_object[of_overlap]),
-        "intersection": overlaps.intersection[kept],
-        "covered_row": compact(row - first_object[objects.sample[row]]),
-        "covered_by": compact(other),
-        **tracks,
     }
 
 
@@ -310,6 +244,24 @@ def units_of_objects(part: AnyColumns) -> IntArray:
     """The unit of every object; units are numbered across samples."""
     n_units = part["n_units"].astype(np.int64)
     return part["unit"].astype(np.int64) + np.repeat(np.cumsum(n_units) - n_units, part["n_objects"])
+
+
+def track_counts(records: ObjectRecords, video: IntArray, config: AgreementConfig) -> TrackCounts:
+    """Number of frames in which the tracks of annotators are matched, from the video ``(S,)`` of every frame."""
+    total, done = TrackCounts(), 0
+    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
+        agreement = agreement_of_part(part, records.n_annotators, config)
+        objects, pairs, n = agreement.objects, agreement.pairs, agreement.n_samples
+        total += count_tracks(
+            Tracks(video[done : done + n], part["track"].astype(np.int64)),
+            objects.sample,
+            objects.annotator,
+            agreement.assigned,
+            (pairs.i, pairs.j),
+            agreement.excuses.of_objects(agreement.unit),
+        )
+        done += n
+    return total
 
 
 def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annotators: Sequence[str]) -> list[str]:

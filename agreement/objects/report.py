@@ -471,7 +471,7 @@ class ObjectReport(AgreementReport):
 
     n_empty: int
     #: this and the next five exist only for a whole run; None for a report on a view
-    n_hard_components: int | None
+    n_hard_components: int
     n_inexact_components: int | None
     #: share of the similarity above the threshold by which the matching of these may fall short of the best, at most;
     #: None if there are none

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...metrics.geometry.objects import Geometry, Objects, Overlaps, Similarity
+from ...metrics.geometry.packing import pack_geometry, unpack_geometry
 from ...metrics.matching.threshold import (
     MAX_PAIRS,
     ThresholdFromData,
@@ -34,6 +39,7 @@ MAX_PAIRS_OF_SHAPES = 100_000
 class _Kept:
     """Columns of ``S`` samples (ascending key), their ``N`` objects, and ``V`` best similarities within samples."""
 
+    row: IntArray  # (S,) of the sample among those of the records
     keys: IntArray  # (S,)
     assigned: BoolArray  # (S, R)
     n_objects: IntArray  # (S,)
@@ -50,6 +56,7 @@ class _Kept:
     def take(self, samples: IntArray) -> _Kept:
         rows = _rows_of(samples, self.n_objects)
         return _Kept(
+            self.row[samples],
             self.keys[samples],
             self.assigned[samples],
             self.n_objects[samples],
@@ -66,6 +73,7 @@ class _Kept:
         if len(chosen) == len(self.keys) and not (chosen >= len(self.keys)).any():
             return self
         both = _Kept(
+            np.concatenate([self.row, other.row]),
             keys,
             np.concatenate([self.assigned, other.assigned]),
             np.concatenate([self.n_objects, other.n_objects]),
@@ -81,7 +89,8 @@ class _Kept:
 class ThresholdSample:
     """The rated samples with the smallest keys: at most 2,000 for boxes, 200 for other shapes, and 2,000,000 values.
 
-    The choice depends only on the keys, so it is the same for any batch size.
+    The choice depends only on the keys, so it is the same for any batch size. It is kept with its geometry beside the
+    records of a run; the subsample of some samples of the run is what it has of these.
     """
 
     kept: _Kept | None = None
@@ -113,7 +122,16 @@ class ThresholdSample:
         observed = observed[counts]
         n_observed = np.bincount(objects.sample[row[counts]], minlength=batch.n_samples)
         keys = np.zeros(batch.n_samples, np.int64) if batch.sample_keys is None else batch.sample_keys
-        every = _Kept(keys, assigned, n_objects, n_observed, objects.annotator, batch.geometry, observed)
+        every = _Kept(
+            np.arange(batch.n_samples),
+            keys,
+            assigned,
+            n_objects,
+            n_observed,
+            objects.annotator,
+            batch.geometry,
+            observed,
+        )
         rated = np.flatnonzero(n_assigned >= 2)
         if not len(rated):
             return cls()
@@ -123,6 +141,35 @@ class ThresholdSample:
         if self.kept is None or other.kept is None:
             return other if self.kept is None else self
         return ThresholdSample(self.kept.joined(other.kept))
+
+    def moved(self, rows: IntArray) -> ThresholdSample:
+        """The subsample where the records of samples have other rows ``(S,)``, or are left out (-1)."""
+        if self.kept is None:
+            return self
+        row = rows[self.kept.row]
+        chosen = np.flatnonzero(row >= 0)
+        if not len(chosen):
+            return ThresholdSample()
+        moved = dataclasses.replace(self.kept, row=row)
+        return ThresholdSample(moved.take(chosen[np.lexsort((row[chosen], self.kept.keys[chosen]))]))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The subsample as arrays, for storing."""
+        if self.kept is None:
+            return {}
+        columns = {field.name: getattr(self.kept, field.name) for field in dataclasses.fields(self.kept)}
+        geometry = pack_geometry(columns.pop("geometry"))
+        return {**columns, **{f"geometry{name}": values for name, values in geometry.items()}}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> ThresholdSample:
+        """The subsample that :meth:`to_arrays` gave."""
+        if not arrays:
+            return cls()
+        prefix = "geometry"
+        columns = {name: arrays[name] for name in arrays if not name.startswith(prefix)}
+        packed = {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
+        return cls(_Kept(**columns, geometry=unpack_geometry(packed)))
 
     @property
     def n_samples(self) -> int:

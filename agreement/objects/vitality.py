@@ -1,26 +1,22 @@
-"""Vitality: alpha with all annotators minus alpha without one; units unchanged, or the others matched again."""
+"""Vitality: alpha with all annotators minus alpha without one, with unchanged units."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_sums
-from ...metrics.alpha.nominal import NominalTally
 from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges
-from ..matching.batch import Excuses
-from ..matching.compute import Counting, MatchedBatch, Ratings, matching_of, ratings_of
+from ..matching.compute import Counting, Ratings, ratings_of
 from ..settings.config import AgreementConfig
 from ..statistics.numbers import Numbers, Rows
 from .headline import alpha_columns
 from .sums import Chunk
+from .variants import MIN_ANNOTATORS
 
-#: minimum number of annotators for vitality: without one, two are left
-MIN_ANNOTATORS = 3
 #: maximum number of columns (one per class and annotator) for intervals of vitality
 MAX_COLUMNS = 5_000
 #: objects (with one annotator left out) that are counted at once
@@ -138,44 +134,3 @@ def _ratings_without(chunk: Chunk, sample: IntArray, annotator: IntArray) -> Rat
     original = ranges(first_unit[sample], n_of_case)
     n_excused = agreement.n_excused[original] - agreement.excuses.contain(original, annotator[case_of_unit])
     return ratings_of(objects, unit, case_of_unit, n_assigned, Counting.of(agreement.config), n_excused)
-
-
-@dataclass(frozen=True, slots=True)
-class Rematched:
-    """Sums for alpha without each of the annotators, matched again; empty if not requested."""
-
-    tallies: tuple[NominalTally, ...] = ()
-
-    def __add__(self, other: Rematched) -> Rematched:
-        if not self.tallies or not other.tallies:
-            return self if self.tallies else other
-        return Rematched(tuple(a + b for a, b in zip(self.tallies, other.tallies, strict=True)))
-
-    def alphas(self, config: AgreementConfig) -> list[float] | None:
-        """Alpha without each of the annotators, nan where undefined; None if nothing was matched again."""
-        return [tally.alpha(config.undefined) for tally in self.tallies] or None
-
-
-def rematched(agreement: MatchedBatch) -> Rematched:
-    """Match the objects of a batch again without each of the annotators (three or more)."""
-    n_annotators = agreement.batch.assigned.shape[1]
-    if n_annotators < MIN_ANNOTATORS:
-        return Rematched()
-    return Rematched(tuple(_tally_without(annotator, agreement) for annotator in range(n_annotators)))
-
-
-def _tally_without(annotator: int, agreement: MatchedBatch) -> NominalTally:
-    """The ratings of the units of the other annotators, matched again without this annotator's objects."""
-    batch, config = agreement.batch, agreement.config
-    kept = batch.objects.annotator != annotator
-    objects = Objects(batch.objects.sample[kept], batch.objects.annotator[kept], batch.objects.category[kept])
-    matching = matching_of(objects, agreement.overlaps.among(kept), config)
-    n_assigned = agreement.n_assigned - batch.assigned[:, annotator]
-    sample = np.zeros(matching.n_units, np.int64)
-    sample[matching.unit] = objects.sample
-    row, other = agreement.covered
-    of_others = kept[row] & (other != annotator)
-    covered = (np.cumsum(kept) - 1)[row[of_others]], other[of_others]
-    n_excused = Excuses.of(matching.unit, objects.annotator, covered).n_of_units(matching.n_units)
-    ratings = ratings_of(objects, matching.unit, sample, n_assigned, Counting.of(config), n_excused)
-    return NominalTally.from_counts(ratings.unit, ratings.category, ratings.count)

@@ -73,7 +73,7 @@ class Records:
         raise NotImplementedError
 
     def select(self: R, samples: BoolArray) -> R:
-        """Records of the samples in a mask ``(S,)``, without the totals of the whole run."""
+        """Records of the samples in a mask ``(S,)``."""
         parts: list[Columns] = []
         start = 0
         for part in self.parts:
@@ -83,7 +83,7 @@ class Records:
         return replace(self, parts=tuple(parts))
 
     def take(self: R, samples: IntArray) -> R:
-        """Records of the samples at the given rows, in that order, without the totals of the whole run."""
+        """Records of the samples at the given rows, in that order."""
         taken: Columns = {}
         for name, counted in self.rows.items():
             if name not in self.parts[0]:
@@ -95,9 +95,13 @@ class Records:
             taken[name] = self.column(name)[ranges((np.cumsum(counts) - counts)[samples], counts[samples])]
         return replace(self, parts=(taken,))
 
-    def reordered(self: R, samples: IntArray) -> R:
-        """The records of all samples in another order."""
-        return self.take(samples)
+    def beside(self) -> Columns:
+        """Arrays that are stored beside the columns of samples."""
+        return {}
+
+    def with_beside(self: R, arrays: AnyColumns) -> R:
+        """The same records with what :meth:`beside` gave."""
+        return self
 
     def chunks(self, counted: str, at_once: int) -> Iterator[Columns]:
         """Columns of consecutive samples in chunks of bounded size; a single empty chunk if there is no sample.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.families.match_again import tracks_again
 from ...agreement.matching.batch import NO_TRACK, Batch, Tracks
 from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
 from ...agreement.matching.relations import differs_from, is_named, missed_by
 from ...agreement.matching.verdicts import CROWD, NO_VERDICT, VERDICTS
-from ...agreement.objects.records import ObjectRecords, RunTotals, record, unit_ids
-from ...agreement.objects.threshold_sample import ThresholdSample
-from ...agreement.settings.config import AgreementConfig
+from ...agreement.objects.records import ObjectRecords, record, unit_ids
 from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.geometry.objects import Objects
@@ -48,8 +45,15 @@ from ..labels.label_facts import (
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
 from ..labels.stored import StoredSample, of_each_label, subsample_keys
-from ..record.sample_index import SampleIndex
-from .protocol import LabelFamily, LabelsRead, WholeRunNeededError, report_context, values_by_path, where_rated
+from .protocol import (
+    LabelFamily,
+    LabelsRead,
+    WholeRunNeededError,
+    WholeRunReason,
+    report_context,
+    values_by_path,
+    where_rated,
+)
 
 #: attributes written on a label, by suffix, in the order in which they are collected
 OF_LABELS = ("", "_id", "_iou", "_votes", "_of", MISSED_BY, DIFFERS_FROM)
@@ -284,23 +288,6 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             details={"in_pixels": self._in_pixels, "masks": sorted(self._facts.masks), "crowd": self._facts.crowd},
         )
 
-    def completed(
-        self, records: ObjectRecords, index: SampleIndex, read: Callable[[Sequence[int] | None], Iterator[ObjectLabels]]
-    ) -> ObjectRecords:
-        """Records with the tracks, and the subsample for the threshold, of all samples."""
-        config, totals = self.source.config, records.totals or RunTotals()
-        if self.source.on_frames:
-            totals = dataclasses.replace(totals, tracks=tracks_again(records, index.numbers(), config))
-        if config.sensitivity or config.iou_from_data:
-            rated = np.flatnonzero(records.assigned.sum(axis=1) >= 2).tolist()
-            sample = ThresholdSample()
-            for labels in read(None if self.source.on_frames else rated):
-                sample += _part_of_sample(labels.batch, config)
-                if sample.is_full:
-                    break
-            totals = dataclasses.replace(totals, threshold_sample=sample)
-        return dataclasses.replace(records, totals=totals)
-
     # ---- writing ----
 
     def values(self, labels: ObjectLabels, agreement: MatchedBatch) -> list[dict[str, Any]]:
@@ -368,24 +355,13 @@ def _facts_of_run(source: Source, known: ReportContext | None) -> LabelFacts:
     if known is None:
         return found
     details = known.details
-    if "masks" not in details:
-        raise WholeRunNeededError("an older version computed the run")
     facts = LabelFacts(frozenset(details["masks"]), bool(details["crowd"]))
     everywhere = facts
     if facts != LabelFacts(frozenset(), crowd=False):
         everywhere = label_facts(dataclasses.replace(source, among=None))
     if facts != LabelFacts(facts.masks | found.masks, facts.crowd or found.crowd) or facts != everywhere:
-        raise WholeRunNeededError("there are masks or crowd regions now that there were not, or the other way round")
+        raise WholeRunNeededError(WholeRunReason.OTHER_GEOMETRY)
     return facts
-
-
-def _part_of_sample(batch: Batch, config: AgreementConfig) -> ThresholdSample:
-    """What some samples add to the subsample for the threshold."""
-    if batch.crowd is None or not batch.crowd.any():
-        overlaps, nobody = batch.geometry.overlaps(batch.objects), np.empty(0, np.int64)
-        return ThresholdSample.of(batch, overlaps, config.similarity, (nobody, nobody))
-    matched = compute_agreement_of(batch, config)  # crowd regions decide which objects count
-    return ThresholdSample.of(matched.batch, matched.overlaps, config.similarity, matched.covered)
 
 
 def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -15,7 +16,6 @@ from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.kinds import titles
 from ..labels.source import Source
 from ..labels.stored import StoredSample
-from ..record.sample_index import SampleIndex
 
 Labels = TypeVar("Labels")
 Result = TypeVar("Result")
@@ -38,8 +38,24 @@ class LabelsRead(Generic[Labels]):
         return cls(labels, *np.zeros((3, n_samples), np.int64))
 
 
+class WholeRunReason(Enum):
+    """Why the changed samples cannot be compared alone; ``docs/guides/before_and_after.md`` lists them too."""
+
+    OTHER_VERSION = "another version computed the run, or the dataset was cloned since"
+    NEW_ANNOTATOR = "there are annotators now who were not there"
+    ANNOTATOR_GONE = "there are annotators of the run who are no longer there"
+    OTHER_GEOMETRY = "there are masks or crowd regions now that there were not, or the other way round"
+    OTHER_KIND = "what is compared of the labels, or their mask targets, is not what it was"
+    OTHER_THRESHOLD = 'the labels suggest another threshold now (`iou="auto"`)'
+    REPEATED_VIDEOS = "the view of the run repeats videos"
+    EQUAL_NAMES = "classes of the same name must be told apart"
+
+
 class WholeRunNeededError(Exception):
-    """Samples that were changed cannot be compared alone; the message says why."""
+    """Samples that were changed cannot be compared alone."""
+
+    def __init__(self, reason: WholeRunReason) -> None:
+        super().__init__(reason.value)
 
 
 class LabelReader(Protocol[Labels]):
@@ -77,17 +93,6 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
-
-    def completed(self, records: Any, index: SampleIndex, read: Callable[[Sequence[int] | None], Iterator[Any]]) -> Any:
-        """Records with all that a whole run has, where some samples were compared again.
-
-        Args:
-            records: the records of all samples
-            index: ids of the samples
-            read: reads the labels of samples in random order (see :func:`~..run.stored.subsample_keys`), some at a
-                time: of some rows of the records, or of all
-        """
-        return records
 
 
 def report_context(source: Source, run: RunFacts, class_names: Sequence[str] = (), **more: Any) -> ReportContext:

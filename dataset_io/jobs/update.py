@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,6 @@ from fiftyone.core.collections import SampleCollection
 from numpy.typing import NDArray
 
 from ... import names
-from ...agreement.families.family import records_without, with_stored_sums
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, keeping_first_error
@@ -27,10 +25,9 @@ from ..database.fiftyone_private import reload_samples, sample_collection
 from ..decide.decisions import applied_steps
 from ..families import open_family
 from ..families.objects import ObjectFamily
-from ..families.protocol import LabelFamily, WholeRunNeededError
+from ..families.protocol import LabelFamily, WholeRunNeededError, WholeRunReason
 from ..labels.checks import check_room, count_damaged_fields
 from ..labels.source import Source, annotators_found, flattened, refuse_decisions, refuse_read_only
-from ..labels.stored import subsample_keys
 from ..record.changes import RECORD, Changes, OwnStamps, changes_since, extent, own_stamps
 from ..record.fields import unset_values
 from ..record.lease import unless_deleted, writing
@@ -40,13 +37,10 @@ from ..record.sample_index import ids_of, sample_keys
 from ..record.stored_records import OpenRecords
 from ..results.load import with_samples
 from ..run.one_pass import Compared, Pass, run_facts
-from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections
 from .compute import family_with_iou_from_data, run_agreement
 
 logger = logging.getLogger(__name__)
-
-_AT_ONCE = 500
 
 
 @takes_arrays
@@ -110,8 +104,8 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
     try:
         source = _source(run, record)
         changes = changes_since(dataset, run.config.get(RECORD), on_frames=source.on_frames)
-        if changes is None or loaded.facts is None or loaded.sums is None or record.get("versions") != versions():
-            raise WholeRunNeededError("another version computed the run, or the dataset was cloned since")
+        if changes is None or record.get("versions") != versions():
+            raise WholeRunNeededError(WholeRunReason.OTHER_VERSION)
         plan = _plan(source, loaded, changes)
         if not len(plan.again) and not plan.dropped.any():
             run.end_update(new_id, changes, now)
@@ -165,7 +159,7 @@ def _plan(source: Source, loaded: OpenRecords, changes: Changes) -> _Plan:
         found = [row["_id"] for row in sample_collection(source.dataset).find({}, {"_id": True})]
     now, rows = np.unique(sample_keys(found)), loaded.index.sample_ids()
     if len(now) < len(found) and source.on_frames:
-        raise WholeRunNeededError("the view of the run repeats videos")
+        raise WholeRunNeededError(WholeRunReason.REPEATED_VIDEOS)
     before = np.unique(rows)
     changed = np.intersect1d(now, sample_keys(changes.samples))
     again = np.union1d(changed, np.setdiff1d(now, before))
@@ -190,18 +184,16 @@ def _family(source: Source, loaded: OpenRecords, plan: _Plan) -> LabelFamily[Any
     """
     config, class_names = source.config, loaded.context.class_names
     if len(set(class_names)) < len(class_names):
-        raise WholeRunNeededError("classes of the same name must be told apart")
+        raise WholeRunNeededError(WholeRunReason.EQUAL_NAMES)
     changed = dataclasses.replace(source, among=tuple(ids_of(plan.again)))
     if (
         config.attribute_mode
         and not config.annotators
         and set(annotators_found(changed)) - set(source.annotator_values)
     ):
-        raise WholeRunNeededError("there are annotators now who were not there")
-    if config.iou_from_data:
-        of_data = family_with_iou_from_data(ObjectFamily(source)).source.config.iou
-        if of_data != config.iou:
-            raise WholeRunNeededError(f"the labels suggest the threshold {of_data} now")
+        raise WholeRunNeededError(WholeRunReason.NEW_ANNOTATOR)
+    if config.iou_from_data and family_with_iou_from_data(ObjectFamily(source)).source.config.iou != config.iou:
+        raise WholeRunNeededError(WholeRunReason.OTHER_THRESHOLD)
     family = open_family(changed, loaded.context)
     try:
         family.check()
@@ -220,40 +212,19 @@ def _compare(
     progress: Progress,
 ) -> tuple[Compared, int]:
     """The records of all samples, and how many were left out, as somebody kept on changing them."""
-    whole = with_stored_sums(loaded.records, loaded.sums or {})
-    records = records_without(whole, plan.dropped, family.source.config)
-    if records is None:
-        raise WholeRunNeededError("crowd regions decided which objects were matched, or too many labels overlap")
     one_pass = Pass(family, run, stamps, again=True)
     one_pass.work(progress)
-    new = one_pass.compared()
-    kept = ~plan.dropped
+    new, kept = one_pass.compared(), ~plan.dropped
     compared = None
-    if kept.any() and loaded.facts is not None:
-        compared = Compared(records, loaded.index.select(kept), loaded.facts.select(kept))
+    if kept.any():
+        compared = Compared(loaded.records.select(kept), loaded.index.select(kept), loaded.facts.select(kept))
     if compared is not None and new is not None and compared.records.parts[0].keys() != new.records.parts[0].keys():
-        raise WholeRunNeededError("an older version computed the run")
+        raise WholeRunNeededError(WholeRunReason.OTHER_KIND)
     if new is not None:
         compared = new if compared is None else compared + new
     if compared is None:
         raise AgreementInputError("Agreement needs samples, but all of them were deleted; delete the run")
-    compared = _in_order(compared, plan)
-    everywhere = copy.copy(family)
-    everywhere.source = dataclasses.replace(family.source, among=None)
-    index = compared.index
-
-    def read(rows: Sequence[int] | None) -> Iterator[Any]:
-        if rows is None:
-            ids = [row["_id"] for row in everywhere.source.aggregate([{"$project": {"_id": True}}])]
-        else:
-            ids = ids_of(index.sample_ids()[list(rows)])
-        reader = Reader(everywhere)
-        order = np.argsort(subsample_keys(ids), kind="stable").tolist()
-        chosen = ([ids[k] for k in order[start : start + _AT_ONCE]] for start in range(0, len(order), _AT_ONCE))
-        for rows_read in reader.batched(row for some in chosen for row in reader.again(some)):
-            yield reader.columns(rows_read).labels
-
-    return dataclasses.replace(compared, records=family.completed(compared.records, index, read)), one_pass.n_left_out
+    return _in_order(compared, plan), one_pass.n_left_out
 
 
 def _in_order(compared: Compared, plan: _Plan) -> Compared:
@@ -268,9 +239,9 @@ def _require_same_kind(family: LabelFamily[Any, Any], loaded: OpenRecords, compa
     """Raise :class:`WholeRunNeededError` unless the other samples would be compared as they were."""
     source = family.source
     if dict(family.context(RunFacts()).details) != dict(loaded.context.details):
-        raise WholeRunNeededError("what is compared of the labels, or their mask targets, is not what it was")
+        raise WholeRunNeededError(WholeRunReason.OTHER_KIND)
     if source.config.attribute_mode and not source.config.annotators:
         drew = np.unique(compared.records.column("annotator"))
         everybody = dataclasses.replace(source, among=None)
         if len(drew) < len(source.annotators) and annotators_found(everybody) != tuple(sorted(source.annotator_values)):
-            raise WholeRunNeededError("there are annotators of the run who are no longer there")
+            raise WholeRunNeededError(WholeRunReason.ANNOTATOR_GONE)

@@ -21,7 +21,7 @@ import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
 
-from ...agreement.families.family import records_of, stored_sums
+from ...agreement.families.family import records_of
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ..database.fiftyone_private import database
@@ -66,7 +66,12 @@ class StoredRecords:
         columns: list[_Bytes] = []
         start = 0
         where: dict[str, dict[str, Any]] = {}
-        for kind, arrays in (("records", of_records), ("index", index.to_arrays()), ("facts", facts.to_arrays())):
+        for kind, arrays in (
+            ("records", of_records),
+            ("beside", records.beside()),
+            ("index", index.to_arrays()),
+            ("facts", facts.to_arrays()),
+        ):
             where[kind] = {}
             for name, values in arrays.items():
                 packed, is_smaller = _packed(values)
@@ -74,7 +79,7 @@ class StoredRecords:
                 where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
                 columns += [packed, padding]
                 start += len(packed) + len(padding)
-        return cls({**where, "sums": stored_sums(records), "context": context.to_stored()}, columns)
+        return cls({**where, "context": context.to_stored()}, columns)
 
     def write(self, run_id: str) -> None:
         """Store the records of a run, replacing earlier ones."""
@@ -96,8 +101,7 @@ class OpenRecords:
     records: Records  #: records of its samples
     index: SampleIndex  #: ids of these samples
     context: ReportContext  #: context of the report, without parts that depend on the samples
-    facts: RowFacts | None  #: what was noticed when the samples were read; None in runs of older versions
-    sums: Mapping[str, Any] | None  #: see :func:`~....agreement.family.stored_sums`; None in runs of older versions
+    facts: RowFacts  #: what was noticed when the samples were read
 
 
 def has_records(run_id: str) -> bool:
@@ -117,10 +121,11 @@ def open_records(run_id: str, report: AgreementReport) -> OpenRecords:
     header, _ = _header(file)
     content = memoryview(file.read())
     context = ReportContext.from_stored(header["context"], report)
-    records = records_of(report.family, _Unpacked(header["records"], content), len(context.annotators))
+    columns, beside = (_Unpacked(header[kind], content) for kind in ("records", "beside"))
+    records = records_of(report.family, columns, len(context.annotators), beside)
     index = SampleIndex.from_arrays(_Unpacked(header["index"], content))
-    facts = RowFacts.from_arrays(_Unpacked(header["facts"], content)) if "facts" in header else None
-    return OpenRecords(report, records, index, context, facts, header.get("sums"))
+    facts = RowFacts.from_arrays(_Unpacked(header["facts"], content))
+    return OpenRecords(report, records, index, context, facts)
 
 
 def open_index(run_id: str) -> SampleIndex:

@@ -62,8 +62,7 @@ def agreement_on(
 ) -> AgreementReport:
     """The report of a run for the samples of a view, from the stored records.
 
-    Labels that were edited, deleted or added since the run, and labels that the view hides, make no difference. Numbers
-    that exist only for a whole run are left out.
+    Labels that were edited, deleted or added since the run, and labels that the view hides, make no difference.
 
     Args:
         view: a view of the dataset, or the dataset; samples that the run did not see are left out. For runs on frames,

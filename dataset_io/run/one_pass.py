@@ -47,7 +47,7 @@ class Compared:
 
     def take(self, rows: IntArray) -> Compared:
         """The same records in another order."""
-        return Compared(self.records.reordered(rows), self.index.select(rows), self.facts.select(rows))
+        return Compared(self.records.take(rows), self.index.select(rows), self.facts.select(rows))
 
     def report(self, family: LabelFamily[Any, Any], facts: RunFacts) -> tuple[AgreementReport, StoredRecords]:
         """The report on the samples, and what is stored of them."""

@@ -12,13 +12,13 @@ samples, the output a unit number per object. The methods:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from ..geometry.objects import Objects, Overlaps, Similarity
-from ..numeric.arrays import BoolArray, IntArray, number_by_first
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, number_by_first
 from .mutual_best import match_mutual_best
 from .optimal import ClassHandling as ClassHandling
 from .optimal import match_optimal
@@ -34,19 +34,29 @@ class Matching:
     Attributes:
         unit: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects
         n_units: number of units
-        n_hard: components that needed a decision between several partitions
-        n_inexact: hard components whose solution is not proven to be optimal
-        inexact_surplus: sum over within-unit pairs of (similarity - threshold) in inexact components, as it was found
-            and as no solution can exceed
+        hard: shape ``(H,)``, sample of every component that needed a decision between several partitions
+        inexact: shape ``(X,)``, sample of every hard component whose solution is not proven to be optimal
+        inexact_surplus: shape ``(X, 2)``, sum over within-unit pairs of (similarity - threshold) of every inexact
+            component, as it was found and as no solution can exceed
         aligned: shape ``(2, A)``, pairs of objects that are each other's best match (method ``mutual_best`` only)
     """
 
     unit: IntArray
     n_units: int
-    n_hard: int = 0
-    n_inexact: int = 0
-    inexact_surplus: tuple[float, float] = (0.0, 0.0)
+    hard: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    inexact: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    inexact_surplus: FloatArray = field(default_factory=lambda: np.empty((0, 2)))
     aligned: IntArray | None = None
+
+    @property
+    def n_hard(self) -> int:
+        """Number of hard components."""
+        return len(self.hard)
+
+    @property
+    def n_inexact(self) -> int:
+        """Number of inexact components."""
+        return len(self.inexact)
 
 
 def match_objects(
@@ -100,8 +110,8 @@ def match_objects(
         return Matching(unit, int(unit.max(initial=-1)) + 1)
     thresholds = np.full(len(objects), threshold)
     found = match_optimal(objects.annotator, objects.category, overlaps.i, overlaps.j, values, thresholds, classes)
-    surplus, bound = found.inexact_surplus.tolist()
-    return Matching(found.unit, found.n_units, len(found.hard_at), len(found.inexact_at), (surplus, bound))
+    hard, inexact = objects.sample[found.hard], objects.sample[found.inexact]
+    return Matching(found.unit, found.n_units, hard, inexact, found.inexact_surplus)
 
 
 def without_units_of(matching: Matching, objects: BoolArray) -> Matching:

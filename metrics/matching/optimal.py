@@ -7,7 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from ..numeric.arrays import BoolArray, FloatArray, IntArray, components, distinct, number_by_first, sums_of_keys
+from ..numeric.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    components,
+    distinct,
+    number_by_first,
+    sums_by,
+    sums_of_keys,
+)
 from .linkage import Nodes, average_linkage_of, improved, places_of, sharing, sides_of
 from .partition import TIE, best_partitions
 
@@ -26,10 +35,10 @@ class OptimalMatching:
 
     unit: IntArray  #: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects
     n_units: int  #: number of units
-    #: shape ``(H,)``, threshold of every hard component (with a decision between several partitions)
-    hard_at: FloatArray
-    inexact_at: FloatArray  #: threshold of every hard component whose solution is not proven to be optimal
-    #: shape ``(2,)``, of these together: the surplus that was found, and a bound that no partition exceeds
+    #: shape ``(H,)``, row of the first object of every hard component (with a decision between several partitions)
+    hard: IntArray
+    inexact: IntArray  #: shape ``(X,)``, the same of the hard components whose solution is not proven to be optimal
+    #: shape ``(X, 2)``, of these: the surplus that was found, and a bound that no partition exceeds
     inexact_surplus: FloatArray
 
 
@@ -83,9 +92,9 @@ def match_optimal(
     return OptimalMatching(
         second.unit,
         second.n_units,
-        np.concatenate([first.hard_at, second.hard_at]),
-        np.concatenate([first.inexact_at, second.inexact_at]),
-        first.inexact_surplus + second.inexact_surplus,
+        np.concatenate([first.hard, second.hard]),
+        np.concatenate([first.inexact, second.inexact]),
+        np.concatenate([first.inexact_surplus, second.inexact_surplus]),
     )
 
 
@@ -109,17 +118,18 @@ def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, prov
     n_edges = np.bincount(component[u[gainful]], minlength=n_components)
     hard = n_edges < n_members * (n_members - 1) // 2
     group = component
-    of_component = np.empty(n_components)
-    of_component[component] = nodes.threshold
+    of_object = component[nodes.group]
+    first = np.empty(n_components, np.int64)  # row of the first object of every component
+    first[of_object[::-1]] = np.arange(len(of_object))[::-1]
     inexact = np.zeros(n_components, np.bool_)
-    surplus = np.zeros(2)
+    surplus = np.empty((0, 2))
     if hard.any():
         within = np.flatnonzero(hard[component[u]] & (component[u] == component[v]))
         pairs = (u[within], v[within], gain[within])
         group, inexact = _split_hard(nodes, component, n_members, hard, pairs, prove)
-        surplus = _surplus(nodes, inexact[component], group, pairs)
+        surplus = _surplus(nodes, component, inexact, group, pairs)
     numbers, n_units = number_by_first(group[nodes.group])
-    return OptimalMatching(numbers, n_units, of_component[hard], of_component[inexact], surplus)
+    return OptimalMatching(numbers, n_units, first[hard], first[inexact], surplus)
 
 
 def _node_pairs(
@@ -232,32 +242,39 @@ def _link(
 
 
 def _surplus(
-    nodes: _Nodes, inexact: BoolArray, group: IntArray, pairs: tuple[IntArray, IntArray, FloatArray]
+    nodes: _Nodes,
+    component: IntArray,
+    inexact: BoolArray,
+    group: IntArray,
+    pairs: tuple[IntArray, IntArray, FloatArray],
 ) -> FloatArray:
-    """Sum of the surplus of some nodes' groups, and a bound of it: half of what each node gains with its best partner
-    of every side, where nodes that have the lowest annotator in common are a side."""
-    rows = np.flatnonzero(inexact)
+    """Surplus of the groups of the nodes of some components, and a bound of it: half of what each node gains with its
+    best partner of every side, where nodes that have the lowest annotator in common are a side; shape ``(X, 2)``."""
+    place = np.cumsum(inexact)[component] - 1  # of a component among these
+    rows, n_inexact = np.flatnonzero(inexact[component]), int(inexact.sum())
     if not len(rows):
-        return np.zeros(2)
-    here = np.flatnonzero(inexact[pairs[0]])
+        return np.empty((0, 2))
+    here = np.flatnonzero(inexact[component[pairs[0]]])
     u, v, gain = pairs[0][here], pairs[1][here], pairs[2][here]
-    number, _ = number_by_first(group[rows])
+    number, n_groups = number_by_first(group[rows])
     n_of, squares = np.bincount(number, nodes.size[rows]), np.bincount(number, nodes.size[rows] ** 2)
     together = group[u] == group[v]
     # pairs that do not overlap lose the threshold
     lost = nodes.threshold[u] * (nodes.size[u] * nodes.size[v]) + gain
-    threshold = np.zeros(len(n_of))
-    threshold[number] = nodes.threshold[rows]
-    total = lost[together].sum() - (threshold * (n_of**2 - squares)).sum() / 2.0
+    threshold, of_group = np.zeros(n_groups), np.zeros(n_groups, np.int64)
+    threshold[number], of_group[number] = nodes.threshold[rows], place[rows]
+    apart = sums_by(of_group, threshold * (n_of**2 - squares), n_inexact) / 2.0
+    total = sums_by(place[u[together]], lost[together], n_inexact) - apart
     side = sides_of(nodes.annotators)
     gains = np.flatnonzero((gain > 0.0) & ~sharing(nodes.annotators, u, v))
     u, v, gain = u[gains], v[gains], gain[gains]
     node, other = np.concatenate([u, v]), np.concatenate([v, u])
     n_sides = int(side.max(initial=0)) + 1
-    key, place = distinct(node * n_sides + side[other], len(side) * n_sides)
+    key, at = distinct(node * n_sides + side[other], len(side) * n_sides)
     most = np.zeros(len(key))
-    np.maximum.at(most, place, np.tile(gain, 2))
-    return np.array([total, max(total, most.sum() / 2.0)])
+    np.maximum.at(most, at, np.tile(gain, 2))
+    bound = sums_by(place[key // n_sides], most, n_inexact) / 2.0
+    return np.column_stack([total, np.maximum(total, bound)])
 
 
 def _sharing(bits: IntArray) -> BoolArray:

@@ -38,22 +38,35 @@ class Sweep:
     Attributes:
         thresholds: ascending
         first: shape ``(T, N)``, row of the first object of every object's unit
-        n_hard: shape ``(T,)``, components that needed a decision between several partitions
-        n_inexact: shape ``(T,)``, hard components whose solution is not proven to be optimal
+        hard: shape ``(2, H)``, index of the threshold, and sample, of every component that needed a decision between
+            several partitions
+        inexact: shape ``(2, X)``, the same of the hard components whose solution is not proven to be optimal
     """
 
     thresholds: tuple[float, ...]
     first: IntArray
-    n_hard: IntArray
-    n_inexact: IntArray
+    hard: IntArray
+    inexact: IntArray
+
+    @property
+    def n_hard(self) -> IntArray:
+        """Number of hard components at every threshold, shape ``(T,)``."""
+        return np.bincount(self.hard[0], minlength=len(self.thresholds))
+
+    @property
+    def n_inexact(self) -> IntArray:
+        """Number of inexact components at every threshold, shape ``(T,)``."""
+        return np.bincount(self.inexact[0], minlength=len(self.thresholds))
 
     def matching(self, at: int) -> Matching:
         """The matching at the threshold with index ``at``."""
         first = self.first[at]
         is_first = first == np.arange(len(first))
-        return Matching(
-            (np.cumsum(is_first) - 1)[first], int(is_first.sum()), int(self.n_hard[at]), int(self.n_inexact[at])
-        )
+        return Matching((np.cumsum(is_first) - 1)[first], int(is_first.sum()), *self.samples_at(at))
+
+    def samples_at(self, at: int) -> tuple[IntArray, IntArray]:
+        """Samples of the hard and of the inexact components at the threshold with index ``at``."""
+        return self.hard[1, self.hard[0] == at], self.inexact[1, self.inexact[0] == at]
 
 
 def sweep_thresholds(
@@ -91,7 +104,7 @@ def sweep_thresholds(
         reached += values >= level - TIE
     connected = _Connected.of(objects.annotator, i, j, reached, len(levels))
     first = connected.root.copy()
-    counts = np.stack([connected.n_linked, connected.n_linked])
+    hard, inexact = [connected.large], [connected.large]  # threshold, and row of an object, of every component
     waiting: list[_Copies] = []
     large = _Large(connected.linked, np.full(len(i), -1, np.int8))
     for copies in _copies_to_solve(connected, i, j, values, large):
@@ -99,11 +112,14 @@ def sweep_thresholds(
         full = sum(len(each.row) for each in waiting) > _MAX_OBJECTS_AT_ONCE
         full |= sum(len(each.i) for each in waiting) > _MAX_PAIRS_AT_ONCE
         if full or copies.at == len(levels) - 1:
-            counts += _solve(objects, waiting, levels, classes, first)
+            solved = _solve(objects, waiting, levels, classes, first)
+            hard.append(solved[0])
+            inexact.append(solved[1])
             waiting = []
     if large.objects.any():
         _link(objects, large, (i, j, values), levels, classes, first)
-    return Sweep(tuple(levels.tolist()), first, *counts)
+    of_hard, of_inexact = (np.stack([at, objects.sample[row]]) for at, row in map(np.hstack, (hard, inexact)))
+    return Sweep(tuple(levels.tolist()), first, of_hard, of_inexact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +148,7 @@ class _Connected:
     root: IntArray  # (T, N) row of the first object of every object's component
     undecided: BoolArray  # (T, N) whether an object is in a component that needs a decision
     linked: BoolArray  # (T, N) whether it is in one that is solved by average linkage
-    n_linked: IntArray  # (T,) how many of the latter there are
+    large: IntArray  # (2, C) threshold and row of the first object of every one of the latter
 
     @classmethod
     def of(cls, annotator: IntArray, i: IntArray, j: IntArray, reached: NDArray[np.int8], n_levels: int) -> _Connected:
@@ -140,7 +156,7 @@ class _Connected:
         n = len(annotator)
         shape = n_levels, n
         root, undecided, linked = np.empty(shape, np.int64), np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
-        n_linked = np.zeros(n_levels, np.int64)
+        firsts: list[IntArray] = []
         bits = annotator_bits(annotator)
         of_object = np.arange(n)
         inside = np.zeros(n, np.int64)  # pairs within the component whose first object is in this row
@@ -160,8 +176,10 @@ class _Connected:
             whole = inside == size * (size - 1) // 2
             large = are_large(of_object, size, bits) & ~whole
             undecided[at] = ~(whole | large)[of_object]
-            linked[at], n_linked[at] = large[of_object], large.sum()
-        return cls(root, undecided, linked, n_linked)
+            linked[at] = large[of_object]
+            rows = np.flatnonzero(large)
+            firsts.append(np.stack([np.full(len(rows), at), rows]))
+        return cls(root, undecided, linked, np.hstack(firsts))
 
     def n_together(self, i: IntArray, j: IntArray) -> NDArray[np.int8]:
         """At how many of the lowest thresholds two objects are in one component, shape ``(P,)``."""
@@ -204,10 +222,10 @@ def _copies_to_solve(
 
 def _solve(
     objects: Objects, copies: list[_Copies], levels: FloatArray, classes: ClassHandling, first: IntArray
-) -> IntArray:
+) -> tuple[IntArray, IntArray]:
     """Fill in the units of the components that need a decision.
 
-    Returns the number of such components, and of inexact solutions among them, at every threshold; shape ``(2, T)``.
+    Returns threshold and row of an object, ``(2, H)``, of such components, and of those that were solved inexactly.
     """
     sizes = np.array([len(each.row) for each in copies])
     at = np.repeat([each.at for each in copies], sizes)
@@ -226,8 +244,8 @@ def _solve(
     start = np.empty(found.n_units, np.int64)
     start[found.unit[::-1]] = row[::-1]
     first[at, row] = start[found.unit]
-    hard, inexact = (np.searchsorted(levels, thresholds) for thresholds in (found.hard_at, found.inexact_at))
-    return np.stack([np.bincount(hard, minlength=len(levels)), np.bincount(inexact, minlength=len(levels))])
+    hard, inexact = (np.stack([at[rows], row[rows]]) for rows in (found.hard, found.inexact))
+    return hard, inexact
 
 
 def _link(

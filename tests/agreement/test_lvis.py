@@ -19,7 +19,7 @@ from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport, RuleAlpha
-from annotator_agreement.agreement.objects.sensitivity import rules_of
+from annotator_agreement.agreement.objects.sensitivity import Sensitivity
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.codes import ClassCodes
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
@@ -73,9 +73,13 @@ def report_on(lvis: tuple[list[str], list[str], Batch]) -> Callable[..., ObjectR
 def rules_under(lvis: tuple[list[str], list[str], Batch]) -> Callable[..., list[RuleAlpha]]:
     """Alpha under all combinations of rules, in a run with some options."""
     annotators, _, batch = lvis
-    return functools.cache(
-        lambda **run: list(rules_of(compute_agreement_of(batch, make_config(annotators, **run))).alphas())
-    )
+
+    @functools.cache
+    def rules(**run: str) -> list[RuleAlpha]:
+        config = make_config(annotators, **run)
+        return list(Sensitivity(record(compute_agreement_of(batch, config)), config).alphas())
+
+    return rules
 
 
 CONVENTIONS = {"source": {"empty": "agree", "undefined": "one"}, "defaults": {}}

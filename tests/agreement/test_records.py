@@ -16,9 +16,7 @@ from tests.agreement.rating_oracle import score_of
 from tests.chance import seeds
 
 from annotator_agreement.agreement.families.family import records_of
-from annotator_agreement.agreement.families.match_again import sums_to_json, without_samples
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects import records as object_records
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.pixels.compute import compare_masks, measure
 from annotator_agreement.agreement.pixels.counts import MaskCounts
@@ -127,6 +125,9 @@ def assert_same(found: Records, expected: Records) -> None:
     for name in expected.parts[0]:
         assert_array_equal(found.column(name), expected.column(name), err_msg=name)
     assert_array_equal(found.assigned, expected.assigned)
+    assert set(found.beside()) == set(expected.beside())
+    for name, values in expected.beside().items():
+        assert_array_equal(found.beside()[name], values, err_msg=name)
 
 
 @each_case
@@ -161,7 +162,7 @@ def test_samples_are_taken_in_the_order_asked_for(generate: Generate, recorded: 
 def test_columns_alone_give_the_records_again(generate: Generate, recorded: Recorded) -> None:
     expected = recorded(generate(3))
     columns = {name: expected.column(name) for name in expected.parts[0]}
-    found = records_of(expected.family, columns, N_ANNOTATORS)
+    found = records_of(expected.family, columns, N_ANNOTATORS, expected.beside())
     assert type(found) is type(expected)
     assert_same(found, expected)
 
@@ -247,7 +248,7 @@ def test_ordinary_samples_take_at_most_2_kilobytes() -> None:
     objects = [
         {r: [(k % 3 + 1, 9.0 * k, 0.0, 9.0 * k + 8, 5.0) for k in range(7)] for r in range(3)} for _ in range(20)
     ]
-    assert _bytes_per_sample(_record_objects(objects)) < 1_200
+    assert _bytes_per_sample(_record_objects(objects)) < 1_300
     ratings = [{r: int(rng.integers(1, 50)) for r in range(3)} for _ in range(50)]
     assert _bytes_per_sample(_record_ratings(ratings)) < 20
     tags = [{r: sorted(rng.choice(np.arange(1, 51), 4, replace=False).tolist()) for r in range(3)} for _ in range(50)]
@@ -258,23 +259,3 @@ def test_ordinary_samples_take_at_most_2_kilobytes() -> None:
     compared = [compare_masks(list(s.values()), [0, 1, 2], MaskValues(0, (), {}), config) for s in shifted]
     masks = record_pixels(measure(MaskCounts.of(compared, np.ones((2, 3), np.bool_)), 0, config), config)
     assert _bytes_per_sample(masks) < 1_100
-
-
-def test_overlapping_pairs_of_a_sample_with_too_many_are_not_kept(monkeypatch) -> None:
-    one, two = {0: [(1, 0, 0, 9, 5)], 1: [(1, 1, 0, 10, 5)]}, {}
-    for annotator, labels in one.items():
-        two[annotator] = [*labels, *labels]
-    whole = _record_objects([one, two, one])
-    assert whole.column("n_overlaps").tolist() == [1, 4, 1]
-    monkeypatch.setattr(object_records, "MAX_OVERLAPS_KEPT", 3)
-    found = _record_objects([one, two, one])
-    assert found.column("n_overlaps").tolist() == [1, 0, 1]
-    assert found.column("intersection").tolist() == whole.column("intersection")[[0, 5]].tolist()
-    assert sums_to_json(found) == sums_to_json(whole)
-    # what the second sample had added cannot be told
-    config = config_of(N_ANNOTATORS)
-    assert without_samples(found, np.array([True, True, False]), config) is None
-    without_first, expected = (without_samples(each, np.array([True, False, False]), config) for each in (found, whole))
-    assert without_first is not None
-    assert expected is not None
-    assert sums_to_json(without_first) == sums_to_json(expected)

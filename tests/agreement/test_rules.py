@@ -26,16 +26,21 @@ from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.chance import examples, seeds
 
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.objects.report import RuleAlpha
-from annotator_agreement.agreement.objects.sensitivity import RuleStatistics, rules_of
+from annotator_agreement.agreement.objects.sensitivity import Sensitivity
 from annotator_agreement.metrics import krippendorff_alpha
 
 SETTINGS = examples(25)
 
 
-def _rules(samples: list[Sample], n_annotators: int, **options) -> RuleStatistics:
-    config = config_of(n_annotators, **options)
-    return rules_of(compute_agreement_of(batch_of(samples, n_annotators), config))
+def _records(samples: list[Sample], n_annotators: int, **options) -> ObjectRecords:
+    return record(compute_agreement_of(batch_of(samples, n_annotators), config_of(n_annotators, **options)))
+
+
+def _alphas(samples: list[Sample], n_annotators: int, **options) -> list[RuleAlpha]:
+    records = _records(samples, n_annotators, **options)
+    return list(Sensitivity(records, config_of(n_annotators, **options)).alphas())
 
 
 def _check(rules: RuleAlpha, samples: list[Sample], n_annotators: int, **options) -> None:
@@ -56,20 +61,20 @@ def _check(rules: RuleAlpha, samples: list[Sample], n_annotators: int, **options
 @given(sample_lists(), OPTIONS)
 def test_alpha_under_every_combination_of_rules_is_that_of_loops(drawn: tuple, options: dict) -> None:
     n_annotators, samples = drawn
-    for rules in _rules(samples, n_annotators, **options).alphas():
+    for rules in _alphas(samples, n_annotators, **options):
         _check(rules, samples, n_annotators, **options)
 
 
 @pytest.mark.parametrize("seed", seeds(4))
 def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops(seed: int) -> None:
     samples = random_samples(seed, n_samples=20, n_annotators=4)
-    for rules in _rules(samples, 4).alphas():
+    for rules in _alphas(samples, 4):
         _check(rules, samples, 4)
 
 
 def test_all_class_rules_and_the_published_method_stand_side_by_side_the_method_of_the_run_first() -> None:
     def combinations(**options: str) -> list[tuple[str, str]]:
-        rules = _rules(random_samples(3), 3, **options).alphas()
+        rules = _alphas(random_samples(3), 3, **options)
         return list(dict.fromkeys((each.method, each.classes) for each in rules))
 
     optimal = [("optimal", "prefer"), ("optimal", "ignore"), ("optimal", "require")]
@@ -77,14 +82,14 @@ def test_all_class_rules_and_the_published_method_stand_side_by_side_the_method_
     assert combinations(classes="require") == [*optimal, published]
     assert combinations(method="recursive", classes="ignore") == [published, *optimal]
     assert combinations(method="mutual_best") == [("mutual_best", "prefer"), *optimal, published]
-    assert len(list(_rules(random_samples(3), 3).alphas())) == 4 * 2 * 2 * 2
+    assert len(_alphas(random_samples(3), 3)) == 4 * 2 * 2 * 2
 
 
 def test_the_rules_of_the_run_give_the_alphas_of_the_run() -> None:
     samples = random_samples(5, n_samples=60)
     config = config_of(3, missing="category", empty="skip", undefined="none")
     agreement = compute_agreement_of(batch_of(samples, 3), config)
-    own = next(rules for rules in rules_of(agreement).alphas())
+    own = next(Sensitivity(record(agreement), config).alphas())
     assert (own.classes, own.missing, own.empty, own.undefined) == ("prefer", "category", "skip", "none")
     defined = agreement.alpha[~np.isnan(agreement.alpha)]
     assert own.n_defined == len(defined)
@@ -95,9 +100,9 @@ def test_the_rules_of_the_run_give_the_alphas_of_the_run() -> None:
 @given(st.integers(0, 1000), st.integers(1, 5), OPTIONS)
 def test_batches_of_any_size_give_the_same_alphas(seed: int, size: int, options: dict) -> None:
     samples = random_samples(seed)
-    parts = [_rules(samples[start : start + size], 3, **options) for start in range(0, len(samples), size)]
-    together = functools.reduce(operator.add, parts, RuleStatistics())
-    for a, b in zip(_rules(samples, 3, **options).alphas(), together.alphas(), strict=True):
+    parts = [_records(samples[start : start + size], 3, **options) for start in range(0, len(samples), size)]
+    together = Sensitivity(functools.reduce(operator.add, parts), config_of(3, **options)).alphas()
+    for a, b in zip(_alphas(samples, 3, **options), together, strict=True):
         assert a.n_defined == b.n_defined
         for name in ("pooled", "mean"):
             value = getattr(b, name)
@@ -105,7 +110,7 @@ def test_batches_of_any_size_give_the_same_alphas(seed: int, size: int, options:
 
 
 def test_no_samples_have_no_alpha_under_any_rules() -> None:
-    rules = list(_rules([], 3).alphas())
+    rules = _alphas([], 3)
     assert len(rules) == 32
     assert {each.n_defined for each in rules} == {0}
     assert {(each.pooled, each.mean) for each in rules} == {(None, None)}

@@ -28,21 +28,25 @@ from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.chance import examples, seeds
 
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.sensitivity import SweepStatistics, sweep_batch
+from annotator_agreement.agreement.objects.records import ObjectRecords, record
+from annotator_agreement.agreement.objects.sensitivity import Sensitivity, SweepPoint
 from annotator_agreement.metrics import THRESHOLDS, krippendorff_alpha
 
 SETTINGS = examples(25)
 WITH_THRESHOLD = OPTIONS.filter(lambda options: options["method"] != "mutual_best")
 
 
-def _sweep(samples: list[Sample], n_annotators: int, **options) -> SweepStatistics:
-    config = config_of(n_annotators, **options)
-    return sweep_batch(compute_agreement_of(batch_of(samples, n_annotators), config))
+def _records(samples: list[Sample], n_annotators: int, **options) -> ObjectRecords:
+    return record(compute_agreement_of(batch_of(samples, n_annotators), config_of(n_annotators, **options)))
+
+
+def _points(samples: list[Sample], n_annotators: int, **options) -> list[SweepPoint]:
+    return Sensitivity(_records(samples, n_annotators, **options), config_of(n_annotators, **options)).points()
 
 
 def _check(samples: list[Sample], n_annotators: int, **options) -> None:
     """Every point is what loops over the units of a run at its threshold give."""
-    for point in _sweep(samples, n_annotators, **options).points:
+    for point in _points(samples, n_annotators, **options):
         config = config_of(n_annotators, **{**options, "iou": point.threshold})
         agreement = compute_agreement_of(batch_of(samples, n_annotators), config)
         units = units_of(samples, agreement)
@@ -80,7 +84,7 @@ def test_points_of_noisy_labels_are_those_of_loops(seed: int, classes: str) -> N
 def test_the_point_at_the_threshold_of_the_run_is_the_run(iou: float) -> None:
     config = config_of(3, iou=iou)
     agreement = compute_agreement_of(batch_of(random_samples(7, n_samples=60), 3), config)
-    point = next(p for p in sweep_batch(agreement).points if p.threshold == iou)
+    point = next(p for p in Sensitivity(record(agreement), config).points() if p.threshold == iou)
     score = agreement.score[~np.isnan(agreement.score)]
     assert point.n_units == int(agreement.n_units[agreement.rated].sum())
     assert (point.n_hard, point.n_inexact) == (agreement.matching.n_hard, agreement.matching.n_inexact)
@@ -92,10 +96,9 @@ def test_the_point_at_the_threshold_of_the_run_is_the_run(iou: float) -> None:
 @given(st.integers(0, 1000), st.integers(1, 5), WITH_THRESHOLD)
 def test_batches_of_any_size_give_the_same_points(seed: int, size: int, options: dict) -> None:
     samples = random_samples(seed)
-    whole = _sweep(samples, 3, **options)
-    parts = [_sweep(samples[start : start + size], 3, **options) for start in range(0, len(samples), size)]
-    together = functools.reduce(operator.add, parts, SweepStatistics())
-    for a, b in zip(whole.points, together.points, strict=True):
+    parts = [_records(samples[start : start + size], 3, **options) for start in range(0, len(samples), size)]
+    together = Sensitivity(functools.reduce(operator.add, parts), config_of(3, **options)).points()
+    for a, b in zip(_points(samples, 3, **options), together, strict=True):
         assert a.joint.alpha() == b.joint.alpha() or np.isnan([a.joint.alpha(), b.joint.alpha()]).all()
         assert (a.n_scored, a.n_matched, a.n_drawn, a.n_units) == (b.n_scored, b.n_matched, b.n_drawn, b.n_units)
         assert (a.n_hard, a.n_inexact) == (b.n_hard, b.n_inexact)
@@ -105,7 +108,7 @@ def test_batches_of_any_size_give_the_same_points(seed: int, size: int, options:
 def test_members_of_a_unit_that_do_not_overlap_are_a_pair_too() -> None:
     # three in a row, the outer two apart: at 0.1 the surplus 2 (1/3 - 0.1) - 0.1 joins them
     row = [(1, 0.1 + shift, 0.2, 0.3 + shift, 0.3) for shift in (0.0, 0.1, 0.2)]
-    point = _sweep([{0: [row[0]], 1: [row[1]], 2: [row[2]]}, {0: [], 1: [(2, 0, 0, 1, 1)]}], 3).points[0]
+    point = _points([{0: [row[0]], 1: [row[1]], 2: [row[2]]}, {0: [], 1: [(2, 0, 0, 1, 1)]}], 3)[0]
     assert (point.n_units, point.n_matched) == (2, 3)
     # ratings 1 1 1 and missing 2: all differ or none
     assert point.joint.disagreement.tolist() == [0, 0, 2, 0]
@@ -114,7 +117,7 @@ def test_members_of_a_unit_that_do_not_overlap_are_a_pair_too() -> None:
 def test_a_pair_is_matched_up_to_its_similarity() -> None:
     # IoU 0.6 of one class, IoU 1/3 of two classes
     boxes = [(1, 0.1, 0.2, 0.5, 0.3), (1, 0.2, 0.2, 0.6, 0.3), (2, 0.1, 0.6, 0.3, 0.7), (3, 0.2, 0.6, 0.4, 0.7)]
-    points = _sweep([{0: [boxes[0], boxes[2]], 1: [boxes[1], boxes[3]]}], 2).points
+    points = _points([{0: [boxes[0], boxes[2]], 1: [boxes[1], boxes[3]]}], 2)
     assert [point.n_units for point in points] == [2] * 5 + [3] * 6 + [4] * 7
     assert_allclose([point.f1 for point in points], [1.0] * 5 + [0.5] * 6 + [0.0] * 7)
     assert_allclose([point.mean_score for point in points], [0.3] * 11 + [0.0] * 7, rtol=0, atol=1e-12)
@@ -125,16 +128,16 @@ def test_what_a_crowd_region_explains_is_left_out_at_all_thresholds() -> None:
     batch = batch_of([{0: [inside, elsewhere], 1: [crowd, elsewhere]}], 2)
     batch = replace(batch, crowd=np.array([False, False, True, False]))
     config = config_of(2)
-    points = sweep_batch(compute_agreement_of(batch, config)).points
+    points = Sensitivity(record(compute_agreement_of(batch, config)), config).points()
     assert [(point.n_units, point.n_matched, point.n_drawn) for point in points] == [(1, 1, 2)] * 18
 
 
 def test_a_method_without_a_threshold_has_no_sweep() -> None:
-    assert _sweep(random_samples(1), 3, method="mutual_best") == SweepStatistics()
+    assert _points(random_samples(1), 3, method="mutual_best") == []
 
 
 def test_no_samples_have_points_without_numbers() -> None:
-    points = _sweep([], 3).points
+    points = _points([], 3)
     assert [point.threshold for point in points] == list(THRESHOLDS)
     assert {(point.n_units, point.n_scored, point.n_matched) for point in points} == {(0, 0, 0)}
     assert_array_equal([(point.joint.alpha(), point.mean_score, point.f1) for point in points], [[NAN] * 3] * 18)
@@ -143,5 +146,5 @@ def test_no_samples_have_points_without_numbers() -> None:
 def test_samples_that_are_not_rated_add_nothing() -> None:
     alone, both = {0: [(1, 0, 0, 0.5, 0.2)]}, {0: [(1, 0, 0, 0.5, 0.2)], 1: [(2, 0, 0, 0.5, 0.2)]}
     for samples in ([alone, both], [both, alone]):
-        point = _sweep(samples, 2).points[0]
+        point = _points(samples, 2)[0]
         assert (point.n_units, point.n_matched, point.joint.category_counts.tolist()) == (1, 1, [0, 1, 1])

@@ -25,30 +25,15 @@ from annotator_agreement import (
 )
 
 NAMES = ["alice", "bob", "carol"]
-#: what is only known of a run as a whole
-OF_ALL = {
-    "n_hard_components",
-    "n_inexact_components",
-    "inexact_gap",
-    "n_crowded",
-    "n_repaired",
-    "n_points",
-    "track_consistency",
-    "thresholds",
-    "data_threshold",
-    "rules",
-    "vitality_rematched",
-}
 
 
 def comparable(report):
-    """The numbers of a report by path, without facts of the run and numbers that exist only for whole runs."""
+    """The numbers of a report by path, without facts of the run."""
 
     def flat(value, path):
         if isinstance(value, dict):
             for name, entry in value.items():
-                if name not in OF_ALL:
-                    yield from flat(entry, (*path, name))
+                yield from flat(entry, (*path, name))
         elif isinstance(value, list):
             for place, entry in enumerate(value):
                 yield from flat(entry, (*path, place))
@@ -177,14 +162,6 @@ def test_the_report_on_the_whole_dataset_is_that_of_the_run(make, make_dataset):
     report = compute_agreement(dataset, fields, resamples=50, **options)
     assert_same(agreement_on(dataset), report)
     assert_same(agreement_on(dataset.shuffle(seed=3)), report)
-
-
-def test_what_is_known_of_a_whole_run_only_is_not_nought_of_a_part(make_dataset):
-    dataset = make_dataset({name: [[("car", (0.1, 0.2, 0.3, 0.1))]] * 3 for name in NAMES})
-    numbers = ["n_hard_components", "n_inexact_components", "n_crowded", "n_repaired", "n_points"]
-    report, part = compute_agreement(dataset, NAMES), agreement_on(dataset[:2])
-    assert [getattr(report, name) for name in numbers] == [0] * 5
-    assert [getattr(part, name) for name in numbers] == [None] * 5
 
 
 @each_case

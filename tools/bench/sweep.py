@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +29,11 @@ def measure() -> list[Row]:
     from annotator_agreement.agreement import make_config
     from annotator_agreement.agreement.matching.batch import Batch
     from annotator_agreement.agreement.matching.compute import compute_agreement_of
-    from annotator_agreement.agreement.objects.sensitivity import rules_of, sweep_batch
+    from annotator_agreement.agreement.objects.records import record
+    from annotator_agreement.agreement.objects.sensitivity import Sensitivity
     from annotator_agreement.agreement.objects.threshold_sample import ThresholdSample
-    from annotator_agreement.metrics import THRESHOLDS, Objects
+    from annotator_agreement.agreement.objects.variants import variant_columns
+    from annotator_agreement.metrics import Objects
     from annotator_agreement.metrics.geometry.boxes import Boxes
 
     data = generate(N_SAMPLES)
@@ -45,21 +50,25 @@ def measure() -> list[Row]:
     def threshold() -> None:
         sample = ThresholdSample()
         for agreement in agreements:
-            sample += ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity)
+            sample += ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity, agreement.covered)
         sample.threshold(config.similarity, config.seed)
 
     dataset = make_dataset("bench-sweep", N_SAMPLES)
     our_seconds(dataset)  # warm up
     run = statistics.median(our_seconds(dataset) for _ in range(REPETITIONS))
     dataset.delete()
-    upper = tuple(level for level in THRESHOLDS if level >= 0.3)
+    records = functools.reduce(operator.add, map(record, agreements))
     timed = [
-        (f"{len(upper)} thresholds from 0.30", lambda: [sweep_batch(each, upper) for each in agreements], 3),
-        (f"{len(THRESHOLDS)} thresholds from 0.10", lambda: [sweep_batch(each) for each in agreements], 6),
-        ("alpha under all rules", lambda: [rules_of(each) for each in agreements], 1),
+        ("all thresholds and rules, compared", lambda: [variant_columns(each) for each in agreements], 3),
+        ("the same, added up for a report", lambda: _all_of(Sensitivity(records, config)), 1),
         ("threshold from the data", threshold, 1),
     ]
     return [_row(what, work, run, times) for what, work, times in timed]
+
+
+def _all_of(sensitivity: Any) -> None:
+    sensitivity.threshold_points()
+    sensitivity.rule_alphas(None)
 
 
 def _row(what: str, work: Callable[[], object], run: float, times: int) -> Row:
