@@ -470,18 +470,17 @@ class ObjectReport(AgreementReport):
     }
 
     n_empty: int
-    #: this and the next five exist only for a whole run; None for a report on a view
     n_hard_components: int
-    n_inexact_components: int | None
+    n_inexact_components: int
     #: share of the similarity above the threshold by which the matching of these may fall short of the best, at most;
     #: None if there are none
     inexact_gap: float | None = None
     #: samples on which so many objects overlap that only the most similar pairs were compared
-    n_crowded: int | None = None
-    n_repaired: int | None
+    n_crowded: int
+    n_repaired: int
     #: keypoint objects of a single point, which match only if they are equal
-    n_points: int | None
-    #: mean over the pairs of annotators
+    n_points: int
+    #: mean over the pairs of annotators; None without tracks
     track_consistency: float | None
     existence: Existence
     class_given_match: ClassGivenMatch

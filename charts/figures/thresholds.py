@@ -21,8 +21,7 @@ def plot_thresholds(report: AgreementReport) -> go.Figure:
     """Alpha, score, F1 and the number of objects over the matching threshold."""
     objects = require_objects(report, "Matching thresholds")
     points = objects.thresholds
-    is_part = report.run.n_of is not None
-    require(points, "thresholds are compared only for whole runs" if is_part else "the run did not compare thresholds")
+    require(points, "the run did not compare thresholds")
     thresholds = [entry.threshold for entry in points]
     lines = [
         go.Scatter(

@@ -278,12 +278,6 @@ def test_what_a_report_does_not_have_is_refused_in_one_sentence(name: str, expec
         getattr(unfilled_report(), name)()
 
 
-def test_thresholds_of_a_part_of_a_run_are_not_said_to_have_been_left_out_by_the_run() -> None:
-    part = filled_report(thresholds=[], run={**filled_values()["run"], "n_of": 300})
-    with pytest.raises(AgreementInputError, match="thresholds are compared only for whole runs"):
-        part.plot_thresholds()
-
-
 def test_every_figure_has_such_a_sentence() -> None:
     drawn = {f"plot_{name}" for name in (*figures.FIGURES, "scores")}
     assert {name for name, _ in NOTHING} | {"plot_scores", "plot_verdicts"} == drawn

@@ -98,7 +98,7 @@ def test_a_threshold_from_the_data_is_marked_as_such() -> None:
     without = {**filled_values()["data_threshold"], "threshold": None, "reason": "no_crossing"}
     assert "labels with IoU of at least 0.37 (from the data)" in rule()
     assert "labels with IoU of at least 0.37 (the data suggest none)" in rule(data_threshold=without)
-    assert "IoU of at least 0.37 (requested from the data)" in rule(data_threshold=None)  # known of whole runs only
+    assert "IoU of at least 0.37 (requested from the data)" in rule(data_threshold=None)
 
 
 def test_the_alpha_of_an_order_is_told_from_those_of_weights() -> None:
