@@ -11,7 +11,7 @@ import numpy as np
 from ...metrics.consensus.consensus import majority_of_others
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.verdicts import NO_VERDICT, VERDICTS
-from ..settings.annotators import pair_names
+from ..settings.annotators import AnnotatorPairs
 from ..statistics.numbers import Fields, GroupRows, Numbers
 from ..statistics.numbers import ratio as ratio_of_sums
 from ..statistics.report import ReportContext, number
@@ -318,6 +318,7 @@ def annotator_summaries(
     total: Mapping[str, Mapping[str, FloatArray]],
     sums: AnnotatorSums,
     pairs: PairSums,
+    annotator_pairs: AnnotatorPairs,
     alpha: float,
     rematched: Sequence[float] | None,
     n_samples: int,
@@ -330,6 +331,7 @@ def annotator_summaries(
         total: sums of the numbers, by part of the summary
         sums: other parts of the summaries
         pairs: sums of all pairs of annotators
+        annotator_pairs: these pairs
         alpha: alpha of all annotators, nan where undefined
         rematched: alpha without each of the annotators, the others matched again; None if not asked for
         n_samples: number of samples
@@ -338,7 +340,7 @@ def annotator_summaries(
     names, config = context.annotators, context.config
     persons = persons_of(config)
     classes = _classes(sums.classes, context)
-    conflicts = _conflicts(pairs.confusion, context)
+    conflicts = _conflicts(pairs.confusion, annotator_pairs, context)
     other_classes = _by_annotator(sums.other_classes.columns(), sums.other_classes.counts, context)
     own = total[""]
     has_sizes = any(own[f"n_could_miss_{size}"].any() for size in SIZES)
@@ -414,11 +416,10 @@ def _classes(counts: SparseCounts, context: ReportContext) -> list[dict[str, int
     return [dict(sorted(entry.items())) for entry in classes]
 
 
-def _conflicts(confusion: SparseCounts, context: ReportContext) -> list[Listed]:
+def _conflicts(confusion: SparseCounts, pairs: AnnotatorPairs, context: ReportContext) -> list[Listed]:
     """The class of each annotator and the different class of another one, the most frequent pairs."""
     pair, own, other = confusion.columns()
-    a, b = pair_names(len(context.annotators))
-    both = confusion.regrouped(a[pair], own, other) + confusion.regrouped(b[pair], other, own)
+    both = confusion.regrouped(pairs.a[pair], own, other) + confusion.regrouped(pairs.b[pair], other, own)
     _, said, others = both.columns()
     differ = said != others
     return _by_annotator([column[differ] for column in both.columns()], both.counts[differ], context)

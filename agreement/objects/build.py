@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, sums_by
-from ..matching.batch import TrackCounts
+from ..settings.annotators import AnnotatorPairs
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.numbers import Fields, Numbers, other_reading, rated_only, report_estimates, report_of, sample_numbers
 from ..statistics.report import ReportContext, mean_defined, number
@@ -21,7 +21,7 @@ from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, give
 from .headline import HeadlineNumbers, HeadlineSums, headline_otherwise, headline_parts
 from .object_distances import object_distances
 from .object_habits import ObjectHabits
-from .pairs import PairNumbers, PairSums, clusters, intra_pairs, pair_numbers, pair_summaries, sessions
+from .pairs import PairNumbers, PairSums, clusters, pair_numbers, pair_summaries, sessions
 from .records import ObjectRecords, track_counts
 from .report import ObjectReport
 from .sensitivity import Sensitivity
@@ -118,12 +118,13 @@ class Collection:
         self._by_sample = by_sample
         self.sizes = SizeRule.of(records, config)
         assigned = records.assigned
+        self.annotator_pairs = AnnotatorPairs.of(assigned)
         self.headline = HeadlineNumbers(n_categories, config.undefined, by_sample=by_sample)
         self.annotators = annotator_numbers(names, by_sample=by_sample)
         self.attributes = attribute_numbers(records, context, by_sample=by_sample)
         self._collectors: list[Collector] = [
             self.headline,
-            *pair_numbers(assigned, names, config, self.expected.mean, by_sample=by_sample),
+            *pair_numbers(self.annotator_pairs, names, config, self.expected.mean, by_sample=by_sample),
             ClassNumbers(context.class_names, config.undefined, by_sample=by_sample),
             *self.annotators,
             VitalityNumbers(names, assigned, n_categories, config, by_sample=by_sample),
@@ -154,7 +155,8 @@ class Collection:
         """The agreement on some samples."""
         for agreement in records.agreements(self._context.config):
             sizes = self.sizes.of_units(agreement)
-            yield Chunk.of(agreement, len(self._context.class_names), sizes, by_sample=self._by_sample)
+            n_categories = len(self._context.class_names)
+            yield Chunk.of(agreement, n_categories, sizes, self.annotator_pairs, by_sample=self._by_sample)
 
     def _pass(self, collectors: list[Collector]) -> Iterator[Numbers]:
         with ThreadPoolExecutor(_N_THREADS) as pool:  # numpy lets another thread work meanwhile
@@ -210,7 +212,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     sensitivity = Sensitivity(records, config)
     rated, of_rated = rated_only(records, context)
     collection, rest = Collection(rated, of_rated, by_sample=config.resamples > 0), _Rest()
-    habits = ObjectHabits(rated.assigned, of_rated.clusters)
+    habits = ObjectHabits(collection.annotator_pairs, of_rated.clusters)
     found = report_estimates(collection.numbers(rest, habits), lambda: sample_contents(rated, of_rated), of_rated)
     if rated is not records:
         for chunk in collection.chunks(records.select(records.assigned.sum(axis=1) < 2)):
@@ -224,10 +226,10 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     image_alpha = collection.expected.summary(
         number(found["image_alpha.value",].value), rated, sums.headline.pair_scores.values()
     )
-    tracks = TrackCounts()
+    tracks = None
     if "track" in records.parts[0] and context.clusters is not None:
         tracks = track_counts(records, context.clusters, config)
-    pairs = pair_summaries(fields, sums.pairs, tracks, context)
+    pairs = pair_summaries(fields, sums.pairs, collection.annotator_pairs, tracks, context)
     consistency = [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
     classes, n_classes_unlisted = class_summaries(fields, sums.classes, met, sums.headline.matches, class_names)
     drawn = np.unique(sums.annotators.classes.column(1)).tolist()
@@ -266,12 +268,13 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
             of_annotators,
             sums.annotators,
             sums.pairs,
+            collection.annotator_pairs,
             found["alpha.pooled",].value,
             sensitivity.rematched(),
             records.n_samples,
             context,
         ),
-        sessions=sessions(pairs, fields, intra_pairs(context.annotators, config)),
+        sessions=sessions(pairs, fields),
         clusters=clusters(pairs, context.annotators),
         classes=classes,
         n_classes_unlisted=n_classes_unlisted,

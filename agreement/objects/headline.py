@@ -22,6 +22,7 @@ from ...metrics.matching.pairs import f1_score
 from ...metrics.matching.partition import TIE
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..matching.compute import ALPHA_REASONS, Agreement, Ratings, sample_scores
+from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
 from ..statistics.codes import MISSING
 from ..statistics.numbers import Numbers, Rows, ratio
@@ -238,7 +239,8 @@ def headline_otherwise(
     for agreement in agreements:
         otherwise = agreement.read_otherwise()
         no_size = np.full(len(otherwise.units.sample), -1)
-        headline.add(Chunk.of(otherwise, n_categories, no_size, by_sample=False))
+        pairs = AnnotatorPairs.of(otherwise.assigned)
+        headline.add(Chunk.of(otherwise, n_categories, no_size, pairs, by_sample=False))
         scores.append(sample_scores(otherwise.pair_score, otherwise.sample_pairs, otherwise.n_samples))
     value: dict[str, float] = {}
     for numbers in headline.numbers():

@@ -20,7 +20,7 @@ from ..evidence.hypotheses import (
     subjects_of,
 )
 from ..evidence.ranking import MIN_IMAGES
-from ..settings.annotators import n_shared, pair_rows
+from ..settings.annotators import AnnotatorPairs
 from ..statistics.codes import MISSING
 from ..statistics.numbers import Numbers
 from .annotators import AssignedCells, missed_columns, verdict_columns
@@ -39,9 +39,10 @@ class ObjectHabits:
         clusters: shape ``(S,)``, video or group of every sample; None without
     """
 
-    def __init__(self, assigned: BoolArray, clusters: IntArray | None) -> None:
+    def __init__(self, pairs: AnnotatorPairs, clusters: IntArray | None) -> None:
         self._rows = HabitRows(clusters)
-        self._often = n_shared(assigned) >= MIN_IMAGES
+        self._pairs = pairs
+        self._often = pairs.n_shared >= MIN_IMAGES
 
     def add(self, chunk: Chunk) -> None:
         """Add the next samples."""
@@ -67,7 +68,7 @@ class ObjectHabits:
         expected = dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
         close = moments.group[of_kind(moments.group, "close")]
         ends = np.sort(subjects_of(close), axis=0)
-        of_close = n_of_pairs[pair_rows(ends[0], ends[1], len(annotators))]
+        of_close = n_of_pairs[self._pairs.rows(ends[0], ends[1])]
         counted = dict(zip(close.tolist(), of_close.tolist(), strict=True))
         findings, n_tested = findings_of(moments, annotators, classes, SIZES, expected=expected, n_labels=counted)
         return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order, n_labels_of
 from ..image_alpha.expected import pair_alpha
 from ..matching.batch import TrackCounts
 from ..matching.compute import Agreement, Counting
-from ..settings.annotators import chosen_pairs, n_shared, pair_names
+from ..settings.annotators import AnnotatorPairs
 from ..settings.config import AgreementConfig, Undefined
 from ..statistics.codes import MISSING
 from ..statistics.main_numbers import MEASURES
@@ -55,30 +54,29 @@ _MEANS = ("score", "f1", "mean_iou")
 
 
 def pair_numbers(
-    assigned: BoolArray, annotators: Sequence[str], config: AgreementConfig, expected: float, *, by_sample: bool
+    pairs: AnnotatorPairs, annotators: Sequence[str], config: AgreementConfig, expected: float, *, by_sample: bool
 ) -> list[PairNumbers | SessionNumbers | CountNumbers]:
     """The collectors of all numbers of pairs of annotators, and of the agreement on counts.
 
     Args:
-        assigned: shape ``(S, R)``
+        pairs: the pairs of annotators
         annotators: their names
         config: the options of the run
         expected: expected distance of annotations of different images
         by_sample: whether the numbers have intervals
     """
-    shared, chosen = n_shared(assigned), np.empty(0, np.int64)
-    if by_sample:
-        chosen = chosen_pairs(assigned, annotators)
-    group = np.zeros(len(shared), np.int64)
-    group[chosen] = (np.cumsum(shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
+    names = pairs.names(annotators)
+    chosen = pairs.chosen(annotators) if by_sample else np.empty(0, np.int64)
+    group = np.zeros(len(pairs), np.int64)
+    group[chosen] = (np.cumsum(pairs.n_shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
     groups = [np.flatnonzero(group == k) for k in np.unique(group)] or [np.empty(0, np.int64)]
     found: list[PairNumbers | SessionNumbers | CountNumbers] = [
-        *(PairNumbers(annotators, pairs, chosen, config, expected) for pairs in groups),
-        CountNumbers(annotators, chosen, by_sample=by_sample),
+        *(PairNumbers(names, some, chosen, config, expected) for some in groups),
+        CountNumbers(names, chosen, by_sample=by_sample),
     ]
-    intra = intra_pairs(annotators, config)
-    if intra.any():
-        all_chosen = len(chosen) == np.count_nonzero(shared) and len(groups) == 1
+    if has_sessions(annotators, config):
+        all_chosen = len(chosen) == len(pairs) and len(groups) == 1
+        intra = intra_pairs(names, config)
         found.append(SessionNumbers(intra, config.undefined, by_sample=by_sample and all_chosen))
     return found
 
@@ -87,7 +85,7 @@ class PairNumbers:
     """The numbers of some pairs of annotators; their columns have a row for every shared sample of a pair.
 
     Args:
-        annotators: names of all annotators
+        names: names of both annotators of all pairs
         pairs: the pairs, by number
         resampled: pairs with intervals
         config: the options of the run
@@ -95,15 +93,19 @@ class PairNumbers:
     """
 
     def __init__(
-        self, annotators: Sequence[str], pairs: IntArray, resampled: IntArray, config: AgreementConfig, expected: float
+        self,
+        names: Sequence[tuple[str, str]],
+        pairs: IntArray,
+        resampled: IntArray,
+        config: AgreementConfig,
+        expected: float,
     ) -> None:
-        a, b = pair_names(len(annotators))
-        self._keys = {pair: ("pairs", annotators[a[pair]], annotators[b[pair]]) for pair in pairs.tolist()}
+        self._keys = {pair: ("pairs", *names[pair]) for pair in pairs.tolist()}
         self._undefined = config.undefined
         self._expected = expected
-        self._wanted = np.zeros(len(a), np.bool_)
+        self._wanted = np.zeros(len(names), np.bool_)
         self._wanted[pairs] = True
-        self._rows = GroupRows(len(a), resampled)
+        self._rows = GroupRows(len(names), resampled)
 
     def add(self, chunk: Chunk) -> None:
         """Add the next samples."""
@@ -138,8 +140,7 @@ class CountNumbers:
         J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods", 1986
     """
 
-    def __init__(self, annotators: Sequence[str], chosen: IntArray, *, by_sample: bool) -> None:
-        names = [(annotators[a], annotators[b]) for a, b in zip(*pair_names(len(annotators)), strict=True)]
+    def __init__(self, names: Sequence[tuple[str, str]], chosen: IntArray, *, by_sample: bool) -> None:
         self._keys = {pair: ("pairs", *both) for pair, both in enumerate(names)}
         self._of_all = Rows(by_sample=by_sample)
         self._of_pairs = GroupRows(len(names), chosen)
@@ -309,7 +310,7 @@ def _objects_of_pairs(agreement: Agreement) -> tuple[IntArray, IntArray]:
 class PairSums(Additive):
     """Parts of the report on pairs in addition to their numbers; dense columns have the shape ``(P,)``.
 
-    ``P`` counts the pairs of ``R`` annotators in the order (0, 1), (0, 2) … (R - 2, R - 1).
+    ``P`` counts the pairs of annotators who share a sample, see :class:`~..settings.annotators.AnnotatorPairs`.
     """
 
     n_samples: IntArray  #: shared samples
@@ -333,12 +334,12 @@ class PairSums(Additive):
         """The sums of some samples."""
         agreement, of_sample, of_match = chunk.agreement, chunk.shared_pair, chunk.match_pair
         objects, pairs, shared = agreement.objects, agreement.pairs, agreement.sample_pairs
-        count = functools.partial(np.bincount, minlength=chunk.n_annotator_pairs)
-        add = functools.partial(sums_by, n=chunk.n_annotator_pairs)
+        count = functools.partial(np.bincount, minlength=len(chunk.annotator_pairs))
+        add = functools.partial(sums_by, n=len(chunk.annotator_pairs))
 
         def moments(values: FloatArray) -> Moments:
             defined = ~np.isnan(values)
-            return Moments.of(of_sample[defined], values[defined], chunk.n_annotator_pairs)
+            return Moments.of(of_sample[defined], values[defined], len(chunk.annotator_pairs))
 
         a_to_b, b_to_a = agreement.best_iou.T
         both_empty = np.isnan(a_to_b) & np.isnan(b_to_a)
@@ -361,12 +362,16 @@ class PairSums(Additive):
         )
 
 
-def pair_summaries(fields: Fields, sums: PairSums, tracks: TrackCounts, context: ReportContext) -> list[PairSummary]:
+def pair_summaries(
+    fields: Fields, sums: PairSums, pairs: AnnotatorPairs, tracks: TrackCounts | None, context: ReportContext
+) -> list[PairSummary]:
     """The summaries of all pairs with a shared sample, in the order of the annotators."""
     config, names = context.config, context.annotators
     n_pairs = len(sums.n_samples)
     kappa, ac1, confusions = _of_classes(sums.confusion, n_pairs, context.class_names)
-    a, b = pair_names(len(names))
+    consistency = np.full(n_pairs, np.nan)
+    if tracks is not None:
+        consistency = tracks.consistency(len(names))[pairs.a, pairs.b]
     visibility = np.full(n_pairs, np.nan)
     if MEASURES[context.measure].of_points:
         visibility = ratio(sums.visibility, sums.n_matched.astype(np.float64))
@@ -375,20 +380,20 @@ def pair_summaries(fields: Fields, sums: PairSums, tracks: TrackCounts, context:
         "sq": segmentation_quality(sums.iou_same_class, sums.n_same_class),
         "rq": f1_score(sums.n_same_class, sums.n_a, sums.n_b),
         "visibility": visibility,
-        "track_consistency": tracks.consistency(len(names))[a, b],
+        "track_consistency": consistency,
         "kappa": kappa,
         "ac1": ac1,
     }
     columns: dict[str, list[Any]] = {name: numbers_for_json(values) for name, values in numbers.items()}
     columns |= {name: getattr(sums, name).tolist() for name in ("n_samples", "n_a", "n_b", "n_matched")}
-    columns["a"], columns["b"] = ([names[of] for of in side.tolist()] for side in (a, b))
+    columns["a"], columns["b"] = ([names[of] for of in side.tolist()] for side in (pairs.a, pairs.b))
     columns["mean_max_iou"] = [
         {"a_to_b": there, "b_to_a": back, "symmetric": both}
         for there, back, both in zip(*map(_sample_means, (sums.a_to_b, sums.b_to_a, sums.symmetric)), strict=True)
     ]
     columns["confusion"] = [listed.entries for listed in confusions]
     columns["n_unlisted"] = [listed.n_unlisted for listed in confusions]
-    columns["intra"] = intra_pairs(names, config).tolist()
+    columns["intra"] = intra_pairs(pairs.names(names), config).tolist()
     columns["alignment"] = [
         _alignment(sums, pair) if config.method == "mutual_best" else None for pair in range(n_pairs)
     ]
@@ -440,18 +445,23 @@ def persons_of(config: AgreementConfig) -> dict[str, str]:
     return {name: person for name, person in named.items() if sessions[person] > 1}
 
 
-def intra_pairs(annotators: Sequence[str], config: AgreementConfig) -> BoolArray:
-    """Whether a pair of annotators is two sessions of one person, shape ``(P,)``."""
+def has_sessions(annotators: Sequence[str], config: AgreementConfig) -> bool:
+    """Whether two of the annotators are one person."""
+    persons = [person for name, person in persons_of(config).items() if name in annotators]
+    return len(set(persons)) < len(persons)
+
+
+def intra_pairs(pairs: Sequence[tuple[str, str]], config: AgreementConfig) -> BoolArray:
+    """Whether a pair of annotators is two sessions of one person, shape ``(P,)``, from their names."""
     persons = persons_of(config)
-    pairs = itertools.combinations(annotators, 2)
     return np.array([a in persons and persons[a] == persons.get(b) for a, b in pairs], np.bool_)
 
 
-def sessions(pairs: Sequence[PairSummary], fields: Fields, intra: BoolArray) -> Sessions | None:
+def sessions(pairs: Sequence[PairSummary], fields: Fields) -> Sessions | None:
     """Intra and inter agreement; None if nobody labelled several times."""
-    if not intra.any():
-        return None
     numbers: dict[str, Any] = fields.of("sessions")
+    if "intra_alpha" not in numbers:
+        return None
     return Sessions(
         **{name: value for name, value in numbers.items() if not name.startswith("difference_")},
         n_intra_pairs=sum(pair.intra for pair in pairs),
@@ -465,7 +475,8 @@ def clusters(pairs: Sequence[PairSummary], annotators: Sequence[str]) -> list[Cl
     Pairs without a score, or with fewer labels or images than a ranking needs, are ignored; groups without such a pair
     between them are not joined. Ties go to the first by name.
     """
-    names = in_order(annotators)
+    paired = {name for pair in pairs for name in (pair.a, pair.b)}
+    names = [name for name in in_order(annotators) if name in paired]
     place = {name: k for k, name in enumerate(names)}
     similarity = np.full((len(names), len(names)), np.nan)
     for pair in pairs:

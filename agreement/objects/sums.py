@@ -18,7 +18,7 @@ from ...metrics.matching.partition import TIE
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.compute import Agreement
 from ..matching.verdicts import NO_VERDICT
-from ..settings.annotators import pair_rows
+from ..settings.annotators import AnnotatorPairs
 from ..statistics.report import Describe
 from .report import Sample
 
@@ -215,9 +215,8 @@ class Chunk:
     rated_unit: BoolArray  #: shape ``(U,)``, units of samples that are rated
     alike: IntArray  #: shape ``(N,)``, members of the object's unit with its class, including itself
     size: IntArray  #: shape ``(U,)``, index into ``SIZES``, -1 where unknown
-    match_pair: IntArray  #: shape ``(P,)``, pair of annotators
     match_sample: IntArray  #: shape ``(P,)``
-    shared_pair: IntArray  #: shape ``(Q,)``, pair of annotators
+    annotator_pairs: AnnotatorPairs  #: the pairs of annotators of the report
     label_area: FloatArray  #: shape ``(S,)``, total area of all labels
     #: shape ``(S, R)``, assigned annotators but those who drew nothing where a crowd region excuses them from a unit
     asked: BoolArray
@@ -225,9 +224,17 @@ class Chunk:
     by_sample: bool  #: whether columns have a row for every sample, or a single row with the sums
 
     @classmethod
-    def of(cls, agreement: Agreement, n_categories: int, size: IntArray, *, by_sample: bool = True) -> Chunk:
+    def of(
+        cls,
+        agreement: Agreement,
+        n_categories: int,
+        size: IntArray,
+        annotator_pairs: AnnotatorPairs,
+        *,
+        by_sample: bool = True,
+    ) -> Chunk:
         """The agreement on some samples, with the size of every unit."""
-        objects, pairs, shared = agreement.objects, agreement.pairs, agreement.sample_pairs
+        objects, pairs = agreement.objects, agreement.pairs
         same = np.concatenate([pairs.i[pairs.same_class], pairs.j[pairs.same_class]])
         drew = np.zeros(agreement.assigned.shape, np.bool_)
         drew[objects.sample, objects.annotator] = True
@@ -239,9 +246,8 @@ class Chunk:
             rated_unit=agreement.units.verdict != NO_VERDICT,
             alike=1 + np.bincount(same, minlength=len(objects)),
             size=size,
-            match_pair=pair_rows(objects.annotator[pairs.i], objects.annotator[pairs.j], agreement.n_annotators),
             match_sample=objects.sample[pairs.i],
-            shared_pair=pair_rows(shared.a, shared.b, agreement.n_annotators),
+            annotator_pairs=annotator_pairs,
             label_area=sums_by(objects.sample, agreement.area, agreement.n_samples),
             asked=agreement.assigned & (drew | ~excused),
             drew=drew,
@@ -277,11 +283,16 @@ class Chunk:
         size = np.sqrt(box_area(own) / box_area(median)) - 1.0
         return rows[kept], 100.0 * np.column_stack([size, (own - median) / sides])
 
-    @property
-    def n_annotator_pairs(self) -> int:
-        """Number of pairs of annotators."""
-        n = self.agreement.n_annotators
-        return n * (n - 1) // 2
+    @cached_property
+    def match_pair(self) -> IntArray:
+        """Pair of annotators of every pair of objects, shape ``(P,)``."""
+        pairs, annotator = self.agreement.pairs, self.agreement.objects.annotator
+        return self.annotator_pairs.rows(annotator[pairs.i], annotator[pairs.j])
+
+    @cached_property
+    def shared_pair(self) -> IntArray:
+        """Pair of annotators of every sample pair, shape ``(Q,)``."""
+        return self.annotator_pairs.rows(self.agreement.sample_pairs.a, self.agreement.sample_pairs.b)
 
 
 @dataclass(frozen=True, slots=True)

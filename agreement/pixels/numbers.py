@@ -10,7 +10,7 @@ from ...metrics.alpha import alpha_of
 from ...metrics.bootstrap.draws import hstack, sparse
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..image_alpha.expected import ExpectedDistances, pair_alpha
-from ..settings.annotators import chosen_pairs, n_shared, pair_names, pair_rows
+from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.numbers import GroupRows, Key, Numbers, Rows, ratio, sample_numbers
@@ -205,22 +205,20 @@ class _Pairs:
     def __init__(self, records: PixelRecords, context: ReportContext, values: IntArray, expected: float) -> None:
         self._expected = expected
         names, assigned, resampled = context.annotators, records.assigned, context.config.resamples > 0
-        a, b = (index.tolist() for index in pair_names(len(names)))
+        self._pairs = pairs = AnnotatorPairs.of(assigned)
         self._names, self._values, self._undefined = names, values, context.config.undefined
-        self._keys: dict[int, Key] = {
-            pair: ("pairs", names[a[pair]], names[b[pair]]) for pair in np.flatnonzero(n_shared(assigned)).tolist()
-        }
+        self._keys: dict[int, Key] = {pair: ("pairs", *both) for pair, both in enumerate(pairs.names(names))}
         nobody = np.empty(0, np.int64)
         few_values = len(values) <= MAX_CATEGORIES
-        self._rows = GroupRows(len(a), chosen_pairs(assigned, names) if resampled and few_values else nobody)
-        self._areas = GroupRows(len(a), nobody)
+        self._rows = GroupRows(len(pairs), pairs.chosen(names) if resampled and few_values else nobody)
+        self._areas = GroupRows(len(pairs), nobody)
         self._scores = Rows(by_sample=resampled)
 
     def add(self, agreement: PixelAgreement) -> None:
         """Add the agreement on the next samples."""
         counts, n_samples, n = agreement.counts, len(agreement.n_pixels), len(self._names)
         sample = np.repeat(np.arange(n_samples), counts.n_pairs)
-        pair = pair_rows(agreement.pair[:, 0], agreement.pair[:, 1], n)
+        pair = self._pairs.rows(agreement.pair[:, 0], agreement.pair[:, 1])
         none = [np.empty(0, np.int64)]
         rows, columns, areas_a, areas_b = none[:], none[:], none[:], none[:]
         agreed = np.zeros(len(pair))

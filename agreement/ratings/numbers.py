@@ -10,7 +10,7 @@ from ...metrics.alpha.nominal import Level
 from ...metrics.alpha.rated import alpha_sums
 from ...metrics.bootstrap.draws import hstack
 from ...metrics.numeric.arrays import FloatArray, IntArray
-from ..settings.annotators import chosen_pairs, n_shared, pair_names
+from ..settings.annotators import AnnotatorPairs
 from ..statistics.content_order import Hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.numbers import Key, Numbers, Rows, ratio, sample_numbers
 from ..statistics.report import ReportContext
@@ -48,16 +48,16 @@ def numbers_of_table(
     yield sample_numbers(records)
     yield _alpha(("alpha.pooled",), table, level, context)
 
-    a, b = (index.tolist() for index in pair_names(len(names)))
-    resampled = set(chosen_pairs(assigned, names).tolist())
-    for pair in np.flatnonzero(n_shared(assigned)).tolist():
-        rows = np.flatnonzero(assigned[:, a[pair]] & assigned[:, b[pair]])
-        key = ("pairs", names[a[pair]], names[b[pair]])
-        agree = agreeing(ratings[rows, a[pair]], ratings[rows, b[pair]], tolerance)
+    pairs = AnnotatorPairs.of(assigned)
+    resampled = set(pairs.chosen(names).tolist())
+    for pair, (a, b) in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)):
+        rows = np.flatnonzero(assigned[:, a] & assigned[:, b])
+        key = ("pairs", names[a], names[b])
+        agree = agreeing(ratings[rows, a], ratings[rows, b], tolerance)
         columns = hstack([np.column_stack([agree, np.ones(len(rows))]).astype(np.float64)])
         numbers = (
             Numbers(((*key, "score"),), columns, lambda sums: ratio(sums[..., :1], sums[..., 1:]), rows, np.array([1])),
-            _alpha((*key, "alpha"), table[np.ix_(rows, [a[pair], b[pair]])], level, context, rows),
+            _alpha((*key, "alpha"), table[np.ix_(rows, [a, b])], level, context, rows),
         )
         yield from (each if pair in resampled else each.summed() for each in numbers)
     yield _annotators(ratings, tolerance, context)

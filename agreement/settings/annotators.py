@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_array, triu
 
 from ... import names
 from ...metrics.numeric.arrays import BoolArray, IntArray
@@ -105,37 +107,41 @@ MAX_PAIRS = 200
 MAX_SHARED = 3_000_000
 
 
-def pair_rows(a: IntArray, b: IntArray, n_annotators: int) -> IntArray:
-    """Number of the pair of annotators ``a`` before ``b``, in the order (0, 1), (0, 2) … (R - 2, R - 1)."""
-    number: IntArray = a * n_annotators - a * (a + 1) // 2 + (b - a - 1)
-    return number
+@dataclass(frozen=True, slots=True)
+class AnnotatorPairs:
+    """The ``P`` pairs of annotators who share a sample, in the order (0, 1), (0, 2) … (R - 2, R - 1).
 
-
-def pair_names(n_annotators: int) -> tuple[IntArray, IntArray]:
-    """Annotators ``(a, b)`` of every pair, in the order of :func:`pair_rows`."""
-    a, b = np.triu_indices(n_annotators, 1)
-    return a, b
-
-
-def n_shared(assigned: BoolArray) -> IntArray:
-    """Number of samples that both annotators of every pair were assigned to, from assignments ``(S, R)``."""
-    shared = assigned.T.astype(np.float64) @ assigned
-    of_pairs: IntArray = shared[pair_names(assigned.shape[1])].astype(np.int64)
-    return of_pairs
-
-
-def chosen_pairs(assigned: BoolArray, annotators: Sequence[str]) -> IntArray:
-    """The pairs of annotators that have intervals, ascending; ties in shared samples go to the first by name.
-
-    Args:
-        assigned: shape ``(S, R)``
-        annotators: their names
+    Nothing is kept for annotators who never met: of very many, few pairs do.
     """
-    a, b = pair_names(len(annotators))
-    place = np.argsort(np.argsort(np.array(annotators, dtype=object), kind="stable"), kind="stable")
-    first, second = np.minimum(place[a], place[b]), np.maximum(place[a], place[b])
-    shared = n_shared(assigned)
-    order = np.lexsort([second, first, -shared])[:MAX_PAIRS]
-    order = order[np.cumsum(shared[order]) <= MAX_SHARED]
-    chosen: IntArray = np.sort(order[shared[order] > 0])
-    return chosen
+
+    a: IntArray  #: shape ``(P,)``, the first annotator
+    b: IntArray  #: shape ``(P,)``, the second one, ``> a``
+    n_shared: IntArray  #: shape ``(P,)``, samples that both were assigned to
+    n_annotators: int  #: number ``R`` of annotators
+
+    @classmethod
+    def of(cls, assigned: BoolArray) -> AnnotatorPairs:
+        """The pairs from assignments ``(S, R)``."""
+        of_annotators = csr_array(assigned, dtype=np.int32)
+        shared = triu((of_annotators.T @ of_annotators).tocsr(), 1).tocoo()
+        order = np.lexsort((shared.col, shared.row))
+        a, b, n = (column[order].astype(np.int64) for column in (shared.row, shared.col, shared.data))
+        return cls(a, b, n, assigned.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    def rows(self, a: IntArray, b: IntArray) -> IntArray:
+        """Number of the pair of annotators ``a`` before ``b``, who share a sample."""
+        return np.searchsorted(self.a * self.n_annotators + self.b, a * self.n_annotators + b)
+
+    def names(self, annotators: Sequence[str]) -> list[tuple[str, str]]:
+        """The names of both annotators of every pair."""
+        return [(annotators[a], annotators[b]) for a, b in zip(self.a.tolist(), self.b.tolist(), strict=True)]
+
+    def chosen(self, annotators: Sequence[str]) -> IntArray:
+        """The pairs that have intervals, ascending; ties in shared samples go to the first by name."""
+        place = np.argsort(np.argsort(np.array(annotators, dtype=object), kind="stable"), kind="stable")
+        first, second = np.minimum(place[self.a], place[self.b]), np.maximum(place[self.a], place[self.b])
+        order = np.lexsort([second, first, -self.n_shared])[:MAX_PAIRS]
+        return np.sort(order[np.cumsum(self.n_shared[order]) <= MAX_SHARED])

@@ -10,7 +10,7 @@ from ...metrics.alpha import alpha_of
 from ...metrics.alpha.sets import expected_disagreement_of_sets, set_distance
 from ...metrics.bootstrap.draws import SparseColumns, hstack, sparse
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..settings.annotators import chosen_pairs, n_shared, pair_names, pair_rows
+from ..settings.annotators import AnnotatorPairs
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.numbers import GroupRows, Numbers, ratio, sample_numbers
 from ..statistics.report import ReportContext
@@ -89,12 +89,12 @@ def alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[N
 def _pairs(agreement: TagAgreement, assigned: BoolArray, context: ReportContext) -> Iterator[Numbers]:
     """The mean Jaccard index of every pair of annotators, and the share of samples with the same tags."""
     names, pairs = context.annotators, agreement.pairs
-    a, b = (index.tolist() for index in pair_names(len(names)))
-    rows = GroupRows(len(a), chosen_pairs(assigned, names))
+    of_annotators = AnnotatorPairs.of(assigned)
+    rows = GroupRows(len(of_annotators), of_annotators.chosen(names))
     columns = np.column_stack([pairs.jaccard, pairs.jaccard == 1.0, np.ones(len(pairs.a))]).astype(np.float64)
-    rows.add(pair_rows(pairs.a, pairs.b, len(names)), pairs.sample, hstack([columns]), len(assigned))
+    rows.add(of_annotators.rows(pairs.a, pairs.b), pairs.sample, hstack([columns]), len(assigned))
     return rows.numbers(
-        {pair: ("pairs", names[a[pair]], names[b[pair]]) for pair in np.flatnonzero(n_shared(assigned)).tolist()},
+        {pair: ("pairs", *both) for pair, both in enumerate(of_annotators.names(names))},
         ("score", "same_tags"),
         lambda sums: ratio(sums[..., :2], sums[..., 2:]),
         np.array([2, 2]),
