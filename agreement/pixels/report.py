@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, IntArray
-from ..settings.annotators import n_shared
+from ..settings.annotators import AnnotatorPairs
 from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
 from ..statistics.numbers import Fields, rated_only, report_estimates, report_of
 from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, mean_defined
@@ -221,12 +220,11 @@ class _Counts:
 
 
 def _pairs(rated: PixelRecords, fields: Fields, annotators: Sequence[str]) -> list[MaskPairSummary]:
-    summaries = []
-    for (a, b), n in zip(combinations(annotators, 2), n_shared(rated.assigned).tolist(), strict=True):
-        if n:
-            numbers = fields.of("pairs", a, b)
-            mean = PixelNumbers(**numbers.pop("mean"))
-            summaries.append(MaskPairSummary(a=a, b=b, n_samples=n, mean=mean, **numbers))
+    summaries, pairs = [], AnnotatorPairs.of(rated.assigned)
+    for (a, b), n in zip(pairs.names(annotators), pairs.n_shared.tolist(), strict=True):
+        numbers = fields.of("pairs", a, b)
+        mean = PixelNumbers(**numbers.pop("mean"))
+        summaries.append(MaskPairSummary(a=a, b=b, n_samples=n, mean=mean, **numbers))
     return summaries
 
 

@@ -6,7 +6,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +23,7 @@ from ...metrics.alpha.kappas import (
 from ...metrics.alpha.nominal import Level
 from ...metrics.numeric.arrays import FloatArray
 from ..evidence.confusions import Confused
-from ..settings.annotators import n_shared
+from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
 from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
 from ..statistics.numbers import Fields, rated_only, report_estimates, report_of
@@ -208,12 +207,10 @@ def _pairs(
     """The summaries of all pairs with a shared sample."""
     names, assigned = context.annotators, rated.assigned
     ratings = rated.ratings if context.details["numbers"] else None
-    n_of_pairs = n_shared(assigned).tolist()
-    longest = min(MAX_CONFUSIONS_OF_PAIR, max(20, MAX_CONFUSIONS // max(sum(map(bool, n_of_pairs)), 1)))
+    pairs = AnnotatorPairs.of(assigned)
+    longest = min(MAX_CONFUSIONS_OF_PAIR, max(20, MAX_CONFUSIONS // max(len(pairs), 1)))
     summaries = []
-    for (a, b), n in zip(combinations(range(len(names)), 2), n_of_pairs, strict=True):
-        if not n:
-            continue
+    for a, b, n in zip(pairs.a.tolist(), pairs.b.tolist(), pairs.n_shared.tolist(), strict=True):
         both = assigned[:, a] & assigned[:, b]
         distance = None if ratings is None else float(np.abs(ratings[both, a] - ratings[both, b]).mean())
         on_scale: dict[str, Any] = {"kappa": {}, "scott_pi": None, "confusion": [], "n_unlisted": 0}

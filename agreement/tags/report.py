@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...metrics.numeric.arrays import IntArray, sums_by
-from ..settings.annotators import n_shared
+from ..settings.annotators import AnnotatorPairs
 from ..settings.no_labels import OtherReading
 from ..statistics.main_numbers import TAG_NUMBERS, MainNumber
 from ..statistics.numbers import (
@@ -183,10 +182,10 @@ def _tags(agreement: TagAgreement, fields: Fields, names: Sequence[str]) -> list
 
 
 def _pairs(rated: TagRecords, fields: Fields, names: Sequence[str]) -> list[TagPairSummary]:
+    pairs = AnnotatorPairs.of(rated.assigned)
     return [
         TagPairSummary(a=a, b=b, n_samples=n, **fields.of("pairs", a, b))
-        for (a, b), n in zip(combinations(names, 2), n_shared(rated.assigned).tolist(), strict=True)
-        if n
+        for (a, b), n in zip(pairs.names(names), pairs.n_shared.tolist(), strict=True)
     ]
 
 
