@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array, triu
 
 from ... import names
-from ...metrics.numeric.arrays import BoolArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, IntArray, columns_together
 from .arguments import repeated
 from .errors import AgreementInputError, shown
 
@@ -122,11 +121,7 @@ class AnnotatorPairs:
     @classmethod
     def of(cls, assigned: BoolArray) -> AnnotatorPairs:
         """The pairs from assignments ``(S, R)``."""
-        of_annotators = csr_array(assigned, dtype=np.int32)
-        shared = triu((of_annotators.T @ of_annotators).tocsr(), 1).tocoo()
-        order = np.lexsort((shared.col, shared.row))
-        a, b, n = (column[order].astype(np.int64) for column in (shared.row, shared.col, shared.data))
-        return cls(a, b, n, assigned.shape[1])
+        return cls(*columns_together(assigned), assigned.shape[1])
 
     def __len__(self) -> int:
         return len(self.a)

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, triu
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -61,6 +62,18 @@ def pairs_within(groups: IntArray) -> tuple[IntArray, IntArray]:
     n = len(groups)
     parts = list(pairs_between(np.arange(1, n + 1), group_ends(groups), max_pairs=n * n + 1))
     return parts[0] if parts else (np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def columns_together(mask: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Pairs of columns ``i < j`` that are true in the same row, ordered by ``i``, then ``j``, and in how many rows.
+
+    Takes no memory for pairs of columns that never are.
+    """
+    rows = csr_array(mask, dtype=np.int32)
+    together = triu(rows.T @ rows, 1).tocoo()
+    order = np.lexsort((together.col, together.row))
+    i, j, n = (column[order].astype(np.int64) for column in (together.row, together.col, together.data))
+    return i, j, n
 
 
 def number_by_first(labels: IntArray) -> tuple[IntArray, int]:
