@@ -46,7 +46,7 @@ class WholeRunReason(Enum):
     ANNOTATOR_GONE = "there are annotators of the run who are no longer there"
     OTHER_GEOMETRY = "there are masks or crowd regions now that there were not, or the other way round"
     OTHER_KIND = "what is compared of the labels, or their mask targets, is not what it was"
-    OTHER_THRESHOLD = 'the labels suggest another threshold now (`iou="auto"`)'
+    OTHER_THRESHOLD = "the labels suggest another threshold now"
     REPEATED_VIDEOS = "the view of the run repeats videos"
     EQUAL_NAMES = "classes of the same name must be told apart"
 
@@ -54,8 +54,8 @@ class WholeRunReason(Enum):
 class WholeRunNeededError(Exception):
     """Samples that were changed cannot be compared alone."""
 
-    def __init__(self, reason: WholeRunReason) -> None:
-        super().__init__(reason.value)
+    def __init__(self, reason: WholeRunReason, found: object = None) -> None:
+        super().__init__(reason.value if found is None else f"{reason.value}: {found}")
 
 
 class LabelReader(Protocol[Labels]):

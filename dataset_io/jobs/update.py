@@ -192,8 +192,9 @@ def _family(source: Source, loaded: OpenRecords, plan: _Plan) -> LabelFamily[Any
         and set(annotators_found(changed)) - set(source.annotator_values)
     ):
         raise WholeRunNeededError(WholeRunReason.NEW_ANNOTATOR)
-    if config.iou_from_data and family_with_iou_from_data(ObjectFamily(source)).source.config.iou != config.iou:
-        raise WholeRunNeededError(WholeRunReason.OTHER_THRESHOLD)
+    iou = family_with_iou_from_data(ObjectFamily(source)).source.config.iou if config.iou_from_data else config.iou
+    if iou != config.iou:
+        raise WholeRunNeededError(WholeRunReason.OTHER_THRESHOLD, iou)
     family = open_family(changed, loaded.context)
     try:
         family.check()

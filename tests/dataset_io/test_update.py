@@ -296,7 +296,7 @@ CROWD = fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], iscrowd=1)
     [
         ({}, {"bob": fo.Detections(detections=[CROWD])}, "there are masks or crowd regions now"),
         ({"versions": True}, {"bob": None}, "another version computed the run"),
-        ({"iou": "auto"}, {"bob": None}, "the labels suggest the threshold"),
+        ({"iou": "auto"}, {"bob": None}, "the labels suggest another threshold"),
     ],
 )  # fmt: skip
 def test_what_concerns_all_samples_is_computed_again_as_a_whole(dataset, caplog, monkeypatch, options, values, reason):
