@@ -1,42 +1,19 @@
-"""The operators of the plugin."""
+"""The operators of the plugin, each declared as a form."""
 
 from __future__ import annotations
 
-from .app_settings import ConfigureAgreementApp
-from .compare import CompareAgreement
-from .compute import ComputeAgreement
-from .disputed import AgreementPatches, AnnotateDisputed, TagAgreementLabels
-from .export import ExportAgreement, ExportDecidedAgainst
-from .export_labels import ExportAnnotations
-from .gold import ApplyDecisions, Decide, ExportDecided, UndoApplied, UndoDecisions
-from .import_labels import ImportAnnotations
-from .object_labels import AddAgreementUnits, ResolveUnits
-from .runs import DeleteAgreement, OpenAgreementPanel, RenameAgreement, ShowAgreement, UpdateAgreement
-from .views import SaveAgreementViews, ViewAgreement
+from .compute import COMPUTE
+from .export import EXPORT_AGAINST, EXPORT_DECIDED, EXPORT_LABELS, EXPORT_REPORT
+from .form import operator_of
+from .gold import APPLY, DECIDE, UNDO_APPLIED, UNDO_DECISIONS
+from .import_labels import IMPORT
+from .object_labels import ADD_UNITS, RESOLVE
+from .runs import COMPARE, CONFIGURE_APP, DELETE, OPEN_PANEL, RENAME, SHOW, UPDATE
+from .views import ANNOTATE, PATCHES, SAVE_VIEWS, TAG_LABELS, VIEW
 
-OPERATORS = [
-    ImportAnnotations,
-    ComputeAgreement,
-    UpdateAgreement,
-    ShowAgreement,
-    OpenAgreementPanel,
-    ViewAgreement,
-    SaveAgreementViews,
-    AddAgreementUnits,
-    AgreementPatches,
-    ResolveUnits,
-    Decide,
-    UndoDecisions,
-    ApplyDecisions,
-    UndoApplied,
-    ExportDecidedAgainst,
-    ExportDecided,
-    TagAgreementLabels,
-    AnnotateDisputed,
-    ConfigureAgreementApp,
-    CompareAgreement,
-    ExportAgreement,
-    ExportAnnotations,
-    DeleteAgreement,
-    RenameAgreement,
-]
+FORMS = (
+    *(IMPORT, COMPUTE, UPDATE, SHOW, OPEN_PANEL, VIEW, SAVE_VIEWS, ADD_UNITS, PATCHES, RESOLVE),
+    *(DECIDE, UNDO_DECISIONS, APPLY, UNDO_APPLIED, EXPORT_AGAINST, EXPORT_DECIDED),
+    *(TAG_LABELS, ANNOTATE, CONFIGURE_APP, COMPARE, EXPORT_REPORT, EXPORT_LABELS, DELETE, RENAME),
+)
+OPERATORS = [operator_of(form) for form in FORMS]

@@ -1,9 +1,9 @@
-"""The operator that computes agreement, and its form: what must be asked, and the rest folded."""
+"""The form that computes agreement: what must be asked, and the rest folded."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 import fiftyone as fo
@@ -29,102 +29,96 @@ from ..dataset_io.labels.source import check_samples, comparable_fields, uncheck
 from ..dataset_io.record.run import list_agreements
 from ..dataset_io.record.run_keys import check_key_is_free, run_behind
 from ..dataset_io.record.run_labels import open_run_labels
-from .base import (
-    AgreementOperator,
-    add_problem,
-    add_switch,
-    add_warning,
-    given_names,
-    is_from_app,
-    progress_of,
-    show_colors,
-    show_sidebar,
-)
 from .compute_presets import Preset, comparable, preset_of
-from .option_inputs import add_list_inputs, add_option_inputs, folded_inputs, given_options, unfolded
+from .form import Filled, Form, given_names
+from .inputs import Choice, Folded, FormField, Notice, Several, Switch, problem, warning
+from .option_inputs import given_options, list_fields, option_fields, unfolded
 from .runs import open_panel_on
-from .selection import shows_part, shows_what_is_gone
+from .selection import is_from_app, shows_part, shows_what_is_gone
 
 #: name of the switch that computes on samples that a run chose
 _ALL_THE_SAME = "all_the_same"
 
 
-class ComputeAgreement(AgreementOperator, function=compute):
-    """Computes agreement from a form in the App, from a delegated run, or from Python."""
+def _fields(form: Filled) -> Iterator[FormField]:
+    dataset = form.dataset
+    candidates = comparable_fields(dataset) if dataset is not None else {}
+    if not candidates:
+        supported = ", ".join(titles())
+        yield warning("nothing_to_compare", f"This dataset has no fields that can be compared ({supported})")
+        return
+    params = unfolded(form.params)
+    chosen = given_names(params, "fields") if "fields" in params else None
+    preset = preset_of(dataset, candidates, chosen)
+    fields = preset.fields if chosen is None else chosen
+    yield _label_fields(candidates, fields, preset.fields)
+    of_fields = {name: candidates[name] for name in fields if name in candidates}
+    kinds = list(of_fields.values())
+    has_lists = bool(kinds) and kinds[0].list_name is not None
+    if has_lists:
+        for field in _annotator_fields(dataset, params, of_fields, preset.options):
+            yield field
+            params.setdefault(field.name, preset.options.get(field.name))
+    try:
+        samples = yield from _target_fields(form)
+        if of_fields:
+            asked = has_lists and not params.get("assigned_field")
+            what = "frames" if is_of_frames(fields[0]) else "images"
+            reading = str(preset.options.get("no_labels", OPTIONS["no_labels"].default))
+            yield from list_fields(count_lists(samples, of_fields), what, asked=asked, preset=reading)
+        _check(form.ctx, samples, {**params, "fields": fields})
+    except AgreementInputError as error:
+        yield problem(error)
+    if preset.run_key is not None:
+        yield Notice("preset", _of_last_run(preset))
+    yield Folded(fields=(*_run_key_fields(dataset), *option_fields(params, kinds, preset.options)))
 
-    operator_name = names.COMPUTE_AGREEMENT
-    label = "Compute annotator agreement"
-    description = "Match the labels of several annotators, score every sample, and report how far they agree"
-    icon = "diversity_3"
-    submit = "Compute"
-    can_be_delegated = True
 
-    def resolve_placement(self, ctx: foo.ExecutionContext) -> types.Placement:
-        button = types.Button(label=self.label, icon=self.icon, prompt=True)
-        return types.Placement(types.Places.SAMPLES_GRID_SECONDARY_ACTIONS, button)
+def _compute(form: Filled) -> dict[str, Any]:
+    ctx, dataset = form.ctx, form.dataset
+    samples = target_of(ctx)
+    options = options_of(ctx.params, dataset, from_form=is_from_app(ctx))
+    options.setdefault("run_key", free_run_key(dataset))
+    before = app_settings_of(dataset, options["run_key"])  # of a run that is replaced
+    report = compute_agreement(samples, **options, progress=form.progress)
+    colors = _show_in_app(dataset, report.run_key, before)
+    if not ctx.delegated:
+        # to leave a view also reloads the dataset; to reload it with a view of fields that are gone fails
+        form.show_sidebar()
+        (ctx.ops.clear_view if shows_what_is_gone(ctx, report.run_key) else ctx.ops.reload_dataset)()
+        if colors:
+            form.show_colors()
+        score = f"{report.run_key}_score"
+        if ctx.active_fields is not None and score not in ctx.active_fields:
+            ctx.ops.set_active_fields([*ctx.active_fields, score])
+        open_panel_on(ctx, report.run_key)
+        ctx.ops.notify(f"Computed the run '{report.run_key}'. {alpha_sentence(report)}", variant="success")
+    return {
+        "run_key": report.run_key,
+        "score": report.score.mean,
+        "alpha": report.alpha.pooled,
+        "image_alpha": None if report.image_alpha is None else report.image_alpha.value,
+        "n_samples": report.n_samples,
+        "n_rated": report.n_rated,
+        "n_objects": report.n_objects,
+        "n_units": report.n_units,
+        "worst_samples": [entry["id"] for entry in report.worst_samples],
+        "summary": report_markdown(report),
+    }
 
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        candidates = comparable_fields(ctx.dataset) if ctx.dataset is not None else {}
-        if not candidates:
-            supported = ", ".join(titles())
-            label = f"This dataset has no fields that can be compared ({supported})"
-            add_warning(inputs, "nothing_to_compare", label)
-            return
-        params = unfolded(ctx.params)
-        chosen = given_names(params, "fields") if "fields" in params else None
-        preset = preset_of(ctx.dataset, candidates, chosen)
-        fields = _fields_input(inputs, candidates, preset.fields if chosen is None else chosen, preset.fields)
-        of_fields = {name: candidates[name] for name in fields if name in candidates}
-        kinds = list(of_fields.values())
-        has_lists = bool(kinds) and kinds[0].list_name is not None
-        if has_lists:
-            params |= _annotator_inputs(inputs, ctx, params, of_fields, preset.options)
-        try:
-            samples = _target_input(inputs, ctx)
-            if of_fields:
-                asked = has_lists and not params.get("assigned_field")
-                what = "frames" if is_of_frames(fields[0]) else "images"
-                reading = str(preset.options.get("no_labels", OPTIONS["no_labels"].default))
-                add_list_inputs(inputs, count_lists(samples, of_fields), what, asked=asked, preset=reading)
-            _check(ctx, samples, {**params, "fields": fields})
-        except AgreementInputError as error:
-            add_problem(inputs, error)
-        if preset.run_key is not None:
-            inputs.view("preset", types.Notice(label=_of_last_run(preset)))
-        folded = folded_inputs(inputs)
-        _run_key_inputs(folded, ctx.dataset)
-        add_option_inputs(folded, params, kinds, preset.options)
 
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        samples = target_of(ctx)
-        options = options_of(ctx.params, ctx.dataset, from_form=is_from_app(ctx))
-        options.setdefault("run_key", free_run_key(ctx.dataset))
-        before = app_settings_of(ctx.dataset, options["run_key"])  # of a run that is replaced
-        report = compute_agreement(samples, **options, progress=progress_of(ctx))
-        colors = _show_in_app(ctx.dataset, report.run_key, before)
-        if not ctx.delegated:
-            # to leave a view also reloads the dataset; to reload it with a view of fields that are gone fails
-            show_sidebar(ctx)
-            (ctx.ops.clear_view if shows_what_is_gone(ctx, report.run_key) else ctx.ops.reload_dataset)()
-            if colors:
-                show_colors(ctx)
-            score = f"{report.run_key}_score"
-            if ctx.active_fields is not None and score not in ctx.active_fields:
-                ctx.ops.set_active_fields([*ctx.active_fields, score])
-            open_panel_on(ctx, report.run_key)
-            ctx.ops.notify(f"Computed the run '{report.run_key}'. {alpha_sentence(report)}", variant="success")
-        return {
-            "run_key": report.run_key,
-            "score": report.score.mean,
-            "alpha": report.alpha.pooled,
-            "image_alpha": None if report.image_alpha is None else report.image_alpha.value,
-            "n_samples": report.n_samples,
-            "n_rated": report.n_rated,
-            "n_objects": report.n_objects,
-            "n_units": report.n_units,
-            "worst_samples": [entry["id"] for entry in report.worst_samples],
-            "summary": report_markdown(report),
-        }
+COMPUTE = Form(
+    name=names.COMPUTE_AGREEMENT,
+    label="Compute annotator agreement",
+    sentence="Match the labels of several annotators, score every sample, and report how far they agree",
+    icon="diversity_3",
+    submit="Compute",
+    function=compute,
+    fields=_fields,
+    execute=_compute,
+    delegated=True,
+    placed=True,
+)
 
 
 def _show_in_app(dataset: fo.Dataset, run_key: str, before: AppSettings) -> bool:
@@ -188,27 +182,25 @@ def target_of(ctx: foo.ExecutionContext) -> SampleCollection:
         ) from error
 
 
-def _target_input(inputs: types.Object, ctx: foo.ExecutionContext) -> SampleCollection:
+def _target_fields(form: Filled) -> Generator[FormField, None, SampleCollection]:
     """The samples that the user chose; those that the results of a run chose are not preset, and asked for."""
+    ctx = form.ctx
     if is_from_app(ctx) and is_generated(ctx.view):
-        label = "The grid shows patches; agreement is computed on the whole dataset"
-        inputs.view("whole_dataset", types.Notice(label=label))
+        yield Notice("whole_dataset", "The grid shows patches; agreement is computed on the whole dataset")
         return target_of(ctx)
     run_key = run_behind(ctx.view) if shows_part(ctx) else None
     if run_key is not None and is_from_app(ctx):
-        inputs.view_target(ctx, default_target=ViewTarget.DATASET, require_flat=True)
+        form.inputs.view_target(ctx, default_target=ViewTarget.DATASET, require_flat=True)
         chosen = ctx.params.get("view_target") or ctx.request_params.get("view_target", ViewTarget.DATASET)
         if chosen == ViewTarget.DATASET:
-            return ctx.dataset
-        warning = types.Warning(
-            label=f"The results of the run {run_key!r} chose these samples, or labels: most of them are disputed",
-            description="The numbers would be far too low, and hold for these alone",
-        )
-        shown = inputs.view("chosen_by_a_run", warning)
-        add_switch(inputs, _ALL_THE_SAME, "Compute on them all the same")
-        shown.invalid = not ctx.params.get(_ALL_THE_SAME)
+            return form.dataset
+        all_the_same = ctx.params.get(_ALL_THE_SAME)
+        label = f"The results of the run {run_key!r} chose these samples, or labels: most of them are disputed"
+        hint = "The numbers would be far too low, and hold for these alone"
+        yield warning("chosen_by_a_run", label, hint, blocks=not all_the_same)
+        yield Switch(_ALL_THE_SAME, "Compute on them all the same")
     elif is_from_app(ctx) and not asks_for_target(ctx):
-        inputs.view_target(ctx)
+        form.inputs.view_target(ctx)
     return target_of(ctx)
 
 
@@ -221,76 +213,53 @@ def free_run_key(dataset: fo.Dataset) -> str:
     return key
 
 
-def _fields_input(
-    inputs: types.Object, candidates: dict[str, LabelKind], chosen: list[str], preset: list[str]
-) -> list[str]:
-    """Ask for the fields; after the first choice, offer only fields that can be compared with it."""
+def _label_fields(candidates: Mapping[str, LabelKind], chosen: list[str], preset: list[str]) -> FormField:
+    """The fields of the annotators; after the first choice, only fields that can be compared with it are offered."""
     first = next((name for name in chosen if name in candidates), None)
     choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
     for name, kind in candidates.items():
         if first is None or comparable(name, kind) == comparable(first, candidates[first]):
             choices.add_choice(name, label=name, description=kind.title)
-    inputs.list(
-        "fields",
-        types.String(),
-        label="Annotators' label fields",
-        description="Two or more fields of one kind, one per annotator; or one field whose labels name the annotator. "
-        "Remove all to see the other kinds of labels",
-        default=preset,
-        view=choices,
+    hint = (
+        "Two or more fields of one kind, one per annotator; or one field whose labels name the annotator. "
+        "Remove all to see the other kinds of labels"
     )
-    return chosen
+    return Several("fields", "Annotators' label fields", hint, default=preset, view=choices)
 
 
-def _annotator_inputs(
-    inputs: types.Object,
-    ctx: foo.ExecutionContext,
-    params: Mapping[str, Any],
-    fields: Mapping[str, LabelKind],
-    presets: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Ask for the attribute that names the annotator, where one field is chosen, and for the field with those assigned.
+def _annotator_fields(
+    dataset: fo.Dataset, params: Mapping[str, Any], fields: Mapping[str, LabelKind], presets: Mapping[str, Any]
+) -> Iterator[FormField]:
+    """The attribute that names the annotator, where one field is chosen, and the field with those assigned.
 
     Args:
-        inputs: the form
-        ctx: what the user sees
+        dataset: the dataset
         params: the values of the form
         fields: the chosen fields, with lists of labels
         presets: values of options when the form opens
-
-    Returns:
-        what is chosen
     """
-    chosen: dict[str, Any] = {}
     if len(fields) == 1:
         (name, kind), *_ = fields.items()
-        attributes = label_attributes(ctx.dataset, name, kind)
+        attributes = label_attributes(dataset, name, kind)
         choices = types.AutocompleteView()
         for attribute, values in attributes.items():
             choices.add_choice(attribute, label=attribute, description=shown(sorted(values)))
         preset = presets.get("annotator_attribute")
-        chosen["annotator_attribute"] = params.get("annotator_attribute", preset)
-        found = sorted(attributes.get(chosen["annotator_attribute"] or "", ()))
-        inputs.str(  # not an enumeration: an attribute that only later labels have can be typed
-            "annotator_attribute",
-            label=OPTIONS["annotator_attribute"].title,
-            description=f"It names {shown(found)}" if found else "Attribute of the labels that names their annotator",
-            default=preset,
-            view=choices,
-        )
-    lists = lists_of_names(ctx.dataset)
+        found = sorted(attributes.get(params.get("annotator_attribute", preset) or "", ()))
+        hint = f"It names {shown(found)}" if found else "Attribute of the labels that names their annotator"
+        # not an enumeration: an attribute that only later labels have can be typed
+        yield FormField("annotator_attribute", OPTIONS["annotator_attribute"].title, hint, default=preset, view=choices)
+    lists = lists_of_names(dataset)
     if lists:
         preset = presets.get("assigned_field")
-        chosen["assigned_field"] = params.get("assigned_field", preset)
-        inputs.enum(
+        yield Choice(
             "assigned_field",
-            lists,
-            label=OPTIONS["assigned_field"].title,
-            description="Optional; without it the label lists tell who was assigned",
+            OPTIONS["assigned_field"].title,
+            "Optional; without it the label lists tell who was assigned",
             default=preset if preset in lists else None,
+            values=lists,
             view=types.AutocompleteView(),
         )
-    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _of_last_run(preset: Preset) -> str:
@@ -301,18 +270,14 @@ def _of_last_run(preset: Preset) -> str:
     return f"As in the run {preset.run_key!r}" + (f": {options}" if options else "")
 
 
-def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> None:
-    """Ask for the run key; a free one is preset."""
+def _run_key_fields(dataset: fo.Dataset) -> Iterator[FormField]:
+    """The run key; a free one is preset."""
+    hint = "Name of the run; all fields that it writes begin with it"
+    yield FormField("run_key", OPTIONS["run_key"].title, hint, default=free_run_key(dataset))
     existing = list_agreements(dataset)
-    inputs.str(
-        "run_key",
-        label=OPTIONS["run_key"].title,
-        description="Name of the run; all fields that it writes begin with it",
-        default=free_run_key(dataset),
-    )
     if existing:
-        description = f"Replace a run with the same key (existing runs: {', '.join(existing)})"
-        add_switch(inputs, "overwrite", OPTIONS["overwrite"].title, description)
+        hint = f"Replace a run with the same key (existing runs: {', '.join(existing)})"
+        yield Switch("overwrite", OPTIONS["overwrite"].title, hint)
 
 
 def _check(ctx: foo.ExecutionContext, samples: SampleCollection, params: Mapping[str, Any]) -> None:

@@ -1,168 +1,280 @@
-"""The operators that write the report of a run, and what was decided against an annotator, to a file."""
+"""The forms that write a file: the report of a run, all labels, and what was decided, also against an annotator."""
 
 from __future__ import annotations
 
-import os
+import dataclasses
 import re
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import fiftyone.operators as foo
-from fiftyone.operators import types
-
 from .. import names
+from ..agreement import AgreementInputError
 from ..agreement.settings.arguments import one_of, path_of
 from ..charts.text.sections import plain_markdown
-from ..dataset_io import export_agreement, export_decided_against
-from ..dataset_io.decide.decisions import gold_fields
-from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io import export_agreement, export_annotations, export_decided, export_decided_against
+from ..dataset_io.annotation_files.exporting import FORMATS as LABEL_FORMATS
+from ..dataset_io.decide.decisions import gold_fields, open_gold
+from ..dataset_io.labels.source import comparable_fields
+from ..dataset_io.record.run import list_agreements
+from ..dataset_io.results.decided_labels import decided_to_export, format_of_decided
 from ..dataset_io.results.export import checked_file, checked_path
-from .base import AgreementOperator, add_choice, add_switch, add_warning, chosen_run, summary_output
+from .form import Filled, Form
+from .gold import chosen_gold, counted_first, gold_choice
+from .inputs import Choice, FormField, Notice, Several, Switch, warning
 
-#: the formats: title in the form, and ending of the path
-_FORMATS = {
-    "html": ("Page with figures (HTML)", ".html"),
-    "csv": ("Tables (CSV, in a zip file)", ".zip"),
-    "json": ("Everything, for programs (JSON)", ".json"),
-}
-#: what can be sent to an annotator, by the ending of the path
-_LISTS = {"html": "Page with pictures", "csv": "Table (CSV)"}
+_PLACE = "A file on the machine of the App's server; missing folders are created"
+_DOWNLOAD = Switch("download", "Download it with the browser, too", default=True)
+_OVERWRITE = Switch("overwrite", "Replace the file if there is one")
 
 
-class ExportAgreement(AgreementOperator, function=export_agreement):
-    """Writes the report of a run to a file."""
-
-    operator_name = names.EXPORT_AGREEMENT
-    label = "Export annotator agreement"
-    description = "Write the report of an agreement run as a page with figures, as tables, or as JSON"
-    icon = "file_download"
-    submit = "Export"
-    run_text = "The run whose report is written"
-    can_be_delegated = True
-
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        titles = {name: label for name, (label, _) in _FORMATS.items()}
-        add_choice(inputs, "format", "What", titles, as_radio_buttons=True, required=True)
-        inputs.str(
-            "path",
-            label="File",
-            description="A file on the machine of the App's server; missing folders are created",
-            default=_default_path(ctx),
-            required=True,
-        )
-        add_switch(inputs, "download", "Download it with the browser, too", default=True)
-        inputs.bool("overwrite", label="Replace the file if there is one", default=False)
-        if "path" in ctx.params:
-            checked_path(_path(ctx), _format(ctx), overwrite=ctx.params.get("overwrite") or False)
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        path = export_agreement(
-            ctx.dataset,
-            chosen_run(ctx),
-            _path(ctx),
-            format=_format(ctx),
-            overwrite=ctx.params.get("overwrite") or False,
-        )
-        return told_of_file(ctx, path)
-
-    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
-        return summary_output(self.label)
-
-
-class ExportDecidedAgainst(AgreementOperator, function=export_decided_against):
-    """Writes what was decided against an annotator to a file."""
-
-    operator_name = names.EXPORT_DECIDED_AGAINST
-    label = "Export what was decided against an annotator"
-    description = (
-        "Write a page with pictures, or a table, of what an annotator got wrong by the decisions, to send to them"
-    )
-    icon = "outgoing_mail"
-    submit = "Export"
-    run_text = "The run whose annotator gets the list"
-    can_be_delegated = True
-
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        annotators = open_run_labels(ctx.dataset, chosen_run(ctx)).annotators
-        if not gold_fields(ctx.dataset):
-            add_warning(inputs, "no_decisions", "Nothing was decided on this dataset yet")
-            return
-        add_choice(inputs, "annotator", "Annotator", annotators, required=True)
-        add_choice(inputs, "format", "What", _LISTS, as_radio_buttons=True, required=True)
-        described = "A folder on the machine of the App's server; it is created if need be"
-        inputs.str("folder", label="Folder", description=described, default=str(Path.home()), required=True)
-        add_switch(inputs, "download", "Download it with the browser, too", default=True)
-        add_switch(inputs, "overwrite", "Replace the file if there is one")
-        path = checked_file(_list_path(ctx), overwrite=ctx.params.get("overwrite") or False)
-        inputs.view("file", types.Notice(label=f"This writes {path}"))
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        path = export_decided_against(
-            ctx.dataset,
-            _annotator(ctx),
-            chosen_run(ctx),
-            _list_path(ctx),
-            gold=next(iter(gold_fields(ctx.dataset)), names.DEFAULT_GOLD_FIELD),
-            overwrite=ctx.params.get("overwrite") or False,
-        )
-        return told_of_file(ctx, path)
-
-    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
-        return summary_output(self.label)
-
-
-def _annotator(ctx: foo.ExecutionContext) -> str:
-    """The annotator; when the form opens, the first one."""
-    annotator: str = ctx.params.get("annotator") or open_run_labels(ctx.dataset, chosen_run(ctx)).annotators[0]
-    return annotator
-
-
-def _list_path(ctx: foo.ExecutionContext) -> str:
-    """The file of an annotator's list."""
-    ending = one_of("format", ctx.params.get("format") or "html", tuple(_LISTS))
-    folder = path_of("folder", ctx.params.get("folder") or str(Path.home()))
-    return str(Path(folder) / f"{file_name_of(ctx.dataset.name)}-{file_name_of(str(_annotator(ctx)))}.{ending}")
-
-
-def told_of_file(ctx: foo.ExecutionContext, path: Path) -> dict[str, Any]:
-    """Download a file if the form says so; the path, and a link."""
-    if ctx.params.get("download") and path.is_file() and not ctx.delegated:
-        ctx.ops.browser_download(address_of_file(path), path.name)
-    return {"path": str(path), "summary": summary_of_file(path)}
-
-
-def file_name_of(name: str) -> str:
+def _file_name(name: str) -> str:
     """A name as a part of the name of a file."""
     return re.sub(r"[^\w.-]+", "-", name)[:100]
 
 
-def _default_path(ctx: foo.ExecutionContext) -> str:
+def _at_home(form: Filled, ending: str) -> str:
     """A file in the home directory of the user who runs the App's server."""
-    _, suffix = _FORMATS[_format(ctx)]
-    return str(Path.home() / f"{file_name_of(ctx.dataset.name)}-{chosen_run(ctx)}{suffix}")
+    return str(Path.home() / f"{_file_name(form.dataset.name)}-{ending}")
 
 
-def _format(ctx: foo.ExecutionContext) -> str:
-    """The format that is chosen."""
-    return one_of("format", ctx.params.get("format") or "html", tuple(_FORMATS))
-
-
-def _path(ctx: foo.ExecutionContext) -> str:
+def _with_ending(path: Any, ending: str, endings: Collection[str]) -> Any:
     """The path of the form, with the ending of the format: a change of the format alone changes the path too."""
-    path: str = ctx.params.get("path") or _default_path(ctx)
-    _, suffix = _FORMATS[_format(ctx)]
-    known = {ending for _, ending in _FORMATS.values()}
-    ending = os.path.splitext(path)[1] if isinstance(path, str) else ""
-    return path.removesuffix(ending) + suffix if ending in known - {suffix} else path
+    others = set(endings) - {ending}
+    other = next((other for other in others if isinstance(path, str) and path.endswith(other)), None)
+    return path if other is None else path.removesuffix(other) + ending
 
 
-def summary_of_file(path: Path) -> str:
-    """The path, with a link through the App's server, which serves files of its machine."""
+def _told_of_file(form: Filled, path: Path) -> dict[str, Any]:
+    """Download a file if the form says so; the path, and a link through the App's server, which serves its files."""
+    address = f"/media?filepath={quote(str(path))}"
+    if form.get("download") and path.is_file() and not form.ctx.delegated:
+        form.ctx.ops.browser_download(address, path.name)
     shown = plain_markdown(path) if "`" in str(path) else f"`{path}`"
-    return f"Written to {shown} · [open it]({address_of_file(path)})"
+    return {"path": str(path), "summary": f"Written to {shown} · [open it]({address})"}
 
 
-def address_of_file(path: Path) -> str:
-    """Where the App's server gives a file of its machine to the browser."""
-    return f"/media?filepath={quote(str(path))}"
+# ---- the report of a run ----
+
+#: the formats: title in the form, and ending of the path
+_REPORT_FORMATS = {
+    "html": ("Page with figures (HTML)", ".html"),
+    "csv": ("Tables (CSV, in a zip file)", ".zip"),
+    "json": ("Everything, for programs (JSON)", ".json"),
+}
+
+
+def _report_format(form: Filled) -> str:
+    return one_of("format", form.get("format", "html"), tuple(_REPORT_FORMATS))
+
+
+def _report_path(form: Filled, given: Any = None) -> Any:
+    _, ending = _REPORT_FORMATS[_report_format(form)]
+    path = given or _at_home(form, f"{form.run_key}{ending}")
+    return _with_ending(path, ending, [ending for _, ending in _REPORT_FORMATS.values()])
+
+
+def _report_fields(form: Filled) -> Iterator[FormField]:
+    titles = {name: label for name, (label, _) in _REPORT_FORMATS.items()}
+    yield Choice("format", "What", values=titles, as_radio_buttons=True, required=True)
+    yield FormField("path", "File", _PLACE, default=_report_path(form), required=True)
+    yield _DOWNLOAD
+    yield Switch("overwrite", "Replace the file if there is one", is_box=True)
+    if "path" in form.params:
+        path = _report_path(form, form.params["path"])
+        checked_path(path, _report_format(form), overwrite=form.get("overwrite", False))
+
+
+def _export_report(form: Filled) -> dict[str, Any]:
+    path = _report_path(form, form.params.get("path"))
+    format, overwrite = _report_format(form), form.get("overwrite", False)
+    return _told_of_file(form, export_agreement(form.dataset, form.run_key, path, format=format, overwrite=overwrite))
+
+
+EXPORT_REPORT = Form(
+    name=names.EXPORT_AGREEMENT,
+    label="Export annotator agreement",
+    sentence="Write the report of an agreement run as a page with figures, as tables, or as JSON",
+    icon="file_download",
+    submit="Export",
+    run="The run whose report is written",
+    function=export_agreement,
+    fields=_report_fields,
+    execute=_export_report,
+    summary="Export annotator agreement",
+    delegated=True,
+)
+
+# ---- what was decided against an annotator ----
+
+#: what can be sent to an annotator, by the ending of the path
+_LISTS = {"html": "Page with pictures", "csv": "Table (CSV)"}
+
+
+def _annotator(form: Filled) -> str:
+    """The annotator; when the form opens, the first one."""
+    annotator: str = form.get("annotator") or form.labels.annotators[0]
+    return annotator
+
+
+def _list_path(form: Filled) -> str:
+    """The file of an annotator's list."""
+    ending = one_of("format", form.get("format", "html"), tuple(_LISTS))
+    folder = path_of("folder", form.get("folder") or str(Path.home()))
+    name = f"{_file_name(form.dataset.name)}-{_file_name(str(_annotator(form)))}.{ending}"
+    return str(Path(folder) / name)
+
+
+def _list_fields(form: Filled) -> Iterator[FormField]:
+    annotators = form.labels.annotators
+    if not gold_fields(form.dataset):
+        yield warning("no_decisions", "Nothing was decided on this dataset yet")
+        return
+    yield Choice("annotator", "Annotator", values=annotators, required=True)
+    yield Choice("format", "What", values=_LISTS, as_radio_buttons=True, required=True)
+    hint = "A folder on the machine of the App's server; it is created if need be"
+    yield FormField("folder", "Folder", hint, default=str(Path.home()), required=True)
+    yield _DOWNLOAD
+    yield _OVERWRITE
+    path = checked_file(_list_path(form), overwrite=form.get("overwrite", False))
+    yield Notice("file", f"This writes {path}")
+
+
+def _export_list(form: Filled) -> dict[str, Any]:
+    options = {"gold": next(iter(gold_fields(form.dataset)), names.DEFAULT_GOLD_FIELD), **form.given("overwrite")}
+    annotator = _annotator(form)
+    path = export_decided_against(form.dataset, annotator, form.run_key, _list_path(form), **options)
+    return _told_of_file(form, path)
+
+
+EXPORT_AGAINST = Form(
+    name=names.EXPORT_DECIDED_AGAINST,
+    label="Export what was decided against an annotator",
+    sentence="Write a page with pictures, or a table, of what an annotator got wrong by the decisions, to send to them",
+    icon="outgoing_mail",
+    submit="Export",
+    run="The run whose annotator gets the list",
+    function=export_decided_against,
+    fields=_list_fields,
+    execute=_export_list,
+    summary="Export what was decided against an annotator",
+    delegated=True,
+)
+
+# ---- what was decided to be right ----
+
+
+def _decided_path(form: Filled) -> str:
+    """The file of the form; at first one in the home directory of the user who runs the App's server."""
+    gold = chosen_gold(form)
+    _, _, ending = format_of_decided(open_gold(form.dataset, gold))
+    path: str = form.get("path") or _at_home(form, f"{gold}{ending}")
+    return path
+
+
+def _decided_fields(form: Filled) -> Iterator[FormField]:
+    yield (field := gold_choice(form))
+    if field.blocks:
+        return
+    path = _decided_path(form)
+    yield FormField("path", "File", _PLACE, default=path, required=True)
+    yield from form.within_view()
+    yield _DOWNLOAD
+    yield _OVERWRITE
+    if (yield from counted_first(form, "How many labels this exports")):
+        options = {"gold": chosen_gold(form), "overwrite": form.get("overwrite", False)}
+        found, _ = decided_to_export(form.samples, path, **options)
+        yield Notice("preview", found.told("This exports"), found.format)
+
+
+def _export_decided(form: Filled) -> dict[str, Any]:
+    options = {"gold": chosen_gold(form), "progress": form.progress, **form.given("overwrite")}
+    done = export_decided(form.samples, _decided_path(form), **options)
+    told = done.told("Exported")
+    form.tell(told, reload=False)
+    of_file = _told_of_file(form, Path(str(done.path)))
+    return {**dataclasses.asdict(done), "summary": f"{of_file['summary']}\n\n{told} ({done.format})"}
+
+
+EXPORT_DECIDED = Form(
+    name=names.EXPORT_DECIDED,
+    label="Export what was decided",
+    sentence="Write the decided labels alone, of the images on which something was decided, in a format of FiftyOne",
+    icon="file_download",
+    submit="Export",
+    function=export_decided,
+    fields=_decided_fields,
+    execute=_export_decided,
+    summary="Export what was decided",
+    delegated=True,
+)
+
+# ---- the labels of all annotators ----
+
+_LABELS = {"run": "The labels of a run, with its objects and verdicts", "fields": "Label fields"}
+_OF_FIELDS = ("annotator_attribute", "assigned_field")
+
+
+def _is_run(form: Filled) -> bool:
+    """Whether the labels of a run are exported: those of fields if there is no run, or the caller names fields."""
+    given = form.get("given") or ("fields" if form.get("fields") else "run")
+    return given == "run" and bool(list_agreements(form.dataset))
+
+
+def _labels_path(form: Filled, given: Any = None) -> Any:
+    ending = LABEL_FORMATS[one_of("format", form.get("format", "coco"), tuple(LABEL_FORMATS))].suffix
+    path = given or _at_home(form, f"annotations{ending}")
+    return _with_ending(path, ending, [kind.suffix for kind in LABEL_FORMATS.values()])
+
+
+def _label_fields(form: Filled) -> Iterator[FormField]:
+    if form.dataset is None:
+        raise AgreementInputError("Open a dataset first: its labels are exported")
+    runs = list_agreements(form.dataset)
+    if runs:
+        yield Choice("given", "What", values=_LABELS, as_radio_buttons=True)
+    if _is_run(form):
+        yield Choice("run_key", "Run", values=runs, required=True)
+    else:
+        hint = "One for each annotator; or one whose labels name the annotator"
+        yield Several("fields", "Label fields", hint, values=comparable_fields(form.dataset), required=True)
+        if len(form.names("fields")) == 1:
+            yield FormField("annotator_attribute", "Attribute that names the annotator", required=True)
+            yield FormField("assigned_field", "Sample field that lists the assigned annotators")
+    titles = {name: kind.title for name, kind in LABEL_FORMATS.items()}
+    yield Choice("format", "Format", values=titles, as_radio_buttons=True)
+    yield FormField("path", "File", _PLACE, default=_labels_path(form), required=True)
+    yield from form.within_view()
+    yield _OVERWRITE
+    yield Switch("download", "Download it too", "If the App runs on another machine")
+    if "path" in form.params:
+        checked_file(_labels_path(form, form.params["path"]), overwrite=form.get("overwrite", False))
+
+
+def _export_labels(form: Filled) -> dict[str, Any]:
+    options = {} if _is_run(form) else form.given(*_OF_FIELDS)
+    labels: str | list[str] = form.names("fields")
+    if _is_run(form):
+        labels = form.run_key
+    elif "annotator_attribute" in options and labels:
+        labels = labels[0]
+    options |= {"progress": form.progress, **form.given("format", "overwrite")}
+    summary = export_annotations(form.samples, labels, _labels_path(form, form.params.get("path")), **options)
+    of_file = _told_of_file(form, Path(summary.path))
+    form.tell(f"Exported the labels of {len(summary.annotators)} annotators", reload=False)
+    return {"summary": f"{of_file['summary']}\n\n{summary.to_markdown()}", **summary.to_dict()}
+
+
+EXPORT_LABELS = Form(
+    name=names.EXPORT_ANNOTATIONS,
+    label="Export annotations of several annotators",
+    sentence="Write the labels of all annotators, and who looked at which images, to one file",
+    icon="file_download",
+    submit="Export",
+    function=export_annotations,
+    fields=_label_fields,
+    execute=_export_labels,
+    summary="Export annotations of several annotators",
+    delegated=True,
+)

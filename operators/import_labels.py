@@ -1,4 +1,4 @@
-"""The operator that imports annotation files: choose them, see what would be imported, import."""
+"""The form that imports annotation files: choose them, see what would be imported, import."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import fiftyone.operators as foo
 import fiftyone.types as fot
 from fiftyone.operators import types
 
@@ -26,8 +25,10 @@ from ..dataset_io.annotation_files.image_names import MATCHES
 from ..dataset_io.annotation_files.label_documents import LABEL_TYPES
 from ..dataset_io.annotation_files.long_table import MEANINGS, column_choices
 from ..dataset_io.annotation_files.summaries import ImportSummary
-from .base import AgreementOperator, add_choice, add_problem, add_several, add_switch, is_from_app, progress_of, tell
-from .option_inputs import folded_inputs, unfolded
+from .form import Filled, Form
+from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Switch, Text, problem
+from .option_inputs import unfolded
+from .selection import is_from_app
 
 #: files of so many bytes, for a dataset of so many samples, are read as soon as they are named
 _MOST_PEEKED, _MOST_SAMPLES = 1 << 20, 10_000
@@ -71,101 +72,74 @@ _ARGUMENT = re.compile(r"(say )?(?:`(\w+)=?([^`]*)`|\b(\w+)=('\w*'|\"\w*\"|True|
 _PATHS = re.compile(r"[:;]?(?: say)? \(?\{[^}]*\bpath\b[^}]*\}\)?")
 
 
-class ImportAnnotations(AgreementOperator, function=import_annotations):
-    """Imports annotation files of several annotators into the dataset."""
-
-    operator_name = names.IMPORT_ANNOTATIONS
-    label = "Import annotations of several annotators"
-    description = "Read Label Studio, COCO, CVAT, tables or FiftyOne's formats, with who looked at which images"
-    icon = "file_upload"
-    submit = "Import"
-    can_be_delegated = True
-
-    @property
-    def config(self) -> foo.OperatorConfig:
-        """What FiftyOne registers: whether a worker should do it depends on the file that is chosen."""
-        config = super().config
-        config.resolve_execution_options_on_change = True
-        config.disable_schema_validation = True  # the form says itself what is missing
-        return config
-
-    def resolve_execution_options(self, ctx: foo.ExecutionContext) -> foo.ExecutionOptions:
-        """Large files are best imported by a worker."""
-        return foo.ExecutionOptions(
-            allow_immediate_execution=True,
-            allow_delegated_execution=True,
-            default_choice_to_delegated=_size_of(_source(ctx.params)) > _MOST_PREVIEWED,
-        )
-
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        if ctx.dataset is None:
-            raise AgreementInputError("Open or make a dataset first: labels are imported into the dataset that is open")
-        params = unfolded(ctx.params)
-        given = _given(params)
-        add_choice(inputs, "given", "What do you have?", _GIVEN, as_radio_buttons=True)
-        _add_paths(inputs, given, params)
-        missing = _missing(params, has_samples=bool(ctx.dataset))
-        if missing:
-            inputs.view("missing", types.Notice(label=missing)).invalid = True
-        elif ctx.prompt_id is not None:  # when it is executed the import checks everything
-            _add_preview(inputs, ctx, params)
-        folded = folded_inputs(inputs)
-        formats = {"auto": "What it looks like", **TITLES}
-        if given in ("files", "folders"):
-            formats |= {name: f"FiftyOne: {name}" for name in type_names()}
-        add_choice(folded, "format", _LABELS["format"], formats)
-        _add_columns(folded, _source(params))
-        add_choice(folded, "existing", _LABELS["overwrite"], _EXISTING)
-        add_several(folded, "label_types", _LABELS["label_types"],
-                    "By default boxes where there are any, else what was drawn", LABEL_TYPES)  # fmt: skip
-        add_choice(folded, "into", _LABELS["into"], _INTO)
-        if params.get("into") == "attribute":
-            folded.str("field", label=_LABELS["field"], default="annotations")
-        folded.str("prefix", label=_LABELS["prefix"], default="")
-        add_choice(folded, "match", _LABELS["match"], {name: _MATCH[name] for name in MATCHES})
-        add_switch(folded, "clip", _LABELS["clip"])
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        params = unfolded(ctx.params)
-        try:
-            summary = import_annotations(ctx.dataset, _source(params), progress=progress_of(ctx), **_options(params))
-        except AgreementInputError as error:
-            if ctx.delegated or not is_from_app(ctx):
-                raise
-            tell(ctx, _in_words_of_the_form(str(error)), "error", reload=False)
-            ctx.prompt(self.uri, params=ctx.params)  # what was filled in
-            return {}
-        tell(ctx, _result(summary))
-        if is_from_app(ctx) and not ctx.delegated and len(summary.annotators) > 1:
-            ctx.prompt(f"{names.PLUGIN_NAME}/{names.COMPUTE_AGREEMENT}")
-        return {"summary": summary.to_markdown(), **summary.to_dict()}
+def _fields(form: Filled) -> Iterator[FormField]:
+    if form.dataset is None:
+        raise AgreementInputError("Open or make a dataset first: labels are imported into the dataset that is open")
+    params = unfolded(form.params)
+    given = _given(params)
+    yield Choice("given", "What do you have?", values=_GIVEN, as_radio_buttons=True)
+    yield from _path_fields(given, params)
+    missing = _missing(params, has_samples=bool(form.dataset))
+    if missing:
+        yield Notice("missing", missing, blocks=True)
+    elif form.ctx.prompt_id is not None:  # when it is executed the import checks everything
+        yield from _preview(form, params)
+    yield Folded(fields=tuple(_folded_fields(given, params)))
 
 
-def _add_paths(inputs: types.Object, given: str, params: Mapping[str, Any]) -> None:
-    """Ask for the annotations, with a row for each annotator where they are named, and for new images."""
+def _path_fields(given: str, params: Mapping[str, Any]) -> Iterator[FormField]:
+    """The annotations, with a row for each annotator where they are named, and new images."""
     is_folder = given in ("folder", "folders")
     if given in ("file", "folder"):
-        view = types.FileExplorerView(choose_dir=is_folder, choose_button_label="Choose")
         label = f"{given.capitalize()} with the annotations"
-        inputs.file(given, label=label, description="On the App's server", view=view)
+        yield ServerFile(given, label, "On the App's server", is_folder=is_folder)
     else:
+        what = "Folder" if is_folder else "File"
         for n in range(1, min(max(len(_named(params)) + 1, 2), _MOST_NAMED) + 1):
-            view = types.FileExplorerView(choose_dir=is_folder, choose_button_label="Choose", space=8)
-            inputs.str(f"annotator_{n}", label=f"Annotator {n}", view=types.View(space=4))
-            what = "Folder" if is_folder else "File"
-            inputs.file(f"path_{n}", label=f"{what} of annotator {n}, on the App's server", view=view)
-    view = types.FileExplorerView(choose_dir=True, choose_button_label="Choose")
-    description = "New samples are made of the images that the dataset does not have"
-    inputs.file("media_dir", label=_LABELS["media_dir"], description=description, view=view)
+            yield FormField(f"annotator_{n}", f"Annotator {n}", view=types.View(space=4))
+            label = f"{what} of annotator {n}, on the App's server"
+            yield ServerFile(f"path_{n}", label, is_folder=is_folder, space=8)
+    hint = "New samples are made of the images that the dataset does not have"
+    yield ServerFile("media_dir", _LABELS["media_dir"], hint, is_folder=True)
 
 
-def _add_columns(inputs: types.Object, source: Any) -> None:
-    """Which column of a table means what: guessed, to be changed."""
+def _folded_fields(given: str, params: Mapping[str, Any]) -> Iterator[FormField]:
+    formats = {"auto": "What it looks like", **TITLES}
+    if given in ("files", "folders"):
+        formats |= {name: f"FiftyOne: {name}" for name in type_names()}
+    yield Choice("format", _LABELS["format"], values=formats)
+    source = _source(params)
+    # which column of a table means what: guessed, to be changed
     choices, guessed = column_choices(Path(source)) if isinstance(source, str) else ([], {})
     for meaning in _COLUMNS if choices else ():
         titles = {"": "(none)", **{name: name for name in choices}}
         label = f"{_LABELS['columns']}: {meaning}"
-        add_choice(inputs, f"column_{meaning}", label, titles, default=guessed.get(meaning, ""))
+        yield Choice(f"column_{meaning}", label, default=guessed.get(meaning), values=titles)
+    yield Choice("existing", _LABELS["overwrite"], values=_EXISTING)
+    hint = "By default boxes where there are any, else what was drawn"
+    yield Several("label_types", _LABELS["label_types"], hint, values=LABEL_TYPES)
+    yield Choice("into", _LABELS["into"], values=_INTO)
+    if params.get("into") == "attribute":
+        yield FormField("field", _LABELS["field"], default="annotations")
+    yield FormField("prefix", _LABELS["prefix"], default="")
+    yield Choice("match", _LABELS["match"], values={name: _MATCH[name] for name in MATCHES})
+    yield Switch("clip", _LABELS["clip"])
+
+
+def _import(form: Filled) -> dict[str, Any]:
+    params, is_waiting = unfolded(form.params), is_from_app(form.ctx) and not form.ctx.delegated
+    try:
+        summary = import_annotations(form.dataset, _source(params), progress=form.progress, **_options(params))
+    except AgreementInputError as error:
+        if not is_waiting:
+            raise
+        form.tell(_in_words_of_the_form(str(error)), "error", reload=False)
+        form.ctx.prompt(form.uri, params=form.params)  # what was filled in
+        return {}
+    form.tell(_result(summary))
+    if is_waiting and len(summary.annotators) > 1:
+        form.ctx.prompt(f"{names.PLUGIN_NAME}/{names.COMPUTE_AGREEMENT}")
+    return {"summary": summary.to_markdown(), **summary.to_dict()}
 
 
 def _path(value: Any) -> str:
@@ -277,27 +251,26 @@ def _options(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _add_preview(inputs: types.Object, ctx: foo.ExecutionContext, params: Mapping[str, Any]) -> None:
-    """Show what would be imported, or what must be changed first; nothing large is read until the user asks for it."""
+def _preview(form: Filled, params: Mapping[str, Any]) -> Iterator[FormField]:
+    """What would be imported, or what must be changed first; nothing large is read until the user asks for it."""
     source, options = _source(params), _options(params)
     size = _size_of(source)
     if size > _MOST_PREVIEWED:
-        text = "**Too large to be shown now.** The import checks everything before it writes."
-        inputs.md(text, name="preview")
+        yield Text("preview", "**Too large to be shown now.** The import checks everything before it writes.")
         return
-    if size > _MOST_PEEKED or len(ctx.dataset) > _MOST_SAMPLES:
+    if size > _MOST_PEEKED or len(form.dataset) > _MOST_SAMPLES:
         # asked again as soon as anything is changed
         name = f"read_{zlib.crc32(repr((source, options)).encode()):08x}"
-        add_switch(inputs, name, "Show what would be imported", f"Reads {size / 2**20:.1f} MB; then it can be imported")
+        yield Switch(name, "Show what would be imported", f"Reads {size / 2**20:.1f} MB; then it can be imported")
         if not params.get(name):
-            inputs.view("unread", types.Notice(label="Look at what would be imported first")).invalid = True
+            yield Notice("unread", "Look at what would be imported first", blocks=True)
             return
     try:
-        summary = import_annotations(ctx.dataset, source, **options, preview=True)
+        summary = import_annotations(form.dataset, source, **options, preview=True)
         text = dataclasses.replace(summary, calls=()).to_markdown()
-        inputs.md(_in_words_of_the_form(text), name="preview")
+        yield Text("preview", _in_words_of_the_form(text))
     except AgreementInputError as error:
-        add_problem(inputs, AgreementInputError(_in_words_of_the_form(str(error))))
+        yield problem(AgreementInputError(_in_words_of_the_form(str(error))))
 
 
 def _result(summary: ImportSummary) -> str:
@@ -323,3 +296,19 @@ def _in_words_of_the_form(text: str) -> str:
         return ("choose " if say else "") + f"“{_LABELS[name]}”" + (f": “{title}”" if title else "")
 
     return _PATHS.sub("", _ARGUMENT.sub(in_form, text))
+
+
+IMPORT = Form(
+    name=names.IMPORT_ANNOTATIONS,
+    label="Import annotations of several annotators",
+    sentence="Read Label Studio, COCO, CVAT, tables or FiftyOne's formats, with who looked at which images",
+    icon="file_upload",
+    submit="Import",
+    function=import_annotations,
+    fields=_fields,
+    execute=_import,
+    delegated=True,
+    # the form says itself what is missing
+    config={"resolve_execution_options_on_change": True, "disable_schema_validation": True},
+    prefers_worker=lambda params: _size_of(_source(params)) > _MOST_PREVIEWED,
+)

@@ -1,18 +1,16 @@
-"""The operators that write one label for every object: for all objects, or for objects with enough votes."""
+"""The forms that write one label for every object: for all objects, or for objects with enough votes."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
-
-import fiftyone.operators as foo
-from fiftyone.operators import types
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from .. import names
 from ..dataset_io import add_units, resolve_units
-from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.units.derived_fields import DerivedLabels, check_can_derive, derived_record
-from .base import AgreementOperator, add_choice, add_slider, add_switch, chosen_run, progress_of, tell
+from .form import Filled, Form
+from .inputs import Choice, FormField, Notice, Slider, Switch
 
 _SHAPES = {
     "medoid": "The shape that is most similar to the others (medoid)",
@@ -25,90 +23,24 @@ _VOTES = {
 }
 
 
-class _WritesObjects(AgreementOperator):
-    """The common base of both operators."""
+def _fields(
+    suffix: str, function: str, more: Callable[[Filled], Iterator[FormField]]
+) -> Callable[[Filled], Iterator[FormField]]:
+    """The inputs of both forms, and those of one of them; the field that is written ends with a suffix."""
 
-    can_be_delegated = True
-    suffix: ClassVar[str]  #: ending of the name of the written field
-    function: ClassVar[str]  #: name of the called function, for messages
-
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        run_key = chosen_run(ctx)
-        labels = open_run_labels(ctx.dataset, run_key)
+    def fields(form: Filled) -> Iterator[FormField]:
+        labels = form.labels
         if labels.family.has_objects and labels.kinds[0].comparable == "shapes":
-            add_choice(inputs, "shapes", "Masks and polygons", _SHAPES)
-        self.add_more(inputs, ctx)
-        if derived_record(labels.run, self.suffix) is not None:
-            add_switch(inputs, "overwrite", "Overwrite", "Replace what was written before")
-        check_can_derive(labels, self.suffix, self.function, overwrite=ctx.params.get("overwrite") or False)
+            yield Choice("shapes", "Masks and polygons", values=_SHAPES)
+        yield from more(form)
+        if derived_record(labels.run, suffix) is not None:
+            yield Switch("overwrite", "Overwrite", "Replace what was written before")
+        check_can_derive(labels, suffix, function, overwrite=form.get("overwrite", False))
 
-    def add_more(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        """Add the inputs of this operator only."""
-
-
-class AddAgreementUnits(_WritesObjects, function=add_units):
-    """Writes one label for every object that the annotators drew."""
-
-    operator_name = names.ADD_AGREEMENT_UNITS
-    label = "Write one label for every object"
-    description = "Write one label for every object that the annotators drew, with its verdict and votes"
-    icon = "join_inner"
-    submit = "Write"
-    run_text = "The run whose objects get a label each"
-    suffix = names.UNITS_SUFFIX
-    function = "add_units"
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        return _told(ctx, add_units(ctx.dataset, **_options(ctx), progress=progress_of(ctx)))
+    return fields
 
 
-class ResolveUnits(_WritesObjects, function=resolve_units):
-    """Writes the consensus of the annotators as a new label field."""
-
-    operator_name = names.RESOLVE_UNITS
-    label = "Make consensus labels"
-    description = "Write the consensus of the annotators into a new field: objects and classes by vote"
-    icon = "how_to_vote"
-    submit = "Make"
-    run_text = "The run whose objects are decided by vote"
-    suffix = names.CONSENSUS_SUFFIX
-    function = "resolve_units"
-
-    def add_more(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        add_choice(inputs, "votes", "Votes that an object needs", _VOTES)
-        if _is_share(ctx):
-            add_slider(inputs, "quorum", "Quorum", "Least share of annotators")
-        add_switch(inputs, "keep_ties", "Keep ties", "Also objects on whose class the votes are equal")
-        kept = "The annotators' own labels are not touched"
-        written = "a new field gets the objects that enough of the assigned annotators drew"
-        inputs.view("kept", types.Notice(label=f"{kept}; {written}"))
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        options = {
-            **_options(ctx),
-            "quorum": ctx.params.get("quorum", 0.5) if _is_share(ctx) else "majority",
-            "ties": "keep" if ctx.params.get("keep_ties", False) else "leave_out",
-        }
-        made = resolve_units(ctx.dataset, **options, progress=progress_of(ctx))
-        return _told(ctx, made)
-
-
-def _is_share(ctx: foo.ExecutionContext) -> bool:
-    """Whether objects need the votes of a share of the annotators (chosen, or implied by a given quorum)."""
-    votes: str = ctx.params.get("votes") or ("share" if "quorum" in ctx.params else "majority")
-    return votes == "share"
-
-
-def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
-    """The arguments from the form."""
-    return {
-        "run_key": chosen_run(ctx),
-        "shapes": ctx.params.get("shapes") or "medoid",
-        "overwrite": ctx.params.get("overwrite") or False,
-    }
-
-
-def _told(ctx: foo.ExecutionContext, derived: DerivedLabels) -> dict[str, Any]:
+def _told(form: Filled, derived: DerivedLabels) -> dict[str, Any]:
     """Tell the user what was written and left out; returns the same as a result."""
     told = [f"Wrote {derived.n_labels} labels into {derived.field}"]
     if derived.n_below_quorum:
@@ -119,5 +51,65 @@ def _told(ctx: foo.ExecutionContext, derived: DerivedLabels) -> dict[str, Any]:
         told.append(f"{derived.n_left_out} objects were left out: labels changed since the run, or have no pixels")
     if derived.n_changed:
         told.append(f"{derived.n_changed} samples were left out: somebody was editing them")
-    tell(ctx, "; ".join(told), variant="warning" if derived.n_left_out or derived.n_changed else "success")
+    form.tell("; ".join(told), variant="warning" if derived.n_left_out or derived.n_changed else "success")
     return dataclasses.asdict(derived)
+
+
+def _add_units(form: Filled) -> dict[str, Any]:
+    options = form.given("shapes", "overwrite")
+    return _told(form, add_units(form.dataset, form.run_key, **options, progress=form.progress))
+
+
+ADD_UNITS = Form(
+    name=names.ADD_AGREEMENT_UNITS,
+    label="Write one label for every object",
+    sentence="Write one label for every object that the annotators drew, with its verdict and votes",
+    icon="join_inner",
+    submit="Write",
+    run="The run whose objects get a label each",
+    function=add_units,
+    fields=_fields(names.UNITS_SUFFIX, "add_units", lambda form: iter(())),
+    execute=_add_units,
+    delegated=True,
+)
+
+
+def _is_share(form: Filled) -> bool:
+    """Whether objects need the votes of a share of the annotators (chosen, or implied by a given quorum)."""
+    return bool(form.get("votes", "share" if "quorum" in form.params else "majority") == "share")
+
+
+def _vote_fields(form: Filled) -> Iterator[FormField]:
+    yield Choice("votes", "Votes that an object needs", values=_VOTES)
+    if _is_share(form):
+        yield Slider("quorum", "Quorum", "Least share of annotators")
+    yield Switch("keep_ties", "Keep ties", "Also objects on whose class the votes are equal")
+    kept = "The annotators' own labels are not touched"
+    written = "a new field gets the objects that enough of the assigned annotators drew"
+    yield Notice("kept", f"{kept}; {written}")
+
+
+def _resolve(form: Filled) -> dict[str, Any]:
+    made = resolve_units(
+        form.dataset,
+        form.run_key,
+        **form.given("shapes", "overwrite"),
+        quorum=form.params.get("quorum", 0.5) if _is_share(form) else "majority",
+        ties="keep" if form.params.get("keep_ties", False) else "leave_out",
+        progress=form.progress,
+    )
+    return _told(form, made)
+
+
+RESOLVE = Form(
+    name=names.RESOLVE_UNITS,
+    label="Make consensus labels",
+    sentence="Write the consensus of the annotators into a new field: objects and classes by vote",
+    icon="how_to_vote",
+    submit="Make",
+    run="The run whose objects are decided by vote",
+    function=resolve_units,
+    fields=_fields(names.CONSENSUS_SUFFIX, "resolve_units", _vote_fields),
+    execute=_resolve,
+    delegated=True,
+)

@@ -1,53 +1,43 @@
-"""Show the options of a run in a form, and read them from it."""
+"""The options of a run in a form: their inputs, and their values in it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-from fiftyone.operators import types
 
 from ..agreement.settings.options import OPTIONS, Option
 from ..charts.text.sections import Section, as_markdown
 from ..charts.text.tables import Column, table
 from ..dataset_io.labels.assignment import FieldCounts
 from ..dataset_io.labels.kinds import LabelKind
-from .base import add_choice, add_several, add_slider, add_switch
+from .inputs import Choice, FormField, Number, Several, Slider, Switch, Text
 
 #: switch of the form for the option ``iou="auto"``
 _IOU_FROM_DATA = "iou_from_data"
 #: value for None in a form
 _NONE = "none"
-#: name of the folded part of a form
-_FOLDED = "advanced"
+#: name of the part of a form that is folded until the user opens it
+FOLDED = "advanced"
 #: fields whose label lists are counted in a form
 _MOST_LISTED = 12
 #: options that are asked for beside the fields
 _ASKED_WITH_FIELDS = ("no_labels",)
 
 
-def folded_inputs(inputs: types.Object) -> types.Object:
-    """A part of the form that is folded until the user opens it; :func:`unfolded` reads its values."""
-    folded = types.Object()
-    inputs.define_property(_FOLDED, folded, view=types.ObjectView(label="Advanced", collapsible=True))
-    return folded
-
-
 def unfolded(params: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a form, those of its folded part beside the others."""
-    folded = params.get(_FOLDED)
-    others = {name: value for name, value in params.items() if name != _FOLDED}
+    folded = params.get(FOLDED)
+    others = {name: value for name, value in params.items() if name != FOLDED}
     return {**others, **folded} if isinstance(folded, Mapping) else others
 
 
-def add_option_inputs(
-    inputs: types.Object, params: Mapping[str, Any], kinds: Sequence[LabelKind], presets: Mapping[str, Any]
-) -> None:
-    """Add the inputs of the options that have an effect on labels of some types.
+def option_fields(
+    params: Mapping[str, Any], kinds: Sequence[LabelKind], presets: Mapping[str, Any]
+) -> Iterator[FormField]:
+    """The inputs of the options that have an effect on labels of some types.
 
     Args:
-        inputs: the form
         params: current values of the form
         kinds: the label types
         presets: values of options when the form opens, where they differ from the defaults
@@ -57,16 +47,15 @@ def add_option_inputs(
         if option.name in _ASKED_WITH_FIELDS:
             continue
         if option.input == "slider":
-            _add_threshold(inputs, option, params, kinds[0].measure, presets.get(option.name, option.default))
+            yield from _threshold(option, params, kinds[0].measure, presets.get(option.name, option.default))
         else:
-            _add_input(inputs, option, groups, presets.get(option.name, option.default))
+            yield _input(option, groups, presets.get(option.name, option.default))
 
 
-def add_list_inputs(inputs: types.Object, found: Sequence[FieldCounts], what: str, *, asked: bool, preset: str) -> None:
-    """Show what the fields hold, and ask what it means to have no list where some have none.
+def list_fields(found: Sequence[FieldCounts], what: str, *, asked: bool, preset: str) -> Iterator[FormField]:
+    """What the fields hold, and what it means to have no list where some have none.
 
     Args:
-        inputs: the form
         found: what every field holds
         what: what the samples are called
         asked: whether no list can mean two things
@@ -82,12 +71,13 @@ def add_list_inputs(inputs: types.Object, found: Sequence[FieldCounts], what: st
             Column("with an empty list", "lists.n_empty", "{:,}".format),
             Column("without a list", "lists.n_null", "{:,}".format),
         ]
-        inputs.md(as_markdown([Section("What the fields hold", [table(columns, shown[:_MOST_LISTED])])]), name="lists")
+        tables = [table(columns, shown[:_MOST_LISTED])]
+        yield Text("lists", as_markdown([Section("What the fields hold", tables)]))
     if without and asked:
         option = OPTIONS["no_labels"]
         titles = {str(value): meaning for value, meaning in option.choices.items()}
         label = f"{what.capitalize()} without a list: the annotator …"
-        add_choice(inputs, option.name, label, titles, as_radio_buttons=True, default=preset)
+        yield Choice(option.name, label, default=preset, values=titles, as_radio_buttons=True)
 
 
 def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind] | None = None) -> dict[str, Any]:
@@ -120,33 +110,29 @@ def _is_switch(option: Option) -> bool:
     return isinstance(option.default, bool) and option.name != "overwrite"  # that input is next to the run key
 
 
-def _add_threshold(
-    inputs: types.Object, option: Option, params: Mapping[str, Any], measure: str, preset: float | str
-) -> None:
-    """Ask for the threshold, or whether to take it from the data."""
-    description = "The threshold at which a match is as likely chance as agreement, from up to 2,000 samples"
-    add_switch(inputs, _IOU_FROM_DATA, "Threshold from the data", description, default=preset == "auto")
+def _threshold(option: Option, params: Mapping[str, Any], measure: str, preset: float | str) -> Iterator[FormField]:
+    """The threshold, or whether to take it from the data."""
+    hint = "The threshold at which a match is as likely chance as agreement, from up to 2,000 samples"
+    yield Switch(_IOU_FROM_DATA, "Threshold from the data", hint, default=preset == "auto")
     if not params.get(_IOU_FROM_DATA, preset == "auto"):
         default = preset if isinstance(preset, float) else option.default
-        add_slider(inputs, option.name, option.title, f"Least {measure} of a match", default=default)
+        yield Slider(option.name, option.title, f"Least {measure} of a match", default=default)
 
 
-def _add_input(inputs: types.Object, option: Option, groups: frozenset[str], preset: Any) -> None:
+def _input(option: Option, groups: frozenset[str], preset: Any) -> FormField:
     text = option.hint or option.sentence.replace("``", "").replace('"', "")
-    description = text[0].upper() + text[1:]
+    hint = text[0].upper() + text[1:]
     if option.choices:
         offered = {value: text for value, text in option.choices.items() if _is_for(option, value, groups)}
         titles = {str(value or _NONE): f"{value or _NONE}: {text.replace('``', '')}" for value, text in offered.items()}
-        add_choice(inputs, option.name, option.title, titles, default=str(preset or _NONE))
-    elif _is_switch(option):
-        add_switch(inputs, option.name, option.title, description, default=preset)
-    elif option.input == "number":
-        inputs.float(option.name, label=option.title, description=description, default=preset, min=0.0)
-    elif option.input == "text":
-        default = preset if preset is None else str(preset)
-        inputs.str(option.name, label=option.title, description=description, default=default)
-    else:
-        add_several(inputs, option.name, option.title, description, None, default=_texts(preset))
+        return Choice(option.name, option.title, default=str(preset or _NONE), values=titles)
+    if _is_switch(option):
+        return Switch(option.name, option.title, hint, default=preset)
+    if option.input == "number":
+        return Number(option.name, option.title, hint, default=preset, least=0.0)
+    if option.input == "text":
+        return FormField(option.name, option.title, hint, default=preset if preset is None else str(preset))
+    return Several(option.name, option.title, hint, default=_texts(preset))
 
 
 def _texts(preset: Any) -> list[str]:

@@ -1,13 +1,16 @@
-"""The operators that show a run, open it in the panel, rename and delete it."""
+"""The forms on runs: show, update, compare, rename, delete, and set up the App and the panel for them."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import fiftyone.operators as foo
 from fiftyone.operators import types
 
 from .. import names
+from ..charts.reports.comparison import comparison_markdown
 from ..charts.reports.document import report_markdown
 from ..charts.text.headline import alpha_sentence
 from ..charts.text.sections import Facts, Section, as_markdown
@@ -15,177 +18,113 @@ from ..charts.text.words import counted, listed
 from ..dataset_io import (
     agreement_on,
     changed_since,
+    compare_agreement,
+    configure_agreement_app,
     delete_agreement,
     load,
     load_agreement,
     rename_agreement,
     update_agreement,
 )
-from ..dataset_io.app.settings import app_settings_of
+from ..dataset_io.app.settings import AppSettings, app_settings_of, check_settings
 from ..dataset_io.database.fiftyone_private import open_panel
 from ..dataset_io.jobs.delete import what_is_deleted
 from ..dataset_io.jobs.rename import check_rename
-from ..dataset_io.record.run import Run
-from .base import (
-    AgreementOperator,
-    add_choice,
-    add_switch,
-    chosen_run,
-    is_from_app,
-    progress_of,
-    show_colors,
-    summary_output,
-    tell,
-)
+from ..dataset_io.record.run import Run, completed_kinds
+from .form import Filled, Form
+from .inputs import Choice, FormField, Notice, Switch, Text, warning
 from .selection import must_leave_view, shows_part
 
 #: the samples of the report
 RUN, VIEW = "run", "view"
 
 
-class ShowAgreement(AgreementOperator, function=load):
-    """Shows the report of a run."""
-
-    operator_name = names.SHOW_AGREEMENT
-    risk = "low"
-    label = "Show the annotator agreement report"
-    description = "Show the report of an agreement run"
-    icon = "summarize"
-    submit = "Show"
-    run_text = "The run whose report is shown"
-
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        if shows_part(ctx):
-            titles = {RUN: "The whole run", VIEW: "The samples in the current view, as the run found them"}
-            add_choice(inputs, "samples", "Samples", titles, as_radio_buttons=True, required=True)
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        run_key = chosen_run(ctx)
-        of_view = ctx.params.get("samples") == VIEW
-        report = agreement_on(ctx.view, run_key) if of_view else load_agreement(ctx.dataset, run_key)
-        return {"summary": report_markdown(report), "report": report.to_dict()}
-
-    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
-        outputs = types.Object()
-        outputs.btn(
-            "open_panel",
-            label="Show in the panel",
-            icon="diversity_3",
-            variant="contained",
-            on_click=f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}",
-            params={"run_key": ctx.params.get("run_key")},
-        )
-        return summary_output("Annotator agreement", outputs)
+def _show_fields(form: Filled) -> Iterator[FormField]:
+    if shows_part(form.ctx):
+        titles = {RUN: "The whole run", VIEW: "The samples in the current view, as the run found them"}
+        yield Choice("samples", "Samples", values=titles, as_radio_buttons=True, required=True)
 
 
-class UpdateAgreement(AgreementOperator, function=update_agreement):
-    """Computes a run again where samples were changed."""
-
-    operator_name = names.UPDATE_AGREEMENT
-    label = "Update annotator agreement"
-    description = "Compute an agreement run again where images were edited, added or deleted since, with its options"
-    icon = "update"
-    submit = "Update"
-    run_text = "The run that is brought up to date, with its options"
-    can_be_delegated = True
-
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        n_changed = changed_since(ctx.dataset, chosen_run(ctx))
-        label = "Nothing was changed since the run" if n_changed == 0 else "It is not known what was changed since"
-        if n_changed:
-            label = f"Edited, added or deleted since the run: {counted(n_changed, 'sample')}"
-        inputs.view("changed", types.Notice(label=label))
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        run_key = chosen_run(ctx)
-        report = update_agreement(ctx.dataset, run_key, progress=progress_of(ctx))
-        tell(ctx, f"Updated the run '{run_key}'. {alpha_sentence(report)}")
-        return {"run_key": run_key, "summary": report_markdown(report), "report": report.to_dict()}
+def _show(form: Filled) -> dict[str, Any]:
+    of_view = form.get("samples") == VIEW
+    report = agreement_on(form.ctx.view, form.run_key) if of_view else load_agreement(form.dataset, form.run_key)
+    return {"summary": report_markdown(report), "report": report.to_dict()}
 
 
-class OpenAgreementPanel(AgreementOperator):
-    """Opens the panel with a run; called by the button above results."""
-
-    operator_name = names.OPEN_AGREEMENT_PANEL
-    risk = "low"
-    label = "Open the annotator agreement panel"
-    description = "Show a run in the panel"
-    icon = "diversity_3"
-    submit = "Open"
-
-    @property
-    def config(self) -> foo.OperatorConfig:
-        config = super().config
-        config.unlisted = True
-        return config
-
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        inputs.str("run_key", label="Run")
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        open_panel_on(ctx, ctx.params.get("run_key"))
-        return {}
+def _panel_button(form: Filled) -> types.Object:
+    outputs = types.Object()
+    outputs.btn(
+        "open_panel",
+        label="Show in the panel",
+        icon="diversity_3",
+        variant="contained",
+        on_click=f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}",
+        params={"run_key": form.params.get("run_key")},
+    )
+    return outputs
 
 
-class RenameAgreement(AgreementOperator, function=rename_agreement):
-    """Renames a run and its fields."""
-
-    operator_name = names.RENAME_AGREEMENT
-    label = "Rename annotator agreement"
-    description = "Rename an agreement run and its fields"
-    icon = "drive_file_rename_outline"
-    submit = "Rename"
-    run_text = "The run to rename"
-
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        inputs.str("new_run_key", label="New run key", description="Its fields' names begin with it", required=True)
-        if ctx.params.get("new_run_key") and ctx.params.get("run_key"):
-            check_rename(ctx.dataset, ctx.params.get("run_key"), ctx.params.get("new_run_key"))
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        run_key, new_key = ctx.params.get("run_key"), ctx.params.get("new_run_key")
-        if must_leave_view(ctx, self.uri, run_key):
-            return {}
-        rename_agreement(ctx.dataset, run_key, new_key)
-        if app_settings_of(ctx.dataset, new_key).color_by is not None:
-            show_colors(ctx)
-        tell(ctx, f"Renamed the run '{run_key}' to '{new_key}'")
-        return {"run_key": new_key}
+SHOW = Form(
+    name=names.SHOW_AGREEMENT,
+    label="Show the annotator agreement report",
+    sentence="Show the report of an agreement run",
+    icon="summarize",
+    submit="Show",
+    run="The run whose report is shown",
+    function=load,
+    fields=_show_fields,
+    execute=_show,
+    outputs=_panel_button,
+    summary="Annotator agreement",
+    risk="low",
+)
 
 
-class DeleteAgreement(AgreementOperator, function=delete_agreement):
-    """Deletes a run and everything that it wrote."""
+def _update_fields(form: Filled) -> Iterator[FormField]:
+    n_changed = changed_since(form.dataset, form.run_key)
+    label = "Nothing was changed since the run" if n_changed == 0 else "It is not known what was changed since"
+    if n_changed:
+        label = f"Edited, added or deleted since the run: {counted(n_changed, 'sample')}"
+    yield Notice("changed", label)
 
-    operator_name = names.DELETE_AGREEMENT
-    risk = "high"
-    label = "Delete annotator agreement"
-    description = "Delete an agreement run and everything that it wrote"
-    icon = "delete"
-    submit = "Delete"
-    run_text = "The run that is deleted, with all its fields"
 
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        run_key = chosen_run(ctx)
-        Run(ctx.dataset, run_key).require()
-        written = what_is_deleted(ctx.dataset, run_key)
-        removed = [Facts([(what, listed(found)) for what, found in written.items()])]
-        inputs.md(as_markdown([Section(f"This removes the run '{run_key}'", removed)]), name=f"removed_{run_key}")
-        inputs.view("kept", types.Notice(label="Your own labels and fields are not touched"))
-        name = f"delete_{run_key}"  # asked again if another run is chosen
-        add_switch(inputs, name, f"Yes, delete the run '{run_key}'")
-        if is_from_app(ctx) and not ctx.params.get(name):
-            inputs.view("asked", types.Notice(label="It cannot be undone")).invalid = True
+def _update(form: Filled) -> dict[str, Any]:
+    report = update_agreement(form.dataset, form.run_key, progress=form.progress)
+    form.tell(f"Updated the run '{form.run_key}'. {alpha_sentence(report)}")
+    return {"run_key": form.run_key, "summary": report_markdown(report), "report": report.to_dict()}
 
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        run_key = ctx.params.get("run_key")
-        if must_leave_view(ctx, self.uri, run_key):
-            return {}
-        colors = app_settings_of(ctx.dataset, run_key).color_by
-        delete_agreement(ctx.dataset, run_key)
-        if colors is not None:
-            show_colors(ctx)
-        tell(ctx, f"Deleted the run '{run_key}' and everything that it wrote")
-        return {"run_key": run_key}
+
+UPDATE = Form(
+    name=names.UPDATE_AGREEMENT,
+    label="Update annotator agreement",
+    sentence="Compute an agreement run again where images were edited, added or deleted since, with its options",
+    icon="update",
+    submit="Update",
+    run="The run that is brought up to date, with its options",
+    function=update_agreement,
+    fields=_update_fields,
+    execute=_update,
+    delegated=True,
+)
+
+
+def _open_panel(form: Filled) -> dict[str, Any]:
+    open_panel_on(form.ctx, form.params.get("run_key"))
+    return {}
+
+
+#: called by the button above results
+OPEN_PANEL = Form(
+    name=names.OPEN_AGREEMENT_PANEL,
+    label="Open the annotator agreement panel",
+    sentence="Show a run in the panel",
+    icon="diversity_3",
+    submit="Open",
+    fields=lambda form: [FormField("run_key", "Run")],
+    execute=_open_panel,
+    config={"unlisted": True},
+    risk="low",
+)
 
 
 def open_panel_on(ctx: foo.ExecutionContext, run_key: str | None) -> None:
@@ -194,4 +133,161 @@ def open_panel_on(ctx: foo.ExecutionContext, run_key: str | None) -> None:
     ctx.ops.close_panel(name=names.AGREEMENT_PANEL)
     if not open_panel(ctx, names.AGREEMENT_PANEL, {"run_key": run_key}) and run_key is not None:
         sentence = f"Choose the run {run_key!r} in the panel; this version of FiftyOne cannot open the panel on a run"
-        tell(ctx, sentence, reload=False)
+        Filled(ctx).tell(sentence, reload=False)
+
+
+def _compare_fields(form: Filled) -> Iterator[FormField]:
+    families = {} if form.dataset is None else completed_kinds(form.dataset)
+    updated = [key for key in families if Run(form.dataset, key).config.get("previous")]
+    kinds = list(families.values())
+    first = [key for key in reversed(families) if kinds.count(families[key]) > 1 or key in updated]
+    if not first:
+        label = "This dataset has no two completed agreement runs on labels of one kind, and none that was updated"
+        advice = "Correct labels and update the run, or compute agreement again under another run key"
+        yield warning("no_runs", label, advice)
+        return
+    key_a = form.params.get("run_key")
+    key_a = key_a if key_a in first else first[0]
+    second = {names.RUN_NOW: "the same run now, from before its last update"} if key_a in updated else {}
+    second |= {key: key for key in first if key != key_a and families[key] == families[key_a]}
+    yield Choice("run_key", "From", "The first run: before the change", values=first, required=True)
+    yield Choice("other_run_key", "To", "The second run: after the change", values=second, required=True)
+
+
+def _compare(form: Filled) -> dict[str, Any]:
+    other = form.params.get("other_run_key")
+    comparison = compare_agreement(form.dataset, form.params.get("run_key"), None if other == names.RUN_NOW else other)
+    return {"summary": comparison_markdown(comparison), "comparison": comparison.to_dict()}
+
+
+COMPARE = Form(
+    name=names.COMPARE_AGREEMENT,
+    label="Compare annotator agreement",
+    sentence="Show what changed from one agreement run to another, with intervals, and on which samples",
+    icon="compare_arrows",
+    submit="Compare",
+    function=compare_agreement,
+    fields=_compare_fields,
+    execute=_compare,
+    summary="Annotator agreement, compared",
+    risk="low",
+)
+
+
+def _rename_fields(form: Filled) -> Iterator[FormField]:
+    yield FormField("new_run_key", "New run key", "Its fields' names begin with it", required=True)
+    if form.get("new_run_key") and form.get("run_key"):
+        check_rename(form.dataset, form.get("run_key"), form.get("new_run_key"))
+
+
+def _rename(form: Filled) -> dict[str, Any]:
+    run_key, new_key = form.params.get("run_key"), form.params.get("new_run_key")
+    if must_leave_view(form.ctx, form.uri, run_key):
+        return {}
+    rename_agreement(form.dataset, run_key, new_key)
+    if app_settings_of(form.dataset, new_key).color_by is not None:
+        form.show_colors()
+    form.tell(f"Renamed the run '{run_key}' to '{new_key}'")
+    return {"run_key": new_key}
+
+
+RENAME = Form(
+    name=names.RENAME_AGREEMENT,
+    label="Rename annotator agreement",
+    sentence="Rename an agreement run and its fields",
+    icon="drive_file_rename_outline",
+    submit="Rename",
+    run="The run to rename",
+    function=rename_agreement,
+    fields=_rename_fields,
+    execute=_rename,
+)
+
+
+def _delete_fields(form: Filled) -> Iterator[FormField]:
+    run_key = form.run_key
+    Run(form.dataset, run_key).require()
+    written = what_is_deleted(form.dataset, run_key)
+    removed = [Facts([(what, listed(found)) for what, found in written.items()])]
+    yield Text(f"removed_{run_key}", as_markdown([Section(f"This removes the run '{run_key}'", removed)]))
+    yield Notice("kept", "Your own labels and fields are not touched")
+    # asked again if another run is chosen
+    yield from form.confirmed(f"delete_{run_key}", f"Yes, delete the run '{run_key}'", "", "It cannot be undone")
+
+
+def _delete(form: Filled) -> dict[str, Any]:
+    run_key = form.params.get("run_key")
+    if must_leave_view(form.ctx, form.uri, run_key):
+        return {}
+    colors = app_settings_of(form.dataset, run_key).color_by
+    delete_agreement(form.dataset, run_key)
+    if colors is not None:
+        form.show_colors()
+    form.tell(f"Deleted the run '{run_key}' and everything that it wrote")
+    return {"run_key": run_key}
+
+
+DELETE = Form(
+    name=names.DELETE_AGREEMENT,
+    label="Delete annotator agreement",
+    sentence="Delete an agreement run and everything that it wrote",
+    icon="delete",
+    submit="Delete",
+    run="The run that is deleted, with all its fields",
+    function=delete_agreement,
+    fields=_delete_fields,
+    execute=_delete,
+    risk="high",
+)
+
+_NOTHING = "nothing of the run"
+_COLORS = {
+    _NOTHING: "As it is",
+    "annotator": "By annotator",
+    "verdict": "By verdict",
+    "id": "By object: labels of one object look alike",
+}
+_SWITCHES = (
+    Switch("sidebar", "Group in the sidebar", "The fields of the run stand together"),
+    Switch("indexes", "Indexes", "Filtering and sorting by the fields of the run is immediate on large datasets"),
+    Switch("link_instances", "Link labels of one object", "Hovering one highlights the others"),
+)
+
+
+def _settings(form: Filled) -> dict[str, Any]:
+    """The settings that a form, or a caller, gave."""
+    settings: dict[str, Any] = {switch.name: form.get(switch.name, False) for switch in _SWITCHES}
+    color_by = form.params.get("color_by")
+    return {**settings, "color_by": None if color_by in (None, _NOTHING) else color_by}
+
+
+def _configure_fields(form: Filled) -> Iterator[FormField]:
+    current = app_settings_of(form.dataset, form.run_key)
+    for switch in _SWITCHES:
+        yield dataclasses.replace(switch, default=getattr(current, switch.name))
+    yield Choice("color_by", "Colour labels", default=current.color_by, values=_COLORS)
+    check_settings(form.labels, AppSettings(**_settings(form)))
+
+
+def _configure(form: Filled) -> dict[str, Any]:
+    before = app_settings_of(form.dataset, form.run_key)
+    settings = configure_agreement_app(form.dataset, form.run_key, **_settings(form))
+    if not form.ctx.delegated:
+        if settings.color_by != before.color_by:
+            form.show_colors()
+        form.tell("The App is set up")
+    return _settings(form)
+
+
+CONFIGURE_APP = Form(
+    name=names.CONFIGURE_AGREEMENT_APP,
+    label="Configure annotator agreement in the App",
+    sentence="Sidebar group, indexes, colours and links for an agreement run; undone with the run",
+    icon="palette",
+    submit="Apply",
+    run="The run that the App is set up for",
+    function=configure_agreement_app,
+    fields=_configure_fields,
+    execute=_configure,
+    delegated=True,
+)

@@ -9,14 +9,12 @@ from typing import Any
 
 import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
-from fiftyone.operators import types
 
 from .. import names
 from ..dataset_io.database.fiftyone_private import all_slices, is_generated, is_part, serialized_stages, view_in_app
 from ..dataset_io.labels.paths import all_fields
 from ..dataset_io.record.run import Run
 from ..dataset_io.record.run_labels import RunLabels
-from .base import is_from_app
 
 #: parameter of an operator that the App calls again because it has left the view
 _LEFT = "view_left"
@@ -65,6 +63,12 @@ def _selected_labels(ctx: foo.ExecutionContext) -> list[dict[str, str]]:
     ]
 
 
+def is_from_app(ctx: foo.ExecutionContext) -> bool:
+    """Whether the App asks for a form or sends one, not a caller in Python."""
+    # of a form that is sent only the rest of the request tells it: only the App says which panels it shows
+    return ctx.prompt_id is not None or "spaces" in ctx.request_params
+
+
 def shows_part(ctx: foo.ExecutionContext) -> bool:
     """Whether the App shows something other than the whole dataset."""
     return is_part(ctx.view)
@@ -73,16 +77,6 @@ def shows_part(ctx: foo.ExecutionContext) -> bool:
 def is_chosen(ctx: foo.ExecutionContext) -> bool:
     """Whether a part of the dataset is selected or shown."""
     return bool(ctx.selected) or shows_part(ctx)
-
-
-def add_within_view(inputs: types.Object) -> None:
-    """Offer to use only the current view."""
-    inputs.bool("within_view", label="Within the current view", default=False)
-
-
-def samples_within(ctx: foo.ExecutionContext) -> SampleCollection:
-    """The dataset, or the current view if the form says so."""
-    return ctx.view if ctx.params.get("within_view") and shows_part(ctx) else ctx.dataset
 
 
 def describe_choice(ctx: foo.ExecutionContext, labels: RunLabels) -> str:

@@ -1,91 +1,247 @@
-"""The operators that show and save views of a run."""
+"""The forms that show labels and objects of a run: views, patches of disputed objects, tags, annotating again."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import fiftyone.operators as foo
-from fiftyone.operators import types
+from collections.abc import Iterator
+from typing import Any, get_args
 
 from .. import names
-from ..dataset_io import save_agreement_views, view_agreement
+from ..agreement import AgreementInputError
+from ..dataset_io import (
+    add_units,
+    agreement_patches,
+    annotate_disputed,
+    save_agreement_views,
+    tag_agreement_labels,
+    view_agreement,
+)
+from ..dataset_io.app.settings import color_names
+from ..dataset_io.database.fiftyone_private import is_generated
 from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.units.annotate import check_anno_key, check_backend, configured_backends, disputed_view
+from ..dataset_io.units.label_tags import DEFAULT_TAG, TagTarget
+from ..dataset_io.units.patches import DISPUTED, check_units, check_verdicts, has_units
 from ..dataset_io.views.view_request import check_request, options_without
-from .base import AgreementOperator, add_choice, add_several, chosen_run, tell
-from .selection import add_within_view, samples_within, shows_part
+from .form import Filled, Form
+from .inputs import Choice, FormField, Notice, Number, Several, Switch
+from .selection import chosen_labels, chosen_samples, describe_choice, is_chosen
 
 #: the choice of a dropdown for no condition
 _ANY = "any"
 
 
-class ViewAgreement(AgreementOperator, function=view_agreement):
-    """Shows the samples and labels behind a number of a report."""
-
-    operator_name = names.VIEW_AGREEMENT
-    risk = "low"
-    label = "Find labels by annotator agreement"
-    description = "Show who disagrees about what: labels by verdict, annotators, class, votes or score"
-    icon = "filter_alt"
-    submit = "Show"
-    run_text = "The run to view"
-
-    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        labels = open_run_labels(ctx.dataset, chosen_run(ctx))
-        without = options_without(labels)
-        if "verdict" not in without:
-            verdicts = (_ANY, *labels.family.verdicts)
-            add_choice(inputs, "verdict", "Verdict", verdicts, description="Labels with this verdict")
-        description = "One: the labels of this annotator; two: where these two disagree"
-        add_several(inputs, "annotators", "Annotators", description, labels.annotators)
-        if "missed_by" not in without and len(labels.annotators) > 2:
-            description = "Objects of other annotators that this annotator missed"
-            add_choice(inputs, "missed_by", "Missed by", (_ANY, *labels.annotators), description=description)
-        if "classes" not in without:
-            description = "The class of a label, or of another label of the same object"
-            add_several(inputs, "classes", "Classes", description, None)
-        if "confusion" not in without:
-            description = "Two classes of one object; if annotators are chosen, the first one gave the first class"
-            add_several(inputs, "confusion", "Confused classes", description, None)
-        if "votes" not in without:
-            inputs.int("least_votes", label="Minimum number of votes", min=1)
-            inputs.int("most_votes", label="Maximum number of votes", min=1)
-        inputs.float("min_score", label="Lowest score of samples", min=0.0, max=1.0)
-        inputs.float("max_score", label="Highest score of samples", min=0.0, max=1.0)
-        if shows_part(ctx):
-            add_within_view(inputs)
-        check_request(open_run_labels(samples_within(ctx), chosen_run(ctx)), view_options(ctx.params))
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        view = view_agreement(samples_within(ctx), chosen_run(ctx), **view_options(ctx.params))
-        n_samples = len(view)
-        if n_samples:
-            ctx.ops.set_view(view)
-        else:
-            ctx.ops.notify("There is nothing to show: no label or sample meets all conditions", variant="warning")
-        return {"n_samples": n_samples}
+def _view_fields(form: Filled) -> Iterator[FormField]:
+    annotators, without = form.labels.annotators, options_without(form.labels)
+    if "verdict" not in without:
+        yield Choice("verdict", "Verdict", "Labels with this verdict", values=(_ANY, *form.labels.family.verdicts))
+    hint = "One: the labels of this annotator; two: where these two disagree"
+    yield Several("annotators", "Annotators", hint, values=annotators)
+    if "missed_by" not in without and len(annotators) > 2:
+        hint = "Objects of other annotators that this annotator missed"
+        yield Choice("missed_by", "Missed by", hint, values=(_ANY, *annotators))
+    if "classes" not in without:
+        yield Several("classes", "Classes", "The class of a label, or of another label of the same object")
+    if "confusion" not in without:
+        hint = "Two classes of one object; if annotators are chosen, the first one gave the first class"
+        yield Several("confusion", "Confused classes", hint)
+    if "votes" not in without:
+        yield Number("least_votes", "Minimum number of votes", least=1, is_whole=True)
+        yield Number("most_votes", "Maximum number of votes", least=1, is_whole=True)
+    yield Number("min_score", "Lowest score of samples", least=0.0, most=1.0)
+    yield Number("max_score", "Highest score of samples", least=0.0, most=1.0)
+    yield from form.within_view()
+    check_request(open_run_labels(form.samples, form.run_key), _conditions(form.params))
 
 
-class SaveAgreementViews(AgreementOperator, function=save_agreement_views):
-    """Saves the usual views of a run."""
-
-    operator_name = names.SAVE_AGREEMENT_VIEWS
-    label = "Save annotator agreement views"
-    description = "Save the usual views of an agreement run: lowest score, class conflicts, missed, lone"
-    icon = "bookmark_add"
-    submit = "Save"
-    run_text = "The run whose views are saved; they are removed with it"
-
-    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        saved = save_agreement_views(ctx.dataset, chosen_run(ctx))
-        tell(ctx, f"Saved {', '.join(repr(name) for name in saved)}")
-        return {"saved": saved}
-
-
-def view_options(params: dict[str, Any]) -> dict[str, Any]:
+def _conditions(params: dict[str, Any]) -> dict[str, Any]:
     """The arguments of :func:`view_agreement` from a form; empty inputs are no conditions."""
-    names = ("verdict", "annotators", "missed_by", "classes", "confusion", "min_score", "max_score")
-    options = {name: params[name] for name in names if params.get(name) not in (None, "", [], _ANY)}
+    wanted = ("verdict", "annotators", "missed_by", "classes", "confusion", "min_score", "max_score")
+    options = {name: params[name] for name in wanted if params.get(name) not in (None, "", [], _ANY)}
     votes = params.get("least_votes"), params.get("most_votes")
-    if votes != (None, None):
-        options["votes"] = votes
-    return options
+    return options if votes == (None, None) else {**options, "votes": votes}
+
+
+def _view(form: Filled) -> dict[str, Any]:
+    view = view_agreement(form.samples, form.run_key, **_conditions(form.params))
+    n_samples = len(view)
+    if n_samples:
+        form.ctx.ops.set_view(view)
+    else:
+        form.ctx.ops.notify("There is nothing to show: no label or sample meets all conditions", variant="warning")
+    return {"n_samples": n_samples}
+
+
+VIEW = Form(
+    name=names.VIEW_AGREEMENT,
+    label="Find labels by annotator agreement",
+    sentence="Show who disagrees about what: labels by verdict, annotators, class, votes or score",
+    icon="filter_alt",
+    submit="Show",
+    run="The run to view",
+    function=view_agreement,
+    fields=_view_fields,
+    execute=_view,
+    risk="low",
+)
+
+
+def _save(form: Filled) -> dict[str, Any]:
+    saved = save_agreement_views(form.dataset, form.run_key)
+    form.tell(f"Saved {', '.join(repr(name) for name in saved)}")
+    return {"saved": saved}
+
+
+SAVE_VIEWS = Form(
+    name=names.SAVE_AGREEMENT_VIEWS,
+    label="Save annotator agreement views",
+    sentence="Save the usual views of an agreement run: lowest score, class conflicts, missed, lone",
+    icon="bookmark_add",
+    submit="Save",
+    run="The run whose views are saved; they are removed with it",
+    function=save_agreement_views,
+    execute=_save,
+)
+
+
+def _patch_fields(form: Filled) -> Iterator[FormField]:
+    hint = "Objects with one of these verdicts; none for all disputed objects"
+    yield Several("verdict", "Verdicts", hint, values=(*DISPUTED, "agreed"))
+    yield Number("max_units", "At most so many", "The worst ones", least=1, is_whole=True)
+    if not is_generated(form.ctx.view):
+        yield from form.within_view()
+    try:
+        check_units(form.labels)
+    except AgreementInputError:
+        if not form.labels.family.has_objects:
+            raise
+        hint = "The run has no labels of objects yet: one for every object, removed with the run"
+        yield Switch("make_units", "Write the objects first", hint, default=True)
+        if not form.params.get("make_units", True):
+            raise
+    check_verdicts(form.get("verdict"))
+
+
+def _show_patches(form: Filled) -> dict[str, Any]:
+    ctx, run_key = form.ctx, form.run_key
+    if form.get("make_units") and not has_units(form.labels):
+        add_units(form.dataset, run_key)
+        ctx.ops.reload_dataset()
+    samples = form.dataset if is_generated(ctx.view) else form.samples
+    view = agreement_patches(samples, run_key, verdict=form.get("verdict"), max_units=form.params.get("max_units"))
+    n_units = len(view)
+    if n_units:
+        ctx.ops.set_view(view)
+        colors = color_names(open_run_labels(form.dataset, run_key))
+        if colors:
+            legend = ", ".join(f"{name} {color}" for name, color in colors.items())
+            ctx.ops.notify(f"Who drew what: {legend}", variant="info")
+    else:
+        ctx.ops.notify("There is nothing to show: no object has such a verdict", variant="warning")
+    return {"n_units": n_units}
+
+
+PATCHES = Form(
+    name=names.AGREEMENT_PATCHES,
+    label="Show disputed objects",
+    sentence="One patch for every object that annotators disagree about, the worst first",
+    icon="grid_view",
+    submit="Show",
+    run="The run whose disputed objects are shown",
+    function=agreement_patches,
+    fields=_patch_fields,
+    execute=_show_patches,
+)
+
+
+def _some_annotators(form: Filled) -> FormField:
+    """Some of the annotators of a run."""
+    hint = "Only labels of these annotators; none for all"
+    return Several("annotators", "Annotators", hint, values=form.labels.annotators)
+
+
+def _tag_fields(form: Filled) -> Iterator[FormField]:
+    yield FormField("tag", "Tag", default=DEFAULT_TAG, required=True)
+    yield Choice("on", "On", default="labels", values=get_args(TagTarget), as_radio_buttons=True)
+    yield _some_annotators(form)
+    yield Switch("remove", "Remove the tag")
+    yield Notice("target", f"This concerns {describe_choice(form.ctx, form.labels)}")
+
+
+def _tag(form: Filled) -> dict[str, Any]:
+    on, tag, remove = form.params.get("on", "labels"), form.params.get("tag", DEFAULT_TAG), form.get("remove", False)
+    found = tag_agreement_labels(
+        chosen_samples(form.ctx),
+        form.labels.run_key,
+        tag=tag,
+        on=on,
+        selected=chosen_labels(form.ctx, form.labels),
+        **form.given("annotators", "remove"),
+    )
+    form.ctx.ops.reload_samples()
+    done = "Removed the tag from" if remove else "Tagged"
+    form.ctx.ops.notify(f"{done} {found} {on} ({tag!r})", variant="success" if found else "warning")
+    return {"n": found}
+
+
+TAG_LABELS = Form(
+    name=names.TAG_AGREEMENT_LABELS,
+    label="Tag annotators' labels",
+    sentence="Tag, or untag, the annotators' own labels that are selected or shown, or their samples",
+    icon="local_offer",
+    submit="Apply",
+    run="The run whose labels are tagged",
+    function=tag_agreement_labels,
+    fields=_tag_fields,
+    execute=_tag,
+)
+
+
+def _free_key(form: Filled) -> str:
+    """An unused name for the annotation run: ``disputed``, ``disputed_2`` …"""
+    taken = set(form.dataset.list_annotation_runs())
+    key, number = "disputed", 2
+    while key in taken:
+        key, number = f"disputed_{number}", number + 1
+    return key
+
+
+def _annotate_fields(form: Filled) -> Iterator[FormField]:
+    yield Choice("backend", "Backend", default=check_backend(None, {}), values=configured_backends())
+    hint = "FiftyOne's name of the annotation run; you need it to load the result"
+    yield FormField("anno_key", "Annotation key", hint, default=_free_key(form), required=True)
+    if form.get("anno_key"):
+        check_anno_key(form.dataset, form.get("anno_key"))
+    yield _some_annotators(form)
+    yield Notice("target", f"This sends the disputed labels among {describe_choice(form.ctx, form.labels)}")
+    if is_chosen(form.ctx):  # searching all labels takes too long for a form
+        selected = chosen_labels(form.ctx, form.labels)
+        disputed_view(chosen_samples(form.ctx), form.labels.run_key, form.get("annotators"), selected)
+
+
+def _annotate(form: Filled) -> dict[str, Any]:
+    anno_key = form.get("anno_key") or _free_key(form)
+    annotate_disputed(
+        chosen_samples(form.ctx),
+        form.labels.run_key,
+        anno_key,
+        selected=chosen_labels(form.ctx, form.labels),
+        backend=form.params.get("backend"),
+        **form.given("annotators"),
+    )
+    if not form.ctx.delegated:
+        form.ctx.ops.notify(f"Sent; load the result with dataset.load_annotations({anno_key!r})", variant="success")
+    return {"anno_key": anno_key}
+
+
+ANNOTATE = Form(
+    name=names.ANNOTATE_DISPUTED,
+    label="Annotate disputed labels again",
+    sentence="Send disputed labels to the annotation backend that is configured in FiftyOne",
+    icon="forward_to_inbox",
+    submit="Send",
+    run="The run whose disputed labels are sent",
+    function=annotate_disputed,
+    fields=_annotate_fields,
+    execute=_annotate,
+    delegated=True,
+)

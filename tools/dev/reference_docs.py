@@ -42,17 +42,17 @@ def _options_of(text: str) -> str:
 
 def _operators_of(text: str) -> str:
     load_plugin()
-    from annotator_agreement.operators import OPERATORS
+    from annotator_agreement.operators import FORMS
     from annotator_agreement.panels import PANELS
 
     rows = [
         (
-            f"`{entry.operator_name}`",
-            entry.label,
-            _markdown(entry.description) + ("" if "__call__" in vars(entry) else _ONLY_A_BUTTON),
-            "yes" if entry.can_be_delegated else "",
+            f"`{form.name}`",
+            form.label,
+            _markdown(form.sentence) + ("" if form.function is not None else _ONLY_A_BUTTON),
+            "yes" if form.delegated else "",
         )
-        for entry in OPERATORS
+        for form in FORMS
     ]
     of_panels = [(f"`{panel.config.name}`", panel.config.label) for panel in (entry() for entry in PANELS)]
     operators = _table(("operator", "in the App", "what it does", "delegated"), rows)

@@ -1,0 +1,261 @@
+"""The operators of the plugin as declared forms: a name, a label, a sentence, fields, a function, and what follows."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
+from typing import Any, ClassVar
+
+import fiftyone as fo
+import fiftyone.operators as foo
+from fiftyone.core.collections import SampleCollection
+from fiftyone.operators import types
+
+from .. import names
+from ..agreement import AgreementInputError
+from ..dataset_io.app.appearance import sidebar_groups
+from ..dataset_io.record.run import COMPLETED, Run, newest_first
+from ..dataset_io.record.run_labels import RunLabels, open_run_labels
+from .inputs import Choice, FormField, Notice, Switch, problem, warning
+from .selection import is_from_app, shows_part
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Form:
+    """The declaration of an operator."""
+
+    name: str  #: its name in FiftyOne
+    label: str  #: its name in the App
+    sentence: str  #: its description in the operator browser
+    icon: str  #: a Material icon
+    submit: str  #: text of its button
+    #: what is done with a filled form; the result
+    execute: Callable[[Filled], dict[str, Any]]
+    #: the inputs other than the run; an `AgreementInputError` is shown, and blocks execution
+    fields: Callable[[Filled], Iterable[FormField]] = lambda form: ()
+    #: what it is a form for: called from Python it is this function, with its arguments and help
+    function: Callable[..., Any] | None = None
+    run: str | None = None  #: text below the choice of a run; None if the form does not begin with that
+    delegated: bool = False  #: whether it can be run by a worker
+    #: the harm it can do, for assistants that ask before they call it: ``low`` changes nothing, ``medium`` adds what
+    #: can be removed again, ``high`` removes
+    risk: str = "medium"
+    summary: str | None = None  #: title of the result ``summary``, which is shown as Markdown; None if it is not shown
+    outputs: Callable[[Filled], types.Object] | None = None  #: what is shown above the summary
+    placed: bool = False  #: whether it has a button above the grid
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)  #: what else FiftyOne registers
+    #: whether a worker should do it, by what was filled in
+    prefers_worker: Callable[[dict[str, Any]], bool] | None = None
+
+
+@dataclasses.dataclass
+class Filled:
+    """A form as it is filled in, in the App or by a caller."""
+
+    ctx: foo.ExecutionContext
+    uri: str = ""  #: of the operator
+    inputs: types.Object = dataclasses.field(default_factory=types.Object)  #: the inputs so far
+
+    @property
+    def params(self) -> Any:
+        """What was filled in, by name; a caller may give anything."""
+        return self.ctx.params
+
+    @property
+    def dataset(self) -> fo.Dataset:
+        """The dataset; None if none is open."""
+        return self.ctx.dataset
+
+    @functools.cached_property
+    def run_key(self) -> str:
+        """The chosen run; when the form opens, the one that the panel gave it, or the newest.
+
+        Raises:
+            AgreementInputError: if there is none
+        """
+        chosen: str | None = self.params.get("run_key") or next(iter(runs_to_choose(self.dataset)), None)
+        if chosen is None:
+            raise AgreementInputError("This dataset has no agreement runs; compute agreement first")
+        return chosen
+
+    @functools.cached_property
+    def labels(self) -> RunLabels:
+        """The labels of the chosen run."""
+        return open_run_labels(self.dataset, self.run_key)
+
+    @property
+    def samples(self) -> SampleCollection:
+        """The dataset, or the current view if the form says so."""
+        return self.ctx.view if self.params.get("within_view") and shows_part(self.ctx) else self.dataset
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """What was filled in for a parameter; the default if it is empty."""
+        return self.params.get(name) or default
+
+    def given(self, *wanted: str) -> dict[str, Any]:
+        """Those of some parameters that are not empty, as arguments of a function that has defaults for the others."""
+        return {name: self.params[name] for name in wanted if self.params.get(name)}
+
+    def names(self, name: str) -> list[str]:
+        """The names that a parameter gives, see :func:`given_names`."""
+        return given_names(self.params, name)
+
+    @property
+    def progress(self) -> Any:
+        """A callback that shows progress in the App."""
+        return fo.report_progress(lambda bar: self.ctx.set_progress(progress=bar.progress, label="Samples"), dt=1.0)
+
+    def tell(self, message: str, variant: str = "success", *, reload: bool = True) -> None:
+        """Notify the user, if the App waits for the result, and reload the dataset."""
+        if not self.ctx.delegated:
+            if reload:
+                self.show_sidebar()
+                self.ctx.ops.reload_dataset()
+            self.ctx.ops.notify(message, variant=variant)
+
+    def show_sidebar(self) -> None:
+        """Let the App show the groups of the sidebar, which it reads only when it opens a dataset."""
+        groups = {"groups": sidebar_groups(self.dataset)}
+        self.ctx.trigger(f"{names.PLUGIN_NAME}/{names.SHOW_SIDEBAR_GROUPS}", groups)
+
+    def show_colors(self) -> None:
+        """Let the App draw labels in the colours of the dataset, which it reads only when it opens a dataset."""
+        scheme = self.dataset.app_config.color_scheme
+        if scheme is None:
+            self.ctx.trigger("reset_color_scheme")
+        else:
+            self.ctx.trigger("set_color_scheme", {"color_by": scheme.color_by, "fields": scheme.fields or []})
+
+    def within_view(self) -> Iterator[FormField]:
+        """Offer to use only the current view, if it is a part of the dataset."""
+        if shows_part(self.ctx):
+            yield Switch("within_view", "Within the current view", is_box=True)
+
+    def confirmed(self, name: str, question: str, hint: str, said: str) -> Iterator[FormField]:
+        """Ask whether it is meant; a caller without a form is not asked."""
+        yield Switch(name, question, hint)
+        if is_from_app(self.ctx) and not self.params.get(name):
+            yield Notice("asked", said, blocks=True)
+
+
+class AgreementOperator(foo.Operator):
+    """An operator of the plugin: a form, one function call, a message."""
+
+    form: ClassVar[Form]
+
+    @property
+    def package(self) -> ModuleType:
+        """The plugin as a Python package: what ``import annotator_agreement`` gives where that is installed."""
+        return importlib.import_module(__package__.rpartition(".")[0])
+
+    @property
+    def config(self) -> foo.OperatorConfig:
+        """The configuration that FiftyOne registers."""
+        config = foo.OperatorConfig(
+            name=self.form.name,
+            label=self.form.label,
+            description=self.form.sentence,
+            icon=self.form.icon,
+            dynamic=True,
+            allow_immediate_execution=True,
+            allow_delegated_execution=self.form.delegated,
+            risk_level=self.form.risk,
+        )
+        for name, value in self.form.config.items():
+            setattr(config, name, value)
+        return config
+
+    def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
+        """The form; it shows errors of the input, which block execution."""
+        filled = Filled(ctx, self.uri)
+        try:
+            for field in _all_fields(self.form, filled):
+                field.add(filled.inputs)
+        except AgreementInputError as error:
+            problem(error).add(filled.inputs)
+        view = types.PromptView(label=self.form.label, submit_button_label=self.form.submit)
+        return types.Property(filled.inputs, view=view)
+
+    def resolve_execution_options(self, ctx: foo.ExecutionContext) -> foo.ExecutionOptions:
+        """Whether a worker should do it."""
+        options = super().resolve_execution_options(ctx)
+        if self.form.prefers_worker is None:
+            return options
+        return foo.ExecutionOptions(
+            allow_immediate_execution=True,
+            allow_delegated_execution=True,
+            default_choice_to_delegated=self.form.prefers_worker(ctx.params),
+        )
+
+    def resolve_placement(self, ctx: foo.ExecutionContext) -> types.Placement | None:
+        """Its button in the App."""
+        button = types.Button(label=self.form.label, icon=self.form.icon, prompt=True)
+        return types.Placement(types.Places.SAMPLES_GRID_SECONDARY_ACTIONS, button) if self.form.placed else None
+
+    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property | None:
+        """The summary, below other outputs."""
+        if self.form.summary is None:
+            return None
+        outputs = types.Object() if self.form.outputs is None else self.form.outputs(Filled(ctx, self.uri))
+        outputs.str("summary", view=types.MarkdownView())
+        return types.Property(outputs, view=types.View(label=self.form.summary))
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        """Do what was filled in."""
+        return self.form.execute(Filled(ctx, self.uri))
+
+
+def operator_of(form: Form) -> type[AgreementOperator]:
+    """The operator of a form."""
+    members: dict[str, Any] = {"form": form, "__doc__": form.sentence, "__module__": __name__}
+    if form.function is not None:
+        members |= {"__doc__": form.function.__doc__, "__call__": _method(form.function)}
+    return type(form.name, (AgreementOperator,), members)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function as a method that does not use its object, with its signature and docstring."""
+
+    @functools.wraps(function)
+    def call(self: AgreementOperator, *arguments: Any, **options: Any) -> Any:
+        return function(*arguments, **options)
+
+    signature = inspect.signature(function)
+    of_object = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    call.__signature__ = signature.replace(parameters=[of_object, *signature.parameters.values()])  # type: ignore[attr-defined]
+    return call
+
+
+def _all_fields(form: Form, filled: Filled) -> Iterator[FormField]:
+    """The choice of a run, if there is one, and the other fields."""
+    if form.run is not None:
+        titles = {} if filled.dataset is None else runs_to_choose(filled.dataset)
+        if not titles:
+            yield warning("no_runs", "This dataset has no agreement runs", "Compute agreement first")
+            return
+        yield Choice("run_key", "Run", form.run, values=titles, required=True)
+    yield from form.fields(filled)
+
+
+def runs_to_choose(dataset: fo.Dataset) -> dict[str, str]:
+    """The runs and their titles, the newest first; those that did not complete come last."""
+    status = {key: Run(dataset, key).status for key in newest_first(dataset)}
+    ordered = sorted(status, key=lambda key: status[key] != COMPLETED)
+    return {key: key if status[key] == COMPLETED else f"{key} ({status[key]})" for key in ordered}
+
+
+def given_names(params: Any, name: str) -> list[str]:
+    """The names that a parameter gives, one or several; none if it is empty.
+
+    Raises:
+        AgreementInputError: if it is something else
+    """
+    given = params.get(name) or []
+    found = [given] if isinstance(given, str) else given
+    if not isinstance(found, list | tuple) or not all(isinstance(entry, str) for entry in found):
+        raise AgreementInputError(f"`{name}` must be a list of names, got {given!r}")
+    return list(found)
