@@ -81,7 +81,7 @@ def report_decisions(
             rows = _Rows(opened, objects, np.array(states, np.int64), by_rule)
             disputed = rows.decided & (objects.members.verdict > AGREED)
             left_out = (rows.states == SKIPPED, rows.states == CHANGED)
-            n_damaged = np.array([each.n_damaged for each in objects.decided])
+            n_damaged = np.array([each.n_damaged for each in objects.logs])
             is_applied = rows.applied.any(axis=1)
             found = (rows.decided, disputed, rows.by_rule, is_applied, *left_out, n_damaged, *rows.majority())
             for name, each in zip(counts, found, strict=True):

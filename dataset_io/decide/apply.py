@@ -37,11 +37,13 @@ from ..record.changes import now
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
 from ..run.work_through import MAX_ATTEMPTS, Progress, rare_collections, work_through
-from .decidable import DECIDED, Decidable
+from .annotator_labels import label_key, labels_in
+from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decisions import Gold, is_edited, label_key, labels_in, open_gold, write_all
+from .decision_log import is_edited
+from .decisions import Gold, open_gold
 from .label_edits import LabelEdits, new_label
-from .stored_decisions import APPLIED, Stored, is_decision, whole_decisions, whole_labels
+from .stored_decisions import APPLIED, REPLACED_BY, Stored, is_decision, whole_labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -263,7 +265,7 @@ class _Pass:
         """Apply the decisions of a batch, and begin to write it."""
         read = self.reader.columns(rows)
         ids = [sample.sample_id for sample in read.samples]
-        decided = [each.decisions for each in read.labels.decided]
+        decided = read.labels.decided
         with_decisions = [each for each, decisions in zip(ids, decided, strict=True) if decisions]
         gold = self.objects.gold
         wanted = dict.fromkeys((*self.objects.fields, gold.name, gold.decisions), True)
@@ -276,7 +278,7 @@ class _Pass:
             if not decisions:
                 continue
             document = documents.get(ids[k], {})
-            if _steps(whole_decisions(document.get(gold.decisions))) != _steps(decisions):
+            if _steps(gold.log_of(document).decisions) != _steps(decisions):
                 between.append(ids[k])
                 continue
             applied = _Document(self, read.labels, k, document, counts[k]).apply()
@@ -335,7 +337,7 @@ class _Document:
         decisions: list[Stored] = []
         for decision in self._edits.document[gold.decisions]:
             changes: list[Stored] = []
-            if is_decision(decision) and decision["choice"] != "skip":
+            if is_decision(decision) and REPLACED_BY not in decision and decision["choice"] != "skip":
                 problem = self._problem(decision)
                 changes = [] if problem else list(self._changes(decision))
                 self._counts[problem or ("n_applied" if changes else "n_right")] += 1
@@ -353,7 +355,7 @@ class _Document:
         if not self._is_drawn(decision):
             unit = self._unit.get(decision["id"])
             # until the run is updated, it does not know objects of which labels were deleted by applying
-            is_known = bool(decision.get(APPLIED)) if unit is None else self._objects.state(unit) == DECIDED
+            is_known = bool(decision.get(APPLIED)) if unit is None else self._objects.is_of_same_labels(unit)
             named = zip(decision["labels"], decision["hashes"], strict=True)
             if not is_known or any(self._edits.hash(key) != found for key, found in named):
                 return "n_changed"
@@ -452,10 +454,7 @@ def _write(gold: Gold, updates: Mapping[ObjectId, tuple[UpdateOne, list[Stored]]
     Raises:
         NoRoomError: if one of them is too large
     """
-    if not updates or write_all(gold.collection, [update for update, _ in updates.values()]) == len(updates):
-        return []
-    as_written = {each: {"_id": each, gold.decisions: {"$eq": after}} for each, (_, after) in updates.items()}
-    return [each for each, query in as_written.items() if gold.collection.find_one(query, {"_id": True}) is None]
+    return gold.swap(updates)
 
 
 @takes_arrays
@@ -510,8 +509,13 @@ def latest_applied(gold: Gold) -> AppliedStep | None:
     types = {"step": "string", "by": "string", "at": "date"}
     stages: list[Stored] = [
         {"$match": {f"{gold.decisions}.id": {"$exists": True}, f"{part}.0": {"$exists": True}}},
-        {"$project": {f"{part}.step": True, f"{part}.at": True, f"{part}.by": True}},
+        {
+            "$project": dict.fromkeys(
+                (f"{gold.decisions}.{REPLACED_BY}", f"{part}.step", f"{part}.at", f"{part}.by"), True
+            )
+        },
         {"$unwind": f"${gold.decisions}"},
+        {"$match": {f"{gold.decisions}.{REPLACED_BY}": {"$exists": False}}},
         {"$unwind": f"${part}"},
         {"$match": {f"{part}.{name}": {"$type": each} for name, each in types.items()}},
         {
@@ -569,7 +573,7 @@ class _Undoing:
     def _before(self, edits: LabelEdits, decision: Stored, counts: Counter[str]) -> Stored:
         """A decision as it was before the step, whose labels are changed back; unchanged if that is not possible."""
         parts = decision.get(APPLIED) or []
-        if self._step not in (part["step"] for part in parts):
+        if self._step not in (part["step"] for part in parts) or REPLACED_BY in decision:
             return decision
         changes = [self._declared(change) for change in parts[-1]["changes"]]
         hashes = dict(zip(decision["labels"], decision["hashes"], strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,9 @@ from ...agreement.matching.verdicts import VERDICTS
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.kinds import LabelKind
 from ..units.unit_members import UnitMembers
-from .decisions import hash_of_label, label_key
-from .stored_decisions import Stored, added_labels, applied_changes, decided_in
+from .annotator_labels import hash_of_label, label_key
+from .decision_log import DecisionLog
+from .stored_decisions import Stored, added_labels, applied_changes
 
 #: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
 #: deleted since; somebody decided
@@ -70,7 +72,8 @@ class Decidable:
         document_ids: id of every sample
         assigned: shape ``(S, R)``, who was assigned
         votes: shape ``(U,)``, annotators who drew it, or who gave the leading value
-        decided: for every sample, what was decided on it
+        logs: for every sample, its log of decisions
+        decided: for every sample, the current decisions
         gold: for every sample, the labels in the field of decisions, by id
         found: for every object, the decisions on any of its labels
     """
@@ -79,7 +82,7 @@ class Decidable:
         self,
         members: UnitMembers,
         document_ids: list[ObjectId],
-        rows: Sequence[Stored],
+        logs: Sequence[DecisionLog],
         fields: Sequence[tuple[str, LabelKind]],
         *,
         assigned: BoolArray,
@@ -90,7 +93,7 @@ class Decidable:
         Args:
             members: the objects
             document_ids: id of every sample
-            rows: query results with the decisions and labels of every sample
+            logs: log of decisions of every sample
             fields: name and type of every label field
             assigned: shape ``(S, R)``
             votes: shape ``(U,)``
@@ -100,8 +103,9 @@ class Decidable:
         self.document_ids = document_ids
         self.assigned = assigned
         self.votes = votes
-        self.decided = [decided_in(row) for row in rows]
-        self.gold = [{label["_id"]: label for label in each.labels} for each in self.decided]
+        self.logs = logs
+        self.decided = [each.decisions for each in logs]
+        self.gold = [{label["_id"]: label for label in each.right} for each in logs]
         self._fields = fields
         self._content = content
         self._field = members.field.tolist()
@@ -109,7 +113,7 @@ class Decidable:
         self._hashes: dict[int, dict[str, str]] = {}
         self._asked: dict[int, list[int]] = {}
         self.found: list[list[Stored]] = [[] for _ in members.unit_ids]
-        on_label = [{key: one for one in each.decisions for key in one["labels"]} for each in self.decided]
+        on_label = [{key: one for one in each for key in one["labels"]} for each in self.decided]
         for unit, sample in enumerate(members.sample.tolist()):
             if on_label[sample]:
                 on_labels = [on_label[sample][key] for key in self.keys(unit) if key in on_label[sample]]
@@ -117,8 +121,13 @@ class Decidable:
 
     def member_key(self, row: int) -> str:
         """What decisions call a member."""
-        name, kind = self._fields[self._field[row]]
-        return label_key(name, self.members.label_ids[row], kind)
+        return self._keys[row]
+
+    @functools.cached_property
+    def _keys(self) -> list[str]:
+        fields = [self._fields[field] for field in self._field]
+        pairs = zip(fields, self.members.label_ids, strict=True)
+        return [label_key(name, label_id, kind) for (name, kind), label_id in pairs]
 
     def rows(self, unit: int) -> range:
         """The members of an object."""
@@ -171,10 +180,18 @@ class Decidable:
         """What is known of an object."""
         if not self.found[unit]:
             return OPEN
+        if not self.is_of_same_labels(unit):
+            return CHANGED
         decision, hashes = self.found[unit][0], self.hashes(unit)
-        named = dict(zip(decision["labels"], decision["hashes"], strict=True))
-        # an object does not have labels that were added to it by applying the decision until the run is updated
-        added = {key for key in added_labels(decision) if key not in hashes}
-        if len(self.found[unit]) > 1 or {key: named[key] for key in named if key not in added} != hashes:
+        named = zip(decision["labels"], decision["hashes"], strict=True)
+        if any(hashes.get(key, found) != found for key, found in named):
             return CHANGED
         return SKIPPED if decision["choice"] == "skip" else DECIDED
+
+    def is_of_same_labels(self, unit: int) -> bool:
+        """Whether an object has one decision, and the labels that this one names, whatever they say by now."""
+        if len(self.found[unit]) != 1:
+            return False
+        (decision,), keys = self.found[unit], set(self.keys(unit))
+        # an object does not have labels that were added to it by applying the decision until the run is updated
+        return {*decision["labels"]} - (added_labels(decision).keys() - keys) == keys

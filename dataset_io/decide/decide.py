@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, get_args
 
 import fiftyone.core.labels as fol
@@ -29,10 +30,12 @@ from ..record.lease import unless_deleted
 from ..record.run_labels import RunLabels, open_run_labels
 from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections, work_through
+from .annotator_labels import StoredLabel, hash_of_label, stored_labels
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
+from .decision_log import Made
 from .decision_units import DecidableReader, decision_units
-from .decisions import Gold, Made, StoredLabel, hash_of_label, stored_labels
-from .stored_decisions import BY_RULE, Choice, Stored, is_opened
+from .decisions import Gold
+from .stored_decisions import BY_RULE, Choice, Stored
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -359,7 +362,7 @@ class _Pass:
         samples = objects.members.sample.tolist()
         made: dict[int, list[Made]] = defaultdict(list)
         taken: set[str] = set()  # a decision on several objects gives way to one of them
-        no_majority = self._no_majority(objects, chosen)
+        no_majority, at = self._no_majority(objects, chosen), now()
         for unit, label in zip(units, self._labels(objects, chosen), strict=True):
             k = samples[unit]
             if not self._is_open(objects.state(unit)):
@@ -373,13 +376,12 @@ class _Pass:
                 if not self._preview:
                     old = tuple(each for each in objects.found[unit] if each["id"] not in taken)
                     taken.update(each["id"] for each in old)
-                    made[k].append(self._made(objects, unit, label, old))
+                    made[k].append(self._made(objects, unit, label, old, at))
         gold = self._objects.gold
-        untouched = [not row["decisions"] and not row["gold"] for row in rows] if made else []
-        damaged = [each.damaged for each in objects.decided]
-        changed = {
-            ids[k]: gold.update(ids[k], each, is_first=untouched[k], damaged=damaged[k]) for k, each in made.items()
-        }
+        for k, of_sample in made.items():
+            for each in of_sample:
+                objects.logs[k].add(each)
+        changed = {ids[k]: objects.logs[k].update(ids[k]) for k in made}
         written = writers.submit(gold.write, changed, self._new.step)
         return _Sent(ids, counts, written)
 
@@ -440,7 +442,7 @@ class _Pass:
         label_type = self._objects.label_type.__name__
         return {"_cls": label_type, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}
 
-    def _made(self, objects: Decidable, unit: int, label: Stored | None, old: tuple[Stored, ...]) -> Made:
+    def _made(self, objects: Decidable, unit: int, label: Stored | None, old: tuple[Stored, ...], at: datetime) -> Made:
         new = self._new
         decision: Stored = {
             "id": str(ObjectId()),
@@ -449,7 +451,7 @@ class _Pass:
             **objects.facts(unit, self._objects.labels.annotators),
             "run_key": self._objects.labels.run_key,
             "decided_by": new.by,
-            "decided_at": now(),
+            "decided_at": at,
             "remark": new.remark,
             "step": new.step,
             BY_RULE: self._rule.objects is None,
@@ -461,4 +463,4 @@ class _Pass:
             basis = new.annotator if new.choice == "version" else new.choice
             label = {"basis_id": None, **label, **same, "decision": decision["choice"], "basis": basis}
             decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._objects.kind)}
-        return Made(decision, label, old, undoes_more=any(map(is_opened, objects.found[unit])))
+        return Made(decision, label, old)

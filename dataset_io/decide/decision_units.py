@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import bson
 import fiftyone.core.labels as fol
 import numpy as np
 from bson import ObjectId
@@ -33,8 +34,9 @@ from ..units.consensus_geometry import consensus_maker
 from ..units.unit_members import UnitMembers, UnitReader
 from ..units.units_field import unit_documents
 from ..units.value_units import MaskReader, TagReader, ValueReader
+from .annotator_labels import label_key, stored_labels
 from .decidable import Decidable
-from .decisions import Gold, hash_of_label, label_key, stored_labels
+from .decisions import Gold
 from .stored_decisions import Stored
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
@@ -169,8 +171,10 @@ class DecisionUnits:
 
     def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
         """Whether the geometry, number or mask of a label is not the right one."""
-        of_label, of_right = (hash_of_label({**each, "label": None}, self.kind) for each in (label, right))
-        return of_label != of_right
+        of_label, of_right = (
+            {name: each[name] for name in self.kind.content if each.get(name) is not None} for each in (label, right)
+        )
+        return of_label != of_right and bson.encode(of_label) != bson.encode(of_right)  # nan is nan
 
     # ---- labels that somebody drew ----
 
@@ -458,7 +462,7 @@ class DecidableReader:
         decidable = Decidable(
             members,
             ids,
-            rows,
+            [self._gold.log(row, self.units.kind) for row in rows],
             list(fields.items()),
             assigned=self.units.assigned(rows, samples, members),
             votes=self.units.votes(members),

@@ -1,21 +1,15 @@
-"""The field of decisions: labels that somebody decided to be right, and beside it who decided what, when and why.
+"""The field of decisions in a dataset: its life, and what is read of it and written to it in many samples.
 
-A decision names the annotators' labels of its object, by field and id, and what they were like. So it outlives runs,
-and tells when a label was changed since. A sample gets a decision and its label in one write, on condition that nobody
-else decided on one of these labels meanwhile: two people cannot decide on one object, and a killed process leaves
-nothing half done. The time stamp of the sample stays: the App loses edits of a sample that others give a new one.
+What is stored in a sample, and how it is written, is said in :mod:`~.decision_log`.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Collection as Several
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import bson
 import fiftyone as fo
 import fiftyone.core.labels as fol
 from bson import ObjectId
@@ -27,7 +21,6 @@ from pymongo.errors import PyMongoError
 from ... import names
 from ...agreement.settings.arguments import text_of
 from ...agreement.settings.errors import AgreementInputError
-from ...agreement.settings.options import value_name
 from ..database.fiftyone_private import (
     frame_collection,
     has_frame_fields,
@@ -45,34 +38,14 @@ from ..record.lease import writing
 from ..record.run import dataset_of, list_agreements
 from ..record.schema import declare
 from ..run.write import too_large_ids
+from .annotator_labels import label_key, labels_in
+from .decision_log import MISSING, DecisionLog, is_edited
 from .label_schemas import end_editing
-from .stored_decisions import APPLIED, BY_RULE, Stored, decided_in, list_at, object_at, seems_whole, whole_decisions
-
-#: a stored label, and its type
-StoredLabel = tuple[Stored, LabelKind]
+from .stored_decisions import APPLIED, BY_RULE, ENTRIES, REPLACED_BY, Stored, whole_decisions
 
 _BATCH = 1_000
 #: in a name of decisions: they are indexed, and names in indexes must not be long
 _MOST_LETTERS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A decision to be written."""
-
-    decision: Stored
-    label: Stored | None  #: what is right, as stored; None if there is no object, or nothing was decided yet
-    replaces: tuple[Stored, ...] = ()  #: the decisions whose place it takes, as they were read
-    read: Stored | None = None  #: label whose place the label takes, as it must still be stored
-    #: label of the decision that it replaces, as it was written before somebody edited it; None if that is not known
-    written: Stored | None = None
-    #: whether undo brings back what was there before the decision that it replaces, which only opened a form
-    undoes_more: bool = False
-
-
-def label_key(field: str, label_id: object, kind: LabelKind) -> str:
-    """What decisions call a label of an annotator; fields that were cloned share ids, and plain values have none."""
-    return f"{field.removeprefix(names.FRAMES_PREFIX)} {label_id if kind.is_label else 'value'}"
 
 
 class Gold:
@@ -135,21 +108,6 @@ class Gold:
         if kind is None or not kind.is_label:
             raise AgreementInputError(f"`{self.path}` must hold decisions, but its type was changed; delete it")
         return kind
-
-    @functools.cached_property
-    def _stored_labels(self) -> Stored:
-        """The labels of a document, as a list; none of a field that is damaged."""
-        return self._labels_at()
-
-    def _labels_at(self, damaged: Sequence[Any] = ()) -> Stored:
-        """The labels of a document, as a list; of a field that is damaged what is given."""
-        held, list_name = f"${self.name}", self.kind.list_name
-        if list_name is not None:
-            is_field = {"$or": [{"$lte": [held, None]}, {"$eq": [{"$type": held}, "object"]}]}
-            return {"$cond": [is_field, list_at(f"{held}.{list_name}", damaged), {"$literal": list(damaged)}]}
-        is_there = {"$eq": [{"$type": f"{held}._cls"}, "string"]}
-        otherwise = {"$cond": [{"$lte": [held, None]}, [], {"$literal": list(damaged)}]}
-        return {"$cond": [is_there, [held], otherwise]}
 
     @property
     def has_labels(self) -> Stored:
@@ -248,22 +206,31 @@ class Gold:
     # ---- reading ----
 
     def projection(self) -> Stored:
-        """The decisions and the labels of a document, as columns ``decisions`` and ``gold``.
+        """Both fields of a document, for :meth:`log`."""
+        return {"gold": f"${self.name}", "decisions": f"${self.decisions}"} if self.exists else {}
 
-        They are as stored, for :func:`~.stored_decisions.decided_in`; a field that is no list is a list with None.
+    def log(self, row: Mapping[str, Any], kind: LabelKind | None = None) -> DecisionLog:
+        """The log of a document from a query result with the columns of :meth:`projection`.
+
+        Args:
+            row: the query result
+            kind: type of the labels; needed only where the field may not exist
         """
-        if not self.exists:
-            return {"decisions": {"$literal": []}, "gold": {"$literal": []}}
-        return {"decisions": list_at(f"${self.decisions}", [None]), "gold": self._labels_at([None])}
+        both = (self.name, self.decisions)
+        return DecisionLog(both, kind or self.kind, row.get("gold", MISSING), row.get("decisions", MISSING))
 
-    def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, Stored]:
-        """The samples, or frames, with decisions by id: decisions, labels, and the video and the number of frames."""
+    def log_of(self, document: Stored) -> DecisionLog:
+        """The log of a document as stored."""
+        return self.log({"gold": document.get(self.name, MISSING), "decisions": document.get(self.decisions, MISSING)})
+
+    def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, tuple[DecisionLog, Stored]]:
+        """The logs of the samples, or frames, with decisions by id; beside each the video and the number of frames."""
         query: Stored = {f"{self.decisions}.id": {"$exists": True}}
         if only is not None:
             query["_id"] = {"$in": list(only)}
         of_frames = {"_sample_id": True, "frame_number": True} if self.on_frames else {}
-        stages = [{"$match": query}, {"$project": {**self.projection(), **of_frames}}]
-        return {row["_id"]: row for row in self.collection.aggregate(stages)} if self.exists else {}
+        rows = self.collection.find(query, {self.name: True, self.decisions: True, **of_frames}) if self.exists else ()
+        return {row["_id"]: (self.log_of(row), row) for row in rows}
 
     def decided_ids(self) -> list[ObjectId]:
         """Ids of the samples, or frames, with decisions."""
@@ -282,6 +249,7 @@ class Gold:
             {"$project": {decision: True}},
             {"$unwind": f"${decision}"},
             {"$match": {f"{decision}.{APPLIED}.0": {"$exists": False}, f"{decision}.step": {"$type": "string"}}},
+            {"$match": {f"{decision}.{REPLACED_BY}": {"$exists": False}}},
             {"$match": {} if by is None else {f"{decision}.decided_by": by}},
             {"$match": {"$or": [{f"{decision}.choice": {"$ne": "skip"}}, {f"{decision}.gold_id": None}]}},
             {"$sort": {f"{decision}.decided_at": -1, f"{decision}.id": -1}},
@@ -302,8 +270,8 @@ class Gold:
 
     def only_decision(self, step: str, run_key: str) -> tuple[str, Stored] | None:
         """The decision of a step on an object of a run, and the id of its document; None if these are several."""
-        rows = self.collection.find({f"{self.decisions}.step": step}, self.projection()).limit(2)
-        made = [(str(row["_id"]), one) for row in rows for one in decided_in(row).decisions if one["step"] == step]
+        rows = self.collection.find({f"{self.decisions}.step": step}, {self.name: True, self.decisions: True}).limit(2)
+        made = [(str(row["_id"]), one) for row in rows for one in self.log_of(row).decisions if one["step"] == step]
         return made[0] if len(made) == 1 and made[0][1]["run_key"] == run_key else None
 
     def counts(
@@ -319,41 +287,44 @@ class Gold:
         """
         if not self.exists:
             return 0, 0
-        wanted: list[Stored] = [seems_whole(), {"$in": ["$$this.verdict", list(verdicts)]}]
-        wanted += [] if annotator is None else [{"$in": [{"$literal": annotator}, list_at("$$this.asked")]}]
-        wanted += [] if label is None else [{"$in": [{"$literal": label}, list_at("$$this.classes")]}]
-        wanted += [] if votes is None else [{"$eq": [{"$size": list_at("$$this.labels")}, votes]}]
-        found = _filtered(list_at(f"${self.decisions}"), {"$and": wanted})
-        skipped = _filtered(found, {"$eq": ["$$this.choice", "skip"]})
-        counted: list[Stored] = [
-            {"$match": {f"{self.decisions}.id": {"$exists": True}}},
-            {"$project": {"all": {"$size": found}, "skipped": {"$size": skipped}}},
-            {"$group": {"_id": None, "all": {"$sum": "$all"}, "skipped": {"$sum": "$skipped"}}},
+        decision = self.decisions
+        wanted: Stored = {f"{decision}.{name}": {"$type": list(types)} for name, types in ENTRIES.items()}
+        wanted |= {f"{decision}.{REPLACED_BY}": {"$exists": False}}
+        conditions: Stored = {f"{decision}.verdict": {"$in": list(verdicts)}}
+        conditions |= {} if annotator is None else {f"{decision}.asked": annotator}
+        conditions |= {} if label is None else {f"{decision}.classes": label}
+        conditions |= {} if votes is None else {f"{decision}.labels": {"$size": votes}}
+        stages: list[Stored] = [
+            {"$match": {f"{decision}.id": {"$exists": True}}},
+            {"$project": dict.fromkeys((f"{decision}.{name}" for name in (*ENTRIES, REPLACED_BY)), True)},
+            {"$unwind": f"${decision}"},
+            {"$match": {"$and": [wanted, conditions]}},
+            {"$group": {"_id": {"$eq": [f"${decision}.choice", "skip"]}, "n": {"$sum": 1}}},
         ]
-        sums = next(iter(self.collection.aggregate(counted)), {"all": 0, "skipped": 0})
-        return sums["all"] - sums["skipped"], sums["skipped"]
+        found = {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
+        return found.get(False, 0), found.get(True, 0)
 
-    def numbers(
-        self, among: Sequence[ObjectId] | None = None, fields: Mapping[str, LabelKind] | None = None
-    ) -> dict[ObjectId, int]:
-        """Number of decisions in every sample, or frame, that has some, without those on what nobody drew.
+    def numbers(self, among: Sequence[ObjectId], fields: Mapping[str, LabelKind]) -> dict[ObjectId, int]:
+        """Number of decisions in every sample, or frame, that has some, on objects of which a label is there.
 
         Args:
-            among: only these; None for all
-            fields: types of the annotators' labels by field, to leave out decisions of which no label is there any more
+            among: only these
+            fields: types of the annotators' labels by field
         """
         if not self.exists:
             return {}
-        query: Stored = {f"{self.decisions}.id": {"$exists": True}}
-        if among is not None:
-            query["_id"] = {"$in": list(among)}
-        is_drawn: list[Stored] = [{"$ne": ["$$this.asked", []]}, {"$ne": ["$$this.labels", []]}]
-        if fields is not None:
-            there = {"$concatArrays": [_keys_in(name, kind) for name, kind in fields.items()]}
-            is_drawn.append({"$ne": [{"$setIntersection": [list_at("$$this.labels"), there]}, []]})
-        drawn = _filtered(list_at(f"${self.decisions}"), {"$and": [seems_whole(), *is_drawn]})
-        stages: list[Stored] = [{"$match": query}, {"$project": {"n": {"$size": drawn}}}]
-        return {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
+        query: Stored = {"_id": {"$in": list(among)}, f"{self.decisions}.id": {"$exists": True}}
+        ids = [f"{kind.label_path(name)}._id" if kind.is_label else name for name, kind in fields.items()]
+        numbers = {}
+        for row in self.collection.find(query, dict.fromkeys((*ids, self.decisions), True)):
+            there = {label_key(name, each.get("_id"), kind) for name, kind in fields.items()
+                     for each in labels_in(row.get(name), kind) if isinstance(each, dict)}  # fmt: skip
+            decisions = self.log_of({self.decisions: row[self.decisions]}).decisions
+            # what nobody drew was asked of nobody
+            numbers[row["_id"]] = sum(
+                bool(each["asked"]) and not there.isdisjoint(each["labels"]) for each in decisions
+            )
+        return numbers
 
     def changed_since_decided(self, among: Sequence[ObjectId]) -> set[ObjectId]:
         """Those of some samples, or frames, that were written after the last decision on them, by whomever."""
@@ -364,70 +335,6 @@ class Gold:
         return {row["_id"] for row in self.collection.find({**query, "$expr": is_later}, {"_id": True})}
 
     # ---- writing ----
-
-    def update(
-        self, document_id: ObjectId, made: Sequence[Made], *, is_first: bool = False, damaged: Sequence[Any] = ()
-    ) -> UpdateOne:
-        """Add decisions, each with its label if any, to a document.
-
-        It has no effect if there are other decisions on labels of these than those that they replace, if one of those
-        was applied to labels meanwhile, or taken back, or if a label whose place one takes was edited meanwhile.
-
-        Args:
-            document_id: id of the document
-            made: the decisions
-            is_first: whether it had no decision and no label when it was read; has no effect if it has one now
-            damaged: entries among the decisions that are none; they stay
-        """
-        if is_first:
-            return self._first(document_id, made)
-        decisions, labels = list_at(f"${self.decisions}"), self._stored_labels
-        old = [[each["id"], each["hashes"]] for one in made for each in one.replaces]
-        is_whole: Stored = {"$not": [{"$in": ["$$this", {"$literal": list(damaged)}]}]}
-        whole = _filtered(decisions, is_whole) if damaged else decisions
-        touched = _filtered(whole, _share(sorted({key for one in made for key in one.decision["labels"]})))
-        # a decision that is applied, or taken back, keeps its id: its labels have other hashes then
-        condition = [{"$setEquals": [_each(touched, ["$$this.id", "$$this.hashes"]), {"$literal": old}]}]
-        condition += [{"$in": [{"$literal": one.read}, labels]} for one in made if one.read is not None]
-        taken = {"$literal": [{"_id": one.read["_id"]} for one in made if one.read is not None]}
-        replaced, labels_of_replaced = _those(decisions, labels, [each for each, _ in old])
-        # the App edits labels by their places in the list
-        kept = _in_place(_without(labels, _without(labels_of_replaced, taken, "_id"), "_id"), made)
-        new: list[Stored] = []
-        for one in made:
-            of_decisions, of_labels = _those(decisions, labels, [each["id"] for each in one.replaces])
-            if self.kind.list_name is None:  # there is one label, whoever wrote it
-                of_labels, kept = _without(labels, taken, "_id"), {"$literal": []}
-            if one.written is not None:
-                of_labels = {"$literal": [one.written]}
-            if one.undoes_more:
-                of_labels = _joined(_each(of_decisions, list_at("$$this.replaced.labels")))
-                of_decisions = _joined(_each(of_decisions, _nested(list_at("$$this.replaced.decisions"))))
-            history = {"replaced": {"decisions": _flat(of_decisions), "labels": of_labels}}
-            is_first = not one.replaces and self.kind.list_name is not None
-            new.append({"$mergeObjects": [{"$literal": one.decision}, {} if is_first else history]})
-        is_new = [one for one in made if one.label is not None and (one.read is None or self.kind.list_name is None)]
-        written = [{"$literal": one.label} for one in is_new]
-        return UpdateOne(
-            {"_id": document_id, "$expr": {"$and": condition}},
-            self._set(
-                {"$concatArrays": [_without(decisions, replaced, "id"), new]},
-                {"$concatArrays": [kept, written]},
-            ),
-        )
-
-    def _first(self, document_id: ObjectId, made: Sequence[Made]) -> UpdateOne:
-        """The same for a document without decisions and labels, which takes the database a fraction of the time."""
-        kind = self.kind
-        labels = [one.label for one in made if one.label is not None]
-        values: Stored = {self.decisions: [one.decision for one in made]}
-        if kind.list_name is not None:
-            values[self.name] = {"_cls": kind.stored.__name__, kind.list_name: labels}
-        elif labels:
-            values[self.name] = labels[-1]
-        path = next(iter(self.has_labels))
-        nothing = {f"{self.decisions}.0": {"$exists": False}, path: {"$exists": False}}
-        return UpdateOne({"_id": document_id, **nothing}, {"$set": values})
 
     def keep_as_written(self, document_id: ObjectId, decision: Stored, label: Stored) -> None:
         """Keep the label of a decision as it was written, so that it can be brought back after somebody edited it."""
@@ -448,6 +355,18 @@ class Gold:
         written = {row["_id"] for row in found}
         return [document_id for document_id in updates if document_id not in written]
 
+    def swap(self, updates: Mapping[ObjectId, tuple[UpdateOne, Sequence[Any]]]) -> list[ObjectId]:
+        """Write some documents, each with its log by then; the ids of those that somebody changed meanwhile.
+
+        Raises:
+            NoRoomError: if one of them is too large
+        """
+        if not updates or write_all(self.collection, [update for update, _ in updates.values()]) == len(updates):
+            return []
+        logs = {each: {"$eq": list(log)} if log else {"$exists": False} for each, (_, log) in updates.items()}
+        found = ((each, self.collection.find_one({"_id": each, self.decisions: log}, {})) for each, log in logs.items())
+        return [each for each, document in found if document is None]
+
     def undo(self, step: str, *, unedited: bool = False) -> int:
         """Take back a step: what it replaced is there again. The number of decisions taken back.
 
@@ -458,128 +377,27 @@ class Gold:
         Raises:
             AgreementInputError: if all of them were applied to labels
         """
-        decisions, labels = list_at(f"${self.decisions}"), self._stored_labels
-        of_step = {"$eq": ["$$this.step", {"$literal": step}]}
-        conditions = [of_step, {"$eq": [list_at(f"$$this.{APPLIED}"), []]}]
-        is_gone = {"$and": [*conditions, *([{"$in": ["$$this.written", labels]}] if unedited else [])]}
-        gone, left = _filtered(decisions, is_gone), _filtered(decisions, {"$not": [is_gone]})
-        query = {f"{self.decisions}.step": step}
-        counted: list[Stored] = [{"$match": query}, {"$group": {"_id": None, "n": {"$sum": {"$size": gone}}}}]
-        n = next((row["n"] for row in self.collection.aggregate(counted)), None)
-        if n == 0 and not unedited:
+        n, is_applied, query = 0, False, {f"{self.decisions}.step": step}
+        left = [row["_id"] for row in self.collection.find(query, {"_id": True})]
+        while left:  # whoever is refused reads again: somebody else has written
+            refused = list[ObjectId]()
+            for start in range(0, len(left), _BATCH):
+                of_batch = {"_id": {"$in": left[start : start + _BATCH]}, **query}
+                counts, updates = {}, {}
+                for row in self.collection.find(of_batch, {self.name: True, self.decisions: True}):
+                    log = self.log_of(row)
+                    is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
+                    if found := log.undo(step, unedited=unedited):
+                        counts[row["_id"]], updates[row["_id"]] = found, (log.update(row["_id"]), log.entries)
+                again = self.swap(updates)
+                n += sum(found for each, found in counts.items() if each not in again)
+                refused += again
+            left = refused
+        if is_applied and not n and not unedited:
             raise AgreementInputError(
                 f"`step` must not be applied to annotators' labels, got {step!r}, which is; call undo_applied() first"
             )
-        own = _filtered(labels, {"$not": [{"$in": ["$$this._id", _each(gone, "$$this.gold_id")]}]})
-        before = {"$concatArrays": [left, _joined(_each(gone, _nested(list_at("$$this.replaced.decisions"))))]}
-        labels_before = _joined(_each(gone, list_at("$$this.replaced.labels")))
-        self.collection.update_many(query, self._set(before, {"$concatArrays": [own, labels_before]}))
-        return int(n or 0)
-
-    def _set(self, decisions: Stored, labels: Stored) -> list[Stored]:
-        """Stages that set both fields; samples without decisions and labels are as they were before the first."""
-        kind = self.kind
-        label: Stored = {"$arrayElemAt": ["$_labels", -1]}
-        if kind.list_name is not None:
-            held = object_at(f"${self.name}")
-            label = {"$mergeObjects": [{"_cls": kind.stored.__name__}, held, {kind.list_name: "$_labels"}]}
-        nothing: Stored = {"$eq": ["$_decisions", []]}
-        without_labels: Stored = {"$eq": ["$_labels", []]}
-        if kind.list_name is not None:  # an empty list says that somebody looked, and there is nothing
-            without_labels = {"$and": [nothing, without_labels]}
-        values: Stored = {
-            self.decisions: {"$cond": [nothing, "$$REMOVE", "$_decisions"]},
-            self.name: {"$cond": [without_labels, "$$REMOVE", label]},
-        }
-        return [
-            {"$set": {"_decisions": decisions, "_labels": labels}},
-            {"$set": values},
-            {"$unset": ["_decisions", "_labels"]},
-        ]
-
-
-def _keys_in(field: str, kind: LabelKind) -> Stored:
-    """What decisions call the labels in a field of a document (:func:`label_key`)."""
-    if not kind.is_label:
-        return {"$literal": [label_key(field, None, kind)]}
-    held = [f"${field}"] if kind.list_name is None else list_at(f"${kind.label_path(field)}")
-    key = {"$concat": [f"{field} ", {"$convert": {"input": "$$this._id", "to": "string", "onError": "", "onNull": ""}}]}
-    return {"$map": {"input": held, "as": "this", "in": key}}
-
-
-def _filtered(values: Stored | str, condition: Stored) -> Stored:
-    return {"$filter": {"input": values, "as": "this", "cond": condition}}
-
-
-def _each(values: Stored, value: Any) -> Stored:
-    return {"$map": {"input": values, "as": "this", "in": value}}
-
-
-def _those(decisions: Stored, labels: Stored, ids: Sequence[str]) -> tuple[Stored, Stored]:
-    """The decisions with some ids, and their labels."""
-    found = _filtered(decisions, {"$in": ["$$this.id", {"$literal": list(ids)}]})
-    return found, _filtered(labels, {"$in": ["$$this._id", _each(found, "$$this.gold_id")]})
-
-
-def _without(values: Stored, others: Stored, name: str) -> Stored:
-    """A list without the entries of another one, told by their ids."""
-    return _filtered(values, {"$not": [{"$in": [f"$$this.{name}", _each(others, f"$$this.{name}")]}]})
-
-
-def _in_place(labels: Stored, made: Sequence[Made]) -> Stored:
-    """Labels, those that were read and take the place of others already in that place."""
-    branches = [
-        {"case": {"$eq": ["$$this._id", one.read["_id"]]}, "then": {"$literal": one.label}}
-        for one in made
-        if one.read is not None and one.label is not None
-    ]
-    return _each(labels, {"$switch": {"branches": branches, "default": "$$this"}}) if branches else labels
-
-
-def _joined(lists: Stored) -> Stored:
-    return {"$reduce": {"input": lists, "initialValue": [], "in": {"$concatArrays": ["$$value", "$$this"]}}}
-
-
-def _flat(decisions: Stored) -> Stored:
-    """Decisions in one list, each followed by those before it, as many as its ``replaced.n`` says.
-
-    If each kept the one before it, a document would soon be nested deeper than the database allows.
-    """
-    before = "$$this.replaced.decisions"
-    kept = {"labels": "$$this.replaced.labels", "n": {"$size": before}}
-    flat = {"$concatArrays": [[{"$mergeObjects": ["$$this", {"replaced": kept}]}], before]}
-    return _joined(_each(decisions, {"$cond": [{"$isArray": [before]}, flat, ["$$this"]]}))
-
-
-def _nested(flat: Stored) -> Stored:
-    """The decisions of which :func:`_flat` made one list, each with those before it.
-
-    Decisions of earlier versions, in which every decision keeps the one before it, have no ``n`` and stay as they are.
-    """
-    n: Stored = {"$min": ["$$one.replaced.n", {"$size": "$$flat"}]}
-    is_flat: Stored = {"$and": [{"$in": [{"$type": "$$one.replaced.n"}, ["int", "long"]]}, {"$gte": [n, 0]}]}
-    n = {"$cond": [is_flat, n, 0]}
-
-    def with_one(at: str, value: Stored) -> Stored:
-        return {"$let": {"vars": {"one": {"$arrayElemAt": ["$$flat", at]}}, "in": value}}
-
-    found = {"next": {"$add": ["$$this", 1, n]}, "at": {"$concatArrays": ["$$value.at", ["$$this"]]}}
-    is_next = {"$eq": ["$$this", "$$value.next"]}
-    walked: Stored = {
-        "input": {"$range": [0, {"$size": "$$flat"}]},
-        "initialValue": {"next": 0, "at": []},
-        "in": {"$cond": [is_next, with_one("$$this", found), "$$value"]},
-    }
-    own = {"$cond": [{"$gt": [n, 0]}, {"$slice": ["$$flat", {"$add": ["$$this", 1]}, {"$max": [n, 1]}]}, []]}
-    before = {"replaced": {"decisions": own, "labels": "$$one.replaced.labels"}}
-    restored = {"$cond": [is_flat, {"$mergeObjects": ["$$one", before]}, "$$one"]}
-    at = {"$let": {"vars": {"walked": {"$reduce": walked}}, "in": "$$walked.at"}}
-    return {"$let": {"vars": {"flat": flat}, "in": _each(at, with_one("$$this", restored))}}
-
-
-def _share(keys: Sequence[str]) -> Stored:
-    """Whether a decision ``$$this`` is on one of some labels."""
-    return {"$ne": [{"$setIntersection": [list_at("$$this.labels"), {"$literal": list(keys)}]}, []]}
+        return n
 
 
 def write_all(collection: Collection[Stored], updates: Sequence[UpdateOne]) -> int:
@@ -685,60 +503,3 @@ def labels_of_steps(
                 place = (row["_sample_id"], row["frame_number"]) if on_frames else (row["_id"], None)
                 numbers[place] = numbers.get(place, 0) + n
     return numbers, found
-
-
-def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bool:
-    """Whether the label of a decision was edited or deleted since it was written."""
-    if decision["gold_id"] is None:
-        return False
-    label = next((each for each in labels if each["_id"] == decision["gold_id"]), None)
-    return label is None or hash_of_label(label, kind) != decision["gold_hash"]
-
-
-def hash_of_label(label: Stored, kind: LabelKind) -> str:
-    """A hash of the class and the geometry, number or mask of a stored label."""
-    content = {name: label[name] for name in sorted(kind.content) if label.get(name) is not None}
-    named = label.get("label")
-    named = named if named is None or isinstance(named, str) else value_name(named)
-    return hashlib.blake2b(bson.encode({"label": named, **content}), digest_size=8).hexdigest()
-
-
-def stored_labels(
-    collection: Collection[Stored], ids: Sequence[ObjectId], kinds: Mapping[str, LabelKind], *, whole: bool = False
-) -> dict[ObjectId, dict[str, StoredLabel]]:
-    """The labels in some fields of some documents, by document and :func:`label_key`.
-
-    Args:
-        collection: the documents
-        ids: ids of the documents
-        kinds: types of the labels by field
-        whole: all attributes of the labels, not only what they say
-    """
-    wanted: dict[str, bool] = {}
-    for name, kind in kinds.items():
-        path = kind.label_path(name)
-        attributes = ["_id", "_cls", "label", *kind.content]
-        every = whole or not kind.is_label
-        wanted |= {path: True} if every else {f"{path}.{attribute}": True for attribute in attributes}
-    found: dict[ObjectId, dict[str, StoredLabel]] = {each: {} for each in ids}
-    for start in range(0, len(ids) if kinds else 0, _BATCH):
-        for document in collection.find({"_id": {"$in": list(ids[start : start + _BATCH])}}, wanted):
-            for name, kind in kinds.items():
-                for label in labels_in(document.get(name), kind):
-                    if isinstance(label, dict):
-                        found[document["_id"]][label_key(name, label.get("_id"), kind)] = (label, kind)
-    return found
-
-
-def labels_in(held: Any, kind: LabelKind) -> list[Stored]:
-    """The labels in a field of a document, as stored; a plain value as the label that it would be."""
-    if held is None:
-        return []
-    if not kind.is_label:
-        return [{"value": held} if kind.is_number else {"label": value_name(held)}]
-    if not isinstance(held, dict):
-        return []
-    if kind.list_name is None:
-        return [held] if held.get("_cls") else []
-    entries = held.get(kind.list_name)
-    return entries if isinstance(entries, list) else []

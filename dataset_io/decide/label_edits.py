@@ -17,7 +17,8 @@ from pymongo import UpdateOne
 
 from ...agreement.settings.options import value_name
 from ..labels.kinds import LabelKind
-from .decisions import hash_of_label, label_key, labels_in
+from .annotator_labels import hash_of_label, label_key, labels_in
+from .decision_log import MISSING, guarded_update
 from .stored_decisions import ADDED, DELETED, GIVEN, Stored
 
 #: attributes with the shape of an object within its box
@@ -36,6 +37,7 @@ class LabelEdits:
         self.document = document
         self._kinds = kinds
         self._labels: dict[str, list[Stored]] = {}  # of the fields that were looked at
+        self._places: dict[str, dict[str, int]] = {}  # of the labels of a field by the names that decisions give them
         self._changed: set[str] = set()
         self._without: dict[str, str] = {}  # what a field was before it had labels
 
@@ -91,7 +93,7 @@ class LabelEdits:
         """Delete a label; the change."""
         field, at = _field(key), self._position(key)
         label = self.of(field).pop(at or 0)
-        self._changed.add(field)
+        self._moved(field)
         return {"what": DELETED, "key": key, "before": label, "at": at}
 
     def add(self, field: str, label: Stored) -> Stored:
@@ -99,7 +101,7 @@ class LabelEdits:
         held = "null" if field in self.document else "missing"
         was = None if isinstance(self.document.get(field), dict) or field in self._changed else held
         self.of(field).append(label)
-        self._changed.add(field)
+        self._moved(field)
         return {"what": ADDED, "key": self.key(field, label), "was": was}
 
     # ---- taking back ----
@@ -126,7 +128,7 @@ class LabelEdits:
             del self.of(field)[self._position(key) or 0]
             if change["was"] is not None:
                 self._without[field] = change["was"]
-        self._changed.add(field)
+        self._moved(field)
 
     def _put(self, key: str, values: Stored, names: Mapping[str, Any]) -> None:
         """Give a label some of the named values, and remove the others."""
@@ -138,8 +140,18 @@ class LabelEdits:
 
     def _position(self, key: str) -> int | None:
         field = _field(key)
-        labels = enumerate(self.of(field) if field in self._kinds else ())
-        return next((at for at, label in labels if isinstance(label, dict) and self.key(field, label) == key), None)
+        if field not in self._kinds:
+            return None
+        if field not in self._places:
+            labels = enumerate(self.of(field))
+            places = [(self.key(field, label), at) for at, label in labels if isinstance(label, dict)]
+            self._places[field] = dict(reversed(places))  # the first of labels with one id
+        return self._places[field].get(key)
+
+    def _moved(self, field: str) -> None:
+        """Note that labels of a field were added or removed."""
+        self._changed.add(field)
+        self._places.pop(field, None)
 
     # ---- writing ----
 
@@ -150,11 +162,11 @@ class LabelEdits:
             also: other fields with their new values
             unchanged: other fields that must be what was read
         """
-        values, unset = dict(also), {}
+        values = dict(also)
         for field in sorted(self._changed):
             kind, labels = self._kinds[field], self._labels[field]
             if not labels and self._without.get(field) == "missing":
-                unset[field] = ""
+                values[field] = MISSING
             elif kind.list_name is None:
                 label = labels[0] if labels else None
                 values[field] = label if kind.is_label or label is None else _stored_value(kind, label)
@@ -163,12 +175,9 @@ class LabelEdits:
             else:
                 held = self.document.get(field) or {"_cls": kind.stored.__name__}
                 values[field] = {**held, kind.list_name: labels}
-        guarded = {*values, *unset, *unchanged}
-        as_read: Stored = {
-            name: {"$eq": self.document[name]} if name in self.document else {"$exists": False} for name in guarded
-        }
-        update: Stored = {"$set": values, "$currentDate": {"last_modified_at": True}}
-        return UpdateOne({"_id": self.document["_id"], **as_read}, {**update, "$unset": unset} if unset else update)
+        guarded = {*values, *unchanged}
+        read = {name: self.document.get(name, MISSING) for name in guarded}
+        return guarded_update(self.document["_id"], read, values, {"$currentDate": {"last_modified_at": True}})
 
 
 def new_label(label_type: str, values: Stored) -> Stored:

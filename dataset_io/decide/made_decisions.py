@@ -18,10 +18,12 @@ from ... import names
 from ...agreement.settings.arguments import takes_arrays, text_of
 from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_samples
-from ..labels.kinds import LabelKind, kind_of
+from ..labels.kinds import kind_of
 from ..run.work_through import rare_collections
-from .decisions import Gold, hash_of_label, is_edited, left_gold, open_gold, stored_labels
-from .stored_decisions import APPLIED, Choice, DecidedDocument, Stored, decided_in, is_by_rule
+from .annotator_labels import hash_of_label, stored_labels
+from .decision_log import DecisionLog
+from .decisions import Gold, left_gold, open_gold
+from .stored_decisions import APPLIED, Choice, Stored, is_by_rule
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -93,26 +95,20 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
         ids = dataset.values("frames.id", unwind=True) if opened.on_frames else dataset.values("id")
         only = [ObjectId(each) for each in ids]
     with rare_collections():
-        rows = opened.decided(only)
-        found = {each: decided_in(row) for each, row in rows.items()}
-        current = _current_hashes(opened, found)
+        found = {each: (log, log.decisions, row) for each, (log, row) in opened.decided(only).items()}
+        current = _current_hashes(opened, {each: decisions for each, (_, decisions, _) in found.items()})
     by_rule = opened.steps_by_rule()
     listed = [
-        _decision(decision, rows[each], of_document.labels, current[each], opened.kind, by_rule)
-        for each, of_document in found.items()
-        for decision in of_document.decisions
+        _decision(decision, row, log, current[each], by_rule)
+        for each, (log, decisions, row) in found.items()
+        for decision in decisions
     ]
     listed.sort(key=lambda each: (each.decided_at, each.sample_id, each.frame_number or 0, each.unit))
     return Decisions(listed)
 
 
 def _decision(
-    stored: Stored,
-    row: Stored,
-    labels: Sequence[Stored],
-    hashes: Mapping[str, str],
-    kind: LabelKind,
-    steps_by_rule: Set[str],
+    stored: Stored, row: Stored, log: DecisionLog, hashes: Mapping[str, str], steps_by_rule: Set[str]
 ) -> Decision:
     return Decision(
         sample_id=str(row.get("_sample_id", row["_id"])),
@@ -130,21 +126,21 @@ def _decision(
         step=stored["step"],
         by_rule=is_by_rule(stored, steps_by_rule),
         changed=[hashes.get(key) for key in stored["labels"]] != stored["hashes"],
-        edited=is_edited(stored, labels, kind),
+        edited=log.is_edited(stored),
         applied=bool(stored.get(APPLIED)),
     )
 
 
-def _current_hashes(gold: Gold, found: Mapping[ObjectId, DecidedDocument]) -> dict[ObjectId, dict[str, str]]:
+def _current_hashes(gold: Gold, found: Mapping[ObjectId, Sequence[Stored]]) -> dict[ObjectId, dict[str, str]]:
     """Hashes of the annotators' labels that decisions name, as they are now, by document and label."""
-    fields = {key.split(" ")[0] for document in found.values() for each in document.decisions for key in each["labels"]}
+    fields = {key.split(" ")[0] for decisions in found.values() for each in decisions for key in each["labels"]}
     prefix = names.FRAMES_PREFIX if gold.on_frames else ""
     declared = {name: kind_of(gold.dataset.get_field(prefix + name)) for name in sorted(fields)}
     kinds = {name: kind for name, kind in declared.items() if kind is not None}
     labels = stored_labels(gold.collection, list(found), kinds)
     found_hashes: dict[ObjectId, dict[str, str]] = {}
-    for document_id, document in found.items():
-        named = {key for each in document.decisions for key in each["labels"]} & labels[document_id].keys()
+    for document_id, decisions in found.items():
+        named = {key for each in decisions for key in each["labels"]} & labels[document_id].keys()
         found_hashes[document_id] = {key: hash_of_label(*labels[document_id][key]) for key in named}
     return found_hashes
 

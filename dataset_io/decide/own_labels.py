@@ -15,10 +15,12 @@ from ...agreement.settings.arguments import takes_arrays, text_of
 from ..database.fiftyone_private import reload_samples
 from ..record.changes import now
 from ..record.run_labels import open_run_labels
+from .annotator_labels import hash_of_label, label_key
 from .decidable import Decidable
 from .decide import Decided, ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decisions import Made, hash_of_label, is_edited, label_key, open_gold
-from .stored_decisions import BY_RULE, Stored, decided_in, is_opened
+from .decision_log import DecisionLog, Made
+from .decisions import open_gold
+from .stored_decisions import BY_RULE, Stored
 
 #: what a decision says of its object
 _KEPT = ("labels", "hashes", "classes", "asked", "unit", "verdict", "run_key", "remark")
@@ -60,7 +62,7 @@ def record_own_labels(
     only = None if samples is labels.dataset else documents_of(samples)
     opened = open_to_decide(labels, gold, among=only)
     work = _Recording(opened, text_of("by", user_name() if by is None else by))
-    query: Stored = {"$or": [field.has_labels, {"_id": {"$in": list(field.numbers())}}]}
+    query: Stored = {"$or": [field.has_labels, {"_id": {"$in": field.decided_ids()}}]}
     if only is not None:
         query = {"$and": [query, {"_sample_id" if labels.on_frames else "_id": {"$in": list(only)}}]}
     ids = [row["_id"] for row in field.collection.find(query, {"_id": True})]
@@ -83,17 +85,19 @@ class _Recording:
     def record(self, ids: list[ObjectId]) -> None:
         """Record the labels of some samples, or frames."""
         gold, kind = self._opened.gold, self._opened.kind
-        rows = gold.collection.aggregate([{"$match": {"_id": {"$in": ids}}}, {"$project": gold.projection()}])
+        rows = gold.collection.find({"_id": {"$in": ids}}, {gold.name: True, gold.decisions: True})
         made: dict[ObjectId, list[Made]] = defaultdict(list)
         drawn: dict[ObjectId, list[Stored]] = {}
+        logs: dict[ObjectId, DecisionLog] = {}
         for row in rows:
-            found = decided_in(row)
-            if found.n_damaged:  # nobody knows what was deleted here, or drawn
+            log = gold.log_of(row)
+            if log.n_damaged:  # nobody knows what was deleted here, or drawn
                 continue
-            left = {label["_id"]: label for label in found.labels}
+            logs[row["_id"]] = log
+            left = {label["_id"]: label for label in log.right}
             edited = []
-            for decision in found.decisions:
-                is_as_written = not is_edited(decision, found.labels, kind)
+            for decision in log.decisions:
+                is_as_written = not log.is_edited(decision)
                 label = left.pop(decision["gold_id"], None)
                 edited += [] if is_as_written else [(decision, label)]
             for decision, label in edited:
@@ -105,7 +109,10 @@ class _Recording:
                 drawn[row["_id"]] = new
         for document_id, on_drawn in self._drawn(drawn).items():
             made[document_id] += on_drawn
-        refused = gold.write({each: gold.update(each, made[each]) for each in made}, self.step)
+        for document_id, of_document in made.items():
+            for each in of_document:
+                logs[document_id].add(each)
+        refused = gold.write({each: logs[each].update(each) for each in made}, self.step)
         self.total["n_changed"] += len(refused)
         self.total["n_decided"] += sum(len(new) for each, new in made.items() if each not in refused)
 
@@ -124,14 +131,13 @@ class _Recording:
             "gold_id": None,
             "gold_hash": None,
         }
-        opened = bool(replaces) and is_opened(dict(before))
-        written = None if opened else before.get("written")
+        written = before.get("written")
         if label is None:
-            return Made(decision, None, replaces, written=written, undoes_more=opened)
+            return Made(decision, None, replaces, written=written)
         same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
         own = {"basis_id": None, **label, **same, "decision": choice, "basis": choice}
         decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._opened.kind)}
-        return Made(decision, own, replaces, label, written, undoes_more=opened)
+        return Made(decision, own, replaces, label, written)
 
     def _drawn(self, drawn: Mapping[ObjectId, list[Stored]]) -> dict[ObjectId, list[Made]]:
         """Decisions for labels that were drawn."""

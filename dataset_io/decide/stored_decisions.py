@@ -1,14 +1,12 @@
-"""What is stored of decisions: what a decision must have to be read, and lists in the database that may be damaged.
+"""Entries of the log of decisions as stored, and what an entry must have to be read.
 
 Anybody can change the database. An entry that is no whole decision, or no label, is left out wherever decisions are
-read, and stays where it is; :func:`decided_in` is the only place that checks. Updates of the database read lists with
-:func:`list_at`, so that no damaged entry makes them fail.
+read, and stays where it is; :class:`~.decision_log.DecisionLog` is the only place that checks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from types import NoneType
 from typing import Any, Literal, get_args
@@ -31,11 +29,17 @@ APPLIED = "applied"
 #: earlier versions have none
 BY_RULE = "by_rule"
 
+#: entries of a decision whose place another one took: the id of that one, and the label that it had
+REPLACED_BY, LABEL = "replaced_by", "label"
+
+#: entry of a decision with the label in the place of its own on which nobody had decided
+BEFORE = "before"
+
 #: what was done to a label
 GIVEN, DELETED, ADDED = "given", "deleted", "added"
 
 #: types of the entries of a decision, as the database calls them
-_ENTRIES = {
+ENTRIES = {
     "id": ("string",),
     "choice": ("string",),
     "annotator": ("string", "null"),
@@ -54,7 +58,7 @@ _ENTRIES = {
     "gold_hash": ("string", "null"),
 }
 _CLASSES: dict[str, type] = {"string": str, "null": NoneType, "array": list, "date": datetime, "objectId": ObjectId}
-_TYPES = {name: tuple(_CLASSES[each] for each in types) for name, types in _ENTRIES.items()}
+_TYPES = {name: tuple(_CLASSES[each] for each in types) for name, types in ENTRIES.items()}
 #: the same for what was done to apply a decision, and for every change of a label
 _TYPES_OF_PART: dict[str, tuple[type, ...]] = {
     "step": (str,),
@@ -73,29 +77,6 @@ _TYPES_OF_CHANGES: dict[str, dict[str, tuple[type, ...]]] = {
 
 
 # ---- reading ----
-
-
-@dataclass(frozen=True, slots=True)
-class DecidedDocument:
-    """What was decided on a sample, or frame."""
-
-    decisions: Sequence[Stored] = ()
-    labels: Sequence[Stored] = ()  #: what is right
-    damaged: Sequence[Any] = ()  #: entries among the decisions that are none
-    n_damaged: int = 0  #: entries that are damaged, of decisions and of labels
-
-
-_NOTHING = DecidedDocument()
-
-
-def decided_in(row: Mapping[str, Any]) -> DecidedDocument:
-    """The decisions and labels in a query result with the columns of :meth:`~.decisions.Gold.projection`."""
-    if not row["decisions"] and not row["gold"]:
-        return _NOTHING
-    decisions, labels = whole_decisions(row["decisions"]), whole_labels(row["gold"])
-    n_damaged = len(row["decisions"]) - len(decisions)
-    damaged = [each for each in row["decisions"] if not is_decision(each)] if n_damaged else []
-    return DecidedDocument(decisions, labels, damaged, n_damaged + len(row["gold"]) - len(labels))
 
 
 def whole_decisions(entries: Any) -> list[Stored]:
@@ -118,7 +99,10 @@ def is_decision(entry: Any) -> bool:
         return False
     if not _are_texts(entry["classes"]) or not _are_texts(entry["asked"]):
         return False
-    if not isinstance(entry.get("written"), NoneType | dict):
+    kept = (entry.get("written"), entry.get(LABEL), entry.get(BEFORE))
+    if not all(isinstance(each, NoneType | dict) for each in kept) or not isinstance(
+        entry.get(REPLACED_BY), NoneType | str
+    ):
         return False
     parts = entry.get(APPLIED)
     return parts is None or (isinstance(parts, list) and all(map(_is_part, parts)))
@@ -179,28 +163,3 @@ def added_labels(decision: Stored) -> dict[str, str]:
 def is_opened(decision: Stored) -> bool:
     """Whether nothing is decided yet: its label is only there to be edited in the App."""
     return decision["choice"] == "skip" and decision["gold_id"] is not None
-
-
-# ---- in the database ----
-
-
-def list_at(path: str, damaged: Sequence[Any] = ()) -> Stored:
-    """The list at a path; empty if there is none.
-
-    Args:
-        path: the path, with ``$``
-        damaged: what stands for anything else
-    """
-    otherwise: Any = {"$cond": [{"$lte": [path, None]}, [], {"$literal": list(damaged)}]} if damaged else []
-    return {"$cond": [{"$isArray": [path]}, path, otherwise]}
-
-
-def object_at(path: str) -> Stored:
-    """The document at a path; empty if there is none, or anything else."""
-    return {"$cond": [{"$eq": [{"$type": path}, "object"]}, path, {"$literal": {}}]}
-
-
-def seems_whole() -> Stored:
-    """Whether ``$$this`` has the entries of a decision; what is in its lists is not looked at."""
-    conditions: list[Stored] = [{"$in": [{"$type": f"$$this.{name}"}, list(types)]} for name, types in _ENTRIES.items()]
-    return {"$and": conditions}

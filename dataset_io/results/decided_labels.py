@@ -23,7 +23,6 @@ from ...charts.text.words import counted
 from ..database.fiftyone_private import all_slices
 from ..decide.against import refuse_damaged
 from ..decide.decisions import Gold, open_gold
-from ..decide.stored_decisions import decided_in
 from ..run.work_through import Progress
 from .export import checked_file, replacing
 
@@ -173,14 +172,13 @@ def _decided(samples: SampleCollection, gold: Gold, title: str, path: str) -> tu
     """The images with decisions, with the decided labels alone."""
     ids = samples.values("id")
     right, images, n_empty, n_left_out = set[ObjectId](), list[ObjectId](), 0, 0
-    for document_id, row in gold.decided(list(map(ObjectId, ids))).items():
-        found = decided_in(row)
-        made = [each for each in found.decisions if each["choice"] != "skip"]
-        of_image = {each["gold_id"] for each in made} & {label["_id"] for label in found.labels}
+    for document_id, (log, _) in gold.decided(list(map(ObjectId, ids))).items():
+        made = [each for each in log.decisions if each["choice"] != "skip"]
+        of_image = {each["gold_id"] for each in made} & {label["_id"] for label in log.right}
         right |= of_image
         images += [document_id] if made else []
         n_empty += bool(made) and not of_image
-        n_left_out += len(found.labels) - len(of_image)
+        n_left_out += len(log.right) - len(of_image)
     # what is damaged in other fields does not matter
     view = all_slices(gold.dataset).select(list(map(str, images))).select_fields(gold.path)
     view = view.filter_labels(gold.path, fo.ViewField("_id").is_in(sorted(right)), only_matches=False)

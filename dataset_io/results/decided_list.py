@@ -17,8 +17,8 @@ from ...charts.page.errors_page import ListedError, errors_page, errors_table
 from ...charts.text.words import file_name
 from ..database.fiftyone_private import sample_collection
 from ..decide.against import Against, errors_of, open_decided
+from ..decide.annotator_labels import stored_labels
 from ..decide.decide import ObjectsToDecide
-from ..decide.decisions import stored_labels
 from ..decide.next_object import Version
 from ..decide.picture import picture_of
 from .export import checked_file, csv_of, write_file

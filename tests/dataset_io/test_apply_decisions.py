@@ -11,7 +11,7 @@ import pytest
 
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
 from tests.dataset_io.said import said_dataset
-from tests.dataset_io.unit_oracle import documents_of, units_of
+from tests.dataset_io.unit_oracle import current_decisions, documents_of, units_of
 from tests.datasets import detections, random_annotators, stored, user_values
 
 from annotator_agreement import (
@@ -49,7 +49,7 @@ def applied_by_hand(document, annotators=ANNOTATORS):
     """Class and box of all labels of a sample by annotator, after its decisions; and what was done to them."""
     gold = {label["_id"]: label for label in (document.get("agreement_gold") or {}).get("detections", [])}
     found, done = {}, Counter()
-    decisions = {each["unit"]: each for each in document.get("agreement_gold_decisions") or []}
+    decisions = {each["unit"]: each for each in current_decisions(document)}
     units = units_of(document, LISTS)
     for name in ANNOTATORS:
         if document.get(name) is None:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.rated import by_annotator, rated_dataset
+from tests.dataset_io.unit_oracle import current_decisions
 from tests.datasets import coco_dataset, detections, frames_of, random_annotators
 
 from annotator_agreement import (
@@ -355,9 +356,7 @@ def test_labels_set_by_decisions_are_counted_and_the_numbers_without_them_given(
         collection = dataset._frame_collection if on_frames else dataset._sample_collection
         touched, n_labels = set(), 0
         for document in collection.find():
-            steps = [
-                part for each in document.get("agreement_gold_decisions") or () for part in each.get("applied", ())
-            ]
+            steps = [part for each in current_decisions(document) for part in each.get("applied", ())]
             n_labels += sum(len(step["changes"]) for step in steps)
             touched |= {document["_id"]} if steps else set()
         assert (decided.n_labels, decided.n_samples, decided.is_incomplete) == (n_labels, len(touched), False)

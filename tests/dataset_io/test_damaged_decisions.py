@@ -11,7 +11,7 @@ import pytest
 from bson import ObjectId
 from PIL import Image
 
-from tests.dataset_io.damaged_decisions import DAMAGES, DECISIONS, GOLD, damage, decided_dataset
+from tests.dataset_io.damaged_decisions import DAMAGES, DECISIONS, FIRST, GOLD, damage, decided_dataset, first_decision
 from tests.datasets import user_values
 
 from annotator_agreement import (
@@ -118,8 +118,9 @@ def test_damaged_decisions_can_be_deleted(dataset, documents, what):
 def test_an_object_whose_decision_is_damaged_can_be_decided_again(dataset, documents):
     _restore(dataset, documents)
     n = len(list_decisions(dataset))
-    sample_id = damage(dataset, {"$unset": {f"{DECISIONS}.0.hashes": ""}})
-    stored = dataset._sample_collection.find_one({"_id": ObjectId(sample_id)})[DECISIONS][0]
+    sample_id = damage(dataset, {"$unset": {f"{FIRST}.hashes": ""}})
+    document = dataset._sample_collection.find_one({"_id": ObjectId(sample_id)})
+    stored = document[DECISIONS][first_decision(document)]
     assert len(list_decisions(dataset)) == n - 1
     assert report_decisions(dataset, resamples=0).n_damaged == 1
     shown = io.StringIO()

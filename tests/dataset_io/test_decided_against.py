@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
-from tests.dataset_io.unit_oracle import documents_of, units_of
+from tests.dataset_io.unit_oracle import current_decisions, documents_of, units_of
 from tests.datasets import random_annotators
 
 from annotator_agreement import (
@@ -57,7 +57,7 @@ def counted(dataset):
     found, by_class, total, against = Counter(), Counter(), Counter(), set()
     for document in documents_of(dataset):
         gold = {label["_id"]: label for label in (document.get("agreement_gold") or {}).get("detections", [])}
-        decisions = {each["unit"]: each for each in document.get("agreement_gold_decisions") or []}
+        decisions = {each["unit"]: each for each in current_decisions(document)}
         assigned = [name for name in ANNOTATORS if document.get(name) is not None]
         for unit_id, members in units_of(document, LISTS).items():
             disputed = next(iter(members.values()))["agreement"] not in ("agreed", None)
@@ -157,7 +157,7 @@ def test_a_consensus_is_what_resolve_units_writes_and_the_majority_is_right_or_w
     for document in documents_of(dataset):
         assigned = [name for name in annotators if document.get(name) is not None]
         gold = {label["unit"]: label["label"] for label in (document.get("agreement_gold") or {}).get("detections", [])}
-        for each in document.get("agreement_gold_decisions") or []:
+        for each in current_decisions(document):
             answers = [member["label"] for member in units_of(document, lists)[each["unit"]].values()]
             n_without = len(assigned) - len(answers)
             votes = Counter(answers).most_common()

@@ -14,6 +14,7 @@ import pytest
 
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.dataset_io.said import said_dataset
+from tests.dataset_io.unit_oracle import current_decisions
 from tests.datasets import random_annotators
 
 from annotator_agreement import AgreementInputError, compute_agreement, decide, export_decided, list_decisions
@@ -52,7 +53,7 @@ def _decided_documents(dataset):
     """The documents with decisions that are none for later."""
     documents = dataset._sample_collection.find({})
     return [each for each in documents
-            if any(one["choice"] != "skip" for one in each.get("agreement_gold_decisions") or [])]  # fmt: skip
+            if any(one["choice"] != "skip" for one in current_decisions(each))]  # fmt: skip
 
 
 def test_the_decided_boxes_come_back_and_other_images_are_not_in_the_file(dataset, tmp_path):

@@ -33,6 +33,11 @@ def units_of(
     return units
 
 
+def current_decisions(document: Mapping[str, Any], gold: str = "agreement_gold") -> list[dict[str, Any]]:
+    """The decisions of a document whose place no other one took."""
+    return [each for each in document.get(f"{gold}_decisions") or [] if "replaced_by" not in each]
+
+
 def facts_of(members: Mapping[str, dict[str, Any]], n_assigned: int, key: str = "agreement") -> dict[str, Any]:
     """Expected attributes of the label of a unit, from its members."""
     classes = [label["label"] for label in members.values()]

@@ -71,7 +71,8 @@ def decisions_taken_back(dataset: fo.Dataset) -> list[str]:
     """
     wrong, collection = [], dataset._sample_collection
     for document in collection.find():
-        decisions = document.get("agreement_gold_decisions") or []
+        log = document.get("agreement_gold_decisions") or []
+        decisions = [each for each in log if "replaced_by" not in each]
         labels = (document.get("agreement_gold") or {}).get("detections") or []
         with_label = sorted(each["gold_id"] for each in decisions if each["gold_id"] is not None)
         if with_label != sorted(each["_id"] for each in labels):

@@ -1,0 +1,263 @@
+"""The log of decisions of one sample, or frame, and the labels that follow from it: in memory, and one guarded write.
+
+**What is stored.** Beside the field of decisions (``agreement_gold``) stands its log (``agreement_gold_decisions``), a
+list of entries in the order in which they were made. An entry says who decided what, when and why, and about which
+labels: it names them by field and id, with a hash of what each said. So it outlives runs, and tells when a label was
+changed since. What was done to the annotators' labels to apply it stands in it as ``applied``, a part for every step,
+with each label before and after. No entry holds another one: an object can be decided any number of times.
+
+**Projection.** An entry whose place another one took names that one (``replaced_by``) and keeps the label that it had
+(``label``). All others are current, and an object has one current entry. The field holds the labels of the current
+entries (``gold_id``), besides labels that somebody drew there and nobody recorded yet.
+
+**Undo** takes the entries of a step out of the log. Those whose place they took are current again, with their labels;
+so the sample is what it was before, exactly. An entry that is applied stays until that was taken back, the last part
+first.
+
+**Writing** is a compare-and-swap: a sample is read, both lists are computed here, and one update writes them on
+condition that both are what was read. Applying, and taking that back, writes the annotators' labels in the same
+update, on condition that these, too, are what was read. Whoever is refused reads the sample again. Deciding leaves the
+time stamp of the sample, as the App loses edits of a sample that others give a new one; changing labels renews it, so
+that runs see it.
+
+**Failures.** A process that is killed before a write leaves the sample as it was, after it, whole; what a step did to
+other samples can be undone as this step. Two processes on one object: one is refused, and finds the decision of the
+other when it reads again; so it is with an edit in the App, of which nothing is lost. Where the field was deleted
+meanwhile, what was written is removed again. A sample that would pass 16 MB stays as it was, and is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bson import ObjectId
+from pymongo import UpdateOne
+
+from ..labels.kinds import LabelKind
+from .annotator_labels import hash_of_label, labels_in
+from .stored_decisions import (
+    APPLIED,
+    BEFORE,
+    LABEL,
+    REPLACED_BY,
+    Stored,
+    is_decision,
+    is_opened,
+    whole_decisions,
+    whole_labels,
+)
+
+#: stands for a field that a document does not have
+MISSING: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A decision to be added to a log."""
+
+    decision: Stored
+    label: Stored | None  #: what is right, as stored; None if there is no object, or nothing was decided yet
+    replaces: tuple[Stored, ...] = ()  #: the decisions whose place it takes
+    read: Stored | None = None  #: label in the field whose place the label takes
+    #: label of the decision that it replaces, as it was written before somebody edited it; None if that is not known
+    written: Stored | None = None
+
+
+class DecisionLog:
+    """What was decided on a sample, or frame: its log, and the labels in the field of decisions.
+
+    Args:
+        names: names of the field and of its log in the document
+        kind: type of the labels in the field
+        held: what the field holds as stored
+        entries: what is stored as the log
+
+    Attributes:
+        entries: the log, with what is damaged
+        labels: the labels in the field, with what is damaged
+    """
+
+    def __init__(self, names: tuple[str, str], kind: LabelKind, held: Any = MISSING, entries: Any = MISSING) -> None:
+        self._read = dict(zip(names, (held, entries), strict=True))
+        self._names = names
+        self._kind = kind
+        self._held = held if isinstance(held, dict) else {}
+        self.entries: list[Any] = _flat(entries) if isinstance(entries, list) else []
+        self.labels: list[Any] = [] if held is MISSING else list(labels_in(held, kind))
+
+    # ---- reading ----
+
+    @property
+    def decisions(self) -> list[Stored]:
+        """The current decisions, in the order in which they were made."""
+        return [each for each in whole_decisions(self.entries) if REPLACED_BY not in each] if self.entries else []
+
+    @property
+    def right(self) -> list[Stored]:
+        """The labels that can be read."""
+        return whole_labels(self.labels) if self.labels else []
+
+    @property
+    def n_damaged(self) -> int:
+        """Number of entries and labels that cannot be read; a damaged field counts as one."""
+        held, entries = self._read.values()
+        is_list = entries is MISSING or entries is None or isinstance(entries, list)
+        n = len(self.entries) - len(whole_decisions(self.entries)) + len(self.labels) - len(self.right)
+        return n + (not is_list) + (not self.labels and _is_damaged(held, self._kind))
+
+    def is_edited(self, decision: Stored) -> bool:
+        """Whether the label of a decision was edited or deleted since it was written."""
+        return is_edited(decision, self.right, self._kind)
+
+    # ---- changing ----
+
+    def add(self, made: Made) -> None:
+        """Add a decision, which may take the place of others; a label that was read stays at its place in the list."""
+        decision, label, place = dict(made.decision), made.label, None
+        if made.read is not None:
+            place = self._position(made.read["_id"])
+        replaced = {each["id"] for each in made.replaces}
+        is_single = self._kind.list_name is None
+        after: list[Any] = []
+        for entry in self.entries:
+            if not replaced or not is_decision(entry) or entry["id"] not in replaced:
+                after.append(entry)
+                continue
+            # of a field with one label it is the label, whoever drew it
+            at = 0 if is_single and self.labels and made.read is None else self._position(entry["gold_id"])
+            was = made.written or (None if at is None else self.labels[at])
+            if at is not None and at != place:
+                del self.labels[at]
+                place = place if place is None or place < at else place - 1
+            if not is_opened(entry):
+                after.append({**entry, REPLACED_BY: decision["id"], **({} if was is None else {LABEL: was})})
+            else:  # undo brings back what was there before the form was opened
+                after = [_following(each, entry["id"], decision["id"]) for each in after]
+                decision |= {BEFORE: entry[BEFORE]} if BEFORE in entry else {}
+        self.entries = [*after, decision]
+        if is_single and self.labels:
+            place = 0
+            if not replaced and made.read is None:
+                decision[BEFORE] = self.labels[0]
+        if place is not None:
+            self.labels[place : place + 1] = [] if label is None else [label]
+        elif label is not None:
+            self.labels.append(label)
+
+    def undo(self, step: str, *, unedited: bool = False) -> int:
+        """Take back the decisions of a step that are not applied; how many these are.
+
+        Args:
+            step: the step
+            unedited: only decisions whose labels are as they were kept before somebody could edit them
+        """
+        gone = [
+            each for each in self.decisions
+            if each["step"] == step and not each.get(APPLIED) and (not unedited or each.get("written") in self.right)
+        ]  # fmt: skip
+        for decision in gone:
+            before = [each for each in whole_decisions(self.entries) if each.get(REPLACED_BY) == decision["id"]]
+            labels = [each[LABEL] for each in before if LABEL in each]
+            labels += [decision[BEFORE]] if BEFORE in decision else []
+            self.entries = [_following(each, decision["id"], None) for each in self.entries if each is not decision]
+            if (at := self._position(decision["gold_id"])) is not None:
+                del self.labels[at]
+            self.labels += labels
+        return len(gone)
+
+    def _position(self, label_id: ObjectId | None) -> int | None:
+        found = enumerate(self.labels if label_id is not None else ())
+        return next((at for at, label in found if isinstance(label, dict) and label.get("_id") == label_id), None)
+
+    # ---- writing ----
+
+    def values(self) -> Stored:
+        """Both fields by name; ``MISSING`` for one that the document shall not have, as before the first decision."""
+        kind, held = self._kind, MISSING
+        if kind.list_name is None:
+            held = self.labels[-1] if self.labels else MISSING
+        elif self.labels or self.entries:  # an empty list says that somebody looked, and there is nothing
+            held = {"_cls": kind.stored.__name__, **self._held, kind.list_name: self.labels}
+        return dict(zip(self._names, (held, self.entries or MISSING), strict=True))
+
+    def update(self, document_id: ObjectId) -> UpdateOne:
+        """The update of the document; it has no effect if one of both fields is not what was read."""
+        return guarded_update(document_id, self._read, self.values())
+
+
+def guarded_update(document_id: ObjectId, read: Stored, values: Stored, also: Stored | None = None) -> UpdateOne:
+    """An update of a document that has no effect if fields of it are not what was read.
+
+    Args:
+        document_id: id of the document
+        read: the fields as they were read, ``MISSING`` for those that the document did not have
+        values: what is written; ``MISSING`` removes a field
+        also: other parts of the update
+    """
+    query: Stored = {name: {"$exists": False} if was is MISSING else {"$eq": was} for name, was in read.items()}
+    update: Stored = {"$set": {name: value for name, value in values.items() if value is not MISSING}}
+    update["$unset"] = {name: "" for name, value in values.items() if value is MISSING}
+    return UpdateOne(
+        {"_id": document_id, **query}, {**{name: each for name, each in update.items() if each}, **(also or {})}
+    )
+
+
+def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bool:
+    """Whether the label of a decision was edited or deleted since it was written."""
+    if decision["gold_id"] is None:
+        return False
+    label = next((each for each in labels if each["_id"] == decision["gold_id"]), None)
+    return label is None or hash_of_label(label, kind) != decision["gold_hash"]
+
+
+def _is_damaged(held: Any, kind: LabelKind) -> bool:
+    """Whether a field without labels holds something that is no labels."""
+    if held is MISSING or held is None:
+        return False
+    return (
+        not isinstance(held, dict)
+        or kind.list_name is None
+        or not isinstance(held.get(kind.list_name, []), list | None)
+    )
+
+
+def _following(entry: Any, replaced_by: str, now: str | None) -> Any:
+    """An entry in whose place another decision stands now; with None it is current again."""
+    if not is_decision(entry) or entry.get(REPLACED_BY) != replaced_by:
+        return entry
+    if now is not None:
+        return {**entry, REPLACED_BY: now}
+    return {name: value for name, value in entry.items() if name not in (REPLACED_BY, LABEL)}
+
+
+def _flat(entries: Sequence[Any]) -> list[Any]:
+    """The log, also one of an earlier version, in which a decision holds those whose place it took."""
+    found: list[Any] = []
+    for entry in entries:
+        found += _without_history(entry) if isinstance(entry, dict) and "replaced" in entry else [entry]
+    return found
+
+
+def _without_history(entry: Stored) -> list[Any]:
+    """A decision of an earlier version, after those whose place it took."""
+    before, decision = entry["replaced"], {name: value for name, value in entry.items() if name != "replaced"}
+    if not isinstance(before, dict) or not isinstance(before.get("decisions"), list):
+        return [decision]
+    labels = {each["_id"]: each for each in whole_labels(before.get("labels") or ())}
+    found, rest = list[Any](), list(before["decisions"])
+    while rest:
+        one, rest = rest[0], rest[1:]
+        if isinstance(one, dict) and isinstance(one.get("replaced"), dict):
+            n = one["replaced"].get("n")
+            if isinstance(n, int):  # those before it follow in the same list
+                one, rest = {**one, "replaced": {**one["replaced"], "decisions": rest[: max(n, 0)]}}, rest[max(n, 0) :]
+        *earlier, one = _without_history(one) if isinstance(one, dict) and "replaced" in one else [one]
+        if is_decision(one):
+            label = labels.pop(one["gold_id"], None)
+            one = {**one, REPLACED_BY: decision["id"], **({} if label is None else {LABEL: label})}
+        found += [*earlier, one]
+    if labels:
+        decision[BEFORE] = next(iter(labels.values()))
+    return [*found, decision]
