@@ -68,6 +68,7 @@ class FieldSpec:
     type: str  #: ``float``, ``int``, ``str``, ``bool``, ``time``, ``list`` (of strings) or ``heatmap``
     description: str  #: its description for users
     option: str | None = None  #: option that must be on for the field to be written; None: always written
+    of_values: bool = False  #: whether it is written only where annotators have plain fields, which have no labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,14 @@ class FieldSet:
 
 #: suffixes of the attributes of labels that name the other annotators of their object, tag or sample
 MISSED_BY, DIFFERS_FROM = "_missed_by", "_differs_from"
+#: suffix of the field of samples that names the pairs who differ, where annotators have plain fields without labels
+DIFFERING_PAIRS = "_differing_pairs"
+
+
+def pair_name(a: str, b: str) -> str:
+    """The name of two annotators in the list of pairs who differ: ``"alice, bob"``."""
+    return ", ".join(sorted((a, b)))
+
 
 OBJECT_FIELDS = FieldSet(
     sample={
@@ -114,6 +123,11 @@ _OF_RATINGS = {
     "_entropy": FieldSpec("float", "Entropy of the annotators' votes in bits: 0 if all agree"),
     "_disputed": FieldSpec("bool", "Whether any two annotators disagree"),
     "_n_annotators": FieldSpec("int", "Number of annotators who rated the sample"),
+    DIFFERING_PAIRS: FieldSpec(
+        "list",
+        "Pairs of annotators who gave different classes or values, where these are plain fields; absent without any",
+        of_values=True,
+    ),
 }
 _OF_RATED_LABELS = {
     "": FieldSpec("str", "Verdict of the label: agreed, or class_conflict if any two annotators disagree"),
@@ -200,10 +214,18 @@ ANNOTATOR_COLORS = {
 FIELD_SETS = (OBJECT_FIELDS, RATING_FIELDS, NUMBER_FIELDS, TAG_FIELDS, PIXEL_FIELDS)
 
 
-def chosen_fields(fields: FieldSet, options: object) -> FieldSet:
-    """The fields of a set that are written under the given options (read as attributes)."""
+def chosen_fields(fields: FieldSet, options: object, *, of_values: bool = False) -> FieldSet:
+    """The fields of a set that are written under the given options (read as attributes).
+
+    Args:
+        fields: all fields
+        options: the options
+        of_values: whether any annotator has a plain field
+    """
     chosen = {
-        suffix: spec for suffix, spec in fields.sample.items() if spec.option is None or getattr(options, spec.option)
+        suffix: spec
+        for suffix, spec in fields.sample.items()
+        if (spec.option is None or getattr(options, spec.option)) and (of_values or not spec.of_values)
     }
     return FieldSet(chosen, fields.label)
 

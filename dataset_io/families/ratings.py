@@ -23,7 +23,7 @@ from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, FloatArray
-from ...names import DIFFERS_FROM
+from ...names import DIFFERING_PAIRS, DIFFERS_FROM, pair_name
 from ..labels.checks import NAMING, document_title, unusable_labels_error
 from ..labels.label_facts import NOT_COMPARED, is_class
 from ..labels.source import Source
@@ -214,7 +214,17 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             differing = given & given[:, [annotator]] & ~agreement.agree[:, annotator] & named[:, None]
             for k, names in Relation(*np.nonzero(differing)).names(self.source.annotators).items():
                 updates[k][of_verdict + DIFFERS_FROM] = names
+        if not all(kind.is_label for kind in self.source.kinds):
+            self._name_pairs(updates, agreement, named)
         return updates
+
+    def _name_pairs(self, updates: list[dict[str, Any]], agreement: RatingAgreement, named: BoolArray) -> None:
+        """Name the pairs who differ on their sample: plain fields have no labels that could say it."""
+        given, annotators = agreement.given & named[:, None], self.source.annotators
+        path = self.source.config.run_key + DIFFERING_PAIRS
+        differ = np.triu(given[:, :, None] & given[:, None, :] & ~agreement.agree, 1)
+        for k, a, b in zip(*(axis.tolist() for axis in np.nonzero(differ)), strict=True):
+            updates[k].setdefault(path, []).append(pair_name(annotators[a], annotators[b]))
 
     def _sample_values(self, labels: RatingLabels, agreement: RatingAgreement) -> list[dict[str, Any]]:
         of_rated = {"score": agreement.score, "entropy": agreement.entropy, "disputed": agreement.disputed}

@@ -131,7 +131,8 @@ class Source:
     def fields_written(self, run_key: str) -> dict[str, names.FieldSpec]:
         """Everything that a run of this key writes, by path in the dataset's schema."""
         of_labels = [path for kind, path in zip(self.kinds, self.schema_paths, strict=True) if kind.is_label]
-        fields = names.chosen_fields(self.kinds[0].fields, self.config)
+        of_values = not all(kind.is_label for kind in self.kinds)
+        fields = names.chosen_fields(self.kinds[0].fields, self.config, of_values=of_values)
         return names.written_fields(run_key, fields, tuple(of_labels), on_frames=self.on_frames)
 
     def aggregate(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:

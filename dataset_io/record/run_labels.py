@@ -146,7 +146,8 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         kinds.append(kind)
     labels = RunLabels(run, samples, config.run_key, config, tuple(kinds), annotators)
     with_values = [path for kind, path in zip(kinds, labels.label_paths, strict=True) if kind.is_label]
-    for path in [labels.score_field, *(f"{path}.{config.run_key}_of" for path in with_values)]:
+    of_values = [] if labels.have_attributes else [labels.path_of(names.DIFFERING_PAIRS)]
+    for path in [labels.score_field, *of_values, *(f"{path}.{config.run_key}_of" for path in with_values)]:
         if samples.get_field(path) is None:
             raise _gone(run_key, path)
     return labels

@@ -18,7 +18,7 @@ from ..labels.kinds import kind_of
 from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
 from ..views.agreement_view import view_agreement
-from ..views.labels_in_view import Selected, labels_in_view
+from .labels_in_view import Selected, labels_in_view
 from .patches import DISPUTED
 
 #: credentials of FiftyOne's own backends; FiftyOne asks for missing ones on a terminal, which the App does not have

@@ -20,7 +20,7 @@ from ..labels.source import refuse_read_only
 from ..record.changes import own_stamps
 from ..record.run import Run, refresh
 from ..record.run_labels import RunLabels, open_run_labels
-from ..views.labels_in_view import DocumentLabels, Selected, labels_in_view, path_in_view, samples_in_view
+from .labels_in_view import DocumentLabels, Selected, labels_in_view, path_in_view, samples_in_view
 
 #: tag labels, or their samples
 TagTarget = Literal["labels", "samples"]

@@ -14,9 +14,9 @@ from ...agreement.settings.arguments import takes_arrays
 from ..database.fiftyone_private import stages_of, stored_dataset
 from ..labels.paths import all_fields, run_of
 from ..record.run_labels import RunLabels, open_run_labels
-from .document_views import DocumentView
+from .document_views import with_documents
 from .from_records import ids_by_pair_score
-from .unit_views import UnitView
+from .unit_views import with_labels
 from .view_request import ViewRequest, Votes, check_request
 
 #: stages that keep, leave out or change each sample for itself
@@ -103,7 +103,7 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
         view = view.sort_by(labels.score_field)
     if request.has_labels:
         in_lists = labels.kinds[0].list_name is not None
-        view = (UnitView if in_lists else DocumentView)(labels, request).apply(view)
+        view = (with_labels if in_lists else with_documents)(view, labels, request)
     left_out = _left_out(labels, request)
     if left_out:
         view = view.exclude_fields(left_out)

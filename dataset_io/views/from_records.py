@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from bson import ObjectId
 
 from ... import names
 from ...agreement.matching.compute import Agreement
 from ...agreement.matching.relations import MOST_NAMED, differs_from, missed_by
 from ...agreement.objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, agreement_of_part
+from ...agreement.ratings.compute import RatingRecords, agreeing
 from ...agreement.settings.errors import AgreementInputError
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..database.fiftyone_private import sample_collection
@@ -71,28 +71,23 @@ def _of_pair(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray
     return score, np.where(n_labels > 0, n_labels - 2 * n_agreeing, 0)
 
 
-def ids_of_labels_naming(
-    labels: RunLabels, relations: Sequence[str], annotators: Sequence[str]
-) -> list[ObjectId] | None:
+def are_named(labels: RunLabels) -> bool:
+    """Whether labels, or samples, have the names of those who differ: at most ``MOST_NAMED`` were asked for any."""
+    if len(labels.annotators) <= MOST_NAMED:
+        return True
+    return int(labels.run.records().records.sample_values().n_annotators.max(initial=0)) <= MOST_NAMED
+
+
+def ids_of_labels_naming(labels: RunLabels, relations: Sequence[str], annotators: Sequence[str]) -> list[str]:
     """Ids of the labels that would name any of some annotators in one of the relations; from the records of the run.
 
-    Returns:
-        the ids; None if the labels themselves have the names: at most ``MOST_NAMED`` were asked for any of them
-
     Raises:
-        AgreementInputError: if more were asked for a tag, of which the run keeps no label ids
+        AgreementInputError: for tags, of which the run keeps no label ids
     """
-    if len(labels.annotators) <= MOST_NAMED:
-        return None
     loaded = labels.run.records()
     records = loaded.records
-    if records.sample_values().n_annotators.max(initial=0) <= MOST_NAMED:
-        return None
     if not isinstance(records, ObjectRecords):
-        raise AgreementInputError(
-            f"A view of a pair, or of what an annotator missed, needs samples with at most {MOST_NAMED} annotators "
-            f"for {labels.title}, got samples with more; filter by verdict instead"
-        )
+        raise _too_many(labels)
     asked = [labels.annotators.index(name) for name in annotators]
     found = []
     for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
@@ -102,4 +97,26 @@ def ids_of_labels_naming(
                 related = relation(agreement)
                 rows = np.unique(related.row[np.isin(related.annotator, asked)])
                 found.append(part["label_id"][rows])
-    return [ObjectId(each.tobytes()) for each in np.concatenate(found)]
+    return [each.tobytes().hex() for each in np.concatenate(found)]
+
+
+def ids_of_samples_differing(labels: RunLabels, pair: Sequence[str]) -> list[str]:
+    """Ids of the samples on which two annotators gave something else; from the records of the run.
+
+    Raises:
+        AgreementInputError: for frames, of which the run keeps no ids
+    """
+    loaded = labels.run.records()
+    records = loaded.records
+    if not isinstance(records, RatingRecords) or labels.on_frames:
+        raise _too_many(labels)
+    a, b = (records.ratings[:, labels.annotators.index(name)] for name in pair)
+    differ = ~agreeing(a, b, labels.config.tolerance) & ~np.isnan(a) & ~np.isnan(b)
+    return [each for each, differs in zip(loaded.index.ids(), differ.tolist(), strict=True) if differs]
+
+
+def _too_many(labels: RunLabels) -> AgreementInputError:
+    return AgreementInputError(
+        f"A view of a pair, or of what an annotator missed, needs samples with at most {MOST_NAMED} annotators "
+        f"for {labels.title}, got samples with more; filter by verdict instead"
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from ...agreement.settings.arguments import is_real
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ..record.run_labels import RunLabels
-from .label_expressions import classes_of, has_class
+from .class_values import classes_of, has_class
 
 #: MongoDB holds no larger integers
 _MOST = 2**63 - 1
@@ -27,6 +27,7 @@ class ViewRequest:
     classes: tuple[str, ...] = ()  #: classes of the units
     confusion: tuple[str, ...] = ()  #: two classes of one unit
     votes: tuple[int | None, int | None] | None = None  #: least and most annotators who agree
+    assigned: tuple[int | None, int | None] | None = None  #: least and most annotators asked for a unit
     min_score: float | None = None  #: lowest score of samples
     max_score: float | None = None  #: highest score
 
@@ -43,7 +44,15 @@ class ViewRequest:
     @property
     def has_labels(self) -> bool:
         """Whether there is a condition on labels, not only on samples."""
-        chosen = (self.verdicts, self.annotators, self.missed_by, self.classes, self.confusion, self.votes)
+        chosen = (
+            self.verdicts,
+            self.annotators,
+            self.missed_by,
+            self.classes,
+            self.confusion,
+            self.votes,
+            self.assigned,
+        )
         return any(chosen)
 
     def shown(self, annotators: Sequence[str]) -> tuple[str, ...]:
@@ -56,7 +65,8 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
 
     Args:
         labels: labels of the run
-        asked: arguments of :func:`~.agreement_view.view_agreement` by name; None, or left out, for no condition
+        asked: arguments of :func:`~.agreement_view.view_agreement` by name; None, or left out, for no condition; in
+            addition ``assigned``: labels of units for which this number of annotators was asked, as ``votes``
 
     Raises:
         AgreementInputError: naming the first argument that is not usable
@@ -71,6 +81,7 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
         classes=_names("classes", asked.get("classes")),
         confusion=_confusion(asked.get("confusion")),
         votes=_votes(asked.get("votes")),
+        assigned=_votes(asked.get("assigned")),
         min_score=_score("min_score", asked.get("min_score")),
         max_score=_score("max_score", asked.get("max_score")),
     )

@@ -115,7 +115,7 @@ def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset
     numbers = {"mean", "std"} if kind in ("Regression", "IntField", "FloatField") else set()
     labels = {f"{name}.agreement{suffix}" for name in NAMES for suffix in ("", "_votes", "_of", "_differs_from")}
     assert added == {f"agreement_{name}" for name in CLASS_FIELDS | numbers} | (
-        labels if kind in ("Classification", "Regression") else set()
+        labels if kind in ("Classification", "Regression") else {"agreement_differing_pairs"}
     )
     for path in added:
         assert schema[path].info == {"annotator_agreement": "agreement"}

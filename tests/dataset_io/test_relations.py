@@ -158,6 +158,40 @@ def test_tags_name_who_did_not_give_them_and_classes_who_gave_another(make_datas
     assert dataset.values("alice_class.classes_differs_from") == [["bob_class"]] * 2
 
 
+def test_samples_name_the_pairs_who_gave_other_values_in_plain_fields(make_dataset):
+    dataset = make_dataset({})
+    for k, given in enumerate((("x", "y", "y"), ("x", "x", "x"), (None, "y", "x"))):
+        values = dict(zip(TRIO, given, strict=True))
+        numbers = {f"{name}_count": None if value is None else 2.5 + 0.2 * "xy".index(value)
+                   for name, value in values.items()}  # fmt: skip
+        dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **values, **numbers), dynamic=True)
+    compute_agreement(dataset, TRIO)
+    assert dataset.values("agreement_differing_pairs") == [["alice, bob", "alice, carol"], None, ["bob, carol"]]
+    by_hand = dataset.match(F("agreement_differing_pairs").contains("alice, bob"))
+    assert by_hand.values("id") == view_agreement(dataset, annotators=["bob", "alice"]).values("id")
+    compute_agreement(dataset, [f"{name}_count" for name in TRIO], run_key="counts", tolerance=0.1)
+    assert [len(pairs or ()) for pairs in dataset.values("counts_differing_pairs")] == [2, 0, 1]
+    sample = dataset.first()
+    sample["alice"] = "y"
+    sample.save()
+    update_agreement(dataset)
+    assert dataset.values("agreement_differing_pairs") == [None, None, ["bob, carol"]]
+    delete_agreement(dataset)
+    assert "agreement_differing_pairs" not in str(stored(dataset))
+
+
+def test_plain_fields_of_more_annotators_than_are_named_have_the_same_view_of_a_pair(make_dataset):
+    names, dataset, rng = [f"w{w:02d}" for w in range(MOST_NAMED + 1)], make_dataset({}), np.random.default_rng(4)
+    given = rng.choice(["x", "y"], (6, len(names)))
+    for k, row in enumerate(given.tolist()):
+        values = dict(zip(names, row, strict=True))
+        dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **values), dynamic=True)
+    compute_agreement(dataset, names, resamples=0, progress=False)
+    assert not any(dataset.values("agreement_differing_pairs"))
+    shown = set(view_agreement(dataset, annotators=["w01", "w07"]).values("id"))
+    assert shown == set(np.array(dataset.values("id"))[given[:, 1] != given[:, 7]])
+
+
 @pytest.mark.parametrize("n", [MOST_NAMED, MOST_NAMED + 1])
 def test_of_more_annotators_than_are_named_the_views_are_the_same(make_dataset, n):
     """Labels of one field, as of a crowd; an image with few annotators names them in any case."""

@@ -17,7 +17,7 @@ from ..database.fiftyone_private import is_generated, pipeline_of, sample_collec
 from ..labels.kinds import LabelKind
 from ..labels.source import flattened
 from ..record.run_labels import RunLabels
-from .label_expressions import Expression, LabelLists
+from ..views.class_values import stored_as
 
 #: selected labels: their ids, or ids by field (labels of cloned fields share ids)
 Selected = Sequence[str] | Mapping[str, Sequence[str]]
@@ -38,7 +38,7 @@ def labels_in_view(
     labels: RunLabels,
     annotators: Sequence[str] = (),
     selected: Selected | None = None,
-    also: Sequence[Expression] = (),
+    also: Sequence[dict[str, Any]] = (),
 ) -> list[DocumentLabels]:
     """The labels of a run that a view shows; labels that the run did not compare are left out.
 
@@ -69,22 +69,22 @@ def labels_in_view(
         )
     document_id, sample_id = _id_fields(view, labels)
     projection: dict[str, Any] = {"document": f"${document_id}", "sample": f"${sample_id}"}
-    of_annotators = LabelLists(labels).is_of(annotators, "$$this") if annotators else []
+    conditions: list[dict[str, Any]] = [
+        {"$gt": [f"$$this.{labels.field_key}_of", None]},
+        {"$eq": [{"$type": "$$this._id"}, "objectId"]},
+        *also,
+    ]
+    attribute = labels.config.annotator_attribute
+    if annotators and attribute is not None:
+        values = [value for name in annotators for value in stored_as(labels.value_of(name))]
+        conditions.append({"$in": [{"$ifNull": [f"$$this.{attribute}", None]}, {"$literal": values}]})
     for number, (field, kind, place) in enumerate(fields):
-        is_id: Expression = {"$eq": [{"$type": "$$this._id"}, "objectId"]}
-        conditions: list[Expression] = [
-            {"$gt": [f"$$this.{labels.field_key}_of", None]},
-            is_id,
-            *of_annotators,
-            *also,
-        ]
-        if ids_of is not None:
-            conditions.append({"$in": ["$$this._id", ids_of.get(field, [])]})
+        chosen = [] if ids_of is None else [{"$in": ["$$this._id", ids_of.get(field, [])]}]
         shown_path, in_list = path_in_view(view, prefix + place, kind)
         path = f"${shown_path.removeprefix(prefix)}"
         # a single label becomes a list
         found = {"$cond": [{"$isArray": path}, path, []]} if in_list else {"$ifNull": [[path], []]}
-        filtered = {"$filter": {"input": found, "cond": {"$and": conditions}}}
+        filtered = {"$filter": {"input": found, "cond": {"$and": [*conditions, *chosen]}}}
         projection[f"ids{number}"] = {"$map": {"input": filtered, "in": "$$this._id"}}
     rows = _documents(view, labels, [{"$project": projection}])
     shown = [
