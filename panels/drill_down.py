@@ -19,8 +19,11 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ..agreement.settings.errors import AgreementInputError
-from ..dataset_io import decided_against, view_agreement
+from ..dataset_io import decided_against
 from ..dataset_io.database.fiftyone_private import serialized_stages
+from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.views.agreement_view import requested_view
+from ..dataset_io.views.view_request import check_request
 from ..names import AGREEMENT_PANEL, FRAMES_PREFIX
 from .items import Item, Link
 from .model_cache import hash_of_view
@@ -53,7 +56,8 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
         return decided_against(samples, leads["against"], state.run_key or "")
     options = dict(leads["options"])
     assigned = options.pop("n_annotators", None)
-    view = view_agreement(samples, state.run_key or "", **options)
+    labels = open_run_labels(samples, state.run_key or "")
+    view = requested_view(labels, check_request(labels, options))
     if assigned is not None:
         view = view.match({f"{state.field_key}_n_annotators": assigned})
     compared, written = state.config["options"]["fields"], state.config["fields_written"]

@@ -23,8 +23,8 @@ PER_PAGE, _FEW = 10, 6
 _MATRIX = 10
 #: with more names the headers of a matrix are vertical
 _ROOMY = 5
-#: the report leaves out samples with fewer annotators
-RATED = {"$gte": 2}
+#: least and most annotators asked for what the report counts
+RATED = (2, None)
 
 
 def class_items(shown: Shown, choices: Choices) -> Iterator[Item]:
@@ -90,7 +90,7 @@ def _areas(report: Any, choices: Choices) -> Iterator[Item]:
 
 def classes_link(name: str) -> Link:
     """The objects that somebody gave a class."""
-    return link(f"Objects that somebody called {name!r}", classes=name, n_annotators=RATED)
+    return link(f"Objects that somebody called {name!r}", classes=name, assigned=RATED)
 
 
 def _object_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Item:
@@ -135,7 +135,7 @@ def _object_classes(report: Any, entries: Sequence[Any], choices: Choices) -> It
 
 
 def _lone_link(name: str) -> Link:
-    return link(f"Lone objects {name!r}", classes=name, votes=1, n_annotators=RATED)
+    return link(f"Lone objects {name!r}", classes=name, votes=1, assigned=RATED)
 
 
 def _alpha(entry: Any) -> str:
@@ -228,9 +228,9 @@ def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Ite
     place = shown.annotator_codes
     rows = [(entry.name, counts[shown.class_code(entry.name)]) for entry in entries[:_MATRIX]]
     rows = [(name, row) for name, row in rows if row.any()]
-    if not rows:
-        return
     names = [entry.name for entry in annotators_by_evidence(report)]
+    if not rows or not names:  # of many, those without enough labels are not listed
+        return
     most = max(int(row[place[name]]) for _, row in rows for name in names) or 1
 
     def column(name: str) -> Field:
@@ -243,7 +243,7 @@ def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Ite
             if several:
                 return link(f"{entry[0]!r} that {name} missed", classes=entry[0], missed_by=name)
             title = f"Lone objects {entry[0]!r} of {name}"
-            return link(title, classes=entry[0], annotators=name, votes=1, n_annotators=RATED)
+            return link(title, classes=entry[0], annotators=name, votes=1, assigned=RATED)
 
         return Field(name, lambda entry: f"{n(entry):,}", n, leads, shade=lambda entry: n(entry) / most)
 

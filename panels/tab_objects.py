@@ -102,7 +102,7 @@ def _votes(report: Any, choices: Choices) -> Iterator[Item]:
 
 def votes_link(votes: int, assigned: int) -> dict[str, Any]:
     """The objects that so many of the assigned annotators drew."""
-    return link(f"Objects drawn by {votes} of {assigned}", votes=votes, n_annotators=assigned)
+    return link(f"Objects drawn by {votes} of {assigned}", votes=votes, assigned=(assigned, assigned))
 
 
 def _classes(shown: Shown, choices: Choices) -> Iterator[Item]:

@@ -13,7 +13,7 @@ from ..charts.text.headline import alpha_level, leading_alpha
 from ..charts.text.words import documents, ends_of, percent, shown_number
 from .items import Choices, Item, Link, link
 from .tab_annotators import annotator_items
-from .tab_classes import RATED, class_items
+from .tab_classes import class_items
 from .tab_decide import decide_items
 from .tab_images import image_items
 from .tab_objects import object_items
@@ -111,7 +111,7 @@ def _cards(shown: Shown) -> list[dict[str, Any]]:
         cards.append(_card("Nothing disputed", share, f"of {report.n_rated:,} {what}"))
     cards.append(_disputed(shown))
     title = f"{what.capitalize()} rated by two"
-    leads = link(f"{what.capitalize()} rated by two or more", n_annotators=RATED)
+    leads = link(f"{what.capitalize()} rated by two or more", n_annotators={"$gte": 2})
     cards.append(_card(title, f"{report.n_rated:,}", f"of {report.n_samples:,}", leads))
     return cards
 
