@@ -56,7 +56,7 @@ def assert_same(found, expected):
 
 
 def _boxes(make_dataset):
-    return make_dataset(random_annotators(30)), NAMES, {}
+    return make_dataset(random_annotators(30)), NAMES, {"rematch": True}
 
 
 def _mutual_best(make_dataset):
