@@ -476,7 +476,7 @@ class ObjectReport(AgreementReport):
     #: None if there are none
     inexact_gap: float | None = None
     #: samples on which so many objects overlap that only the most similar pairs were compared
-    n_crowded: int
+    n_crowded: int = 0
     n_repaired: int
     #: keypoint objects of a single point, which match only if they are equal
     n_points: int
