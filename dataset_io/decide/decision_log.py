@@ -34,8 +34,12 @@ from typing import Any
 
 from bson import ObjectId
 from pymongo import UpdateOne
+from pymongo.collection import Collection
+from pymongo.errors import PyMongoError
 
 from ..labels.kinds import LabelKind
+from ..labels.stored import NoRoomError
+from ..run.write import too_large_ids
 from .annotator_labels import hash_of_label, labels_in
 from .stored_decisions import (
     APPLIED,
@@ -202,6 +206,21 @@ def guarded_update(document_id: ObjectId, read: Stored, values: Stored, also: St
     return UpdateOne(
         {"_id": document_id, **query}, {**{name: each for name, each in update.items() if each}, **(also or {})}
     )
+
+
+def write_all(collection: Collection[Stored], updates: Sequence[UpdateOne]) -> int:
+    """Write some updates; how many of them had an effect.
+
+    Raises:
+        NoRoomError: if a document is too large
+    """
+    try:
+        return collection.bulk_write(list(updates), ordered=False).matched_count
+    except PyMongoError as error:
+        too_large = too_large_ids(error)
+        if too_large is None:
+            raise
+        raise NoRoomError(list(map(str, too_large))) from None  # it quotes all labels
 
 
 def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bool:

@@ -16,7 +16,6 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 from pymongo import UpdateOne
 from pymongo.collection import Collection
-from pymongo.errors import PyMongoError
 
 from ... import names
 from ...agreement.settings.arguments import text_of
@@ -32,14 +31,12 @@ from ..database.fiftyone_private import (
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import all_fields, gold_of, is_of_frames, run_of
 from ..labels.source import refuse_read_only
-from ..labels.stored import NoRoomError
 from ..record.fields import delete_fields, new_field, unset_undeclared
 from ..record.lease import writing
 from ..record.run import dataset_of, list_agreements
 from ..record.schema import declare
-from ..run.write import too_large_ids
 from .annotator_labels import label_key, labels_in
-from .decision_log import MISSING, DecisionLog, is_edited
+from .decision_log import MISSING, DecisionLog, is_edited, write_all
 from .label_schemas import end_editing
 from .stored_decisions import APPLIED, BY_RULE, ENTRIES, REPLACED_BY, Stored, whole_decisions
 
@@ -398,21 +395,6 @@ class Gold:
                 f"`step` must not be applied to annotators' labels, got {step!r}, which is; call undo_applied() first"
             )
         return n
-
-
-def write_all(collection: Collection[Stored], updates: Sequence[UpdateOne]) -> int:
-    """Write some updates; how many of them had an effect.
-
-    Raises:
-        NoRoomError: if a document is too large
-    """
-    try:
-        return collection.bulk_write(list(updates), ordered=False).matched_count
-    except PyMongoError as error:
-        too_large = too_large_ids(error)
-        if too_large is None:
-            raise
-        raise NoRoomError(list(map(str, too_large))) from None  # it quotes all labels
 
 
 # ---- for users ----
