@@ -383,12 +383,6 @@ def all_slices(samples: SampleCollection) -> SampleCollection:
     return samples.select_group_slices(_allow_mixed=True) if samples.media_type == fom.GROUP else samples
 
 
-def mongo_stage(pipeline: list[Document], *, needs_frames: bool) -> fo.ViewStage:
-    """Aggregation stages of MongoDB as one view stage of FiftyOne."""
-    # without ``needs_frames`` FiftyOne joins all frames, and the samples of all group slices, to every sample
-    return fo.Mongo(pipeline, _needs_frames=needs_frames, _group_slices=[])
-
-
 # ---- what older versions of FiftyOne lack ----
 
 
