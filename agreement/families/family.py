@@ -57,7 +57,11 @@ class Family:
     fields: names.FieldSet  #: fields written on samples and labels
     verdicts: tuple[str, ...] = ()  #: possible verdicts of a label
     not_in_views: tuple[str, ...] = ()  #: filters of views that do not apply
-    has_objects: bool = False  #: whether labels of several annotators are matched into physical objects
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether labels of several annotators are matched into physical objects."""
+        return self.report.has_objects
 
     @property
     def disputed(self) -> tuple[str, ...]:
@@ -87,7 +91,6 @@ OBJECTS = Family(
     tables=object_tables,
     fields=names.OBJECT_FIELDS,
     verdicts=(*OBJECT_VERDICTS, CROWD),
-    has_objects=True,
 )
 RATINGS = Family(
     name="ratings",

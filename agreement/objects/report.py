@@ -447,6 +447,7 @@ class ObjectReport(AgreementReport):
     """How far annotators agree on objects that were matched across annotators."""
 
     family: ClassVar[str] = "objects"
+    has_objects: ClassVar[bool] = True
     main_numbers: ClassVar[tuple[MainNumber, ...]] = OBJECT_NUMBERS
     parts: ClassVar[dict[str, Any]] = {
         **AgreementReport.parts,
@@ -509,3 +510,8 @@ class ObjectReport(AgreementReport):
     rules: list[RuleAlpha] = dataclasses.field(default_factory=list)
     #: pairs of classes that met on 10 images or more, the surest first; at most 1,000
     confused: list[Confused] = dataclasses.field(default_factory=list)
+
+    @property
+    def measure(self) -> str:
+        """Name of the similarity by which the extents of two objects are compared."""
+        return self.localisation.measure

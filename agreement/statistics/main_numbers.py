@@ -1,11 +1,12 @@
 """The main numbers of every report: key, title and meaning of each.
 
-Text, Markdown, HTML page, panel, the table ``summary`` and the comparison of runs all follow from these declarations. A
-new number needs an entry here, and its value (and interval) under the same key in the report.
+Text, Markdown, HTML page, the panel with its cards, the table ``summary`` and the comparison of runs all follow from
+these declarations. A new number needs an entry here, and its value (and interval) under the same key in the report.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,12 @@ class MainNumber:
     is_optional: bool = False  #: whether it is left out if undefined
     of_areas: bool = False  #: whether it is left out if objects are made of points
     leads: bool = False  #: whether it stands in the headline too
+    card: str = ""  #: its title on a card of the panel; empty: it has none
+    #: what stands on the card below the value, filled in as the meaning, and the card is left out if it is undefined;
+    #: empty: the interval
+    below: str = ""
+    hint: str = ""  #: what the pointer on the card tells
+    is_judged: bool = False  #: whether Krippendorff's limits say how reliable it is
 
     def value(self, report: Any) -> float | None:
         """The value in a report; None where undefined, and in reports of versions without it."""
@@ -80,7 +87,7 @@ class MainNumber:
 def score(what: str) -> MainNumber:
     """The mean score of samples; ``what`` explains the score."""
     meaning = f"{what}, mean of {{report.score.n:,}} {{documents}}"
-    return MainNumber("score.mean", "Score", meaning)
+    return MainNumber("score.mean", "Score", meaning, card="Score")
 
 
 def alpha(what: str, title: str = "Krippendorff's alpha", group: str = HEADLINE) -> MainNumber:
@@ -89,22 +96,33 @@ def alpha(what: str, title: str = "Krippendorff's alpha", group: str = HEADLINE)
     return MainNumber("alpha.pooled", title, meaning, group=group)
 
 
-IMAGE_ALPHA = MainNumber(
-    "image_alpha.value",
-    "Alpha of images",
-    "1 - {report.image_alpha.observed:.3f} / {report.image_alpha.expected:.3f}, distances (1 - score) within / "
-    "between images",
-    is_optional=True,
+def leading(number: MainNumber, card: str) -> MainNumber:
+    """An alpha that the verdict is about, with a title of its card."""
+    hint = "Krippendorff's alpha: 1 is full agreement, 0 agreement as by chance"
+    return dataclasses.replace(number, card=card, hint=hint, is_judged=True)
+
+
+IMAGE_ALPHA = leading(
+    MainNumber(
+        "image_alpha.value",
+        "Alpha of images",
+        "1 - {report.image_alpha.observed:.3f} / {report.image_alpha.expected:.3f}, distances (1 - score) within / "
+        "between images",
+        is_optional=True,
+    ),
+    "α of images",
 )
 MEAN_ALPHA = MainNumber("alpha.mean", "Mean alpha of single images", group=COMPARED)
 FULL_AGREEMENT = MainNumber(
     "share_full_agreement", "Full agreement", "of {report.n_rated:,} {documents}: nothing on them is disputed", "share"
 )
+#: the same with a card, where there is no F1
+NOTHING_DISPUTED = dataclasses.replace(FULL_AGREEMENT, card="Nothing disputed", below="of {report.n_rated:,} {things}")
 PERCENT_AGREEMENT = MainNumber("alpha.percent_agreement", "percent agreement", form="share", group=COMPARED)
 
 OBJECT_NUMBERS = (
     score("objects, classes and outlines in common (panoptic quality)"),
-    MainNumber("existence.f1", "F1", "objects that both of a pair drew", group="existence", leads=True),
+    MainNumber("existence.f1", "F1", "objects that both of a pair drew", group="existence", leads=True, card="F1"),
     IMAGE_ALPHA,
     MEAN_ALPHA,
     FULL_AGREEMENT,
@@ -151,17 +169,22 @@ OBJECT_PAIR_NUMBERS = (
 )
 RATING_NUMBERS = (
     score("share of pairs of annotators who agree"),
-    alpha("{documents}"),
-    FULL_AGREEMENT,
+    leading(alpha("{documents}"), "α"),
+    NOTHING_DISPUTED,
     PERCENT_AGREEMENT,
 )
-TAG_NUMBERS = (score("tags in common (Jaccard index)"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)
+TAG_NUMBERS = (
+    score("tags in common (Jaccard index)"),
+    leading(alpha("{documents}"), "α"),
+    NOTHING_DISPUTED,
+    PERCENT_AGREEMENT,
+)
 PIXEL_NUMBERS = (
     score("overlap of the classes without background (IoU)"),
     IMAGE_ALPHA,
     alpha("pixels", "Alpha of pixels"),
     MEAN_ALPHA,
-    FULL_AGREEMENT,
+    NOTHING_DISPUTED,
     PERCENT_AGREEMENT,
     MainNumber("mean.iou", "class IoU without background", group=COMPARED),
     MainNumber("mean.dice", "class Dice without background", group=COMPARED),

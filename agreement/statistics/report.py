@@ -222,7 +222,9 @@ class AgreementReport:
     """
 
     family: ClassVar[str]
-    #: numbers shown in the headline, the three questions and the comparison of runs
+    #: whether labels of several annotators are matched into physical objects
+    has_objects: ClassVar[bool] = False
+    #: numbers shown in the headline, the three questions, the comparison of runs and on the cards of the panel
     main_numbers: ClassVar[tuple[MainNumber, ...]] = ()
     #: class of every entry (or of its list items) that is not a plain value, by name; ``Each``: a dictionary of these
     parts: ClassVar[dict[str, Any]] = {
@@ -275,6 +277,11 @@ class AgreementReport:
         @property
         def annotators(self) -> list[Any]:
             """Every annotator."""
+
+    @property
+    def measure(self) -> str:
+        """Name of the similarity by which the extents of two objects are compared."""
+        return "IoU"
 
     def __repr__(self) -> str:
         of_images = self.image_alpha

@@ -48,7 +48,7 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
             "width": 0,
         },
         customdata=names,
-        hovertext=[_count(entry) for entry in classes],
+        hovertext=[_count(entry, drawn_of) for entry in classes],
         hovertemplate="%{y}<br>%{x:.3f}, %{hovertext}<extra></extra>",
     )
     finding = _finding(classes, entries, drawn_of, report)
@@ -70,17 +70,8 @@ def _finding(classes: list[Any], entries: list[Any], drawn_of: ClassValues, repo
     (entry,) = ends.least
     name, value = getattr(entry, drawn_of.name), getattr(entry, drawn_of.number)
     among = f" of the {ends.n_supported:,} with enough labels" if ends.n_supported < len(entries) else ""
-    return f"{name} is the hardest {drawn_of.kind}{among}: {shown_number(value, 2)} on {_count(entry)}"
+    return f"{name} is the hardest {drawn_of.kind}{among}: {shown_number(value, 2)} on {_count(entry, drawn_of)}"
 
 
-def _size(entry: Any) -> int:
-    n: int = entry.n_units if hasattr(entry, "n_units") else entry.n_samples
-    return n
-
-
-def _what(entry: Any) -> str:
-    return "objects" if hasattr(entry, "n_units") else "samples"
-
-
-def _count(entry: Any) -> str:
-    return f"{_size(entry):,} {_what(entry)}"
+def _count(entry: Any, drawn_of: ClassValues) -> str:
+    return f"{getattr(entry, drawn_of.counted):,} {drawn_of.things}"

@@ -36,7 +36,7 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
     title = values[value]
     if value == "mean_iou":
         title = f"mean {report.localisation.measure}"  # type: ignore[attr-defined]
-    pairs: Sequence[Any] = getattr(report, "pairs", [])
+    pairs: Sequence[Any] = report.pairs
     found = {(pair.a, pair.b): pair for pair in pairs}
     found |= {(pair.b, pair.a): pair for pair in pairs}
     numbers = {members: _number(pair, value) for members, pair in found.items()}
@@ -151,8 +151,8 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
 def class_confusions(report: AgreementReport, pair: tuple[str, str] | None = None) -> Counter[tuple[str, str]]:
     """Counts of ordered pairs of different classes that two annotators gave to the same object or sample."""
     given = getattr(report, "class_given_match", None)
-    pairs: Sequence[Any] = getattr(report, "pairs", [])
-    if not hasattr(report.parts["pairs"], "confusion"):
+    pairs: Sequence[Any] = report.pairs
+    if not family_of(report).has_confusion:
         raise AgreementInputError(f"A report on {report.family} has no confusion of classes to draw")
     counts: Counter[tuple[str, str]] = Counter()
     if pair is not None:
@@ -209,7 +209,7 @@ def annotator_order(report: AgreementReport, at_most: int | None = None) -> list
         report: report of any family
         at_most: of more annotators, those who share the most samples with each other
     """
-    pairs: Sequence[Any] = getattr(report, "pairs", [])
+    pairs: Sequence[Any] = report.pairs
     names = in_order({name for pair in pairs for name in (pair.a, pair.b)})
     if at_most is not None and len(names) > at_most:
         names = _who_share_most(names, pairs, at_most)

@@ -121,7 +121,7 @@ def _reach(entry: Any) -> tuple[float, float]:
 
 def plot_annotators(report: AgreementReport) -> go.Figure:
     """Shares of objects that each annotator missed, and of labels with each verdict; of many, skill and volume."""
-    if len(getattr(report, "annotators", [])) > MOST_ANNOTATORS:
+    if len(report.annotators) > MOST_ANNOTATORS:
         return plot_skill(report)
     shown = family_of(report).verdicts
     if shown is None:
@@ -276,7 +276,7 @@ def _largest(bias: Bias, *sides: str) -> float:
 def plot_verdicts(report: AgreementReport) -> go.Figure:
     """Number of labels with every verdict."""
     counts: Counter[str] = Counter()
-    for entry in getattr(report, "annotators", []):
+    for entry in report.annotators:
         counts.update(getattr(entry, "verdicts", {}))
     shown = [verdict for verdict in VERDICT_COLORS if counts[verdict]]
     require(shown, "no label was judged")

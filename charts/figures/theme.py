@@ -126,6 +126,6 @@ def require_objects(report: AgreementReport, what: str) -> ObjectReport:
     Raises:
         AgreementInputError: if the report is on something else
     """
-    if not hasattr(report, "localisation"):
+    if not report.has_objects:
         raise AgreementInputError(f"{what} can be drawn only for a report on objects, got one on {report.family}")
     return cast("ObjectReport", report)

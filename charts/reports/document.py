@@ -64,7 +64,7 @@ def report_text(report: AgreementReport, *, full: bool = False) -> str:
 
 def _with_short_names(report: AgreementReport, sections: Sequence[Section]) -> list[Section]:
     """The sections with long names of annotators and classes shortened, as they are and as quoted in sentences."""
-    entries = [*getattr(report, "annotators", []), *getattr(report, "classes", [])]
+    entries = [*report.annotators, *getattr(report, "classes", [])]
     names = [*(entry.name for entry in entries), *(entry.tag for entry in getattr(report, "tags", []))]
     names += getattr(report, "categories", [])
     for found in (*getattr(report, "findings", []), *getattr(report, "confused", [])):

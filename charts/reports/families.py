@@ -38,6 +38,8 @@ class ClassValues:
     number: str  #: attribute with the agreement on the class
     title: str  #: title of the number
     kind: str = "class"  #: word for a class
+    counted: str = "n_samples"  #: attribute with the number of what a class is given to
+    things: str = "samples"  #: word for these
     has_labels: bool = True  #: whether labels have one class each, so that they can be shown; a mask holds all classes
 
 
@@ -73,6 +75,7 @@ class FamilyCharts:
     pair_values: Mapping[str, str] = field(default_factory=dict)
     classes: ClassValues | None = None  #: agreement on every class, if any
     verdicts: VerdictShares | None = None  #: shares of verdicts, if labels have verdicts
+    has_confusion: bool = False  #: whether pairs have counts of the classes that two annotators gave to one thing
     lost: str = "what two annotators lack to full agreement"  #: what fixing samples would change
     disputed: str = ""  #: word for the disputed things in a sample; empty if a sample has only one
     shares_of_classes: bool = False  #: whether annotators have shares of classes instead of counts
@@ -107,7 +110,9 @@ FAMILY_CHARTS = {
             "f1": "F1",
             "mean_iou": "mean IoU",
         },
-        classes=ClassValues("classes", "name", "alpha", "alpha (this class against all others)"),
+        classes=ClassValues(
+            "classes", "name", "alpha", "alpha (this class against all others)", counted="n_units", things="objects"
+        ),
         verdicts=VerdictShares(
             {name: VERDICTS[name] for name in _DRAWN_VERDICTS} | {"class_conflict": "other class"},
             "share of their labels<br>(missed: of what two others drew)",
@@ -115,6 +120,7 @@ FAMILY_CHARTS = {
             "has most lone labels: {}",
             "labels",
         ),
+        has_confusion=True,
         lost="what is missed or misnamed",
         disputed="disputed objects",
     ),
@@ -141,6 +147,7 @@ FAMILY_CHARTS = {
             "says most often what most of the others do not: {}",
             "ratings",
         ),
+        has_confusion=True,
         lost="the pairs of ratings that disagree",
     ),
     "tags": FamilyCharts(

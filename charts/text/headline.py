@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 FEW_SAMPLES = 20
 #: formatting of the main numbers, by form
 FORMS: dict[str, Callable[[float | None], str]] = {"number": shown_number, "share": shown_share}
+#: the same where there is little room
+_CARD_FORMS: dict[str, Callable[[float | None], str]] = {**FORMS, "number": functools.partial(shown_number, digits=2)}
 
 #: from this expected distance on, the alpha of images hardly differs from the score
 _FAR_APART = 0.9
@@ -53,9 +56,22 @@ def headline(
     return Section(f"Annotator agreement: run '{report.run_key}'", parts, is_first=True)
 
 
+def card_numbers(report: AgreementReport) -> list[tuple[MainNumber, ShownNumber]]:
+    """The main numbers that have a card in the panel, with two digits."""
+    things = documents(report).replace("samples", "images")
+    cards = []
+    for number in report.main_numbers:
+        value = number.value(report)
+        if number.card and not (number.below and value is None):
+            show = _CARD_FORMS[number.form]
+            below = number.below.format(report=report, things=things) or ends_of(report.intervals.get(number.key), show)
+            cards.append((number, ShownNumber(number.card, show(value), below, number.hint)))
+    return cards
+
+
 def shown_numbers(report: AgreementReport, group: str) -> list[ShownNumber]:
     """The main numbers of a group, formatted."""
-    measure = report.localisation.measure if hasattr(report, "localisation") else "IoU"
+    measure = report.measure
     return [
         _shown(report, number, measure)
         for number in report.main_numbers
@@ -107,7 +123,7 @@ def single_alphas(report: AgreementReport) -> list[Section]:
     if reasons:
         facts.append(("undefined on", ", ".join(reasons)))
     title = f"Alpha of single {documents(report)}"
-    note = f"the {'alpha of objects' if hasattr(report, 'existence') else 'alpha of pixels'} is of all of them together"
+    note = f"the {'alpha of objects' if report.has_objects else 'alpha of pixels'} is of all of them together"
     return [Section(title, [Facts(facts)], note)] if facts else []
 
 
@@ -123,9 +139,9 @@ def _extent(report: AgreementReport) -> Iterator[str]:
     n_empty = getattr(report, "n_empty", 0)
     without = f", {n_empty:,} of them empty" if n_empty else ""
     yield singular(f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}")
-    yield counted(len(getattr(report, "annotators", [])), "annotator")
+    yield counted(len(report.annotators), "annotator")
     yield counted(report.n_objects, "label")
-    if hasattr(report, "existence"):
+    if report.has_objects:
         yield counted(report.n_units, "object")
     n_disputed = getattr(report, "n_disputed", None)
     if n_disputed is not None:
