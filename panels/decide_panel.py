@@ -11,7 +11,8 @@ from .. import names
 from ..agreement.settings.errors import AgreementInputError
 from ..dataset_io.database.fiftyone_private import is_generated
 from ..dataset_io.record.run_labels import open_run_labels
-from .agreement_panel import AgreementPanel, deciding, keep
+from .agreement_panel import AgreementPanel
+from .events import deciding, keep
 from .items import Item
 from .layout import beside_schema
 from .panel_state import PanelState
@@ -21,7 +22,7 @@ from .tab_decide import beside_items, next_sample
 class DecidePanel(AgreementPanel):
     """Shows the disputed objects of the sample that is open, as the tab Decide does, without a picture.
 
-    Of the state of :class:`AgreementPanel` it has ``decide``, with the id of the open ``sample``, and ``decider``.
+    Of the state of :class:`RunPanel` it has ``decide``, with the id of the open ``sample``, and ``decider``.
     """
 
     follows_samples: ClassVar[bool] = True

@@ -18,14 +18,19 @@ import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
+from .. import names
 from ..agreement.settings.errors import AgreementInputError
 from ..dataset_io import decided_against
-from ..dataset_io.database.fiftyone_private import serialized_stages
+from ..dataset_io.app.appearance import sidebar_groups
+from ..dataset_io.database.fiftyone_private import serialized_stages, view_from_stages
 from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.views.agreement_view import requested_view
 from ..dataset_io.views.view_request import check_request
 from ..names import AGREEMENT_PANEL, FRAMES_PREFIX
+from .drawing import safe_title
+from .events import state_part
 from .items import Item, Link
+from .layout import GRID_TITLE
 from .model_cache import hash_of_view
 from .panel_state import PanelState
 from .view_model import ViewModel
@@ -184,3 +189,35 @@ def forget_way_back(ctx: foo.ExecutionContext) -> None:
     """Note that the user left the view of a number."""
     if ctx.dataset is not None:
         ctx.store(AGREEMENT_PANEL).delete(ctx.panel_id)
+
+
+def leave_view(ctx: foo.ExecutionContext) -> None:
+    """Forget a drill-down, and show again the groups of the sidebar: the App lost those of fields that it left out."""
+    forget_way_back(ctx)
+    ctx.panel.set_data(GRID_TITLE, safe_title(None))
+    groups = {"groups": sidebar_groups(ctx.dataset)}
+    ctx.trigger(f"{names.PLUGIN_NAME}/{names.SHOW_SIDEBAR_GROUPS}", groups)
+
+
+def show_view(ctx: foo.ExecutionContext, title: str, view: SampleCollection) -> None:
+    """Show a view, with a way back to the view that the user had."""
+    note_way_back(ctx, title, view)
+    ctx.panel.set_data(GRID_TITLE, safe_title(title))
+    ctx.ops.set_view(view)
+
+
+def go_back(ctx: foo.ExecutionContext) -> None:
+    """Show the view that the user had before."""
+    shown = way_back(ctx)
+    leave_view(ctx)
+    if shown is not None and shown.before:
+        ctx.ops.set_view(view_from_stages(ctx.dataset, shown.before))
+    else:
+        ctx.ops.clear_view()
+
+
+def described_samples(ctx: foo.ExecutionContext) -> SampleCollection | None:
+    """View that the numbers describe (None: whole run). Views opened by a click do not count."""
+    if not state_part(ctx, "of_view") or ctx.view is None:
+        return None
+    return view_from_stages(ctx.dataset, view_before(ctx)) if is_behind(ctx) else ctx.view

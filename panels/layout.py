@@ -199,8 +199,7 @@ def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
     version = model["version"]
     for k, card in enumerate(model["cards"]):
         # a card fills its place, also where another one is taller
-        hint = next((said for title, said in _HINTS.items() if card["title"].startswith(title)), None)
-        props = {**_CARD, "container": {**_CARD["container"], "title": hint}}
+        props = {**_CARD, "container": {**_CARD["container"], "title": card["hint"] or None}}
         cell = row.v_stack(f"c{k}", gap=0, variant="paper", elevation=2, componentsProps=props)
         _small(cell, f"title_{version}", card["title"])
         colour = _LEVELS.get(card["level"], "text.primary")
@@ -224,8 +223,6 @@ def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
             _small(cell, f"below_{version}", card["below"])
 
 
-#: what the numbers of cards mean, by the beginning of their titles
-_HINTS = {"α": "Krippendorff's alpha: 1 is full agreement, 0 agreement as by chance"}
 _CARD: dict[str, Any] = {
     "container": {
         "sx": {

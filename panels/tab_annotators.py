@@ -31,7 +31,7 @@ _ROOMY = 5
 
 def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """The tables on annotators and pairs."""
-    everybody: Sequence[Any] = getattr(report, "annotators", [])
+    everybody: Sequence[Any] = report.annotators
     shortlist, shown = shortlist_annotators(report), annotators_by_evidence(report)
     note = f"{shortlist.rest} Score: with each of the others, on average. […] are 95 % intervals.".lstrip()
     if any(getattr(entry, "n_majority", 0) for entry in everybody):
@@ -152,8 +152,8 @@ def _size(entry: Any) -> str:
 
 def _pairs(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """The score of every two annotators."""
-    pairs: Sequence[Any] = getattr(report, "pairs", [])
-    everybody: Sequence[Any] = getattr(report, "annotators", [])
+    pairs: Sequence[Any] = report.pairs
+    everybody: Sequence[Any] = report.annotators
     found = {(pair.a, pair.b): pair for pair in pairs} | {(pair.b, pair.a): pair for pair in pairs}
     # of more, there is a chart above
     ordered = annotator_order(report, MOST_ANNOTATORS if len(everybody) <= MOST_ANNOTATORS else _PER_PAGE)
@@ -208,6 +208,6 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
         Field("Objects", lambda entry: f"{entry.bias.n:,}", lambda entry: entry.bias.n),
     ]
     note = "Against the median box of the object; positive: larger, further right, lower."
-    if len(getattr(report, "annotators", [])) == 2:
+    if len(report.annotators) == 2:
         note += " The median of two boxes lies between them: each shows half of the difference."
     yield table_item("bias", fields, entries, choices, title="How they draw", note=note, per_page=_PER_PAGE_BELOW)

@@ -9,15 +9,13 @@ import fiftyone as fo
 
 from ..agreement.families.family import FAMILIES
 from ..charts.reports.families import family_of
-from ..charts.text.headline import alpha_level, leading_alpha
-from ..charts.text.words import documents, ends_of, percent, shown_number
+from ..charts.text.headline import alpha_level, card_numbers
+from ..charts.text.words import documents
 from .items import Choices, Item, Link, link
 from .tab_annotators import annotator_items
-from .tab_classes import class_items
 from .tab_decide import decide_items
-from .tab_images import image_items
-from .tab_objects import object_items
-from .tab_run import overview_items, rule_items
+from .tab_objects import class_items, object_items
+from .tab_run import image_items, overview_items, rule_items
 
 if TYPE_CHECKING:
     from .model_cache import Shown
@@ -78,57 +76,40 @@ _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], It
 
 def _tabs(shown: Shown) -> dict[str, str]:
     """The tabs for which the report has numbers."""
-    report: Any = shown.report
-    without = set() if hasattr(report, "existence") else {"objects"}
-    classes = family_of(report).classes
-    parts: dict[str, Any] = type(report).parts
-    if classes is None and not hasattr(parts["pairs"], "confusion"):
-        without.add("classes")
-    tags = {"classes": "Tags"} if classes is not None and classes.kind == "tag" else {}
-    return {name: tags.get(name, title) for name, title in TABS.items() if name not in without}
+    classes = family_of(shown.report).classes
+    titles = TABS | ({"classes": "Tags"} if classes is not None and classes.kind == "tag" else {})
+    return {name: title for name, title in titles.items() if name != "objects" or shown.report.has_objects}
 
 
 def _cards(shown: Shown) -> list[dict[str, Any]]:
     """The main numbers: title, value, a line below, and the labels behind it."""
-    report: Any = shown.report
-    what = documents(report).replace("samples", "images")
-    (_, alpha, interval), (level, word) = leading_alpha(report), alpha_level(report)
-    cards = [
-        _card("Score", shown_number(report.score.mean, 2), ends_of(report.intervals.get("score.mean"), _two)),
-        _card(
-            "α" if report.image_alpha is None else "α of images",
-            shown_number(alpha, 2),
-            ends_of(interval, _two),
-            word=word,
-            level=level,
-        ),
-    ]
-    if hasattr(report, "existence"):
-        of_f1 = ends_of(report.intervals.get("existence.f1"), _two)
-        cards.insert(1, _card("F1", shown_number(report.existence.f1, 2), of_f1))
-    elif report.share_full_agreement is not None:
-        share = percent(report.share_full_agreement, 1.0)
-        cards.append(_card("Nothing disputed", share, f"of {report.n_rated:,} {what}"))
-    cards.append(_disputed(shown))
-    title = f"{what.capitalize()} rated by two"
-    leads = link(f"{what.capitalize()} rated by two or more", n_annotators={"$gte": 2})
-    cards.append(_card(title, f"{report.n_rated:,}", f"of {report.n_samples:,}", leads))
-    return cards
-
-
-def _two(value: float | None) -> str:
-    return shown_number(value, 2)
+    report = shown.report
+    cards = []
+    for number, shows in card_numbers(report):
+        level, word = alpha_level(report) if number.is_judged else ("", "")
+        cards.append(_card(shows.title, shows.value, shows.interval, hint=number.hint, level=level, word=word))
+    what = documents(report).replace("samples", "images").capitalize()
+    leads = link(f"{what} rated by two or more", n_annotators={"$gte": 2})
+    rated = _card(f"{what} rated by two", f"{report.n_rated:,}", f"of {report.n_samples:,}", leads)
+    return [*cards, _disputed(shown), rated]
 
 
 def _card(
-    title: str, value: str, below: str = "", leads: Link | None = None, *, word: str = "", level: str = ""
+    title: str,
+    value: str,
+    below: str = "",
+    leads: Link | None = None,
+    *,
+    hint: str = "",
+    word: str = "",
+    level: str = "",
 ) -> dict[str, Any]:
-    return {"title": title, "value": value, "below": below, "link": leads, "word": word, "level": level}
+    return {"title": title, "value": value, "below": below, "link": leads, "hint": hint, "word": word, "level": level}
 
 
 def _disputed(shown: Shown) -> dict[str, Any]:
     """Objects, tags or samples on which somebody disagrees."""
-    report: Any = shown.report
+    report = shown.report
     disputed = family_of(report).disputed or f"disputed {documents(report).replace('samples', 'images')}"
     title = disputed.capitalize()
     leads = None

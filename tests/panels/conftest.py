@@ -126,7 +126,7 @@ def event(private_fiftyone) -> Callable[..., Sent]:
         left = ctx.panel_state
         if isinstance(left, dict) and isinstance(ctx.panel_id, str) and not beside:
             # as if the App were told of everything
-            plugin: Any = importlib.import_module(type(operator).__module__.rpartition(".")[0] + ".echoes")
+            plugin: Any = importlib.import_module(type(operator).__module__.rpartition(".")[0] + ".events")
             beyond = plugin.noted_beyond(ctx)
             way = {name: beyond.pop(name) for name in list(beyond) if name == WAY}
             left.update(beyond)

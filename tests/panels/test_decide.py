@@ -247,7 +247,7 @@ def test_events_that_the_app_sent_before_it_got_an_answer_do_not_undo_it(event, 
     assert "1 of 3 decided" in undone.said
     of_plugin = type(foo.get_operator(beside["uri"])).__module__.rsplit(".", 1)[0]
     # an answer that the App never got is not waited for
-    monkeypatch.setattr(sys.modules[f"{of_plugin}.echoes"], "_ON_THE_WAY", 0.0)
+    monkeypatch.setattr(sys.modules[f"{of_plugin}.events"], "_ON_THE_WAY", 0.0)
     assert "Your name" in event("refresh", dataset, heard.state, **beside).said
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 
 import fiftyone as fo
 import pytest
@@ -269,3 +270,17 @@ def test_what_no_list_offers_is_not_looked_for(event, dataset, state, what, valu
     sent = event(f"seek_{what}", dataset, named, value=value)
     assert "This cannot be shown" not in str(sent.requests)
     assert sent.state["decide"].get(what) is None
+
+
+def test_the_runs_of_the_dataset_are_looked_up_once_for_a_click(event, dataset, state, monkeypatch):
+    import fiftyone.operators as foo
+
+    module = sys.modules[type(foo.get_operator(URI)).__module__.rpartition(".")[0] + ".run_panel"]
+    looked, look = [], module.panel_state_of
+    monkeypatch.setattr(module, "panel_state_of", lambda *given: looked.append(given) or look(*given))
+    assert event("drill_down", dataset, state, path="cards.c3.card_1", number=3).of("set_view")
+    assert len(looked) == 1
+    # somebody else computes a run: what is stored has changed
+    compute_agreement(dataset, ANNOTATORS, run_key="another", progress=False)
+    event("choose_tab", dataset, state, value="annotators")
+    assert any(wanted == "another" for _, wanted in looked)

@@ -1,4 +1,4 @@
-"""Events that the App sends beside each other: one is handled at a time, and none that asks for what a panel shows.
+"""Events of the App: which are answered, one at a time, and what the App keeps of a panel between them.
 
 The App stores every change of a panel's state, then reads its page again and tells every panel three times that the
 view changed. An answer takes a tenth of a second, and the user waits for all of them.
@@ -16,15 +16,25 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import fiftyone.operators as foo
 
-from ..dataset_io.database.fiftyone_private import DatasetContent
+from ..dataset_io.database.fiftyone_private import DatasetContent, content_of
+from ..dataset_io.run.work_through import rare_collections
 from .drawing import DECIDER
 from .model_cache import hash_of
+from .panel_state import damaged_parts
+from .tab_decide import WAY
+
+T = TypeVar("T")
+
+#: parts of the state that the App is not told of, and the way in Decide (``WAY``) where no button carries it
+BEYOND = "beyond"
+#: what was looked up for the event, as long as nothing else is stored
+_LOOKED_UP = "looked_up"
 
 #: parts of the panel's state that say what it shows of a run
 CHOSEN = ("tab", "sort", "page", "decide")
@@ -56,8 +66,42 @@ _panels: OrderedDict[str, _Panel] = OrderedDict()
 _lock = threading.Lock()
 
 
+def answer(
+    ctx: foo.ExecutionContext, method: str, handle: Callable[[DatasetContent | None], DatasetContent | None]
+) -> None:
+    """Handle an event after those before it, unless the panel shows what it asks for already.
+
+    Args:
+        ctx: the event
+        method: what it is called
+        handle: handles it, from what is stored of the dataset to what is stored then
+    """
+    with rare_collections():  # one of all objects of the server takes a quarter of a second
+        content = content_of(ctx)
+        if _is_echo(ctx, method, content):
+            return
+        with _one_at_a_time(ctx) as has_waited:
+            if has_waited:
+                content = content_of(ctx)
+            if _is_echo(ctx, method, content):  # of what was answered since it was sent
+                return
+            _note_event(ctx, method, content)
+            _note_answer(ctx, handle(content))
+
+
+def looked_up_once(
+    ctx: foo.ExecutionContext, content: DatasetContent | None, name: str | None, look: Callable[[], T]
+) -> T:
+    """What is looked up in a dataset by a name; looked up once while nothing else is stored."""
+    key = None if content is None else (content.version, name)
+    known: dict[Any, T] = ctx.params.setdefault(_LOOKED_UP, {})
+    if key is None or key not in known:
+        known[key] = look()
+    return known[key]
+
+
 @contextlib.contextmanager
-def one_at_a_time(ctx: foo.ExecutionContext) -> Iterator[bool]:
+def _one_at_a_time(ctx: foo.ExecutionContext) -> Iterator[bool]:
     """Handle one event of a panel at a time, with the state that the answer before left; whether it had to wait."""
     panel = _panel(ctx)
     waits = panel.handling.locked()
@@ -104,7 +148,7 @@ def _kept(ctx: foo.ExecutionContext) -> str:
     return hash_of(sorted((name, value) for name, value in (ctx.panel_state or {}).items() if name != DECIDER))
 
 
-def is_echo(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> bool:
+def _is_echo(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> bool:
     """Whether an event needs no answer; one after an edit does, which is then recorded.
 
     Args:
@@ -119,13 +163,13 @@ def is_echo(ctx: foo.ExecutionContext, method: str, content: DatasetContent | No
     return is_again or panel.shows == _shows(ctx, content)
 
 
-def note_event(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> None:
+def _note_event(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> None:
     """Note the event that is handled."""
     panel = _panel(ctx)
     panel.event, panel.at, panel.shows = _event(ctx, method, content), time.monotonic(), None
 
 
-def note_answer(ctx: foo.ExecutionContext, content: DatasetContent | None) -> None:
+def _note_answer(ctx: foo.ExecutionContext, content: DatasetContent | None) -> None:
     """Note what a panel shows now."""
     _panel(ctx).shows = _shows(ctx, content)
 
@@ -141,3 +185,46 @@ def _shows(ctx: foo.ExecutionContext, content: DatasetContent | None) -> str:
     state = ctx.panel_state or {}
     app = [ctx.request_params.get(name) for name in _APP]
     return hash_of(content.version if content else None, app, [state.get(name) for name in _STATE])
+
+
+# ---- what the App keeps of a panel ----
+
+
+def state_part(ctx: foo.ExecutionContext, name: str) -> Any:
+    """A part of the state of the panel, as the App keeps it or as it was noted since."""
+    beyond = ctx.params.get(BEYOND) or {}
+    return beyond[name] if name in beyond else (ctx.panel_state or {}).get(name)
+
+
+def note(ctx: foo.ExecutionContext, name: str, value: Any) -> None:
+    """Change a part of the state without telling the App."""
+    ctx.params.setdefault(BEYOND, {})[name] = value
+
+
+def tell_noted(ctx: foo.ExecutionContext) -> None:
+    """Tell the App what was noted, as another part of the state has changed."""
+    if ctx.params.get(WAY) or ctx.params[BEYOND].get(WAY):
+        keep(ctx, deciding(ctx))
+    ctx.panel.set_state(ctx.params.pop(BEYOND))
+
+
+def mend_state(ctx: foo.ExecutionContext) -> None:
+    """Begin anew where the App kept something else than the panel left, and say so."""
+    damaged = damaged_parts(ctx.panel_state)
+    if damaged:
+        ctx.panel.set_state(dict.fromkeys(damaged))
+        parts = ", ".join(f"`{name}`" for name in damaged)
+        ctx.ops.notify(f"What the browser kept of this panel was damaged; {parts} begins anew", variant="warning")
+
+
+def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
+    """Who decides, on which objects, and the way that was gone."""
+    way = ctx.params.get(WAY) or (ctx.params.get(BEYOND) or {}).get(WAY)
+    return {**(state_part(ctx, "decide") or {}), **(way if way and not damaged_parts({"decide": way}) else {})}
+
+
+def keep(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
+    """Leave with the App what :func:`deciding` has."""
+    for known in (ctx.params, ctx.params.get(BEYOND) or {}):
+        known.pop(WAY, None)
+    ctx.panel.set_state("decide", chosen)
