@@ -184,7 +184,7 @@ def _shown(
         context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
         notes.append(
             f"Without intervals, which the panel computes for views of up to {MOST_RESAMPLED:,} samples; "
-            "“Show the annotator agreement report” and `agreement_on()` do it for all."
+            "“Show the annotator agreement report” and `run.on(view)` do it for all."
         )
     return Shown(build_report(records, context), records, index, context, version, notes)
 

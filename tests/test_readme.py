@@ -24,6 +24,12 @@ def _in_a_folder_of_their_own(private_fiftyone, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
+def test_the_readme_needs_no_import_but_fiftyone():
+    """Its blocks are pasted into one notebook: table, figure and view come without another import."""
+    imports = re.findall(r"^(?:import|from) .*", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert imports == ["import fiftyone as fo", "import fiftyone.operators as foo"]
+
+
 def _write_files_of_two() -> None:
     """The files that README imports: alice drew on both images, bob looked at both and drew on one."""
     Path("images").mkdir()
@@ -44,11 +50,14 @@ def test_the_snippets_of_the_readme_run_and_the_quickstart_prints_the_report_tha
     assert shown is not None
     printed = capsys.readouterr().out
     assert printed.startswith(shown[1])
-    assert 'compute_agreement(dataset, ["alice", "bob"])' in printed.replace("'", '"')
+    assert 'compute(dataset, ["alice", "bob"])' in printed.replace("'", '"')
     assert "2 of 2 samples rated by two or more · 2 annotators · 3 labels · 2 objects" in printed
     scope["dataset"].delete()
     assert scope["lone"].count("alice.detections") == 1
     assert len(scope["conflicts"]) == 1
+    assert len(scope["objects"]) == 3
+    assert scope["figure"].data
+    assert len(scope["disputed"]) == 2
     assert scope["worst"].values("agreement_score") == sorted(scope["worst"].values("agreement_score"))
     scope["worst"]._dataset.delete()
 

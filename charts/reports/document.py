@@ -96,14 +96,14 @@ def _changed(report: AgreementReport) -> list[str]:
     what = "sample" if report.run.n_videos is None else "video"
     if not n_changed:
         return []
-    return [f"{counted(n_changed, what)} changed since this run: update_agreement(dataset, {report.run_key!r})."]
+    return [f"{counted(n_changed, what)} changed since this run: run.update()."]
 
 
 def _decisions(report: AgreementReport) -> list[Section]:
     """What was decided on the objects of the run, if anything."""
     found = None if report.samples is None else report.samples.decisions()
     if isinstance(found, int):
-        many = f"More than {found:,} images have decisions: report_decisions(dataset, {report.run_key!r}) counts them."
+        many = f"More than {found:,} images have decisions: run.decisions.report() counts them."
         return [Section(DECIDED, [many], key="decided")]
     return [] if found is None else [decisions_section(found)]
 

@@ -269,5 +269,5 @@ def refuse_damaged(gold: Gold) -> None:
     if found is not None:
         raise AgreementInputError(
             f"`{path}` must be a list of labels, but it is none in the sample {found['_id']}; set it to None, or "
-            "delete all decisions with delete_decisions()"
+            "delete all decisions with run.decisions.delete()"
         )

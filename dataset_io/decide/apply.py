@@ -98,7 +98,7 @@ class Applied:
         return self.told("Would change" if self.step is None and self.n_applied else "Changed")
 
     def __repr__(self) -> str:
-        undo = "" if self.step is None else f"; undo_applied(dataset, {self.step!r}) takes it back"
+        undo = "" if self.step is None else f"; run.decisions.undo_applied({self.step!r}) takes it back"
         return f"<{self._title()}{undo}; print_report() says whose>"
 
     def _repr_html_(self) -> str:

@@ -66,7 +66,7 @@ class Decided:
     def __repr__(self) -> str:
         if self.step is None:  # of a preview, or nothing was decided
             return f"<{self.told('Would decide' if self.n_decided else 'Decided')}>"
-        return f"<{self.told('Decided')}; undo_decisions(dataset, {self.step!r}) takes it back>"
+        return f"<{self.told('Decided')}; run.decisions.undo({self.step!r}) takes it back>"
 
 
 @takes_arrays

@@ -95,7 +95,7 @@ class Gold:
         advice = f"rename {others[0]!r} to {missing!r}" if others else f"bring {missing!r} back"
         return (
             f"`gold` must be a field of decisions with its two fields, got {left!r} alone: {missing!r} was deleted"
-            f"{renamed}; {advice}, or delete what is left with delete_decisions(dataset, gold={self.name!r})"
+            f"{renamed}; {advice}, or delete what is left with run.decisions.delete(gold={self.name!r})"
         )
 
     @functools.cached_property
@@ -392,7 +392,8 @@ class Gold:
             left = refused
         if is_applied and not n and not unedited:
             raise AgreementInputError(
-                f"`step` must not be applied to annotators' labels, got {step!r}, which is; call undo_applied() first"
+                f"`step` must not be applied to annotators' labels, got {step!r}, which is; call "
+                "run.decisions.undo_applied() first"
             )
         return n
 

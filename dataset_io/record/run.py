@@ -524,7 +524,7 @@ class Run:
             ) from error
 
     def _compute_again(self) -> str:
-        return f"compute it again with overwrite=True, or remove it with delete_agreement(dataset, {self.key!r})"
+        return f"compute it again with overwrite=True, or remove it with load(dataset, {self.key!r}).delete()"
 
 
 def _forgotten(found: changes.Changes, extent: Mapping[str, int]) -> dict[str, dict[str, Any]]:

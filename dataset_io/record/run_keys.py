@@ -119,7 +119,7 @@ def _check_schema(dataset: fo.Dataset, run_key: str, paths: Collection[str], ove
         if owner == run_key:
             raise AgreementInputError(
                 f"`run_key` must be new, got {run_key!r}: `{path}` was left behind by a run of that name; "
-                f"remove it with delete_agreement(dataset, {run_key!r}), or use overwrite=True"
+                f"remove it with load(dataset, {run_key!r}).delete(), or use overwrite=True"
             )
         raise _taken(run_key, f"`{path}` is a field of the dataset")
 

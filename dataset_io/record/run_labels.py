@@ -165,7 +165,7 @@ def _recorded(run: Run) -> tuple[AgreementConfig, tuple[str, ...]]:
     if not fields or not all(map(_is_list_of_names, (fields, options.get("annotators", []), annotators))):
         raise AgreementInputError(
             f"The run {run.key!r} must have recorded its options and annotators, got a damaged record; compute it "
-            f"again with overwrite=True, or remove it with delete_agreement(dataset, {run.key!r})"
+            f"again with overwrite=True, or remove it with load(dataset, {run.key!r}).delete()"
         )
     return AgreementConfig.from_dict(options), tuple(annotators or ())
 

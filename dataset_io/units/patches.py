@@ -109,13 +109,13 @@ def check_units(labels: RunLabels) -> None:
     record = derived_record(labels.run, names.UNITS_SUFFIX)
     if record is None or dataset.get_field(path) is None:
         raise AgreementInputError(
-            f"The objects of the run {labels.run_key!r} must be written first: add_units(dataset, {labels.run_key!r}), "
-            "or compute_agreement(…, units=True)"
+            f"The objects of the run {labels.run_key!r} must be written first: run.objects.write(), or "
+            "compute(…, units=True)"
         )
     if record.get("status") != COMPLETED:
         raise AgreementInputError(
             f"The objects of the run {labels.run_key!r} must be complete, got the status {record['status']!r}; "
-            f"write them again: add_units(dataset, {labels.run_key!r})"
+            "write them again: run.objects.write()"
         )
     if labels.samples.get_field(path) is None:
         raise AgreementInputError(f"The view must have the field `{path}`, got one without it")

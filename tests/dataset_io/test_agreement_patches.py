@@ -220,7 +220,7 @@ def test_units_must_be_made_first_and_the_message_says_how(make_dataset):
     dataset = make_dataset()
     compute_agreement(dataset, ANNOTATORS, resamples=0)
     before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=r"must be written first: add_units\(dataset, 'agreement'\)"):
+    with pytest.raises(AgreementInputError, match=r"must be written first: run\.objects\.write\(\)"):
         agreement_patches(dataset)
     assert stored(dataset) == before
     add_units(dataset)

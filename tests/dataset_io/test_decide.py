@@ -465,7 +465,7 @@ def test_decisions_are_no_annotator(dataset):
         (
             lambda dataset: dataset.delete_sample_field("agreement_gold_decisions"),
             r"got 'agreement_gold' alone: 'agreement_gold_decisions' was deleted; bring .* back, or delete what is "
-            r"left with delete_decisions\(dataset, gold='agreement_gold'\)",
+            r"left with run\.decisions\.delete\(gold='agreement_gold'\)",
         ),
         (
             lambda dataset: dataset.delete_sample_field("agreement_gold"),

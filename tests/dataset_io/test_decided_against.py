@@ -271,7 +271,7 @@ def test_a_report_does_not_read_more_decisions_than_it_can_at_once(dataset, caps
     monkeypatch.setattr(load, "MOST_DECIDED", 1)
     load_agreement(dataset).print_report()
     text = capsys.readouterr().out
-    assert "More than 1 images have decisions: report_decisions(dataset, 'agreement') counts them." in text
+    assert "More than 1 images have decisions: run.decisions.report() counts them." in text
     assert "The majority was right" not in text
 
 

@@ -271,7 +271,7 @@ def test_what_a_format_cannot_hold_is_said(tmp_path):
     ]
     text = str(summary)
     assert "Not the same when imported again" in text
-    assert "import_annotations(dataset, " in summary.to_markdown()
+    assert "files.load(dataset, " in summary.to_markdown()
     kept = export_annotations(dataset, ["ann", "bob"], tmp_path / "y.json", format="label_studio")
     assert kept.left_out == ()
     assert [label.closed for label in _again(dataset, kept).first().ann.polylines] == [False, True]

@@ -202,7 +202,7 @@ def test_answers_about_images_and_about_regions(tmp_path):
     assert sample.annotator_1_detections.detections[0].occlusion == "partly"
     assert sample.annotator_2_detections.detections == []
     assert any("textarea" in line for line in summary.left_out)
-    assert "compute_agreement(dataset, ['annotator_1_weather', 'annotator_2_weather'])" in summary.calls
+    assert "compute(dataset, ['annotator_1_weather', 'annotator_2_weather'])" in summary.calls
 
 
 def _brush(mask):

@@ -251,4 +251,4 @@ def test_a_summary_is_one_line_and_tables_with_the_next_call_in_a_notebook(tmp_p
     assert repr(summary) == expected
     shown = summary._repr_html_()
     assert "<td>&lt;b&gt;ann&lt;/b&gt;</td>" in shown
-    assert "<pre>compute_agreement(dataset, [" in shown
+    assert "<pre>compute(dataset, [" in shown
