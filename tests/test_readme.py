@@ -50,7 +50,7 @@ def test_the_snippets_of_the_readme_run_and_the_quickstart_prints_the_report_tha
     assert shown is not None
     printed = capsys.readouterr().out
     assert printed.startswith(shown[1])
-    assert 'compute(dataset, ["alice", "bob"])' in printed.replace("'", '"')
+    assert 'aa.compute(dataset, ["alice", "bob"])' in printed.replace("'", '"')
     assert "2 of 2 samples rated by two or more · 2 annotators · 3 labels · 2 objects" in printed
     scope["dataset"].delete()
     assert scope["lone"].count("alice.detections") == 1

@@ -185,7 +185,7 @@ def export_annotations(
         n_images=len(images),
         left_out=tuple(found.left_out.lines()),
         changed=tuple(changed.lines()),
-        calls=(f"import_annotations(dataset, {', '.join(arguments)})",),
+        calls=(f"aa.files.load(dataset, {', '.join(arguments)})",),
     )
 
 

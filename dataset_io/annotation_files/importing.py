@@ -412,4 +412,4 @@ class _Plan:
                 arguments.append(f"annotators={dict(sorted(named.items()))!r}")
             if slot.name == POLYLINES and self._maker.has_open_lines:
                 arguments.append("line_tolerance=5.0")
-            yield f"compute(dataset, {', '.join(arguments)})"
+            yield f"aa.compute(dataset, {', '.join(arguments)})"

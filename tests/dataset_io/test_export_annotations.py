@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.dataset_io.annotation_samples import dataset_of
 
+import annotator_agreement as aa
 from annotator_agreement import (
     AgreementInputError,
     compute_agreement,
@@ -100,7 +101,7 @@ def _again(dataset, summary, images=IMAGES):
     """A dataset with the same images, imported by the call that the summary prints."""
     copy = dataset_of(images)
     (call,) = summary.calls
-    eval(call, {"import_annotations": import_annotations, "dataset": copy})
+    eval(call, {"aa": aa, "dataset": copy})
     return copy
 
 
@@ -271,7 +272,7 @@ def test_what_a_format_cannot_hold_is_said(tmp_path):
     ]
     text = str(summary)
     assert "Not the same when imported again" in text
-    assert "files.load(dataset, " in summary.to_markdown()
+    assert "aa.files.load(dataset, " in summary.to_markdown()
     kept = export_annotations(dataset, ["ann", "bob"], tmp_path / "y.json", format="label_studio")
     assert kept.left_out == ()
     assert [label.closed for label in _again(dataset, kept).first().ann.polylines] == [False, True]

@@ -12,6 +12,7 @@ from pycocotools import mask as coco_masks
 
 from tests.dataset_io.annotation_samples import coco, dataset_of, images_in, written
 
+import annotator_agreement as aa
 from annotator_agreement import compute_agreement, export_annotations, import_annotations
 from annotator_agreement.dataset_io.annotation_files.run_length import coco_mask
 
@@ -29,7 +30,7 @@ def test_the_tables_of_document_000_from_the_original_files(shared_data, file, a
     summary = import_annotations(dataset, path)
     (call,) = summary.calls
     call = f"{call[:-1]}, method='recursive', classes='ignore', resamples=0)"
-    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    report = eval(call, {"aa": aa, "dataset": dataset})
     assert report.alpha.pooled == pytest.approx(alpha, abs=1e-9)
 
 
@@ -43,7 +44,7 @@ def test_lvis_gives_the_numbers_of_the_design(shared_data, into):
     assert [(entry.n_images, entry.n_empty) for entry in summary.annotators] == [(200, 14), (200, 16)]
     (call,) = summary.calls
     call = f"{call[:-1]}, resamples=0, sensitivity=False)"
-    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    report = eval(call, {"aa": aa, "dataset": dataset})
     assert (report.n_rated, report.n_units, report.alpha.n_defined) == (200, 2121, 149)
     assert report.alpha.mean == pytest.approx(0.582387, abs=1e-6)
     assert report.alpha.pooled == pytest.approx(0.646623, abs=1e-6)
@@ -108,7 +109,7 @@ def test_sessions_are_annotators_of_one_person(tmp_path):
     assert any("1 times somebody drew" in note for note in summary.notes)
     (call,) = summary.calls
     assert "annotators={'ann_1': 'ann', 'ann_2': 'ann', 'bob_1': 'bob'}" in call
-    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    report = eval(call, {"aa": aa, "dataset": dataset})
     assert report.n_rated == 1
 
 

@@ -12,7 +12,8 @@ from shapely.affinity import rotate, scale, translate
 
 from tests.dataset_io.annotation_samples import by, dataset_of, label_studio_task, ls_box, region, written
 
-from annotator_agreement import compute_agreement, import_annotations
+import annotator_agreement as aa
+from annotator_agreement import import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -39,7 +40,7 @@ def test_the_sample_of_five_images_and_three_annotators(shared_data):
                 (label.label, pytest.approx(label.bounding_box)) for label in theirs
             ]
     (call,) = summary.calls
-    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    report = eval(call, {"aa": aa, "dataset": dataset})
     assert report.n_objects == 91
     assert {entry.name for entry in report.annotators} == {entry.name for entry in summary.annotators}
     _check_best_ious(report, tasks)
@@ -202,7 +203,7 @@ def test_answers_about_images_and_about_regions(tmp_path):
     assert sample.annotator_1_detections.detections[0].occlusion == "partly"
     assert sample.annotator_2_detections.detections == []
     assert any("textarea" in line for line in summary.left_out)
-    assert "compute(dataset, ['annotator_1_weather', 'annotator_2_weather'])" in summary.calls
+    assert "aa.compute(dataset, ['annotator_1_weather', 'annotator_2_weather'])" in summary.calls
 
 
 def _brush(mask):

@@ -13,7 +13,8 @@ from shapely.affinity import rotate
 
 from tests.dataset_io.annotation_samples import dataset_of, images_in, written
 
-from annotator_agreement import compute_agreement, import_annotations
+import annotator_agreement as aa
+from annotator_agreement import import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -50,7 +51,7 @@ def test_jobs_in_a_folder_are_named_by_assignee_else_by_file(tmp_path):
     assert [label and label.detections for label in dataset.values("bob")][1:] == [[], None]
     (call,) = summary.calls
     call = f"{call[:-1]}, attributes=['occluded'])"
-    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    report = eval(call, {"aa": aa, "dataset": dataset})
     assert (report.n_rated, dataset.first().agreement_n_disputed) == (2, 1)  # an attribute conflict
 
 
@@ -116,7 +117,7 @@ def test_boxes_between_key_frames_are_filled_in(tmp_path):
     assert [len(boxes) for boxes in lists] == [1, 1, 1, 1, 1, 0, 0]
     assert lists[2] == [[10 / 40, 4 / 20, 10 / 40, 10 / 20]]
     (call,) = summary.calls
-    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    report = eval(call, {"aa": aa, "dataset": dataset})
     assert report.score.mean == 1.0
 
 
@@ -146,7 +147,7 @@ def test_a_table_as_of_vindr(tmp_path):
     assert dataset.first().R1.detections[0].bounding_box == pytest.approx([0.1, 0.1, 0.2, 0.4])
     assert dataset.first().R1.detections[0].class_id == 1
     (call,) = summary.calls
-    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    report = eval(call, {"aa": aa, "dataset": dataset})
     assert report.n_rated == 3
     # 190 of 210 pixels of width are shared: one of two objects agrees; of b none; of c both say nothing: left out
     iou = 190 / 210
@@ -187,7 +188,7 @@ def test_tables_of_classes_numbers_and_tags():
     assert dataset.values("c_a.label") == ["x", "x", None]
     summary = import_annotations(dataset, base.assign(rating=[1, 2, 3, 3.5]), prefix="n_")
     assert dataset.values("n_b.value") == [2.0, 3.5, None]
-    report = eval(summary.calls[0], {"compute_agreement": compute_agreement, "dataset": dataset})
+    report = eval(summary.calls[0], {"aa": aa, "dataset": dataset})
     assert report.n_rated == 2
     tags = pd.concat([base.assign(label=["x", "y", "x", "x"]), base.assign(label=["z", "z", "z", None])])
     import_annotations(dataset, tags, prefix="t_")
@@ -224,7 +225,7 @@ def test_formats_that_fiftyone_reads(tmp_path, kind):
     summary = import_annotations(dataset, paths, format=kind, **options)
     assert fo.list_datasets() == before
     assert [(entry.n_images, entry.n_empty) for entry in summary.annotators] == [(2, 1), (2, 1)]
-    report = eval(summary.calls[0], {"compute_agreement": compute_agreement, "dataset": dataset})
+    report = eval(summary.calls[0], {"aa": aa, "dataset": dataset})
     assert (report.n_rated, report.score.mean) == (2, pytest.approx(0.5))
     assert dataset.values("ann.detections.label") == [["cat"], [], None]
 
@@ -251,4 +252,4 @@ def test_a_summary_is_one_line_and_tables_with_the_next_call_in_a_notebook(tmp_p
     assert repr(summary) == expected
     shown = summary._repr_html_()
     assert "<td>&lt;b&gt;ann&lt;/b&gt;</td>" in shown
-    assert "<pre>compute(dataset, [" in shown
+    assert "<pre>aa.compute(dataset, [" in shown
