@@ -2,6 +2,8 @@
 PYTHON ?= python3
 PORT ?= 5151
 RUN = .venv/bin/python
+# every test process would compile FiftyOne and the checkout again, which takes longer than most tests
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.py tests/test_compare.py
 
