@@ -180,30 +180,6 @@ class AgreementOperator(foo.Operator):
         view = types.PromptView(label=self.form.label, submit_button_label=self.form.submit)
         return types.Property(filled.inputs, view=view)
 
-    def resolve_execution_options(self, ctx: foo.ExecutionContext) -> foo.ExecutionOptions:
-        """Whether a worker should do it."""
-        options = super().resolve_execution_options(ctx)
-        if self.form.prefers_worker is None:
-            return options
-        return foo.ExecutionOptions(
-            allow_immediate_execution=True,
-            allow_delegated_execution=True,
-            default_choice_to_delegated=self.form.prefers_worker(ctx.params),
-        )
-
-    def resolve_placement(self, ctx: foo.ExecutionContext) -> types.Placement | None:
-        """Its button in the App."""
-        button = types.Button(label=self.form.label, icon=self.form.icon, prompt=True)
-        return types.Placement(types.Places.SAMPLES_GRID_SECONDARY_ACTIONS, button) if self.form.placed else None
-
-    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property | None:
-        """The summary, below other outputs."""
-        if self.form.summary is None:
-            return None
-        outputs = types.Object() if self.form.outputs is None else self.form.outputs(Filled(ctx, self.uri))
-        outputs.str("summary", view=types.MarkdownView())
-        return types.Property(outputs, view=types.View(label=self.form.summary))
-
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         """Do what was filled in."""
         return self.form.execute(Filled(ctx, self.uri))
@@ -212,9 +188,40 @@ class AgreementOperator(foo.Operator):
 def operator_of(form: Form) -> type[AgreementOperator]:
     """The operator of a form."""
     members: dict[str, Any] = {"form": form, "__doc__": form.sentence, "__module__": __name__}
+    # FiftyOne asks an operator for what its class overrides: an output that is empty would close the next form
+    if form.summary is not None:
+        members["resolve_output"] = _resolve_output
+    if form.prefers_worker is not None:
+        members["resolve_execution_options"] = _resolve_execution_options
+    if form.placed:
+        members["resolve_placement"] = _resolve_placement
     if form.function is not None:
         members |= {"__doc__": form.function.__doc__, "__call__": _method(form.function)}
     return type(form.name, (AgreementOperator,), members)
+
+
+def _resolve_output(operator: AgreementOperator, ctx: foo.ExecutionContext) -> types.Property:
+    """The summary, below other outputs."""
+    form = operator.form
+    outputs = types.Object() if form.outputs is None else form.outputs(Filled(ctx, operator.uri))
+    outputs.str("summary", view=types.MarkdownView())
+    return types.Property(outputs, view=types.View(label=form.summary))
+
+
+def _resolve_execution_options(operator: AgreementOperator, ctx: foo.ExecutionContext) -> foo.ExecutionOptions:
+    """Whether a worker should do it."""
+    prefers_worker = operator.form.prefers_worker
+    return foo.ExecutionOptions(
+        allow_immediate_execution=True,
+        allow_delegated_execution=True,
+        default_choice_to_delegated=prefers_worker is not None and prefers_worker(ctx.params),
+    )
+
+
+def _resolve_placement(operator: AgreementOperator, ctx: foo.ExecutionContext) -> types.Placement:
+    """The button in the App."""
+    button = types.Button(label=operator.form.label, icon=operator.form.icon, prompt=True)
+    return types.Placement(types.Places.SAMPLES_GRID_SECONDARY_ACTIONS, button)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:

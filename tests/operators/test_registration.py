@@ -73,3 +73,11 @@ def test_the_skill_for_assistants_is_found_and_names_operators_that_exist(privat
     named = set(re.findall(r"`(\w+_\w+)(?:\(.*?\))?`", skill.content))
     assert named - registered <= {"annotator_attribute", "assigned_field", "list_runs", "agreement_gold"}
     assert len(named & registered) >= 8
+
+
+def test_only_operators_that_show_a_result_tell_the_app_that_they_have_one(private_fiftyone):
+    """The App asks the others for nothing; an empty answer would close the form that they open next."""
+    ours = [op for op in foo.list_operators() if op.uri.startswith("@annotator/agreement/")]
+    overriding = {op.name for op in ours if type(op).resolve_output is not foo.Operator.resolve_output}
+    assert {"show_agreement", "compare_agreement"} <= overriding
+    assert not overriding & {"import_annotations", "compute_agreement", "delete_agreement"}
