@@ -19,7 +19,6 @@ from ...agreement.settings.errors import AgreementInputError
 from ..database.fiftyone_private import list_name
 from ..labels.paths import Place, all_fields, places
 from ..labels.stored import StoredSample, as_read, label_ids
-from ..record.changes import own_stamps
 from ..record.run_labels import RunLabels
 from ..run.work_through import MAX_ATTEMPTS
 
@@ -66,7 +65,7 @@ def link_units(labels: RunLabels) -> int:
     prefix = _prefix(labels.run_key)
     dataset = labels.dataset
     (place,) = places(dataset, labels.label_paths)
-    number, refused, stamps = 0, None, own_stamps(dataset)
+    number, refused = 0, None
     for _ in range(MAX_ATTEMPTS):
         wanted = refused
         refused = []
@@ -76,7 +75,6 @@ def link_units(labels: RunLabels) -> int:
                 values, number = _values(labels, place, row, prefix, number)
                 if values:
                     stored = StoredSample(row["_id"], row.get("last_modified_at"), tuple(_ids(row, place)))
-                    values["last_modified_at"] = stamps.after(stored.last_modified_at)
                     operations.append(UpdateOne(as_read(stored, labels.kinds, place.paths), {"$set": values}))
                     ids.append(row["_id"])
             if operations and place.collection.bulk_write(operations, ordered=False).matched_count < len(operations):
@@ -89,7 +87,6 @@ def link_units(labels: RunLabels) -> int:
 
 def unlink_units(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
     """Remove the instances that some runs gave to labels, in all fields."""
-    stamps = own_stamps(dataset)
     for run_key in sorted(run_keys):
         low, high = _range(run_key)
         ours = {"$gte": low, "$lte": high}
@@ -97,12 +94,11 @@ def unlink_units(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
             for path, in_list in zip(place.paths, _are_lists(dataset, place), strict=True):
                 if not in_list:
                     continue
-                for condition, stamp in stamps.by_condition():
-                    place.collection.update_many(
-                        {path: {"$elemMatch": {"instance._id": ours}}, **condition},
-                        {"$unset": {f"{path}.$[label].instance": ""}, "$set": {"last_modified_at": stamp}},
-                        array_filters=[{"label.instance._id": ours}],
-                    )
+                place.collection.update_many(
+                    {path: {"$elemMatch": {"instance._id": ours}}},
+                    {"$unset": {f"{path}.$[label].instance": ""}},
+                    array_filters=[{"label.instance._id": ours}],
+                )
 
 
 def _prefix(run_key: str) -> bytes:

@@ -16,14 +16,13 @@ from ..database.fiftyone_private import sample_collection
 from ..labels.geometry_readers import pixels_or_0
 from ..labels.source import Source
 from ..labels.stored import StoredSample, label_ids
-from ..record.changes import OwnStamps, now
 
 #: number of videos written at once
 _WRITE_BATCH = 1_000
 
 
 class Videos:
-    """Video facts that their frames lack (size, assignments); about 250 bytes per video.
+    """Video facts that their frames lack (size, assignments, time stamp); about 300 bytes per video.
 
     Attributes:
         number: position of every video, by sample id, in the order in which they were found
@@ -34,6 +33,7 @@ class Videos:
         self.number: dict[ObjectId, int] = {}
         self._size: list[tuple[Any, Any]] = []
         self._listed: list[Any] = []
+        self._stamp: list[Any] = []
         self._same: dict[tuple[Any, Any], tuple[Any, Any]] = {}
         self._gone: set[ObjectId] = set()
         self._adding = threading.Lock()  # one thread reads ahead, another one reads edited samples again
@@ -45,7 +45,8 @@ class Videos:
         self._labelled_later: dict[int, BoolArray] = {}
 
     def complete(self, row: dict[str, Any]) -> bool:
-        """Add facts of its video to the query result of a frame: ``video``, ``size``, ``assigned``, ``labelled``.
+        """Add facts of its video to the query result of a frame: ``video``, ``size``, ``assigned``, ``labelled``,
+        ``video_stamp``.
 
         Returns:
             False if the video does not exist (any more)
@@ -59,6 +60,7 @@ class Videos:
             return False
         row["video"] = number
         row["size"] = self._size[number]
+        row["video_stamp"] = self._stamp[number]
         if self._source.config.assigned_field is not None:
             row["assigned"] = self._listed[number]
         known = number < len(self._labelled)
@@ -67,7 +69,10 @@ class Videos:
 
     def _add(self, stages: list[dict[str, Any]]) -> None:
         """Read size and assigned annotators of the videos that the stages select."""
-        wanted: dict[str, Any] = {"size": ["$metadata.frame_width", "$metadata.frame_height"]}
+        wanted: dict[str, Any] = {
+            "size": ["$metadata.frame_width", "$metadata.frame_height"],
+            "last_modified_at": True,
+        }
         if self._source.config.assigned_field is not None:
             wanted["listed"] = f"${self._source.config.assigned_field}"
         for row in self._source.aggregate_samples([*stages, {"$project": wanted}]):
@@ -75,6 +80,7 @@ class Videos:
                 size = (pixels_or_0(row["size"][0]), pixels_or_0(row["size"][1]))
                 self._size.append(self._same.setdefault(size, size))
                 self._listed.append(row.get("listed"))
+                self._stamp.append(row.get("last_modified_at"))
                 self.number[row["_id"]] = len(self.number)
 
     def _add_later(self, video_id: ObjectId) -> None:
@@ -103,10 +109,9 @@ class Videos:
 class VideoScores:
     """Means and sums over the frames of every video; about 150 bytes per video."""
 
-    def __init__(self, source: Source, number: dict[ObjectId, int], stamps: OwnStamps, *, again: bool = False) -> None:
+    def __init__(self, source: Source, number: dict[ObjectId, int], *, again: bool = False) -> None:
         key = source.config.run_key
         self._again = again
-        self._stamps = stamps
         fields = {path: spec for path, spec in source.fields_written(key).items() if "." not in path}
         self._source = source
         self._number = number
@@ -154,9 +159,6 @@ class VideoScores:
         integers = [over != "mean" for over in self._over]
         columns = [self._column(column).tolist() for column in range(len(self._paths))]
         operations: list[UpdateOne] = []
-        fresh = now()
-        self._stamps.fresh.add(fresh)
-        stamp = self._stamps.expression(fresh)
         for video_id, *row in zip(self._number, *columns, strict=True):
             values = {
                 path: int(value) if is_integer else value
@@ -164,10 +166,9 @@ class VideoScores:
                 if value == value  # nan is not equal to itself
             }
             left_out = [path for path in self._paths if path not in values] if self._again else []
-            update: list[dict[str, Any]] = [
-                {"$set": {**values, "last_modified_at": stamp}},
-                *([{"$unset": left_out}] if left_out else []),
-            ]
+            update: dict[str, Any] = {"$set": values or {"_id": video_id}}
+            if left_out:
+                update["$unset"] = dict.fromkeys(left_out, "")
             operations.append(UpdateOne({"_id": video_id}, update))
             if len(operations) == _WRITE_BATCH:
                 yield self._send(operations)

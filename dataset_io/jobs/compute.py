@@ -51,7 +51,6 @@ from ..labels.annotator_attributes import check_annotator_attribute
 from ..labels.checks import check_annotators, check_room, count_damaged_fields
 from ..labels.source import Source, open_source, refuse_decisions
 from ..labels.stored import NoRoomError, subsample_keys
-from ..record.changes import OwnStamps, own_stamps
 from ..record.fields import fields_marked
 from ..record.lease import unless_deleted, writing
 from ..record.run import FAILED, Run, refresh
@@ -216,11 +215,11 @@ def run_agreement(
     fields = source.fields_written(run_key)
     with unless_deleted(dataset):
         with writing(dataset):
-            run, stamps = _register(source, fields, overwrite)
+            run = _register(source, fields, overwrite)
         try:
             run.declare(fields)
             with rare_collections():
-                one_pass = Pass(family, run, stamps)
+                one_pass = Pass(family, run)
                 one_pass.work(progress)
                 compared = one_pass.compared()
                 if compared is None:
@@ -228,7 +227,7 @@ def run_agreement(
                         "Agreement needs samples, but all of them were deleted or changed meanwhile"
                     )
                 report, records = compared.report(family, one_pass.run_facts(compared, started))
-                run.complete(report, records, fields, stamps, applied_steps(dataset))
+                run.complete(report, records, fields, applied_steps(dataset))
         except BaseException as error:
             _after_failure(run, config, fields, error)
             raise
@@ -261,8 +260,8 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     return family
 
 
-def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: bool) -> tuple[Run, OwnStamps]:
-    """Record the run, in place of a run of its key that is there by now; also returns the time stamps of its pass.
+def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: bool) -> Run:
+    """Record the run, in place of a run of its key that is there by now.
 
     Raises:
         AgreementInputError: if the key is no longer free
@@ -272,9 +271,7 @@ def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: 
     old = Run(source.dataset, config.run_key)
     if overwrite and (old.exists or fields_marked(old.dataset, old.key)):
         delete_agreement(old.dataset, old.key)
-    compared_as, stamps = source.kinds[0].compared_as, own_stamps(source.dataset)
-    run = Run.register(source.samples, config, compared_as, source.annotators, fields, source.run_id, stamps)
-    return run, stamps
+    return Run.register(source.samples, config, source.kinds[0].compared_as, source.annotators, fields, source.run_id)
 
 
 def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], error: BaseException) -> None:

@@ -16,7 +16,6 @@ from ...agreement.settings.errors import AgreementInputError
 from ..app.settings import AppSettings, app_settings_of, configure_agreement_app, remove_app_settings
 from ..labels.paths import Place, places
 from ..labels.source import refuse_read_only
-from ..record.changes import own_stamps
 from ..record.fields import delete_fields, fields_marked
 from ..record.lease import writing
 from ..record.run import COMPLETED, RENAMING, Run, refresh
@@ -64,12 +63,11 @@ def _rename(run: Run, new_run_key: str) -> None:
     remove_saved_views(dataset, {run_key, field_key})
     remove_app_settings(dataset, {run_key, field_key})
     old, new = list(renamed), list(renamed.values())
-    stamp = own_stamps(dataset).expression()
     run.update(status=RENAMING, renaming_to=new_run_key, fields_written=sorted({*config["fields_written"], *new}))
     _declare(dataset, renamed, new_run_key)
     for place in places(dataset, old):
         inner = {path: _in_place(renamed[place.prefix + path]) for path in place.paths}
-        _rename_values(dataset, place, inner, stamp)
+        _rename_values(dataset, place, inner)
     rename_in_app(dataset, renamed)
     delete_fields(dataset, fields_marked(dataset, field_key))
     dataset.rename_run(run_key, new_run_key)
@@ -126,7 +124,7 @@ def _declare(dataset: fo.Dataset, renamed: Mapping[str, str], new_run_key: str) 
     declare(dataset, fields)
 
 
-def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str], stamp: dict[str, Any]) -> None:
+def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str]) -> None:
     """Move every value to its new name, each document in one step."""
     of_parents: dict[str, dict[str, str]] = {}
     for old, new in renamed.items():
@@ -147,7 +145,7 @@ def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str]
             is_there = _is_document(f"${root}")
         stages.append({"$set": {root: {"$cond": [is_there, changed, f"${root}"]}}})
     stages = [stage for stage in stages if stage["$set"]]
-    stages += [{"$unset": list(renamed)}, {"$set": {"last_modified_at": stamp}}]
+    stages += [{"$unset": list(renamed)}]
     place.collection.update_many({"$or": [{path: {"$exists": True}} for path in renamed]}, stages)
 
 

@@ -28,7 +28,7 @@ from ..families.objects import ObjectFamily
 from ..families.protocol import LabelFamily, WholeRunNeededError, WholeRunReason
 from ..labels.checks import check_room, count_damaged_fields
 from ..labels.source import Source, annotators_found, flattened, refuse_decisions, refuse_read_only
-from ..record.changes import RECORD, Changes, OwnStamps, changes_since, extent, own_stamps
+from ..record.changes import RECORD, Changes, changes_since, new_record
 from ..record.fields import unset_values
 from ..record.lease import unless_deleted, writing
 from ..record.run import Run, versions
@@ -99,21 +99,21 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
     with writing(dataset):
         loaded, record = run.records(), run.config
         run = Run(dataset, run.key, record["results_id"])
-        stamps, now = own_stamps(dataset), extent(dataset)
+        read = new_record(dataset)
         run.begin_update(new_id)
     try:
         source = _source(run, record)
-        changes = changes_since(dataset, run.config.get(RECORD), on_frames=source.on_frames)
+        changes = changes_since(dataset, run.config.get(RECORD), lambda: loaded.index, on_frames=source.on_frames)
         if changes is None or record.get("versions") != versions():
             raise WholeRunNeededError(WholeRunReason.OTHER_VERSION)
         plan = _plan(source, loaded, changes)
         if not len(plan.again) and not plan.dropped.any():
-            run.end_update(new_id, changes, now)
+            run.end_update(new_id, read)
             return loaded.report
         family = _family(source, loaded, plan)
-        compared, n_left_out = _compare(run, family, loaded, plan, stamps, progress)
+        compared, n_left_out = _compare(run, family, loaded, plan, progress)
         if plan.left:
-            unset_values(dataset, list(source.fields_written(source.config.run_key)), plan.left, stamps)
+            unset_values(dataset, list(source.fields_written(source.config.run_key)), plan.left)
         _require_same_kind(family, loaded, compared)
         facts = run_facts(
             source,
@@ -126,7 +126,7 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         )
         report, records = compared.report(family, facts)
         run.require_current()
-        run.exchange(report, records, new_id, stamps, changes, now, applied_steps(dataset))
+        run.exchange(report, records, new_id, read, applied_steps(dataset))
     except BaseException:
         _after_failure(run, new_id, record["fields_written"])
         raise
@@ -209,11 +209,10 @@ def _compare(
     family: LabelFamily[Any, Any],
     loaded: OpenRecords,
     plan: _Plan,
-    stamps: OwnStamps,
     progress: Progress,
 ) -> tuple[Compared, int]:
     """The records of all samples, and how many were left out, as somebody kept on changing them."""
-    one_pass = Pass(family, run, stamps, again=True)
+    one_pass = Pass(family, run, again=True)
     one_pass.work(progress)
     new, kept = one_pass.compared(), ~plan.dropped
     compared = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,31 @@ class StoredSample:
     video_id: ObjectId | None = None  #: id of the sample that a frame belongs to
     frame_number: int = 0  #: its number in that video
     group_id: ObjectId | None = None  #: id of the group that a sample belongs to
+    video_modified_at: datetime | None = None  #: time stamp of the sample that a frame belongs to
+
+    def is_unchanged(self, other: StoredSample | None) -> bool:
+        """Whether the sample has the same time stamp and labels in another state; None: it is gone."""
+        if other is None:
+            return False
+        return other.last_modified_at == self.last_modified_at and other.label_ids == self.label_ids
 
     @property
     def title(self) -> str:
         """Name of the sample or frame in messages."""
         return str(self.sample_id) if self.video_id is None else frame_title(self.video_id, self.frame_number)
+
+
+_EPOCH, _MILLISECOND = datetime(1970, 1, 1), timedelta(milliseconds=1)
+
+
+def milliseconds(stamp: datetime | None) -> int:
+    """A time stamp as the database stores it, in milliseconds since 1970; -1 for none."""
+    return -1 if stamp is None else (stamp - _EPOCH) // _MILLISECOND
+
+
+def time_of(stamp: int) -> datetime:
+    """The time stamp of :func:`milliseconds`."""
+    return _EPOCH + stamp * _MILLISECOND
 
 
 def frame_title(video_id: object, frame_number: object) -> str:

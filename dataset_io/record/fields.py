@@ -12,7 +12,6 @@ from bson import ObjectId
 from ... import names
 from ...agreement.settings.errors import AgreementInputError
 from ..labels.paths import Place, all_fields, is_marked, mark_of, outermost, places, run_of
-from .changes import OwnStamps, own_stamps
 from .lease import writing
 from .schema import declare, undeclare
 
@@ -63,29 +62,28 @@ def delete_fields(dataset: fo.Dataset, paths: Iterable[str]) -> None:
     with writing(dataset):
         # what we wrote is no part of what runs compared
         own = all(is_marked(dataset.get_field(path)) for path in deleted)
-        stamp = own_stamps(dataset).expression() if own else "$$NOW"
-        # values first: FiftyOne cannot save a sample with values of which the schema does not know. All samples get a
-        # new time stamp, so that nobody who read them before writes such values now
+        # values first: FiftyOne cannot save a sample with values of which the schema does not know
         for place in places(dataset, deleted):
-            _unset(place, {}, stamp)
+            _unset(place, {}, changes=not own)
         undeclare(dataset, deleted)
 
 
-def unset_values(dataset: fo.Dataset, paths: Sequence[str], sample_ids: Sequence[ObjectId], stamps: OwnStamps) -> None:
+def unset_values(dataset: fo.Dataset, paths: Sequence[str], sample_ids: Sequence[ObjectId]) -> None:
     """Remove the values of a run from some samples, and their frames."""
     for place in places(dataset, paths):
         of_samples = {"_sample_id" if place.prefix else "_id": {"$in": list(sample_ids)}}
-        _unset(place, of_samples, stamps.expression())
+        _unset(place, of_samples)
 
 
 def unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:
     """Remove values of fields that are not in the schema (any more)."""
     declared = all_fields(dataset)
     undeclared = [path for path in paths if path not in declared]
-    stamp = own_stamps(dataset).expression() if undeclared else None
     for place in places(dataset, undeclared):
-        _unset(place, {"$or": [{path: {"$exists": True}} for path in place.paths]}, stamp)
+        _unset(place, {"$or": [{path: {"$exists": True}} for path in place.paths]})
 
 
-def _unset(place: Place, query: Mapping[str, Any], stamp: Any) -> None:
-    place.collection.update_many(query, [{"$unset": place.paths}, {"$set": {"last_modified_at": stamp}}])
+def _unset(place: Place, query: Mapping[str, Any], *, changes: bool = False) -> None:
+    """Remove values; whether that counts as a change of the samples."""
+    stamp: list[dict[str, Any]] = [{"$set": {"last_modified_at": "$$NOW"}}] if changes else []
+    place.collection.update_many(query, [{"$unset": place.paths}, *stamp])

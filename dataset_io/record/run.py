@@ -35,7 +35,6 @@ from ..database.fiftyone_private import (
 )
 from ..database.stored_arrays import DAMAGED
 from . import changes
-from .changes import OwnStamps
 from .fields import declare_fields, delete_fields, fields_marked, unset_undeclared
 from .lease import writing
 from .sample_index import SampleIndex
@@ -296,7 +295,6 @@ class Run:
         annotators: Sequence[str],
         fields: Mapping[str, names.FieldSpec],
         run_id: str,
-        stamps: OwnStamps,
     ) -> Run:
         """Record a run as running, before anything is written."""
         dataset = stored_dataset(samples)
@@ -311,7 +309,7 @@ class Run:
             results_id=run_id,
             versions=versions(),
             seed=config.seed,
-            **{changes.RECORD: changes.new_record(dataset, stamps, of_view=isinstance(samples, fo.DatasetView))},
+            **{changes.RECORD: changes.new_record(dataset)},
         )
         samples.register_run(config.run_key, record)
         return cls(dataset, config.run_key, run_id)
@@ -327,7 +325,6 @@ class Run:
         report: AgreementReport,
         records: StoredRecords,
         fields: Mapping[str, names.FieldSpec],
-        stamps: OwnStamps,
         applied: Sequence[str],
     ) -> None:
         """Store report, records and the steps of decisions applied to labels, and mark the run as completed."""
@@ -336,8 +333,7 @@ class Run:
             self.declare(fields)
             delete_orphans()
             file_id = self._store_report(report, str(self.run_id), applied)
-            completed = {"results": file_id, **_of_config({"status": COMPLETED})}
-            self._update({"$set": completed, "$push": changes.fresh_stamps(stamps)})
+            self._update({"$set": {"results": file_id, **_of_config({"status": COMPLETED})}})
 
     def _store_report(self, report: AgreementReport, run_id: str, applied: Sequence[str]) -> ObjectId:
         """Store a report like FiftyOne's results, but under an id from the run's config, so that a half-written file of
@@ -357,13 +353,11 @@ class Run:
         if isinstance(left, str) and ObjectId.is_valid(left):
             delete_files(left)
 
-    def end_update(
-        self, new_id: str, found: changes.Changes | None = None, extent: Mapping[str, int] | None = None
-    ) -> None:
-        """Forget an update that came to nothing, and the changes that it found, as they do not matter."""
+    def end_update(self, new_id: str, record: Mapping[str, int] | None = None) -> None:
+        """Forget an update that came to nothing; with a new record, the changes that it found do not matter."""
         update = {"$unset": _of_config({"updating": ""})}
-        if found is not None and extent is not None:
-            update |= _forgotten(found, extent)
+        if record is not None:
+            update["$set"] = _of_config({changes.RECORD: dict(record)})
         self._update(update, _of_config({"updating": new_id}))
         delete_files(new_id)
 
@@ -372,12 +366,17 @@ class Run:
         report: AgreementReport,
         records: StoredRecords,
         new_id: str,
-        stamps: OwnStamps,
-        found: changes.Changes,
-        extent: Mapping[str, int],
+        read: Mapping[str, int],
         applied: Sequence[str],
     ) -> None:
         """Store new results, and keep the old ones as the earlier state.
+
+        Args:
+            report: the new report
+            records: the new records
+            new_id: what they are stored under
+            read: the record of when they were read
+            applied: steps of decisions applied to labels
 
         Raises:
             AgreementInputError: if somebody else began to update the run
@@ -385,15 +384,14 @@ class Run:
         records.write(new_id)
         with writing(self.dataset):
             record = self.config
-            new = {"results_id": new_id, "previous": self.run_id, "files_id": record.get("files_id") or self.run_id}
-            forgotten = _forgotten(found, extent)
-            stored = {"results": self._store_report(report, new_id, applied), **_of_config(new)}
-            update = {
-                **forgotten,
-                "$set": {**forgotten["$set"], **stored},
-                "$unset": _of_config({"updating": "", f"{changes.RECORD}.all": ""}),
-                "$push": changes.fresh_stamps(stamps),
+            new = {
+                "results_id": new_id,
+                "previous": self.run_id,
+                "files_id": record.get("files_id") or self.run_id,
+                changes.RECORD: dict(read),
             }
+            stored = {"results": self._store_report(report, new_id, applied), **_of_config(new)}
+            update = {"$set": stored, "$unset": _of_config({"updating": ""})}
             own = {**self._own(), **_of_config({"updating": new_id})}
             if not database().runs.update_one(own, update).matched_count:
                 raise AgreementInputError(
@@ -525,14 +523,6 @@ class Run:
 
     def _compute_again(self) -> str:
         return f"compute it again with overwrite=True, or remove it with load(dataset, {self.key!r}).delete()"
-
-
-def _forgotten(found: changes.Changes, extent: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """What an update changes in the document of a run to forget changes."""
-    return {
-        "$set": _of_config({f"{changes.RECORD}.{name}": value for name, value in extent.items()}),
-        "$pull": _of_config({f"{changes.RECORD}.noted": {"$in": sorted(found.notes)}}),
-    }
 
 
 def _of_config(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,11 @@
-"""The samples, or frames, that the rows of a run's records describe."""
+"""The samples, or frames, that the rows of a run's records describe, with their time stamps when they were read."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import fiftyone as fo
@@ -17,7 +19,7 @@ from ...agreement.statistics.records import compact
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..database.fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
 from ..labels.source import flattened
-from ..labels.stored import StoredSample
+from ..labels.stored import StoredSample, milliseconds
 
 #: bytes of an id, and of an id with a frame number
 _ID, _FRAME = 12, 16
@@ -26,13 +28,15 @@ _ID, _FRAME = 12, 16
 class SampleIndex:
     """The sample of every row of the records; for frames, the video and the frame number.
 
-    About 12 bytes per sample, 16 per frame, 24 per sample of a group.
+    About 20 bytes per sample, 32 per frame, 32 per sample of a group.
     """
 
     def __init__(self) -> None:
         self._ids = bytearray()
         self._groups = bytearray()
         self._frame_numbers: list[int] = []
+        self._stamps = array("q")  # when each sample, or frame, was changed last, in milliseconds
+        self._video_stamps = array("q")  # the same of the video of each frame
 
     def add(self, samples: Sequence[StoredSample]) -> None:
         """Add the samples of a batch."""
@@ -40,8 +44,10 @@ class SampleIndex:
             self._ids += (sample.video_id or sample.sample_id).binary
             if sample.group_id is not None:
                 self._groups += sample.group_id.binary
+            self._stamps.append(milliseconds(sample.last_modified_at))
             if sample.video_id is not None:
                 self._frame_numbers.append(sample.frame_number)
+                self._video_stamps.append(milliseconds(sample.video_modified_at))
 
     def __len__(self) -> int:
         return len(self._ids) // _ID
@@ -87,14 +93,37 @@ class SampleIndex:
         found: BoolArray = np.isin(self.keys(), keys)
         return found
 
+    def changed(
+        self, samples: Sequence[Mapping[str, Any]], frames: Sequence[Mapping[str, Any]], since: datetime
+    ) -> set[ObjectId]:
+        """Ids of the samples, of frames their videos, that have another time stamp than when they were read.
+
+        Args:
+            samples: documents of samples with their ``last_modified_at``
+            frames: the same of frames, if rows are frames
+            since: what was not read is changed if its time stamp is not earlier
+        """
+        stamps, keys = np.array(self._stamps, np.int64), self.keys()
+        ids = [row["_id"] for row in samples]
+        if not self._frame_numbers:
+            return set(_changed(ids, sample_keys(ids), samples, keys, stamps, since))
+        videos, first = np.unique(_rows(self._ids), return_index=True)
+        of_videos = np.array(self._video_stamps, np.int64)[first]
+        found = set(_changed(ids, sample_keys(ids), samples, videos, of_videos, since))
+        ids = [row["_sample_id"] for row in frames]
+        of_frames = frame_keys(zip(ids, (row["frame_number"] for row in frames), strict=True))
+        return found | set(_changed(ids, of_frames, frames, keys, stamps, since))
+
     def select(self, samples: BoolArray | IntArray) -> SampleIndex:
         """The samples that a mask ``(S,)`` keeps, or at the given rows."""
         selected = SampleIndex()
+        selected._stamps = array("q", np.array(self._stamps, np.int64)[samples].tobytes())
         selected._ids += _rows(self._ids)[samples].tobytes()
         if self._groups:
             selected._groups += _rows(self._groups)[samples].tobytes()
         if self._frame_numbers:
             selected._frame_numbers = np.array(self._frame_numbers)[samples].tolist()
+            selected._video_stamps = array("q", np.array(self._video_stamps, np.int64)[samples].tobytes())
         return selected
 
     def __add__(self, other: SampleIndex) -> SampleIndex:
@@ -103,6 +132,8 @@ class SampleIndex:
             both._ids += index._ids
             both._groups += index._groups
             both._frame_numbers += index._frame_numbers
+            both._stamps += index._stamps
+            both._video_stamps += index._video_stamps
         return both
 
     def sample_ids(self) -> NDArray[np.bytes_]:
@@ -123,11 +154,15 @@ class SampleIndex:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The index as columns, for storing."""
-        arrays: dict[str, NDArray[Any]] = {"sample_id": np.frombuffer(bytes(self._ids), np.uint8)}
+        arrays: dict[str, NDArray[Any]] = {
+            "sample_id": np.frombuffer(bytes(self._ids), np.uint8),
+            "stamp": np.array(self._stamps, np.int64),
+        }
         if self._groups:
             arrays["group_id"] = np.frombuffer(bytes(self._groups), np.uint8)
         if self._frame_numbers:
             arrays["frame_number"] = np.array(self._frame_numbers, np.int32)
+            arrays["video_stamp"] = np.array(self._video_stamps, np.int64)
         return arrays
 
     @classmethod
@@ -135,10 +170,12 @@ class SampleIndex:
         """The index that :meth:`to_arrays` gave."""
         index = cls()
         index._ids += arrays["sample_id"].tobytes()
+        index._stamps = array("q", arrays["stamp"].tobytes())
         if "group_id" in arrays:
             index._groups += arrays["group_id"].tobytes()
         if "frame_number" in arrays:
             index._frame_numbers = arrays["frame_number"].tolist()
+            index._video_stamps = array("q", arrays["video_stamp"].tobytes())
         return index
 
 
@@ -194,6 +231,24 @@ def frame_keys(frames: Iterable[tuple[ObjectId, int]]) -> NDArray[np.bytes_]:
     """The keys of frames, each a video and a number."""
     keys = (video_id.binary + number.to_bytes(_FRAME - _ID, "big") for video_id, number in frames)
     return _rows(b"".join(keys), _FRAME)
+
+
+def _changed(
+    ids: Sequence[ObjectId],
+    keys: NDArray[np.bytes_],
+    documents: Sequence[Mapping[str, Any]],
+    read: NDArray[np.bytes_],
+    read_stamps: IntArray,
+    since: datetime,
+) -> list[ObjectId]:
+    """The ids of the documents whose time stamp is not the one that was read."""
+    stamps = np.array([milliseconds(row["last_modified_at"]) for row in documents], np.int64)
+    order = np.argsort(read, kind="stable")
+    place = np.minimum(np.searchsorted(read, keys, sorter=order), max(len(order) - 1, 0))
+    known = order[place] if len(order) else np.zeros(len(keys), np.int64)
+    was_read = read[known] == keys if len(order) else np.zeros(len(keys), np.bool_)
+    differs = np.where(was_read, read_stamps[known] != stamps, stamps >= milliseconds(since))
+    return [ids[k] for k in np.flatnonzero(differs).tolist()]
 
 
 def _rows(ids: bytearray | bytes, size: int = _ID) -> NDArray[np.bytes_]:

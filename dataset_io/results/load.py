@@ -142,7 +142,7 @@ def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.D
     if config.get("status") != COMPLETED:
         run.require_completed()  # which reads the dataset again, and takes most of the time
     on_frames = any(map(is_of_frames, config["fields_written"]))
-    found = changes_since(run.dataset, config.get(RECORD), on_frames=on_frames)
+    found = changes_since(run.dataset, config.get(RECORD), run.index, on_frames=on_frames)
     if found is None or not (found.samples or found.n_deleted):
         return None if found is None else 0
     collection, view = sample_collection(run.dataset), run.target()

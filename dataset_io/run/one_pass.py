@@ -21,7 +21,6 @@ from ..families.protocol import LabelFamily
 from ..labels.assignment import LIST_STATES
 from ..labels.checks import count_damaged_fields
 from ..labels.source import Source
-from ..record.changes import OwnStamps
 from ..record.run import Run, versions
 from ..record.run_keys import filtered_annotators, run_behind
 from ..record.sample_index import RowFacts, SampleIndex
@@ -114,22 +113,21 @@ class Pass:
     Args:
         family: reads, compares and writes the labels
         run: the run that is written
-        stamps: the time stamps of the pass
         again: whether the samples may have values of an earlier pass
     """
 
-    def __init__(self, family: LabelFamily[Any, Any], run: Run, stamps: OwnStamps, *, again: bool = False) -> None:
+    def __init__(self, family: LabelFamily[Any, Any], run: Run, *, again: bool = False) -> None:
         self._family = family
         self._source = source = family.source
         self._run = run
         self.reader = Reader(family)
         fields = source.fields_written(source.config.run_key)
-        self._writer = Writer(source, source.config.run_key, stamps, fields, again=again)
+        self._writer = Writer(source, source.config.run_key, fields, again=again)
         self._records: Records | None = None
         self._index = SampleIndex()
         self._facts: list[RowFacts] = []
         videos = self.reader.videos
-        self._videos = None if videos is None else VideoScores(source, videos.number, stamps, again=again)
+        self._videos = None if videos is None else VideoScores(source, videos.number, again=again)
         self._n_damaged = count_damaged_fields(source)
         self.n_left_out = 0  #: samples that somebody kept on changing, or deleted
 

@@ -57,15 +57,7 @@ class Reader(Generic[Labels]):
         self._labels = labels
         self.source: Source = labels.source
         self.n_repeated = 0
-        marks = {
-            f"id{field}": label_ids(kind, path)
-            for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True))
-        }
-        of_frames = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
-        group_field = self.source.dataset.group_field
-        of_groups = {} if group_field is None else {"group": f"${group_field}._id"}
-        self._marks = {"last_modified_at": True, **of_frames, **of_groups, **marks}
-        self._projection = {**self._marks, **labels.projection()}
+        self._projection = {**_marks(self.source), **labels.projection()}
         self.videos = Videos(self.source) if self.source.on_frames else None
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
@@ -129,7 +121,7 @@ class Reader(Generic[Labels]):
         if not self.source.is_view:
             return rows, [self._sample(row) for row in rows], []
         kept, samples, changed = [], [], []
-        in_database = self._unfiltered([row["_id"] for row in rows])
+        in_database = stored_samples(self.source, [row["_id"] for row in rows])
         for row in rows:
             sample = in_database.get(row["_id"])
             if sample is None or not self._is_of(row, sample):
@@ -148,17 +140,42 @@ class Reader(Generic[Labels]):
             for kind, shown, stored in zip(self.source.kinds, self._ids(row), sample.label_ids, strict=True)
         )
 
-    def _unfiltered(self, sample_ids: list[ObjectId]) -> dict[ObjectId, StoredSample]:
-        """All stored labels of some samples, without the filters of the view."""
-        rows = self.source.collection.aggregate([{"$match": {"_id": {"$in": sample_ids}}}, {"$project": self._marks}])
-        return {row["_id"]: self._sample(row) for row in rows}
-
     def _sample(self, row: dict[str, Any]) -> StoredSample:
-        ids = tuple(self._ids(row))
-        if not self.source.on_frames:
-            return StoredSample(row["_id"], row.get("last_modified_at"), ids, group_id=row.get("group"))
-        return StoredSample(row["_id"], row.get("last_modified_at"), ids, row["_sample_id"], row["frame_number"])
+        return _stored_sample(self.source, row)
 
     def _ids(self, row: dict[str, Any]) -> list[list[Any] | None]:
-        """The label ids of every field in a query result."""
-        return [row[f"id{field}"] for field in range(len(self.source.kinds))]
+        return _ids(self.source, row)
+
+
+def _marks(source: Source) -> dict[str, Any]:
+    """Projection of what tells whether a document was changed, and of what it belongs to."""
+    ids = {
+        f"id{field}": label_ids(kind, path)
+        for field, (kind, path) in enumerate(zip(source.kinds, source.label_paths, strict=True))
+    }
+    of_frames = {"_sample_id": True, "frame_number": True} if source.on_frames else {}
+    group_field = source.dataset.group_field
+    of_groups = {} if group_field is None else {"group": f"${group_field}._id"}
+    return {"last_modified_at": True, **of_frames, **of_groups, **ids}
+
+
+def stored_samples(source: Source, ids: Sequence[ObjectId]) -> dict[ObjectId, StoredSample]:
+    """Some samples as they are stored now, without the filters of the view."""
+    rows = source.collection.aggregate([{"$match": {"_id": {"$in": list(ids)}}}, {"$project": _marks(source)}])
+    return {row["_id"]: _stored_sample(source, row) for row in rows}
+
+
+def _stored_sample(source: Source, row: dict[str, Any]) -> StoredSample:
+    ids, of_frame = tuple(_ids(source, row)), {}
+    if source.on_frames:
+        of_frame = {
+            "video_id": row["_sample_id"],
+            "frame_number": row["frame_number"],
+            "video_modified_at": row.get("video_stamp"),
+        }
+    return StoredSample(row["_id"], row.get("last_modified_at"), ids, group_id=row.get("group"), **of_frame)
+
+
+def _ids(source: Source, row: dict[str, Any]) -> list[list[Any] | None]:
+    """The label ids of every field in a query result."""
+    return [row[f"id{field}"] for field in range(len(source.kinds))]

@@ -6,9 +6,8 @@ and ``pixels.py`` in ``families/``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 import bson
@@ -20,8 +19,7 @@ from ... import names
 from ...metrics.numeric.arrays import FloatArray
 from ..labels.source import Source
 from ..labels.stored import MOST_BYTES, NoRoomError, StoredSample, as_read
-from ..record.changes import OwnStamps, now
-from .read import ReadBatch
+from .read import ReadBatch, stored_samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +38,13 @@ class Writer:
     Args:
         source: the samples
         run_key: what the fields of the run begin with
-        stamps: the time stamps of the pass
         fields: fields whose values a sample may lack, by path in the schema of the dataset
         again: whether samples may have values of an earlier pass
     """
 
-    def __init__(
-        self, source: Source, run_key: str, stamps: OwnStamps, fields: Collection[str] = (), *, again: bool = False
-    ) -> None:
+    def __init__(self, source: Source, run_key: str, fields: Collection[str] = (), *, again: bool = False) -> None:
         self._again = again
         self._source = source
-        self._stamps = stamps
-        self._mark = f"{run_key}_n_annotators"
         prefix = names.FRAMES_PREFIX if source.on_frames else ""
         inner = [path.removeprefix(prefix) for path in fields if path.startswith(prefix)]
         self._on_samples = [path for path in inner if "." not in path]
@@ -69,10 +62,9 @@ class Writer:
         """
         if not read.samples:
             return Written(0, list(read.changed))
-        stamps = self._new_stamps(read.samples)
         operations = []
         for sample, values in zip(read.samples, updates, strict=True):
-            update: dict[str, Any] = {"$set": {**values, "last_modified_at": stamps[sample.sample_id]}}
+            update: dict[str, Any] = {"$set": values or {"_id": sample.sample_id}}
             if self._again or sample.sample_id in self._refused:  # it may have been written, and edited at once
                 update["$unset"] = self._left_out(sample, values)
             operations.append(UpdateOne(as_read(sample, self._source.kinds, self._source.label_paths), update))
@@ -82,9 +74,8 @@ class Writer:
             raise _reworded(error, read.samples, updates) from None  # it quotes all values
         refused = list(read.changed)
         if matched < len(operations):
-            refused += self._not_written(stamps, matched)
+            refused += self._not_written(read.samples, matched)
         self._refused.update(refused)
-        self._stamps.fresh.update(stamps[sample_id] for sample_id in stamps.keys() - set(refused))
         return Written(len(read.samples) + len(read.changed) - len(refused), refused)
 
     def _left_out(self, sample: StoredSample, values: dict[str, Any]) -> dict[str, Any]:
@@ -96,29 +87,11 @@ class Writer:
             paths += [f"{label}.{name}" for label in labels for name in self._on_labels[path]]
         return {path: "" for path in paths if path not in values}
 
-    def _new_stamps(self, samples: Sequence[StoredSample]) -> dict[ObjectId, datetime]:
-        """The new time stamp of every sample, which none of them has."""
-        stamps = {
-            sample.sample_id: self._stamps.stamp
-            for sample in samples
-            if self._stamps.hides_nothing(sample.last_modified_at)
-        }
-        if len(stamps) < len(samples):
-            taken = {self._stamps.stamp, *(sample.last_modified_at for sample in samples)}
-            fresh = now()
-            while fresh in taken:
-                fresh += timedelta(milliseconds=1)
-            stamps = {sample.sample_id: stamps.get(sample.sample_id, fresh) for sample in samples}
-        return stamps
-
-    def _not_written(self, stamps: Mapping[ObjectId, datetime], n_written: int) -> list[ObjectId]:
-        """The samples without their stamp; all samples if somebody else wrote in the same millisecond."""
-        marked = {"_id": {"$in": list(stamps)}, self._mark: {"$exists": True}}
-        found = self._source.collection.find(marked, {"last_modified_at": True})
-        stamped = {row["_id"] for row in found if row.get("last_modified_at") == stamps[row["_id"]]}
-        if len(stamped) > n_written:
-            return list(stamps)
-        return [sample_id for sample_id in stamps if sample_id not in stamped]
+    def _not_written(self, samples: Sequence[StoredSample], n_written: int) -> list[ObjectId]:
+        """The samples that are no longer as they were read; all samples if not all others were written."""
+        stored = stored_samples(self._source, [sample.sample_id for sample in samples])
+        changed = [sample.sample_id for sample in samples if not sample.is_unchanged(stored.get(sample.sample_id))]
+        return changed if len(samples) - len(changed) <= n_written else [sample.sample_id for sample in samples]
 
 
 #: MongoDB's codes for documents that are too large

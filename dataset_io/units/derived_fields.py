@@ -21,7 +21,6 @@ from ..database.fiftyone_private import list_name, reload_samples
 from ..labels.paths import mark_of, places
 from ..labels.source import refuse_read_only
 from ..labels.stored import NoRoomError
-from ..record.changes import OwnStamps, own_stamps
 from ..record.fields import delete_fields, new_field, refuse_field_of_user
 from ..record.lease import unless_deleted, writing
 from ..record.run import COMPLETED, FAILED, RUNNING, Run
@@ -122,13 +121,12 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
             with writing(dataset):
                 run.require_current()
                 refuse_field_of_user(dataset, path, labels.field_key)
-                stamps = own_stamps(dataset)
                 run.update(fields_added=[path], **{entry: started})
                 if dataset.get_field(path) is not None:
                     delete_fields(dataset, [path])
                 _declare(dataset, labels.field_key, path, derived)
             with rare_collections():
-                result = _Pass(units, derived, labels, stamps, check).execute(progress)
+                result = _Pass(units, derived, labels, check).execute(progress)
             with writing(dataset):
                 check()
                 _declare(dataset, labels.field_key, path, derived)
@@ -182,15 +180,13 @@ class _Sent:
 class _Pass:
     """One pass over the labels of a run: batches are read, computed and written concurrently."""
 
-    def __init__(
-        self, units: UnitReader, derived: DerivedField, labels: RunLabels, stamps: OwnStamps, check: Callable[[], None]
-    ) -> None:
+    def __init__(self, units: UnitReader, derived: DerivedField, labels: RunLabels, check: Callable[[], None]) -> None:
         self._units = units
         self._derived = derived
         self._labels = labels
         self._check = check
         self._reader = Reader(units)
-        self._writer = Writer(units.source, labels.field_key, stamps)
+        self._writer = Writer(units.source, labels.field_key)
         self._field = labels.path_of(derived.suffix).removeprefix(names.FRAMES_PREFIX)
         self._totals = Counter(n_labels=0, n_below_quorum=0, n_tied=0, n_left_out=0)
 

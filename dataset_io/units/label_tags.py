@@ -17,7 +17,6 @@ from ...agreement.settings.errors import AgreementInputError
 from ..database.fiftyone_private import is_generated, sample_collection
 from ..labels.paths import places
 from ..labels.source import refuse_read_only
-from ..record.changes import own_stamps
 from ..record.run import Run, refresh
 from ..record.run_labels import RunLabels, open_run_labels
 from .labels_in_view import DocumentLabels, Selected, labels_in_view, path_in_view, samples_in_view
@@ -70,7 +69,7 @@ def tag_agreement_labels(
         raise AgreementInputError(f"`tag` must be a text, got {tag!r}")
     one_of("on", on, get_args(TagTarget))
     true_or_false("remove", remove)
-    asked, change = labels.annotators_asked(annotators), _Change(tag, remove, own_stamps(labels.dataset).expression())
+    asked, change = labels.annotators_asked(annotators), _Change(tag, remove)
     if on == "samples":
         refuse_read_only(labels.dataset, ["tags"])
         found = _tag_samples(samples, labels, change, _ids_of_samples(samples, labels, asked, selected))
@@ -88,7 +87,6 @@ class _Change:
 
     tag: str
     remove: bool
-    stamp: dict[str, Any]  #: the time stamp of the change
 
     @property
     def missing(self) -> Any:
@@ -106,7 +104,7 @@ class _Change:
         """Change the tags of samples; returns how many of them have none, or a list of them."""
         wanted = sorted(ids)
         n_found = len(wanted)
-        update = [{"$set": {"tags": self.of("$tags"), "last_modified_at": self.stamp}}]
+        update = [{"$set": {"tags": self.of("$tags")}}]
         for start in range(0, len(wanted), _BATCH):
             chosen = {"_id": {"$in": wanted[start : start + _BATCH]}}
             collection.update_many({**chosen, "tags": self.missing}, update)
@@ -115,16 +113,13 @@ class _Change:
 
     def of_labels(self, document_id: ObjectId, path: str, in_list: bool, ids: list[ObjectId]) -> UpdateOne:
         """Change the tags of the labels in one field of a document that still exist."""
-        stamp = {"last_modified_at": self.stamp}
         if not in_list:
             query = {"_id": document_id, f"{path}._id": {"$in": ids}, f"{path}.tags": self.missing}
-            return UpdateOne(query, [{"$set": {f"{path}.tags": self.of(f"${path}.tags"), **stamp}}])
+            return UpdateOne(query, [{"$set": {f"{path}.tags": self.of(f"${path}.tags")}}])
         query = {"_id": document_id, path: {"$elemMatch": {"_id": {"$in": ids}, "tags": self.missing}}}
         tagged = {"$mergeObjects": ["$$label", {"tags": self.of("$$label.tags")}]}
         every = {"$cond": [{"$in": ["$$label._id", ids]}, tagged, "$$label"]}
-        return UpdateOne(
-            query, [{"$set": {path: {"$map": {"input": f"${path}", "as": "label", "in": every}}, **stamp}}]
-        )
+        return UpdateOne(query, [{"$set": {path: {"$map": {"input": f"${path}", "as": "label", "in": every}}}}])
 
 
 def _can_be_tagged(path: str) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from annotator_agreement import (
     rename_agreement,
     tag_agreement_labels,
 )
-from annotator_agreement.dataset_io.record import changes
 from annotator_agreement.dataset_io.record.run import Run
 
 BOXES = [("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))]
@@ -188,15 +187,19 @@ def test_all_slices_of_groups_count(make_dataset):
     assert changed_since(dataset) == 1
 
 
-def test_very_many_changes_are_not_noted_one_by_one(dataset, monkeypatch):
-    monkeypatch.setattr(changes, "_MOST_NOTES", 2)
+def test_samples_imported_just_before_a_run_are_told_from_those_edited_at_the_same_time(dataset):
     compute_quickly(dataset)
-    _edit(dataset, 1, 2)
-    tag_agreement_labels(dataset, on="samples")
-    assert changed_since(dataset) == 2
-    _edit(dataset, 3)
-    tag_agreement_labels(dataset, on="samples", tag="more")
-    assert changed_since(dataset) == len(dataset), "any of them"
+    stamp = dataset.values("last_modified_at")[3]
+    # an edit within the ten seconds by which clocks may differ, on a sample that the run read with a later stamp
+    _set_stamp(dataset, 3, stamp - timedelta(milliseconds=1))
+    assert changed_since(dataset) == 1
+    _set_stamp(dataset, 3, stamp)
+    assert changed_since(dataset) == 0
+
+
+def _set_stamp(dataset, position, stamp):
+    one = {"_id": dataset.values("_id")[position]}
+    dataset._sample_collection.update_one(one, {"$set": {"last_modified_at": stamp}})
 
 
 def test_it_is_not_known_of_older_runs_damaged_records_and_clones(dataset):
@@ -205,9 +208,8 @@ def test_it_is_not_known_of_older_runs_damaged_records_and_clones(dataset):
     assert changed_since(clone) is None
     clone.delete()
     run = Run(dataset, "agreement")
-    too_large = {"since": 1, "own": [10**18], "noted": []}
-    no_id = {"since": 1, "own": [], "noted": ["?"]}
-    for damaged in ({}, {"since": 5}, {"since": "x", "own": [], "noted": []}, too_large, no_id):
+    too_large, no_number = {"at": 10**18, "n_samples": 3}, {"at": 5, "n_samples": "3"}
+    for damaged in ({}, {"at": 5}, {"at": "x", "n_samples": 3}, too_large, no_number, None, [1]):
         run.update(changes=damaged)
         assert changed_since(dataset) is None
         tag_agreement_labels(dataset, on="samples")
@@ -215,3 +217,21 @@ def test_it_is_not_known_of_older_runs_damaged_records_and_clones(dataset):
     run.update(status="failed")
     with pytest.raises(AgreementInputError, match="must be completed, got the status 'failed'"):
         changed_since(dataset)
+
+
+def test_an_edit_in_a_form_of_the_app_that_was_open_during_a_run_is_saved_and_counts(dataset):
+    routes = pytest.importorskip("fiftyone.server.routes.sample")
+    if not hasattr(routes, "save_sample"):
+        pytest.skip("the App of this FiftyOne cannot edit samples")
+    sample_id, identity = dataset.first().id, str(dataset._doc.id)
+    opened = dataset[sample_id].last_modified_at  # what the App sends with the edit: the state that it shows
+    compute_quickly(dataset)
+    n_annotators = dataset.values("agreement_n_annotators")[0]
+    sample = routes.get_sample(identity, sample_id, opened)
+    sample.alice.detections[0].label = "edited"
+    routes.save_sample(sample, opened)
+    dataset.reload()
+    stored = dataset._sample_collection.find_one({"_id": sample._id})
+    assert stored["alice"]["detections"][0]["label"] == "edited"
+    assert stored["agreement_n_annotators"] == n_annotators
+    assert changed_since(dataset) == 1

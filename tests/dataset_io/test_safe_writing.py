@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from datetime import timedelta
 from pathlib import Path
 
 import bson
@@ -143,14 +142,14 @@ def test_a_second_writing_unsets_what_it_leaves_out(make_dataset, monkeypatch):
     first, second = dataset.values("_id")[:2]
     original, done = write.Writer._not_written, []
 
-    def edited_at_once(self, stamps, n_written):
+    def edited_at_once(self, samples, n_written):
         """The first sample was written, and is edited before anybody looks which ones were not."""
         if not done:
             done.append(True)
             change = {"bob": None, "carol": None, "alice.detections.1.bounding_box": None}
-            time = {"last_modified_at": stamps[first] + timedelta(seconds=1)}
-            dataset._sample_collection.update_one({"_id": first}, {"$set": {**change, **time}})
-        return original(self, stamps, n_written)
+            now = {"last_modified_at": True}
+            dataset._sample_collection.update_one({"_id": first}, {"$set": change, "$currentDate": now})
+        return original(self, samples, n_written)
 
     def refuse_once(self, batch, updates):
         if not done:

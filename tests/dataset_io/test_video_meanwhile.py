@@ -9,7 +9,7 @@ from bson import ObjectId
 
 from tests.datasets import detections, frames_of
 
-from annotator_agreement import AgreementInputError, compute_agreement
+from annotator_agreement import AgreementInputError, changed_since, compute_agreement
 from annotator_agreement.dataset_io.families import frames as frames_module
 from annotator_agreement.dataset_io.run import read
 
@@ -141,10 +141,18 @@ def test_frames_whose_video_is_gone_are_left_out(make_videos):
     assert dataset._frame_collection.find_one({"_id": orphan["_id"]}) == orphan
 
 
-def test_videos_get_a_new_time_stamp(make_videos):
-    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
-    before = dataset.values("last_modified_at")[0], dataset.values("frames.last_modified_at")[0][0]
+def test_time_stamps_are_those_of_the_last_edit_and_an_edit_of_a_video_counts(make_videos):
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}] * 2)
+    paths = ("last_modified_at", "frames.last_modified_at")
+    before = [dataset.values(path) for path in paths]
     compute_agreement(dataset, FIELDS[:2])
-    after = dataset.values("last_modified_at")[0], dataset.values("frames.last_modified_at")[0][0]
-    assert after[0] > before[0]
-    assert after[1] > before[1]
+    assert [dataset.values(path) for path in paths] == before
+    assert changed_since(dataset) == 0
+    sample = dataset.first()
+    sample["note"] = "looked at"
+    sample.save()
+    assert changed_since(dataset) == 1
+    frame = dataset.last().frames[1]
+    frame["note"] = "looked at"
+    frame.save()
+    assert changed_since(dataset) == 2
