@@ -228,6 +228,12 @@ class AgreementRun(_Methods):
             raise AgreementInputError(f"{place}() must be called on the whole run, got a part of it; leave out on(…)")
         return (self.dataset if self._view is None else self._view), self.key
 
+    def _refuse_other(self, option: str, what: str, dataset: fo.Dataset) -> None:
+        if dataset.name != self.dataset.name:
+            raise AgreementInputError(
+                f"`{option}` must be {what} of {self.dataset.name!r}, got one of {dataset.name!r}"
+            )
+
     # ---- what it found ----
 
     @property
@@ -267,10 +273,8 @@ class AgreementRun(_Methods):
             view: a view of the dataset; samples that the run did not see are left out
             resamples: number of resamples for the intervals; None for the number in the run, 0 for no intervals
         """
-        if dataset_of(view).name != self.dataset.name:
-            raise AgreementInputError(
-                f"`view` must be a view of {self.dataset.name!r}, got one of {view.dataset_name!r}"
-            )
+        self._given(True, "run.on")
+        self._refuse_other("view", "a view", dataset_of(view))
         part = AgreementRun(self.dataset, self.key)
         part._view, part._resamples = view, resamples
         return part
@@ -288,6 +292,12 @@ class AgreementRun(_Methods):
         """
         samples, key = self._given(False, "compare")
         other = before.key if isinstance(before, AgreementRun) else before
+        if isinstance(before, AgreementRun):
+            self._refuse_other("before", "a run", before.dataset)
+            if before._view is not None:
+                raise AgreementInputError(
+                    "`before` must be a whole run, got a part of one; compare a part with run.on(…).compare()"
+                )
         keys = (key, None) if other is None else (other, key)
         return compare_agreement(samples, *keys, resamples=resamples, seed=seed)
 
@@ -322,13 +332,13 @@ class AgreementRun(_Methods):
     def __repr__(self) -> str:
         try:
             return repr(self.report).replace(type(self.report).__name__, "AgreementRun", 1)
-        except AgreementInputError as error:
+        except ValueError as error:  # ours, or FiftyOne's of a deleted dataset
             return f"<AgreementRun {self.key!r}: {error}>"
 
     def _repr_html_(self) -> str | None:
         try:
             return self.report._repr_html_()
-        except AgreementInputError:
+        except ValueError:
             return None  # a notebook shows the text
 
     def __dir__(self) -> list[str]:

@@ -134,8 +134,40 @@ def test_what_concerns_a_whole_run_is_refused_for_a_part(run, dataset, aa, name)
 
 
 def test_a_part_must_be_of_the_same_dataset(aa, run, make_dataset):
-    with pytest.raises(aa.AgreementInputError, match="`view` must be a view of"):
-        run.on(make_dataset().limit(1))
+    other = make_dataset()
+    for samples in (other, other.limit(1)):
+        with pytest.raises(aa.AgreementInputError, match=f"`view` must be a view of .* got one of '{other.name}'"):
+            run.on(samples)
+
+
+def test_a_part_has_no_parts_that_would_hold_other_samples(aa, run, dataset):
+    with pytest.raises(aa.AgreementInputError, match=r"run\.on\(\) must be called on the whole run"):
+        run.on(dataset.limit(1)).on(dataset.limit(3))
+
+
+def test_a_run_is_compared_with_whole_runs_of_its_dataset_alone(aa, run, dataset, make_dataset):
+    other = aa.compute(make_dataset(), PEOPLE, iou=0.9, resamples=0)  # under the same key
+    with pytest.raises(aa.AgreementInputError, match="`before` must be a run of .*, got one of"):
+        run.compare(other, resamples=0)
+    with pytest.raises(aa.AgreementInputError, match=r"`before` must be a whole run, got a part of one.*on\(…\)\.comp"):
+        run.compare(run.on(dataset.limit(2)), resamples=0)
+
+
+def test_decisions_of_parts_of_samples_are_refused_as_everywhere(aa, run, dataset, tmp_path):
+    run.decisions.decide("consensus", min_votes=2)
+    of_boxes, grouped = run.on(dataset.to_patches("alice")).decisions, run.on(dataset.group_by("filepath")).decisions
+    for decisions, message in ((of_boxes, "got a view of parts of"), (grouped, "grouped by a field")):
+        with pytest.raises(aa.AgreementInputError, match=message):
+            decisions.list()
+        with pytest.raises(aa.AgreementInputError, match=message):
+            decisions.export(tmp_path / "gold.json")
+
+
+def test_a_run_of_a_deleted_dataset_says_so(run, dataset):
+    dataset.delete()
+    run._report = None
+    assert "is deleted" in repr(run)
+    assert run._repr_html_() is None
 
 
 # ---- views ----

@@ -19,6 +19,7 @@ from ...agreement.settings.arguments import takes_arrays, text_of
 from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_samples
 from ..labels.kinds import kind_of
+from ..labels.source import whole_samples
 from ..run.work_through import rare_collections
 from .annotator_labels import hash_of_label, stored_labels
 from .decision_log import DecisionLog
@@ -92,7 +93,8 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
     opened = open_gold(dataset, gold)
     only = None
     if isinstance(dataset, fo.DatasetView):
-        ids = dataset.values("frames.id", unwind=True) if opened.on_frames else dataset.values("id")
+        samples = whole_samples(dataset)
+        ids = samples.values("frames.id", unwind=True) if opened.on_frames else samples.values("id")
         only = [ObjectId(each) for each in ids]
     with rare_collections():
         found = {each: (log, log.decisions, row) for each, (log, row) in opened.decided(only).items()}

@@ -290,6 +290,26 @@ def flattened(samples: SampleCollection, *, on_frames: bool = False) -> SampleCo
     return all_slices(samples)
 
 
+def whole_samples(samples: SampleCollection) -> SampleCollection:
+    """The samples of all slices, also of different media types, of a dataset or a view of samples.
+
+    Raises:
+        AgreementInputError: if it is a view of patches, frames or clips, or grouped by a field
+    """
+    refuse_parts(samples)
+    _refuse_dynamic_groups(samples)
+    return all_slices(samples)
+
+
+def refuse_parts(samples: SampleCollection) -> None:
+    """Raise :class:`AgreementInputError` if it is a view of patches, frames or clips."""
+    if is_generated(samples):
+        raise AgreementInputError(
+            f"`samples` must be a dataset or a view of its samples, got a view of parts of "
+            f"{root_dataset(samples).name!r}; pass the dataset"
+        )
+
+
 def _refuse_dynamic_groups(samples: SampleCollection) -> None:
     if samples.media_type == fom.GROUP and is_dynamic_groups(samples):
         raise AgreementInputError(

@@ -14,10 +14,10 @@ from ... import names
 from ...agreement.families.family import Family
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
-from ..database.fiftyone_private import is_generated, sample_collection, stored_dataset
+from ..database.fiftyone_private import sample_collection, stored_dataset
 from ..labels.kinds import LabelKind, kind_of, titles
 from ..labels.paths import is_of_frames
-from ..labels.source import Source, flattened
+from ..labels.source import Source, flattened, refuse_parts
 from .run import Run
 
 
@@ -130,11 +130,7 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         AgreementInputError: if there is no such run, it did not complete, or its labels or fields are gone
     """
     run = Run(samples, run_key)
-    if is_generated(samples):
-        raise AgreementInputError(
-            f"`samples` must be a dataset or a view of its samples, got a view of parts of {run.dataset.name!r}; pass "
-            "the dataset"
-        )
+    refuse_parts(samples)
     run.require_completed()
     config, annotators = _recorded(run)
     samples = _compared_slices(samples, config)

@@ -23,6 +23,7 @@ from ...charts.text.words import counted
 from ..database.fiftyone_private import all_slices
 from ..decide.against import refuse_damaged
 from ..decide.decisions import Gold, open_gold
+from ..labels.source import whole_samples
 from ..run.work_through import Progress
 from .export import checked_file, replacing
 
@@ -107,7 +108,7 @@ def decided_to_export(
     if target.suffix.lower() != ending:
         raise AgreementInputError(f"`path` must end in {ending} for these labels ({title}), got {str(path)!r}")
     refuse_damaged(opened)
-    view, exported = _decided(all_slices(samples), opened, title, str(target))
+    view, exported = _decided(whole_samples(samples), opened, title, str(target))
     if not exported.n_images:
         raise AgreementInputError(f"`{gold}` must have decisions on the samples to be exported, got none")
     if title == "COCO":
