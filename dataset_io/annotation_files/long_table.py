@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -20,6 +21,11 @@ from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKe
 
 #: how a file of a table may end, and what separates its columns; None: no text
 SUFFIXES: dict[str, str | None] = {".csv": ",", ".tsv": "\t", ".parquet": None}
+
+#: texts that stand for nothing in tables of other programs; ours have an apostrophe in front
+_ABSENT = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+           "NULL", "NaN", "None", "n/a", "nan", "null")  # fmt: skip
+_LIKE_ABSENT = re.compile(f"'*({'|'.join(map(re.escape, _ABSENT))})")
 
 #: the meanings of columns, and names that are taken for them, in lower case without "_", "-" and blanks
 _NAMES = {
@@ -72,12 +78,23 @@ def load_table(path: Path) -> pd.DataFrame:
         # names of images and annotators are texts, even where they look like numbers
         texts = {meant[key] for key in ("image", "annotator", "label") if key in meant}
         types = {stored: str for stored, name in names.items() if name in texts}
-        table = pd.read_csv(path, sep=separator, dtype=types, encoding="utf-8-sig").rename(columns=names)
-        return table.map(lambda cell: as_it_was(cell) if isinstance(cell, str) else cell)
+        absent = {"keep_default_na": False, "na_values": list(_ABSENT)}
+        table = pd.read_csv(path, sep=separator, dtype=types, encoding="utf-8-sig", **absent).rename(columns=names)
+        return table.map(lambda cell: _text_of(cell) if isinstance(cell, str) else cell)
     except ImportError as error:
         raise AgreementInputError(f"Reading {path.name!r} needs pyarrow: pip install pyarrow") from error
     except (ValueError, OSError) as error:
         raise AgreementInputError(f"{path.name!r} must be a table, got an error: {error}") from error
+
+
+def _cell_of(text: str) -> str:
+    """What stands for a text in a table: neither a formula nor a text that stands for nothing."""
+    return f"'{text}" if _LIKE_ABSENT.fullmatch(text) else not_a_formula(text)
+
+
+def _text_of(cell: str) -> str:
+    """The text for which a cell stands."""
+    return cell[1:] if cell.startswith("'") and _LIKE_ABSENT.fullmatch(cell) else as_it_was(cell)
 
 
 def _column_names(path: Path | io.StringIO, separator: str) -> dict[str, str]:
@@ -321,8 +338,8 @@ def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
     writer = csv.writer(text, lineterminator="\r\n")  # texts with either of its characters are quoted
     writer.writerow(map(not_a_formula, columns))
     for row in rows:
-        cells = (row.get(name, "") for name in columns)
-        writer.writerow(not_a_formula(cell) if isinstance(cell, str) else cell for cell in cells)
+        cells = map(row.get, columns)
+        writer.writerow(_cell_of(cell) if isinstance(cell, str) else cell for cell in cells)
     return text.getvalue()
 
 

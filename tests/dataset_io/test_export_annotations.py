@@ -220,6 +220,29 @@ def test_a_table_holds_no_formula_and_gives_every_text_back(tmp_path):
     assert _close(again, before)
 
 
+#: what tables are taken to say where they say nothing, as pandas documents it, and such a text behind an apostrophe
+ABSENT = ("NA", "N/A", "null", "NULL", "None", "nan", "NaN", "#N/A", "<NA>", "", "'NA", "'", "none")
+
+
+@pytest.mark.parametrize("make", [
+    lambda text: fo.Classification(label=text),
+    lambda text: fo.Detections(detections=[fo.Detection(label=text, bounding_box=[0.1, 0.1, 0.3, 0.3], note=text)]),
+], ids=["classes", "boxes"])  # fmt: skip
+def test_a_table_gives_texts_back_that_often_stand_for_nothing(tmp_path, make):
+    images = [f"{k}.jpg" for k in range(len(ABSENT))]
+    dataset = dataset_of(images)
+    dataset.set_values("metadata", [fo.ImageMetadata(width=WIDTH, height=HEIGHT)] * len(images))
+    for name in ("NA", "bob"):
+        dataset.set_values(name, [make(text) for text in ABSENT], dynamic=True)
+    summary = export_annotations(dataset, ["NA", "bob"], tmp_path / "x.csv", format="csv")
+    assert (summary.left_out, summary.changed) == ((), ())
+    copy = _again(dataset, summary, images)
+    for name in ("NA", "bob"):
+        plain = [value.to_dict() for found in (dataset, copy) for value in found.values(name)]
+        texts = [(entry["detections"][0] if "detections" in entry else entry)["label"] for entry in plain]
+        assert texts == [*ABSENT, *ABSENT]
+
+
 @pytest.mark.parametrize("format", ["label_studio", "csv"])
 @pytest.mark.parametrize(
     "values",
