@@ -147,7 +147,7 @@ def test_a_part_has_no_parts_that_would_hold_other_samples(aa, run, dataset):
 
 def test_a_run_is_compared_with_whole_runs_of_its_dataset_alone(aa, run, dataset, make_dataset):
     other = aa.compute(make_dataset(), PEOPLE, iou=0.9, resamples=0)  # under the same key
-    with pytest.raises(aa.AgreementInputError, match="`before` must be a run of .*, got one of"):
+    with pytest.raises(aa.AgreementInputError, match=r"`before` must be a run of .*, got one of"):
         run.compare(other, resamples=0)
     with pytest.raises(aa.AgreementInputError, match=r"`before` must be a whole run, got a part of one.*on\(…\)\.comp"):
         run.compare(run.on(dataset.limit(2)), resamples=0)

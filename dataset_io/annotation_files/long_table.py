@@ -23,8 +23,8 @@ from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKe
 SUFFIXES: dict[str, str | None] = {".csv": ",", ".tsv": "\t", ".parquet": None}
 
 #: texts that stand for nothing in tables of other programs; ours have an apostrophe in front
-_ABSENT = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-           "NULL", "NaN", "None", "n/a", "nan", "null")  # fmt: skip
+_ABSENT = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A",
+           "NA", "NULL", "NaN", "None", "n/a", "nan", "null")  # fmt: skip
 _LIKE_ABSENT = re.compile(f"'*({'|'.join(map(re.escape, _ABSENT))})")
 
 #: the meanings of columns, and names that are taken for them, in lower case without "_", "-" and blanks
