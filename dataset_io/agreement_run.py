@@ -16,6 +16,7 @@ from fiftyone.core.view import DatasetView
 
 from .. import names
 from ..agreement.families.comparison import AgreementComparison
+from ..agreement.parts.result import AgreementParts
 from ..agreement.settings.arguments import check_call, takes_arrays
 from ..agreement.settings.errors import AgreementInputError, did_you_mean
 from ..agreement.settings.options import OPTIONS, TOGETHER, flat_options
@@ -39,6 +40,7 @@ from .results.compare import compare_agreement
 from .results.decided_labels import export_decided
 from .results.decided_list import export_decided_against
 from .results.export import export_agreement
+from .results.parts import OpenParts
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
 from .run.work_through import Progress
 from .units.annotate import annotate_disputed
@@ -220,6 +222,7 @@ class AgreementRun(_Methods):
         self.dataset, self.key = run.dataset, run.key
         self._view: SampleCollection | None = None
         self._resamples: int | None = None
+        self._parts: OpenParts | None = None
         self._report = report
         self.objects, self.decisions = RunObjects(self), RunDecisions(self)
 
@@ -258,6 +261,43 @@ class AgreementRun(_Methods):
     def units(self) -> DataFrame:
         """All objects (tags, classes of masks, samples), a row each; ``help(run.report.units)`` says more."""
         return self.report.units()
+
+    @takes_arrays
+    def by(
+        self,
+        field: str | None = None,
+        *,
+        views: Sequence[str | SampleCollection] | None = None,
+        scenario: str | None = None,
+        bins: int | Sequence[float] | None = None,
+        equal: bool = False,
+        by_date: str | None = None,
+    ) -> AgreementParts:
+        """The main numbers for each part of the samples, and which parts differ from the others by test.
+
+        From the stored records: no label is compared again. A sample with several values (tags, labels) is in several
+        parts. Of many values the 50 most frequent are parts, and the others one together; samples without a value are
+        the part ``(none)``.
+
+        Args:
+            field: a field of samples (texts, switches, numbers, dates, ``"tags"``, classes of the image), or an
+                attribute of the labels of the run (``"occluded"``, ``"label"``, or the whole path of one field): the
+                part of a value are then the images that have a label with it
+            views: saved views by name, or views, as parts; instead of ``field``
+            scenario: name of a scenario of FiftyOne's model evaluation; instead of ``field``
+            bins: of numbers: in how many parts with equally many images, or the limits between the parts; None: five,
+                or a part for each value, if these are few whole numbers
+            equal: whether the bins are equally wide instead
+            by_date: of dates: ``"day"``, ``"week"``, ``"month"`` or ``"year"`` (UTC); None: the finest with at most 31
+                parts
+
+        Raises:
+            AgreementInputError: if there is no such field, view or scenario, or a run wrote the field: its numbers
+                would choose the parts
+        """
+        if self._parts is None:
+            self._parts = OpenParts(*self._given(False, "run.by"))
+        return self._parts.by(field, views=views, scenario=scenario, bins=bins, equal=equal, by_date=by_date)
 
     samples = _Method(agreement_samples)
     view = _Method(view_agreement)
@@ -308,6 +348,7 @@ class AgreementRun(_Methods):
     @takes_arrays
     def update(self, *, progress: Progress = None) -> AgreementRun:
         """Compute again where samples were edited, added or deleted since; ``compare()`` then says what it changed."""
+        self._parts = None
         self._report = update_agreement(*self._given(True, "run.update"), progress=progress)
         return self
 
@@ -315,7 +356,7 @@ class AgreementRun(_Methods):
     def rename(self, new_key: str) -> AgreementRun:
         """Rename the run and its fields."""
         rename_agreement(*self._given(True, "run.rename"), new_key)
-        self.key, self._report = new_key, None
+        self.key, self._report, self._parts = new_key, None, None
         return self
 
     def delete(self) -> None:

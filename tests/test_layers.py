@@ -45,7 +45,7 @@ ORDER = (
     *(f"metrics/{room}" for room in ("numeric", "bootstrap", "alpha", "geometry", "matching", "consensus", "pixels")),
     "metrics",
     *(f"agreement/{room}" for room in ("settings", "evidence", "statistics", "image_alpha", "pixels", "ratings")),
-    *(f"agreement/{room}" for room in ("matching", "objects", "tags", "disputes", "families")),
+    *(f"agreement/{room}" for room in ("matching", "objects", "tags", "disputes", "families", "parts")),
     "agreement",
     *(f"charts/{room}" for room in ("text", "objects", "reports", "figures", "page")),
     "charts",

@@ -14,19 +14,28 @@ from ..disputes.costs import CostlyUnits, SoughtUnits, costly_objects, costly_sa
 from ..matching.verdicts import CROWD
 from ..matching.verdicts import VERDICTS as OBJECT_VERDICTS
 from ..objects.build import build_object_report, object_numbers
+from ..objects.build import headline_numbers as object_headline
+from ..objects.build import sample_contents as object_contents
 from ..objects.records import ObjectRecords
 from ..objects.report import ObjectReport
+from ..pixels.numbers import headline_numbers as pixel_headline
 from ..pixels.numbers import pixel_numbers
+from ..pixels.numbers import sample_contents as pixel_contents
 from ..pixels.records import PixelRecords
 from ..pixels.report import PixelReport, build_pixel_report
 from ..ratings.compute import VERDICTS as RATING_VERDICTS
 from ..ratings.compute import RatingRecords
+from ..ratings.numbers import headline_numbers as rating_headline
 from ..ratings.numbers import rating_numbers
+from ..ratings.numbers import sample_contents as rating_contents
 from ..ratings.report import RatingReport, build_rating_report
+from ..statistics.content_order import Hashes
 from ..statistics.numbers import Numbers
 from ..statistics.records import AnyColumns, Records
 from ..statistics.report import AgreementReport, ReportContext
 from ..tags.compute import VERDICTS as TAG_VERDICTS
+from ..tags.numbers import headline_numbers as tag_headline
+from ..tags.numbers import sample_contents as tag_contents
 from ..tags.numbers import tag_numbers
 from ..tags.records import TagRecords
 from ..tags.report import TagReport, build_tag_report
@@ -46,6 +55,10 @@ class Family:
     records: type[Records]  #: class of its records
     build: Callable[[Any, ReportContext], AgreementReport]  #: builds the report from records
     numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: computes the numbers of a report from records
+    #: the main numbers that are functions of sums over any samples, with a row for every sample
+    headline: Callable[[Any, ReportContext], Iterable[Numbers]]
+    #: content of the samples, for :func:`~..statistics.content_order.content_ranks`
+    contents: Callable[[Any, ReportContext], tuple[Hashes, FloatArray]]
     #: what the disputes of every sample cost; shape ``(S,)``, 0 where nothing is disputed
     costs: Callable[[Any], FloatArray]
     #: the disputed units of a run that somebody can decide on (objects, tags, or whole samples), the costliest first
@@ -85,6 +98,8 @@ OBJECTS = Family(
     records=ObjectRecords,
     build=build_object_report,
     numbers=object_numbers,
+    headline=object_headline,
+    contents=object_contents,
     costs=dispute_costs,
     costly_units=costly_objects,
     units_to_decide=_own_units,
@@ -98,6 +113,8 @@ RATINGS = Family(
     records=RatingRecords,
     build=build_rating_report,
     numbers=rating_numbers,
+    headline=rating_headline,
+    contents=rating_contents,
     costs=costs_of_pairs,
     costly_units=costly_samples,
     units_to_decide=_whole_samples,
@@ -112,6 +129,8 @@ TAGS = Family(
     records=TagRecords,
     build=build_tag_report,
     numbers=tag_numbers,
+    headline=tag_headline,
+    contents=tag_contents,
     costs=costs_of_pairs,
     costly_units=costly_tags,
     units_to_decide=_own_units,
@@ -126,6 +145,8 @@ PIXELS = Family(
     records=PixelRecords,
     build=build_pixel_report,
     numbers=pixel_numbers,
+    headline=pixel_headline,
+    contents=pixel_contents,
     costs=costs_of_pairs,
     costly_units=costly_samples,
     units_to_decide=_whole_samples,

@@ -182,6 +182,17 @@ def object_numbers(records: ObjectRecords, context: ReportContext, *, headline_o
     return collection.headline_numbers() if headline_only else collection.numbers()
 
 
+def headline_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:
+    """The headline as functions of sums over any samples: without the alpha of images, whose chance is not one."""
+    n_categories, pairs = len(context.class_names), AnnotatorPairs.of(records.assigned)
+    headline = HeadlineNumbers(n_categories, context.config.undefined, by_sample=True)
+    for agreement in records.agreements(context.config):
+        no_size = np.full(len(agreement.units.sample), -1)
+        headline.add(Chunk.of(agreement, n_categories, no_size, pairs, by_sample=True))
+    yield sample_numbers(records)
+    yield from headline.numbers()
+
+
 def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
     """Content of the samples for :func:`~..content_order.content_ranks`; independent of order and ids.
 

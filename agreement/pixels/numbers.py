@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,6 +68,18 @@ def pixel_numbers(
     yield from headline.numbers()
     yield from classes.numbers()
     yield from pairs.numbers()
+
+
+def headline_numbers(records: PixelRecords, context: ReportContext) -> Iterator[Numbers]:
+    """The headline as functions of sums over any samples: without the alpha of images, whose chance is not one."""
+    config = replace(context.config, resamples=max(context.config.resamples, 1))  # else only the sums are kept
+    headline = _Headline(
+        np.unique(records.column("values")).astype(np.int64), replace(context, config=config)
+    )
+    yield sample_numbers(records)
+    for agreement in records.agreements(MaskValues.from_dict(context.details).background, config):
+        headline.add(agreement)
+    yield from (each for each in headline.numbers() if each.by_sample)
 
 
 def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:

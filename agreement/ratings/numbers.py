@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,6 +28,19 @@ def rating_numbers(records: RatingRecords, context: ReportContext) -> Iterator[N
     return numbers_of_table(records, scaled_ratings(records.ratings, level, context), level, context)
 
 
+def headline_numbers(records: RatingRecords, context: ReportContext) -> Iterator[Numbers]:
+    """Score and alpha as functions of sums over any samples."""
+    level = level_of(context.config, numbers=bool(context.details["numbers"]))
+    table = _alpha_table(records.ratings, scaled_ratings(records.ratings, level, context), level)
+    yield sample_numbers(records)
+    yield _alpha(("alpha.pooled",), table, level, context, keep_rows=True)
+
+
+def _alpha_table(ratings: FloatArray, scaled: ScaledRatings | None, level: Level) -> FloatArray:
+    """What alpha compares: the numbers at the levels interval and ratio, else positions in the list of categories."""
+    return ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
+
+
 def numbers_of_table(
     records: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
 ) -> Iterator[Numbers]:
@@ -42,8 +56,7 @@ def numbers_of_table(
     assigned = records.assigned
     # positions agree exactly where classes agree; they replace classes to save memory
     ratings = scaled.positions if scaled is not None and not context.details["numbers"] else records.ratings
-    # alpha uses the numbers at the levels interval and ratio, otherwise positions in the list of categories
-    table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
+    table = _alpha_table(ratings, scaled, level)
     tolerance = config.tolerance if context.details["numbers"] else 0.0
     yield sample_numbers(records)
     yield _alpha(("alpha.pooled",), table, level, context)
@@ -77,16 +90,22 @@ def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Has
 
 
 def _alpha(
-    key: Key, table: FloatArray, level: Level, context: ReportContext, samples: IntArray | None = None
+    key: Key,
+    table: FloatArray,
+    level: Level,
+    context: ReportContext,
+    samples: IntArray | None = None,
+    *,
+    keep_rows: bool = False,
 ) -> Numbers:
-    """Alpha of all or some samples; no interval if there are very many different values."""
+    """Alpha of all or some samples; no interval if there are very many different values (``keep_rows``: yet rows)."""
     sums = alpha_sums(table, level, context.config.undefined)
     formula = sums.formula
     numbers = Numbers((key,), sums.columns, lambda found: formula(found)[..., None])
     if samples is not None:
         columns, n = hstack([sums.columns, np.ones((len(samples), 1))]), sums.columns.shape[1]
         numbers = Numbers((key,), columns, lambda found: formula(found[..., :n])[..., None], samples, np.array([n]))
-    return numbers if sums.few_values else numbers.summed()
+    return numbers if sums.few_values else replace(numbers, by_sample=False) if keep_rows else numbers.summed()
 
 
 def _annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -> Numbers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +30,14 @@ def tag_numbers(records: TagRecords, context: ReportContext) -> Iterator[Numbers
     """All numbers of rated samples."""
     yield sample_numbers(records)
     yield from numbers_of_sets(records.agreement(), records.assigned, context)
+
+
+def headline_numbers(records: TagRecords, context: ReportContext) -> Iterator[Numbers]:
+    """Score, equal sets and alpha as functions of sums over any samples."""
+    agreement = records.agreement()
+    yield sample_numbers(records)
+    yield _equal_sets(agreement)
+    yield from alpha_of_sets(agreement, context, keep_rows=True)
 
 
 def numbers_of_sets(agreement: TagAgreement, assigned: BoolArray, context: ReportContext) -> Iterator[Numbers]:
@@ -64,8 +73,10 @@ def _equal_sets(agreement: TagAgreement) -> Numbers:
     return Numbers((("alpha.percent_agreement",),), columns, lambda sums: ratio(sums[..., :1], sums[..., 1:]))
 
 
-def alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
-    """Alpha of whole sets; none with too many different sets."""
+def alpha_of_sets(
+    agreement: TagAgreement, context: ReportContext, *, keep_rows: bool = False
+) -> Iterator[Numbers]:
+    """Alpha of whole sets; none with too many different sets, no interval with many (``keep_rows``: yet rows)."""
     number, members = agreement.sets.distinct()
     n_sets = members.shape[0]
     if n_sets > MAX_DIFFERENT_SETS:
@@ -83,7 +94,8 @@ def alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[N
 
     counts = sparse(unit, number, np.ones(len(unit)), (n_samples, n_sets))
     numbers = Numbers((("alpha.pooled",),), hstack([observed[:, None], counts]), formula)
-    yield numbers if n_sets <= MAX_RESAMPLED_SETS else numbers.summed()
+    few = n_sets <= MAX_RESAMPLED_SETS
+    yield numbers if few else replace(numbers, by_sample=False) if keep_rows else numbers.summed()
 
 
 def _pairs(agreement: TagAgreement, assigned: BoolArray, context: ReportContext) -> Iterator[Numbers]:

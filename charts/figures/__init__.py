@@ -9,6 +9,7 @@ from plotly.graph_objects import Figure
 from .class_bars import plot_classes
 from .distributions import plot_iou, plot_scores, plot_votes
 from .matrices import plot_confusion, plot_pairs
+from .parts import plot_parts
 from .people import plot_annotators, plot_bias, plot_verdicts
 from .thresholds import plot_thresholds
 
@@ -33,6 +34,7 @@ __all__ = [
     "plot_confusion",
     "plot_iou",
     "plot_pairs",
+    "plot_parts",
     "plot_scores",
     "plot_thresholds",
     "plot_verdicts",

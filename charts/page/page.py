@@ -22,6 +22,7 @@ from ..figures import FIGURES, plot_scores
 from ..figures.theme import take_title
 from ..reports.comparison import comparison_sections
 from ..reports.decided import decided_alone
+from ..reports.parts import parts_sections
 from ..reports.document import report_details, report_head, report_sections
 from ..text.tables import Table
 from .template import NOTEBOOK, NOTEBOOK_STYLE, SCRIPT, STYLE, TEMPLATE
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from ...agreement.disputes.judged import DecisionReport
     from ...agreement.families.comparison import AgreementComparison
+    from ...agreement.parts.result import AgreementParts
     from ...agreement.statistics.report import AgreementReport
     from ..text.sections import Part, Section
 
@@ -106,6 +108,11 @@ def report_html(report: AgreementReport) -> str:
 def comparison_html(comparison: AgreementComparison) -> str:
     """The beginning of a comparison as HTML, for notebooks."""
     return sections_html(comparison_sections(comparison)[:2], note="print_report() prints the whole comparison.")
+
+
+def parts_html(parts: AgreementParts) -> str:
+    """The numbers of parts as HTML, for notebooks."""
+    return sections_html(parts_sections(parts))
 
 
 def decisions_html(report: DecisionReport) -> str:

@@ -1,0 +1,165 @@
+"""The main numbers of a run by parts of its samples, or of several runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO
+
+from ..settings.errors import AgreementInputError, did_you_mean
+from ..statistics.main_numbers import COMPARED, MainNumber
+from ..statistics.presentation import shown_as
+from ..statistics.report import Interval
+
+if TYPE_CHECKING:
+    from fiftyone.core.view import DatasetView
+    from pandas import DataFrame
+    from plotly.graph_objects import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class PartNumber:
+    """A number of a part, and its difference to that of all other samples.
+
+    Undefined numbers are None. ``low`` and ``high`` are the 95 % interval of the difference; where it ``stands_out``
+    the wider one that allows for the selection (Benjamini and Yekutieli 2005), as of findings.
+    """
+
+    value: float | None
+    interval: Interval | None  #: that of the report on these samples
+    rest: float | None = None  #: the number of all other samples
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None  #: None if it was not tested
+    stands_out: bool = False  #: whether the test rejects, at a false discovery rate of 5 % over all that was tested
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some samples of a run, or a run."""
+
+    name: str
+    n_samples: int  #: samples (frames) of the run
+    n_rated: int  #: of them with two or more annotators, which the numbers are of
+    n_objects: int  #: labels on them
+    numbers: dict[str, PartNumber]  #: by key, such as ``"score.mean"``
+
+    @property
+    def intervals(self) -> dict[str, Interval]:
+        """The intervals of the numbers, by key."""
+        return {key: each.interval for key, each in self.numbers.items() if each.interval is not None}
+
+
+class PartSamples(Protocol):
+    """Finds the samples of a part."""
+
+    def view(self, part: int) -> DatasetView:
+        """A view of the samples of a part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AgreementParts:
+    """The main numbers of a run by parts of its samples (:meth:`AgreementRun.by`), or of several runs (``trend()``).
+
+    A sample with several values (tags, labels) is in several parts. A part is compared with all samples that are not in
+    it. Numbers that are no sums over samples (alpha of images, of which the distances between images are a part) are
+    left out.
+    """
+
+    by: str  #: what divides the samples
+    run_key: str | None  #: None: the parts are runs
+    family: str
+    what: str  #: ``"images"`` or ``"frames"``
+    measure: str  #: name of the similarity of two objects
+    whole: Part  #: all samples
+    parts: list[Part]
+    ordered: bool = False  #: whether the parts have an order, as numbers and dates do
+    n_merged: int = 0  #: values without a part of their own
+    n_tested: int = 0  #: differences that were tested
+    main_numbers: tuple[MainNumber, ...] = ()  #: titles and meaning of the numbers
+    samples: PartSamples | None = dataclasses.field(default=None, compare=False)
+
+    has_objects: ClassVar[bool] = False
+
+    @property
+    def numbers(self) -> list[MainNumber]:
+        """The numbers that any part has."""
+        known = {key for part in self.parts for key, each in part.numbers.items() if each.value is not None}
+        return [each for each in self.main_numbers if each.key in known and each.concerns(self.measure)]
+
+    @property
+    def shown(self) -> list[MainNumber]:
+        """The numbers that tables show."""
+        return [each for each in self.numbers if each.group != COMPARED]
+
+    @property
+    def findings(self) -> list[tuple[Part, MainNumber, PartNumber]]:
+        """Which parts differ from the others by test, the greatest difference first."""
+        found = [
+            (part, number, part.numbers[number.key])
+            for part in self.parts
+            for number in self.numbers
+            if number.key in part.numbers and part.numbers[number.key].stands_out
+        ]
+        return sorted(found, key=lambda each: (-round(abs(each[2].difference or 0.0), 9), each[0].name))
+
+    def view(self, name: str) -> DatasetView:
+        """A view of the samples of a part.
+
+        Args:
+            name: name of the part, as in the table
+
+        Raises:
+            AgreementInputError: if there is no such part, or the parts are runs
+        """
+        names = [part.name for part in self.parts]
+        if self.samples is None:
+            raise AgreementInputError("The parts must be of one run to have a view, got several runs; load one of them")
+        if name not in names:
+            raise AgreementInputError(f"There is no part {name!r} by {self.by}{did_you_mean(str(name), names)}")
+        return self.samples.view(names.index(name))
+
+    def __repr__(self) -> str:
+        of = "" if self.run_key is None else f" of {self.run_key!r}"
+        return f"<{type(self).__name__}{of} by {self.by}: {len(self.parts)} parts; print_report() says more>"
+
+    def _repr_html_(self) -> str:
+        shown: str = shown_as("parts_html", self)
+        return shown
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parts as JSON-serialisable values."""
+        plain = {name: getattr(self, name) for name in ("by", "run_key", "family", "what", "measure", "ordered")}
+        plain |= {"n_merged": self.n_merged, "n_tested": self.n_tested}
+        parts: list[Mapping[str, Any]] = [dataclasses.asdict(part) for part in (self.whole, *self.parts)]
+        return {**plain, "whole": parts[0], "parts": parts[1:]}
+
+    def to_markdown(self) -> str:
+        """The table, and which parts stand out, as Markdown."""
+        shown: str = shown_as("parts_markdown", self)
+        return shown
+
+    def print_report(self, file: TextIO | None = None) -> None:
+        """Print the table, and which parts stand out.
+
+        Args:
+            file: output file, standard output by default
+        """
+        (file or sys.stdout).write(shown_as("parts_text", self) + "\n")
+
+    def to_dataframe(self) -> DataFrame:
+        """One row for every part and number: value, interval, the rest, difference with interval; undefined is nan."""
+        frame: DataFrame = shown_as("parts_frame", self)
+        return frame
+
+    def plot(self, number: str | None = None) -> Figure:
+        """A number of every part with 95 % intervals.
+
+        Args:
+            number: its key (``"score.mean"``, ``"alpha.pooled"``); None: the first
+        """
+        figure: Figure = shown_as("plot_parts", self, number)
+        return figure

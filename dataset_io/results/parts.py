@@ -1,0 +1,368 @@
+"""The main numbers of a run by a field of samples, an attribute of labels, saved views, or a scenario of FiftyOne."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import fiftyone as fo
+import numpy as np
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
+
+from ...agreement.families.family import FAMILIES
+from ...agreement.parts.compute import PartColumns, parts_of
+from ...agreement.parts.groups import (
+    NONE,
+    UNITS_OF_TIME,
+    Groups,
+    Span,
+    groups_of_dates,
+    groups_of_numbers,
+    groups_of_sets,
+    groups_of_values,
+)
+from ...agreement.parts.result import AgreementParts, Part
+from ...agreement.settings.arguments import count_of, is_real, one_of, texts_of, true_or_false
+from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
+from ...metrics.numeric.arrays import IntArray
+from ..database.fiftyone_private import list_of, sample_collection, scenarios_of
+from ..labels.paths import is_marked, is_of_frames
+from ..record.run import Run
+from ..record.sample_index import SampleIndex, ids_of, keys_of
+from .load import records_on
+
+#: the fields with the value of a label
+_VALUES = ("label", "value")
+_PLAIN = (fo.StringField, fo.BooleanField, fo.IntField, fo.FloatField, fo.DateField, fo.DateTimeField)
+#: what is offered in lists, at most, and fields of samples that say nothing about them
+_MOST_OFFERED = 50
+_NOT_OFFERED = ("id", "filepath", "last_modified_at")
+#: types of values in the database
+_ANY = ["string", "bool", "number", "date"]
+#: with at least this share of a dataset all of its samples are read
+_READ_ALL = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Divider:
+    """What divides samples: a field of samples, or an attribute of labels in several fields."""
+
+    title: str
+    paths: tuple[str, ...]  #: where the values are in the documents of samples
+    many: bool  #: whether a sample may have several values
+
+
+class OpenParts:
+    """A run, on all samples or on a view, whose parts are asked for; its columns are computed once.
+
+    Args:
+        samples: the dataset, or a view of it
+        run_key: key of the run
+    """
+
+    def __init__(self, samples: SampleCollection, run_key: str) -> None:
+        run = Run(samples, run_key)
+        loaded = run.records()
+        self.samples, self.dataset, self.run_key = samples, run.dataset, run_key
+        self.index, self.records = loaded.index, loaded.records
+        self.context = dataclasses.replace(loaded.context, clusters=loaded.index.clusters())
+        if samples is not run.dataset:
+            self.records, self.index, self.context = records_on(samples, run_key, loaded)
+
+    @functools.cached_property
+    def columns(self) -> PartColumns:
+        """The main numbers as columns."""
+        return PartColumns.of(self.records, self.context)
+
+    @functools.cached_property
+    def whole(self) -> Part:
+        """The numbers of all samples."""
+        config, every = self.context.config, np.arange(len(self.index))
+        return self.columns.part("all", every, resamples=config.resamples, seed=config.seed)
+
+    def by(
+        self,
+        field: str | None = None,
+        *,
+        views: Sequence[str | SampleCollection] | None = None,
+        scenario: str | None = None,
+        bins: int | Sequence[float] | None = None,
+        equal: bool = False,
+        by_date: str | None = None,
+    ) -> AgreementParts:
+        """The parts; see ``AgreementRun.by``."""
+        if sum(each is not None for each in (field, views, scenario)) != 1:
+            raise AgreementInputError("`field`, `views` or `scenario` must be given, and one of them alone")
+        bins = _checked_bins(bins)
+        true_or_false("equal", equal)
+        by_date = by_date if by_date is None else one_of("by_date", by_date, tuple(UNITS_OF_TIME))
+        wanted: list[Any] | None = None
+        if scenario is not None:
+            field, views, wanted = self._of_scenario(scenario)
+        if views is not None:
+            found = _named(self.dataset, views)
+            rows = [np.flatnonzero(self.index.among(keys_of(view, on_frames=self._on_frames))) for _, view in found]
+            groups, by = groups_of_sets([name for name, _ in found], rows, len(self.index)), scenario or "view"
+            return self._result(by, groups, _PartViews(self, groups, views=tuple(view for _, view in found)))
+        divider = divider_of(self.dataset, self.context.config.fields, str(field))
+        row, values = self._values(divider)
+        groups = _groups(divider, row, values, len(self.index), bins, equal=equal, by_date=by_date)
+        if wanted is not None:
+            groups = _only(groups, wanted, str(scenario))
+        return self._result(scenario or divider.title, groups, _PartViews(self, groups, divider))
+
+    @property
+    def _on_frames(self) -> bool:
+        return self.index.frame_numbers() is not None
+
+    def _result(self, by: str, groups: Groups, samples: _PartViews) -> AgreementParts:
+        config, report = self.context.config, FAMILIES[self.records.family].report
+        parts, n_tested = parts_of(
+            self.columns, groups, self.whole, resamples=config.resamples, seed=config.seed
+        )
+        return AgreementParts(
+            by=by,
+            run_key=self.run_key,
+            family=self.records.family,
+            what="frames" if self._on_frames else "images",
+            measure=self.context.measure,
+            whole=self.whole,
+            parts=parts,
+            ordered=groups.ordered,
+            n_merged=groups.n_merged,
+            n_tested=n_tested,
+            main_numbers=report.main_numbers,
+            samples=samples,
+        )
+
+    def _values(self, divider: Divider) -> tuple[IntArray, list[Any]]:
+        """Row and value of everything that the samples hold."""
+        collection, keys = sample_collection(self.dataset), self.index.sample_keys()
+        few = len(keys) < _READ_ALL * collection.estimated_document_count()
+        names = {f"v{k}": f"${path}" for k, path in enumerate(divider.paths)}
+        stages = [*([{"$match": {"_id": {"$in": ids_of(keys)}}}] if few else []), {"$project": names}]
+        found = {
+            document["_id"].binary.rstrip(b"\0"): [*_flat(document.get(name) for name in names)]
+            for document in collection.aggregate(stages)
+        }
+        rows: list[int] = []
+        values: list[Any] = []
+        for row, key in enumerate(self.index.sample_ids().tolist()):
+            for value in found.get(key, ()):
+                rows.append(row)
+                values.append(value)
+        return np.array(rows, np.int64), values
+
+    def _of_scenario(self, name: str) -> tuple[str | None, list[str] | None, list[Any] | None]:
+        """Field, saved views and values of a scenario."""
+        known = scenarios_of(self.dataset)
+        if name not in known:
+            raise AgreementInputError(
+                f"`scenario` must be one of the dataset, got {name!r}; there are {shown(map(repr, known)) or 'none'}"
+                f"{did_you_mean(name, known)}"
+            )
+        kind, subsets = known[name].get("type"), known[name].get("subsets")
+        if kind == "view":
+            return None, [*subsets], None
+        if kind in ("sample_field", "label_attribute"):
+            return str(known[name].get("field")), None, [*subsets]
+        raise AgreementInputError(
+            f"`scenario` must be of saved views, values of a field or of an attribute, got {name!r}, which is Python "
+            "code; save its subsets as views, and give these as `views`"
+        )
+
+    def offered(self) -> dict[str, str]:
+        """What the samples can be divided by: fields by name, and ``scenario:…`` and ``views`` if there are any."""
+        fields, found = self.dataset.get_field_schema(), []
+        for name, field in fields.items():
+            if name in _NOT_OFFERED or name in self.context.config.fields or is_marked(field):
+                continue
+            inner = field.field if isinstance(field, fo.ListField) else field
+            kind = getattr(field, "document_type", None)
+            if isinstance(inner, _PLAIN) or kind in (fo.Classification, fo.Regression):
+                found.append(name)
+        offered = {name: name for name in found[:_MOST_OFFERED]}
+        offered |= {f"scenario:{name}": f"{name} (scenario)" for name in scenarios_of(self.dataset)}
+        return offered | ({"views": "saved views"} if self.dataset.has_saved_views else {})
+
+    def by_offered(self, name: str) -> AgreementParts:
+        """The parts by something that was :meth:`offered`."""
+        if name.startswith("scenario:"):
+            return self.by(scenario=name.removeprefix("scenario:"))
+        return self.by(views=self.dataset.list_saved_views()) if name == "views" else self.by(name)
+
+
+def divider_of(dataset: fo.Dataset, label_fields: Sequence[str], name: str) -> Divider:
+    """What a name means: a field of samples, or an attribute of the labels of a run.
+
+    Raises:
+        AgreementInputError: if there is neither, its values cannot divide samples, or a run wrote it
+    """
+    schema = dataset.get_field_schema(flat=True)
+    for path in [name.rsplit(".", k)[0] for k in range(name.count(".") + 1)]:
+        if is_marked(schema.get(path)):
+            raise AgreementInputError(
+                f"`field` must not be written by a run, or by decisions, got {name!r}: the numbers would choose the "
+                "parts; divide by what was known before"
+            )
+    if name in schema:
+        return _divider(schema, name, (name,))
+    lists = [_inside(schema, field) for field in label_fields if not is_of_frames(field)]
+    paths = tuple(f"{prefix}.{name}" for prefix in lists if f"{prefix}.{name}" in schema)
+    if not paths:
+        known = [*dataset.get_field_schema(), *(path.removeprefix(f"{prefix}.") for prefix in lists for path in schema
+                 if path.startswith(f"{prefix}."))]  # fmt: skip
+        raise AgreementInputError(
+            f"`field` must be a field of samples, or an attribute of the labels of the run, got {name!r}"
+            f"{did_you_mean(name, dict.fromkeys(known))}"
+        )
+    if any(is_marked(schema[path]) for path in paths):
+        return divider_of(dataset, label_fields, paths[0])  # which refuses it
+    return _divider(schema, name, paths)
+
+
+def _divider(schema: Mapping[str, fo.Field], title: str, paths: tuple[str, ...]) -> Divider:
+    found = []
+    for path in paths:
+        kind = getattr(schema[path], "document_type", None)
+        inner = _inside(schema, path)
+        value = next((f"{inner}.{name}" for name in _VALUES if f"{inner}.{name}" in schema), None)
+        found.append(value if kind is not None and value is not None else path)
+    many = len(paths) > 1 or any(
+        isinstance(schema.get(found[0].rsplit(".", k)[0]), fo.ListField) for k in range(found[0].count(".") + 1)
+    )
+    field = schema[found[0]]
+    inner_field = field.field if isinstance(field, fo.ListField) else field
+    if not isinstance(inner_field, _PLAIN):
+        raise AgreementInputError(
+            f"`field` must hold texts, switches, numbers, dates or classes, got {title!r}, of type "
+            f"{type(inner_field).__name__}"
+        )
+    return Divider(title, tuple(found), many)
+
+
+def _inside(schema: Mapping[str, fo.Field], path: str) -> str:
+    """Where the labels of a field are: in its list, if it has one."""
+    kind = getattr(schema.get(path), "document_type", None)
+    inner = list_of(kind) if kind is not None and issubclass(kind, fo.Label) else None
+    return path if inner is None else f"{path}.{inner[0]}"
+
+
+def _flat(values: Iterable[Any]) -> Iterable[Any]:
+    """All values in lists of any depth; nothing for null and nan."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _flat(value)
+        elif value is not None and not (isinstance(value, float) and math.isnan(value)):
+            yield value
+
+
+def _groups(
+    divider: Divider,
+    row: IntArray,
+    values: list[Any],
+    n: int,
+    bins: int | Sequence[float] | None,
+    *,
+    equal: bool,
+    by_date: str | None,
+) -> Groups:
+    """The parts that values make, by their type."""
+    if values and all(isinstance(value, date) for value in values):
+        return groups_of_dates(row, values, n, by_date)
+    if by_date is not None:
+        raise AgreementInputError(f"`by_date` must be left out unless the field holds dates, got {divider.title!r}")
+    if values and all(is_real(value) and not isinstance(value, bool) for value in values):
+        return groups_of_numbers(row, np.asarray(values, np.float64), n, bins, equal=equal)
+    if bins is not None or equal:
+        raise AgreementInputError(f"`bins` must be left out unless the field holds numbers, got {divider.title!r}")
+    return groups_of_values(row, values, n)
+
+
+def _checked_bins(bins: Any) -> int | list[float] | None:
+    if bins is None or isinstance(bins, int):
+        return bins if bins is None else count_of("bins", bins, 2)
+    if isinstance(bins, Sequence) and not isinstance(bins, str) and bins and all(map(is_real, bins)):
+        return sorted(map(float, bins))
+    raise AgreementInputError(f"`bins` must be a number of bins, or a list of limits between them, got {bins!r}")
+
+
+def _only(groups: Groups, wanted: list[Any], scenario: str) -> Groups:
+    """The parts of some values."""
+    kept = [k for k, held in enumerate(groups.held) if isinstance(held, tuple) and set(held) & set(wanted)]
+    if not kept:
+        raise AgreementInputError(f"The scenario {scenario!r} has no values that samples of the run hold: {wanted!r}")
+    found = groups_of_sets(
+        [groups.names[k] for k in kept], [groups.rows(k) for k in kept], groups.members.shape[1]
+    )
+    return dataclasses.replace(found, held=tuple(groups.held[k] for k in kept))
+
+
+def _named(
+    dataset: fo.Dataset, views: Sequence[str | SampleCollection]
+) -> list[tuple[str, SampleCollection]]:
+    """Views with their names."""
+    if isinstance(views, str | SampleCollection) or not isinstance(views, Sequence) or not views:
+        raise AgreementInputError(f"`views` must be a list of views, or of names of saved views, got {views!r}")
+    known = dataset.list_saved_views()
+    unknown = [name for name in views if isinstance(name, str) and name not in known]
+    if unknown:
+        texts_of("views", unknown)
+        raise AgreementInputError(
+            f"`views` must be saved views, got {shown(map(repr, unknown))}{did_you_mean(unknown[0], known)}"
+        )
+    return [
+        (each, dataset.load_saved_view(each)) if isinstance(each, str) else (each.name or f"view {k}", each)
+        for k, each in enumerate(views, 1)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _PartViews:
+    """The samples of every part as a view: by a condition where one says it, else by their ids."""
+
+    parts: OpenParts
+    groups: Groups
+    divider: Divider | None = None
+    views: tuple[SampleCollection, ...] = ()
+
+    def view(self, part: int) -> DatasetView:
+        """A view of the samples of a part."""
+        samples = self.parts.samples
+        if self.views:
+            return self.views[part].view()
+        condition = None if self.divider is None else _condition(self.divider, self.groups, part)
+        if condition is not None:
+            return samples.match(condition)
+        index: SampleIndex = self.parts.index.select(self.groups.rows(part))
+        return samples.select([str(each) for each in ids_of(index.sample_keys())])
+
+
+def _condition(divider: Divider, groups: Groups, part: int) -> dict[str, Any] | None:
+    """What the documents of samples of a part hold, for the database; None if a condition cannot say it."""
+    held = groups.held[part]
+    if isinstance(held, tuple):
+        return {"$or": [{path: {"$in": [*held]}} for path in divider.paths]}
+    if held is None:
+        if groups.names[part] != NONE:
+            return None
+        given = [{path: {"$gte": -math.inf}} if groups.ordered else {path: {"$type": _ANY}} for path in divider.paths]
+        has_dates = any(isinstance(each, Span) and isinstance(each.low, date) for each in groups.held)
+        return {"$nor": [{path: {"$type": _ANY}} for path in divider.paths] if has_dates else given}
+    if divider.many:
+        return None
+    (path,) = divider.paths
+    ends = [(name, end) for name, end in (("$gte", held.low), ("$lt", held.high)) if end is not None]
+    if any(isinstance(end, date) for _, end in ends):  # milliseconds survive the way to the App and back
+        return {"$expr": {"$and": [{name: [f"${path}", {"$toDate": _milliseconds(end)}]} for name, end in ends]}}
+    return {path: dict(ends)} if ends else None
+
+
+def _milliseconds(day: date) -> int:
+    return round((datetime(day.year, day.month, day.day) - datetime(1970, 1, 1)).total_seconds() * 1000)

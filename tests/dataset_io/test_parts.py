@@ -1,0 +1,227 @@
+"""The main numbers by parts of the data: the same as the report on a view of each part, and its samples."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import math
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from annotator_agreement import AgreementInputError, load
+from fiftyone import ViewField as F
+
+from tests.datasets import detections, random_annotators, videos_dataset
+from tests.dataset_io.said import said_dataset
+
+N = 60
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+def describe(dataset, seed=7):
+    """Fields of samples of every type, some of them empty."""
+    rng = np.random.default_rng(seed)
+    n = len(dataset)
+    some = lambda values: [None if rng.random() < 0.15 else value for value in values]  # noqa: E731
+    start = dt.datetime(2026, 1, 20, 23, 30)
+    dataset.set_values("camera", some(rng.choice(["left", "right", "roof"], n).tolist()))
+    dataset.set_values("night", some(rng.integers(0, 2, n).astype(bool).tolist()))
+    dataset.set_values("brightness", some([*rng.normal(0, 2, n - 1).tolist(), float("nan")]))
+    dataset.set_values("people", some(rng.integers(0, 4, n).tolist()))
+    dataset.set_values("taken", some([start + dt.timedelta(days=int(day)) for day in rng.integers(0, 50, n)]))
+    dataset.set_values("delivered", some([dt.date(2026, 1, 1) + dt.timedelta(days=k % 3) for k in range(n)]))
+    dataset.set_values("weather", some([fo.Classification(label=str(rng.choice(["sun", "rain"]))) for _ in range(n)]))
+    dataset.set_values("tags", [rng.choice(["easy", "hard", "new"], rng.integers(0, 3), False).tolist() for _ in range(n)])
+
+
+FIELDS = ["camera", "night", "brightness", "people", "taken", "delivered", "weather", "tags"]
+
+
+@pytest.fixture(scope="module")
+def dataset(make_module_dataset):
+    from annotator_agreement import compute
+
+    made = make_module_dataset(random_annotators(N))
+    describe(made)
+    rng = np.random.default_rng(5)
+    for sample in made:
+        for name in ANNOTATORS:
+            for label in sample[name].detections if sample[name] else ():
+                label["occluded"] = bool(rng.random() < 0.1)
+                label["confidence"] = float(rng.random())
+        sample.save()
+    made.add_dynamic_sample_fields()
+    compute(made, ANNOTATORS, resamples=200, sensitivity=False)
+    return made
+
+
+def same(a, b):
+    return a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12))
+
+
+def assert_as_reports(run, parts, resamples=None):
+    """Every part has the numbers, intervals and counts of the report on its view; the rest those on the others."""
+    assert parts.parts
+    for part in parts.parts:
+        view = parts.view(part.name)
+        report = run.on(view, resamples=resamples).report
+        assert (part.n_samples, part.n_rated) == (report.n_samples, report.n_rated)
+        assert set(part.numbers) >= {"score.mean", "alpha.pooled", "share_full_agreement"}
+        for number in report.main_numbers:
+            if number.key not in part.numbers:
+                continue
+            found = part.numbers[number.key]
+            assert same(found.value, number.value(report)), (part.name, number.key)
+            expected = report.intervals.get(number.key)
+            assert (found.interval is None) == (expected is None), (part.name, number.key)
+            if expected is not None:
+                assert same(found.interval.low, expected.low) and same(found.interval.high, expected.high)
+                assert found.interval.n == expected.n
+        others = run.dataset.exclude(view.values("id"))
+        if found.rest is not None:
+            rest = run.on(others, resamples=0).report
+            for number in rest.main_numbers:
+                if number.key in part.numbers and part.numbers[number.key].rest is not None:
+                    assert math.isclose(part.numbers[number.key].rest, number.value(rest), abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("field", [*FIELDS, "label", "occluded", "confidence", "alice.detections.label"])
+def test_parts_have_the_numbers_of_the_report_on_their_samples(dataset, field):
+    run = load(dataset)
+    parts = run.by(field)
+    assert_as_reports(run, parts)
+    assert {part.name for part in parts.parts} >= ({"(none)"} if field in FIELDS else set())
+
+
+def test_a_part_holds_the_samples_that_a_user_would_filter(dataset):
+    run = load(dataset)
+    assert set(run.by("camera").view("left").values("id")) == set(dataset.match(F("camera") == "left").values("id"))
+    hard = dataset.match_tags("hard")
+    assert set(run.by("tags").view("hard").values("id")) == set(hard.values("id"))
+    of_labels = run.by("occluded")
+    drawn = {
+        sample.id
+        for sample in dataset
+        for name in ANNOTATORS
+        if any(label.occluded for label in (sample[name].detections if sample[name] else ()))
+    }
+    assert {part.n_samples for part in of_labels.parts if part.name == "True"} == {len(drawn)}
+    assert set(of_labels.view("True").values("id")) == drawn
+    months = run.by("taken", by_date="month")
+    assert [part.name for part in months.parts] == ["2026-01", "2026-02", "2026-03", "(none)"]
+    taken = [each for each in dataset.values("taken") if each is not None and each.month == 2]
+    assert months.parts[1].n_samples == len(taken)
+    weeks = run.by("taken", by_date="week")
+    each = {f"{day.isocalendar()[0]}-W{day.isocalendar()[1]:02}" for day in dataset.values("taken") if day is not None}
+    assert [part.name for part in weeks.parts] == [*sorted(each), "(none)"]
+    assert_as_reports(run, weeks)
+
+
+@pytest.mark.parametrize(("options", "n"), [({"bins": 3}, 4), ({"bins": 4, "equal": True}, 5), ({"bins": [-1, 0.5]}, 4)])
+def test_numbers_are_divided_as_asked_for(dataset, options, n):
+    run = load(dataset)
+    parts = run.by("brightness", **options)
+    assert len(parts.parts) == n and parts.ordered
+    assert_as_reports(run, parts)
+    values = np.array([each for each in dataset.values("brightness") if each is not None and each == each])
+    sizes = [part.n_samples for part in parts.parts[:-1]]
+    assert sum(sizes) == len(values)
+    if options == {"bins": 3}:
+        assert max(sizes) - min(sizes) <= 1
+    elif "equal" in options:
+        width = np.ptp(values) / 4
+        assert sizes == np.bincount(np.minimum((values - values.min()) // width, 3).astype(int), minlength=4).tolist()
+    else:
+        assert sizes[0] == (values < -1).sum() and parts.parts[2].name == "≥ 0.5"
+
+
+def test_views_and_views_of_a_part_of_the_run(dataset):
+    run = load(dataset)
+    if "first" not in dataset.list_saved_views():
+        dataset.save_view("first", dataset.limit(25))
+    parts = run.by(views=["first", dataset.skip(20)])
+    assert [(part.name, part.n_samples) for part in parts.parts] == [("first", 25), ("view 2", N - 20)]
+    assert_as_reports(run, parts)
+    half = dataset.limit(30)
+    of_half = run.on(half).by("camera")
+    for part in of_half.parts:
+        report = run.on(half.match(F("camera") == part.name), resamples=0).report if part.name != "(none)" else None
+        assert report is None or same(part.numbers["score.mean"].value, report.score.mean)
+    assert set(of_half.view("left").values("id")) == set(half.match(F("camera") == "left").values("id"))
+
+
+@pytest.mark.parametrize("kind", ["labels", "texts", "numbers", "integers", "tags", "masks"])
+def test_every_label_type(make_dataset, kind):
+    dataset = said_dataset(make_dataset, kind, n=40, resamples=100)
+    describe(dataset)
+    run = load(dataset)
+    for field in ("camera", "tags"):
+        assert_as_reports(run, run.by(field))
+
+
+def test_frames_are_parts_of_their_videos(private_fiftyone):
+    from annotator_agreement import compute
+
+    labels = random_annotators(48)
+    videos = [
+        {name: [detections(of) for of in labels[name][4 * k : 4 * k + 4]] for name in ANNOTATORS} for k in range(12)
+    ]
+    dataset = videos_dataset("test-parts-of-videos", videos, (100, 100))
+    try:
+        dataset.set_values("camera", (["left", "right", "left", None] * 3))
+        run = compute(dataset, [f"frames.{name}" for name in ANNOTATORS], resamples=100, sensitivity=False)
+        parts = run.by("camera")
+        assert parts.what == "frames" and [part.n_samples for part in parts.parts] == [24, 12, 12]
+        assert_as_reports(run, parts)
+    finally:
+        dataset.delete()
+
+
+def test_hundreds_of_values_are_fifty_parts_and_the_others(make_dataset):
+    from annotator_agreement import compute
+
+    dataset = make_dataset(random_annotators(120))
+    dataset.set_values("place", [f"p{k // 2}" if k < 20 else f"p{k}" for k in range(120)])
+    run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+    parts = run.by("place")
+    assert len(parts.parts) == 51 and parts.n_merged == 60
+    assert [part.name for part in parts.parts[:2]] == ["p0", "p1"] and parts.parts[-1].name == "(others)"
+    assert_as_reports(run, parts)
+    assert "60 values that fewer images have" in parts.to_markdown()
+
+
+def test_what_a_run_wrote_does_not_divide_it(dataset):
+    run = load(dataset)
+    for field in ("agreement_score", "agreement", "alice.detections.agreement_votes"):
+        with pytest.raises(AgreementInputError, match="the numbers would choose the parts"):
+            run.by(field)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({}, "`field`, `views` or `scenario` must be given, and one of them alone"),
+        ({"field": "camera", "views": ["x"]}, "one of them alone"),
+        ({"field": "cammera"}, "got 'cammera'.*camera"),
+        ({"field": "metadata"}, "must hold texts, switches, numbers, dates or classes"),
+        ({"field": "camera", "bins": 3}, "`bins` must be left out unless the field holds numbers"),
+        ({"field": "camera", "by_date": "day"}, "`by_date` must be left out unless the field holds dates"),
+        ({"field": "taken", "by_date": "hour"}, "`by_date` must be"),
+        ({"field": "people", "bins": 1}, "`bins` must be"),
+        ({"field": "people", "bins": "many"}, "`bins` must be a number of bins, or a list of limits"),
+        ({"field": "people", "equal": "yes"}, "`equal` must be"),
+        ({"views": ["nothing"]}, "`views` must be saved views, got 'nothing'"),
+        ({"views": []}, "`views` must be a list of views"),
+        ({"scenario": "rainy"}, "`scenario` must be one of the dataset, got 'rainy'; there are none"),
+    ],
+)
+def test_refusals(dataset, arguments, match):
+    with pytest.raises(AgreementInputError, match=match):
+        load(dataset).by(**arguments)
+
+
+def test_no_part_of_that_name(dataset):
+    parts = load(dataset).by("camera")
+    with pytest.raises(AgreementInputError, match="There is no part 'lefd' by camera.*left"):
+        parts.view("lefd")
