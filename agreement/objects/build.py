@@ -190,7 +190,7 @@ def headline_numbers(records: ObjectRecords, context: ReportContext) -> Iterator
         no_size = np.full(len(agreement.units.sample), -1)
         headline.add(Chunk.of(agreement, n_categories, no_size, pairs, by_sample=True))
     yield sample_numbers(records)
-    yield from headline.numbers()
+    yield from headline.main_numbers()
 
 
 def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:

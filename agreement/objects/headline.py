@@ -193,8 +193,7 @@ class HeadlineNumbers:
         """The headline numbers."""
         plain = self._plain.columns()
         self.total = dict(zip(_PLAIN, column_sums(plain).tolist(), strict=True))
-        keys, below = tuple((name,) for name in _RATIOS), np.array([_PLAIN.index(name) for _, name in _RATIOS.values()])
-        yield Numbers(keys, plain, _quotients, compared=below, by_sample=self._by_sample)
+        yield self._quotients(plain)
         joint, self.used = of_used_categories(self._joint.columns())
         given_match, _ = of_used_categories(self._given_match.columns())
         presence, _ = of_used_categories(self._presence.columns())
@@ -203,6 +202,23 @@ class HeadlineNumbers:
         yield self._coefficients(_OF_JOINT, joint)
         yield self._coefficients(_OF_GIVEN_MATCH, given_match)
         yield self._coefficients(_OF_PRESENCE, presence, n_categories=2)
+
+    def main_numbers(self) -> Iterator[Numbers]:
+        """The quotients, and alpha and percent agreement of all units and of shared objects: from half of the columns."""
+        yield self._quotients(self._plain.columns())
+        for names, rows in ((_OF_JOINT, self._joint), (_OF_GIVEN_MATCH, self._given_match)):
+            tally, used = of_used_categories(rows.columns())
+            keys = tuple((name,) for name, number in names.items() if number in ("alpha", "percent_agreement"))
+            units = np.full(len(keys), N_UNITS)
+            yield Numbers(keys, tally[:, : _HEAD + len(used)], self._alpha_and_agreement, compared=units)
+
+    def _quotients(self, plain: SparseColumns) -> Numbers:
+        keys, below = tuple((name,) for name in _RATIOS), np.array([_PLAIN.index(name) for _, name in _RATIOS.values()])
+        return Numbers(keys, plain, _quotients, compared=below, by_sample=self._by_sample)
+
+    def _alpha_and_agreement(self, sums: FloatArray) -> FloatArray:
+        alpha = nominal_alpha_of_sums(sums[..., 0], sums[..., _HEAD:], self._undefined)
+        return np.stack([alpha, 1.0 - ratio(sums[..., 1], sums[..., N_UNITS])], axis=-1)
 
     def _coefficients(self, names: Mapping[str, str], tally: SparseColumns, n_categories: int | None = None) -> Numbers:
         """Coefficients of the same ratings: the method of :class:`TallySums` is the formula, ``tally`` the columns."""

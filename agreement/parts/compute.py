@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...metrics.bootstrap.draws import Draws, column_sums, resampled, scatter_rows, values_of
-from ...metrics.bootstrap.draws import Part as Summed
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.bootstrap.draws import column_sums, values_of
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.numeric.rate_tests import RateMoments, false_discoveries, rate_tests
 from ..evidence.hypotheses import FALSE_DISCOVERY_RATE, MARGIN
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
@@ -20,6 +19,11 @@ from ..statistics.records import Records
 from ..statistics.report import ReportContext, number
 from .groups import Groups
 from .result import Part, PartNumber
+
+#: how far sums are moved, of their size, to see how a number changes
+_STEP = 1e-5
+#: sums that are moved at once, times their columns
+_MOST_MOVED = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +73,15 @@ class PartColumns:
     def _main(self, found: Mapping[Key, Estimate]) -> dict[str, Estimate]:
         return {key: each for (key,), each in found.items() if key in self.keys}
 
-    def ranks(self) -> IntArray:
-        """Rank of every rated sample (video, group) among all."""
-        return content_ranks(*self.contents, self.clusters)
-
 
 def parts_of(
     columns: PartColumns, groups: Groups, whole: Part, *, resamples: int, seed: int
 ) -> tuple[list[Part], int]:
     """The numbers of every part, each tested against all samples that are not in the part.
 
-    The difference of two groups of samples is resampled together: samples (videos, groups) are drawn from all. A part
-    in which nothing varies, as is common with few images, has no smaller error than it would have if its samples varied
-    as all do.
+    The error of the difference is that of linearised numbers (the infinitesimal jackknife), as of findings. A part in
+    which hardly anything varies, as is common with few images, has no smaller error than it would have if its samples
+    varied as all do.
 
     Args:
         columns: the columns of all samples
@@ -100,7 +100,8 @@ def parts_of(
     ]
     if not resamples or not len(columns.contents[0]):
         return parts, 0
-    return _tested(parts, whole, _Differences.of(columns, rows, resamples, seed))
+    rated = [columns.place[each][columns.place[each] >= 0] for each in rows]
+    return _tested(parts, whole, _Differences.of(columns, rated))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +114,11 @@ class _Differences:
     n: IntArray  #: samples (videos, groups) that the smaller side has for the number
 
     @classmethod
-    def of(cls, columns: PartColumns, rows: list[IntArray], resamples: int, seed: int) -> _Differences:
-        """Resample all parts together."""
-        ranks = columns.ranks()
-        n_drawn = int(ranks.max(initial=-1)) + 1
-        rated = [columns.place[each][columns.place[each] >= 0] for each in rows]
-        found = [
-            _of_numbers(each, ranks, n_drawn, rated, Draws(n_drawn, resamples, seed)) for each in columns.numbers
-        ]
+    def of(cls, columns: PartColumns, rows: list[IntArray]) -> _Differences:
+        """The differences of parts, of which the rated samples are given."""
+        n_samples = len(columns.contents[0])
+        drawn = np.arange(n_samples) if columns.clusters is None else np.unique(columns.clusters, return_inverse=True)[1]
+        found = [_of_numbers(each, rows, drawn.ravel()) for each in columns.numbers]
         keys = [key for each in columns.numbers for (key,) in each.keys]
         kept = [k for k, key in enumerate(keys) if key in columns.keys]
         rest, error, n = (np.concatenate([each[k] for each in found], axis=1)[:, kept] for k in range(3))
@@ -128,60 +126,67 @@ class _Differences:
 
 
 def _of_numbers(
-    numbers: Numbers, ranks: IntArray, n_drawn: int, rows: list[IntArray], draws: Draws
+    numbers: Numbers, rows: list[IntArray], drawn: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The numbers of the rest of every part, the error of the difference, and on how many samples it rests."""
-    sides = [_summed(numbers, np.arange(len(ranks)), ranks), *(_summed(numbers, each, ranks[each]) for each in rows)]
-    totals = [column_sums(side.columns) for side in sides]
-    n_used = np.array([_n_used(numbers, side) for side in sides])
-    rest = np.stack([values_of(numbers.formula, totals[0] - total) for total in totals[1:]])
-    if numbers.by_sample:
-        values = _resampled(numbers, sides, draws)
-    else:  # it would take too long
-        values = [np.full((2, len(numbers.keys)), np.nan)] * (2 * len(rows) + 1)
-    spread = np.stack([_variance(each) for each in values])
-    own, others = n_used[1:], np.maximum(n_used[0] - n_used[1:], 0)
-    # what the difference would vary if both sides varied as all samples do
-    with np.errstate(divide="ignore", invalid="ignore"):
-        pooled = spread[0] * n_used[0] * (1.0 / own + 1.0 / others)
-    error = np.sqrt(np.maximum(spread[1 : len(rows) + 1], pooled))
-    return rest, error, np.minimum(own, others).astype(np.float64)
+    """The numbers of the rest of every part, the error of the difference, and on how many samples it rests.
+
+    Args:
+        numbers: of all samples
+        rows: the samples of every part
+        drawn: shape ``(S,)``, what is an independent draw: the sample itself, or its video or group
+    """
+    columns, n_drawn = numbers.columns, int(drawn.max()) + 1
+    total = column_sums(columns)
+    given = np.ones((len(drawn), len(numbers.keys)), np.bool_)
+    if numbers.compared is not None:
+        given = columns[:, numbers.compared].toarray() != 0
+    n_all = _n_drawn(drawn, given, n_drawn)
+    variance = _squares(drawn, columns @ _gradient(numbers, total), n_drawn) * n_all  # of one draw
+    found: list[tuple[FloatArray, FloatArray, IntArray]] = []
+    for each in rows:
+        own = column_sums(columns[each])
+        rest = total - own
+        inside = np.zeros((len(drawn), 1), np.bool_)
+        inside[each] = True
+        n_own, n_rest = (_n_drawn(drawn, given & side, n_drawn) for side in (inside, ~inside))
+        influence = np.where(inside, columns @ _gradient(numbers, own), -(columns @ _gradient(numbers, rest)))
+        # at least what the difference would vary if both sides varied as all samples do
+        pooled = variance / np.maximum(n_own, 1) + variance / np.maximum(n_rest, 1)
+        error = np.sqrt(np.maximum(_squares(drawn, influence, n_drawn), pooled))
+        found.append((values_of(numbers.formula, rest), error, np.minimum(n_own, n_rest)))
+    rest, error, n = (np.stack([each[k] for each in found]) for k in range(3))
+    return rest, error, n
 
 
-def _resampled(numbers: Numbers, sides: list[Summed], draws: Draws) -> list[FloatArray]:
-    """Values of resamples ``(B, V)``: of all samples, then the difference of every part to its rest."""
-    chunks: list[list[FloatArray]] = []
-    for whole, *parts in resampled(sides, draws):
-        of_whole = values_of(numbers.formula, whole)
-        differences = [
-            values_of(numbers.formula, sums) - values_of(numbers.formula, whole - sums) for sums in parts
-        ]
-        chunks.append([of_whole, *differences])
-    return [np.concatenate(each) for each in zip(*chunks, strict=True)]
+def _gradient(numbers: Numbers, sums: FloatArray) -> FloatArray:
+    """Derivatives of the numbers by the columns at some sums, shape ``(C, V)``; 0 for a column that sums to 0."""
+    used = np.flatnonzero(sums)
+    found = np.zeros((len(sums), len(numbers.keys)))
+    at_once = max(1, _MOST_MOVED // max(len(sums), 1))
+    for start in range(0, len(used), at_once):
+        some = used[start : start + at_once]
+        size = _STEP * np.abs(sums[some])
+        step = np.zeros((len(some), len(sums)))
+        step[np.arange(len(some)), some] = size
+        change = values_of(numbers.formula, sums + step) - values_of(numbers.formula, sums - step)
+        found[some] = change / (2.0 * size)[:, None]
+    return found
 
 
-def _summed(numbers: Numbers, rows: IntArray, ranks: IntArray) -> Summed:
-    """The columns of some samples, added up by what is drawn."""
-    drawn, place = np.unique(ranks, return_inverse=True)
-    return Summed(scatter_rows(numbers.columns[rows], place.ravel(), len(drawn)), numbers.formula, drawn)
+def _squares(drawn: IntArray, influence: FloatArray, n_drawn: int) -> FloatArray:
+    """Sums of squares over draws ``(V,)`` of what their samples ``(S, V)`` add up to."""
+    if n_drawn < len(drawn):
+        influence = np.stack([sums_by(drawn, column, n_drawn) for column in influence.T], axis=1)
+    squares: FloatArray = (influence**2).sum(axis=0)
+    return squares
 
 
-def _n_used(numbers: Numbers, side: Summed) -> IntArray:
-    """Samples (videos, groups) that say anything about each number."""
-    if numbers.compared is None:
-        return np.full(len(numbers.keys), side.columns.shape[0])
-    given = side.columns.data != 0
-    count: IntArray = np.bincount(side.columns.indices[given], minlength=side.columns.shape[1])
-    return count[numbers.compared]
-
-
-def _variance(values: FloatArray) -> FloatArray:
-    """Variance of every column; nan where half of the values are undefined."""
-    defined = ~np.isnan(values)
-    n = defined.sum(axis=0)
-    mean = np.where(defined, values, 0.0).sum(axis=0) / np.maximum(n, 1)
-    squares = (np.where(defined, values - mean, 0.0) ** 2).sum(axis=0)
-    return np.where(2 * n > len(values), squares / np.maximum(n - 1, 1), np.nan)
+def _n_drawn(drawn: IntArray, given: BoolArray, n_drawn: int) -> IntArray:
+    """On how many draws numbers have samples, shape ``(V,)``."""
+    if n_drawn < len(drawn):
+        given = np.stack([sums_by(drawn, column, n_drawn) > 0 for column in given.T], axis=1)
+    n: IntArray = given.sum(axis=0)
+    return n
 
 
 def _tested(parts: list[Part], whole: Part, found: _Differences) -> tuple[list[Part], int]:

@@ -53,6 +53,12 @@ class Part:
         return {key: each.interval for key, each in self.numbers.items() if each.interval is not None}
 
 
+    def with_intervals(self, known: Mapping[str, Interval]) -> Part:
+        """The same with intervals that are known."""
+        numbers = {key: dataclasses.replace(each, interval=known.get(key)) for key, each in self.numbers.items()}
+        return dataclasses.replace(self, numbers=numbers)
+
+
 class PartSamples(Protocol):
     """Finds the samples of a part."""
 

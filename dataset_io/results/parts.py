@@ -70,7 +70,7 @@ class OpenParts:
         run = Run(samples, run_key)
         loaded = run.records()
         self.samples, self.dataset, self.run_key = samples, run.dataset, run_key
-        self.index, self.records = loaded.index, loaded.records
+        self.index, self.records, self._report = loaded.index, loaded.records, loaded.report
         self.context = dataclasses.replace(loaded.context, clusters=loaded.index.clusters())
         if samples is not run.dataset:
             self.records, self.index, self.context = records_on(samples, run_key, loaded)
@@ -84,7 +84,9 @@ class OpenParts:
     def whole(self) -> Part:
         """The numbers of all samples."""
         config, every = self.context.config, np.arange(len(self.index))
-        return self.columns.part("all", every, resamples=config.resamples, seed=config.seed)
+        known = self._report.intervals if self.samples is self.dataset else None
+        whole = self.columns.part("all", every, resamples=0 if known else config.resamples, seed=config.seed)
+        return whole if known is None else whole.with_intervals(known)
 
     def by(
         self,

@@ -1,0 +1,195 @@
+"""Parts of the samples: how numbers and dates are divided, and what the tests of parts find and do not find."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+
+import numpy as np
+import pytest
+
+from tests.agreement.habits import CLASSES, Habits, simulate
+from tests.chance import seeds
+
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.parts import compute
+from annotator_agreement.agreement.parts.compute import PartColumns, parts_of
+from annotator_agreement.agreement.parts.groups import (
+    Span,
+    groups_of_dates,
+    groups_of_numbers,
+    groups_of_sets,
+    groups_of_values,
+)
+from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.metrics.bootstrap.resampling import Resampling, bootstrap
+
+N = 240
+ANNOTATORS = [Habits("alice", miss=0.05), Habits("bob", miss=0.15), Habits("carol", miss=0.1, size=1.05)]
+
+
+def columns_of(annotators=ANNOTATORS, n=N, seed=3, clusters=None):
+    """The columns of simulated annotators."""
+    config = make_config([each.name for each in annotators])
+    made = simulate(annotators, n, np.random.default_rng(seed))
+    context = ReportContext(config, config.annotators, CLASSES, ["Detections"], RunFacts(), clusters=clusters)
+    records = record(compute_agreement_of(made.batch(), config))
+    return PartColumns.of(records, context)
+
+
+@pytest.fixture(scope="module")
+def columns():
+    return columns_of()
+
+
+def with_tests(columns, groups, resamples=2):
+    """The parts; two resamples are enough, as the tests need none."""
+    whole = columns.part("all", np.arange(len(columns.place)), resamples=0, seed=0)
+    return parts_of(columns, groups, whole, resamples=resamples, seed=51)
+
+
+def test_numbers_lie_between_their_limits():
+    values = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.0, 3.5])
+    groups = groups_of_numbers(np.arange(8), values, 9, 4)
+    assert groups.names == ("< 2", "2 – 3.2", "3.2 – 4.2", "≥ 4.2", "(none)")
+    assert [groups.rows(k).tolist() for k in range(5)] == [[1, 3], [0, 5], [2, 7], [4, 6], [8]]
+    assert groups.held[1] == Span(2.0, 3.2)
+    equal = groups_of_numbers(np.arange(8), values, 8, 2, equal=True)
+    assert equal.names == ("< 5", "≥ 5") and [len(equal.rows(k)) for k in range(2)] == [6, 2]
+    assert groups_of_numbers(np.arange(8), values, 8, [2, 20]).names == ("< 2", "2 – 20")
+
+
+def test_few_whole_numbers_are_values_unless_bins_are_asked_for():
+    values = np.array([2.0, 0.0, 2.0, 10.0])
+    assert groups_of_numbers(np.arange(4), values, 4, None).names == ("0", "2", "10")
+    assert groups_of_numbers(np.arange(4), values, 4, 2).names == ("< 2", "≥ 2")
+
+
+@pytest.mark.parametrize(("n_days", "n_parts", "first"), [(5, 5, "2025-12-30"), (60, 9, "2026-W01"), (400, 15, "2025-12")])
+def test_dates_are_divided_by_the_finest_unit_that_can_be_read(n_days, n_parts, first):
+    days = [dt.date(2025, 12, 30) + dt.timedelta(days=k) for k in range(n_days)]
+    groups = groups_of_dates(np.arange(n_days), days, n_days, None)
+    assert groups.names[0] == first and len(groups.names) == n_parts and groups.ordered
+    for k, held in enumerate(groups.held):
+        inside = [row for row, day in enumerate(days) if held.low <= day < held.high]
+        assert groups.rows(k).tolist() == inside
+
+
+def test_parts_do_not_depend_on_the_order_of_samples():
+    values = ["b", "a", "c10", "c2", "a", "b"]
+    forth, back = (groups_of_values(np.arange(6), each, 6) for each in (values, values[::-1]))
+    assert forth.names == back.names == ("a", "b", "c2", "c10")
+    assert forth.rows(0).tolist() == [1, 4] and (5 - back.rows(0)[::-1]).tolist() == [1, 4]
+
+
+def test_a_sample_with_several_values_is_in_several_parts():
+    groups = groups_of_values(np.array([0, 0, 0, 2]), ["x", "y", "x", "y"], 3)
+    assert groups.names == ("x", "y", "(none)")
+    assert [groups.rows(k).tolist() for k in range(3)] == [[0], [0, 2], [1]]
+
+
+def test_the_error_of_a_difference_is_that_of_the_bootstrap(columns):
+    rng = np.random.default_rng(8)
+    inside = rng.random(N) < 0.4
+    found = compute._Differences.of(columns, [np.flatnonzero(inside)])
+    for numbers in columns.numbers:
+        table = numbers.columns.toarray()
+        n_columns = table.shape[1]
+        both = np.hstack([table * inside[:, None], table * ~inside[:, None]])
+
+        def difference(sums, formula=numbers.formula, n=n_columns):
+            return formula(sums[..., :n]) - formula(sums[..., n:])
+
+        expected = bootstrap(both, difference, Resampling(resamples=2000)).standard_error
+        for place, (key,) in enumerate(numbers.keys):
+            if key in found.keys and expected[place] > 0:
+                assert found.error[0, found.keys.index(key)] == pytest.approx(expected[place], rel=0.12), key
+
+
+def test_videos_are_the_draws_where_frames_depend_on_each_other():
+    alone = columns_of()
+    # every image four times, as frames of one video: nothing is known better by that
+    four = dataclasses.replace(
+        alone,
+        numbers=[dataclasses.replace(each, columns=each.columns[np.repeat(np.arange(N), 4)]) for each in alone.numbers],
+        contents=tuple(np.repeat(each, 4, axis=0) for each in alone.contents),
+        clusters=np.repeat(np.arange(N), 4),
+        place=np.arange(4 * N),
+        n_objects=np.repeat(alone.n_objects, 4),
+    )
+    inside = np.flatnonzero(np.arange(N) % 3 == 0)
+    once = compute._Differences.of(alone, [inside])
+    often = compute._Differences.of(four, [(4 * inside[:, None] + np.arange(4)).ravel()])
+    for key in ("score.mean", "existence.f1", "localisation.mean_iou"):
+        k = once.keys.index(key)
+        assert often.error[0, k] == pytest.approx(once.error[0, k], rel=1e-4)
+        assert often.n[0, k] == once.n[0, k]
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.05, 0.25, 0.7), tuple([1 / 12] * 12)])
+def test_parts_that_do_not_differ_are_seldom_found(columns, shares):
+    """Random parts of the same data: the share of runs with any finding is at most the nominal one."""
+    rng, n_runs, n_found = np.random.default_rng(11), len(seeds(200)), 0
+    for _ in range(n_runs):
+        code = rng.choice(len(shares), N, p=shares)
+        parts, n_tested = with_tests(columns, groups_of_sets(list("abcdefghijkl"[: len(shares)]), [
+            np.flatnonzero(code == k) for k in range(len(shares))], N))
+        assert n_tested
+        n_found += any(each.stands_out for part in parts for each in part.numbers.values())
+    # three standard errors above 5 %
+    assert n_found / n_runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_runs)
+
+
+def test_a_part_that_is_worse_is_found_and_where_it_differs():
+    worse = [dataclasses.replace(each, miss=each.miss + 0.2) for each in ANNOTATORS]
+    good, bad = columns_of(n=160), columns_of(worse, n=80, seed=4)
+    joined = dataclasses.replace(
+        good,
+        numbers=[
+            dataclasses.replace(a, columns=_stacked(a.columns, b.columns))
+            for a, b in zip(good.numbers, bad.numbers, strict=True)
+            if a.columns.shape[1] == b.columns.shape[1]
+        ],
+        contents=tuple(np.concatenate(each) for each in zip(good.contents, bad.contents, strict=True)),
+        place=np.arange(240),
+        n_objects=np.concatenate([good.n_objects, bad.n_objects]),
+    )
+    groups = groups_of_values(np.arange(240), ["day"] * 160 + ["night"] * 80, 240)
+    parts, _ = with_tests(joined, groups)
+    night = parts[1].numbers
+    assert night["existence.f1"].stands_out and night["existence.f1"].high < 0
+    assert not night["localisation.mean_iou"].stands_out
+    assert night["existence.f1"].difference == pytest.approx(-parts[0].numbers["existence.f1"].difference, abs=1e-12)
+
+
+def _stacked(a, b):
+    from annotator_agreement.metrics.bootstrap.draws import vstack
+
+    return vstack([a, b])
+
+
+def test_few_images_and_few_labels_are_not_tested(columns):
+    groups = groups_of_sets(["nine", "others"], [np.arange(9), np.arange(9, N)], N)
+    parts, n_tested = with_tests(columns, groups)
+    assert n_tested == 0 and all(each.p_value is None for each in parts[0].numbers.values())
+    assert parts[0].numbers["score.mean"].difference is not None and parts[0].numbers["score.mean"].low is None
+
+
+def test_all_alike_in_few_images_is_no_evidence(columns):
+    """Twelve images on which nothing is disputed vary in nothing; they are no surer than twelve others."""
+    key = "share_full_agreement"
+    numbers = next(each for each in columns.numbers if (key,) in each.keys)
+    agreed = numbers.columns.toarray()[:, 2] > 0
+    assert 0.1 < agreed.mean() < 0.6
+    chosen = np.flatnonzero(agreed)[:10]
+    found = compute._Differences.of(columns, [chosen])
+    p = agreed.mean()
+    assert found.error[0, found.keys.index(key)] >= np.sqrt(p * (1 - p) / 10)
+
+
+def test_nothing_is_tested_without_resamples(columns):
+    groups = groups_of_values(np.arange(N), ["a", "b"] * (N // 2), N)
+    parts, n_tested = with_tests(columns, groups, resamples=0)
+    assert n_tested == 0 and all(each.interval is None for part in parts for each in part.numbers.values())
