@@ -40,8 +40,8 @@ from .results.compare import compare_agreement
 from .results.decided_labels import export_decided
 from .results.decided_list import export_decided_against
 from .results.export import export_agreement
-from .results.parts import OpenParts
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
+from .results.parts import OpenParts, open_parts
 from .run.work_through import Progress
 from .units.annotate import annotate_disputed
 from .units.label_tags import tag_agreement_labels
@@ -296,7 +296,7 @@ class AgreementRun(_Methods):
                 would choose the parts
         """
         if self._parts is None:
-            self._parts = OpenParts(*self._given(False, "run.by"))
+            self._parts = open_parts(*self._given(False, "run.by"))
         return self._parts.by(field, views=views, scenario=scenario, bins=bins, equal=equal, by_date=by_date)
 
     samples = _Method(agreement_samples)

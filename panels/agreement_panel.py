@@ -65,7 +65,7 @@ class AgreementPanel(DecideEvents):
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
         """Reset the choices that belong to another dataset."""
         ctx.params[BEYOND].clear()
-        ctx.panel.set_state({"run_key": None, "of_view": False, "sort": {}, "page": {}, "decide": {}})
+        ctx.panel.set_state({"run_key": None, "of_view": False, "sort": {}, "page": {}, "decide": {}, "by": None})
         with contextlib.suppress(fo.DatasetNotFoundError):
             forget_way_back(ctx)
         ctx.panel.set_data(GRID_TITLE, safe_title(None))
@@ -112,6 +112,13 @@ class AgreementPanel(DecideEvents):
         tab = tab or ctx.params.get("tab")
         if isinstance(tab, str) and tab in TABS:
             note(ctx, "tab", tab)
+
+    def choose_by(self, ctx: foo.ExecutionContext) -> None:
+        """Divide the images by something else."""
+        value = ctx.params.get("value")
+        if isinstance(value, str) and value != state_part(ctx, "by"):
+            note(ctx, "by", value)
+            note(ctx, "page", {**(state_part(ctx, "page") or {}), "parts": 0})
 
     def turn_page(self, ctx: foo.ExecutionContext) -> None:
         """Show another page of a list."""
@@ -210,7 +217,8 @@ class AgreementPanel(DecideEvents):
 
     def _model(self, ctx: foo.ExecutionContext, state: PanelState, tab: str | None = None) -> ViewModel:
         shown = self._shown(ctx, state)
-        choices = Choices(state_part(ctx, "sort") or {}, state_part(ctx, "page") or {}, shown.of_run(deciding(ctx)))
+        sort, page = state_part(ctx, "sort") or {}, state_part(ctx, "page") or {}
+        choices = Choices(sort, page, shown.of_run(deciding(ctx)), state_part(ctx, "by"))
         return view_model(shown, state, tab or state_part(ctx, "tab") or FIRST_TAB, choices, ctx.dataset)
 
     def _link(self, ctx: foo.ExecutionContext, state: PanelState) -> Link:

@@ -116,6 +116,11 @@ def _text(root: types.Object, item: Item, name: str, handlers: Handlers) -> None
     root.md(item["markdown"], name=name, componentsProps=TEXT)
 
 
+def _choice(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
+    # the same path whatever is chosen, see choice()
+    choice(root, item["name"], item["titles"], item["value"], handlers(item["handler"]), label=item["label"])
+
+
 def _chart(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     options: dict[str, Any] = {"on_click": handlers("drill_down")} if item["hint"] else {}
     root.plot(
@@ -442,6 +447,7 @@ def _step(
 
 _DRAW: dict[str, Callable[[types.Object, Item, str, Handlers], None]] = {
     "text": _text,
+    "choice": _choice,
     "chart": _chart,
     "table": _table,
     "buttons": _buttons,

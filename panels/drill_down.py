@@ -24,6 +24,7 @@ from ..dataset_io import decided_against
 from ..dataset_io.app.appearance import sidebar_groups
 from ..dataset_io.database.fiftyone_private import serialized_stages, view_from_stages
 from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.results.parts import open_parts
 from ..dataset_io.views.agreement_view import requested_view
 from ..dataset_io.views.view_request import check_request
 from ..names import AGREEMENT_PANEL, FRAMES_PREFIX
@@ -59,12 +60,19 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
     """
     if "against" in leads:
         return decided_against(samples, leads["against"], state.run_key or "")
+    if "part" in leads:
+        return _with_fields(open_parts(samples, state.run_key or "").view(*leads["part"]), state)
     options = dict(leads["options"])
     assigned = options.pop("n_annotators", None)
     labels = open_run_labels(samples, state.run_key or "")
     view = requested_view(labels, check_request(labels, options))
     if assigned is not None:
         view = view.match({f"{state.field_key}_n_annotators": assigned})
+    return _with_fields(view, state)
+
+
+def _with_fields(view: DatasetView, state: PanelState) -> DatasetView:
+    """The view with the fields of the run alone."""
     compared, written = state.config["options"]["fields"], state.config["fields_written"]
     own = [path for path in written if path.removeprefix(FRAMES_PREFIX).startswith(f"{state.field_key}_")]
     return view.select_fields([path for path in (*compared, *own) if view.has_field(path)])

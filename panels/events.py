@@ -37,7 +37,7 @@ BEYOND = "beyond"
 _LOOKED_UP = "looked_up"
 
 #: parts of the panel's state that say what it shows of a run
-CHOSEN = ("tab", "sort", "page", "decide")
+CHOSEN = ("tab", "sort", "page", "decide", "by")
 #: what the state of the panel keeps, and what an event says of the App, as far as the panel shows it
 _STATE = (*CHOSEN, "run_key", "of_view", "known", "refreshed", "shown")
 _APP = ("dataset_id", "dataset_name", "view", "view_name", "filters", "extended", "group_slice", "current_sample")

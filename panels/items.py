@@ -31,6 +31,7 @@ class Choices:
     sort: Mapping[str, Any] = field(default_factory=dict)  #: column of a table by its name, negative: the reverse order
     page: Mapping[str, int] = field(default_factory=dict)  #: page of a list by its name
     decide: Mapping[str, Any] = field(default_factory=dict)  #: who decides, on which objects, and on which of them now
+    by: str | None = None  #: what divides the images
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from fiftyone.operators.cache import execution_cache
 from ..agreement.disputes.costs import CostlyUnits, LeftOut, SoughtUnits, disputed_by_class, left_out
 from ..agreement.families.family import build_report, costly_units
 from ..agreement.matching.verdicts import VERDICTS
+from ..agreement.parts.result import AgreementParts
 from ..agreement.statistics.records import Records
 from ..agreement.statistics.report import AgreementReport, ReportContext
 from ..charts.reports.families import family_of
@@ -27,10 +28,13 @@ from ..dataset_io.record.run import Run
 from ..dataset_io.record.sample_index import SampleIndex
 from ..dataset_io.record.stored_records import OpenRecords
 from ..dataset_io.results.load import records_on
+from ..dataset_io.results.parts import OpenParts
 from ..dataset_io.run.work_list import WorkList, work_list
 
 #: views with more samples get no intervals, which would take more than a second
 MOST_RESAMPLED = 2_000
+#: more samples are divided without intervals
+MOST_DIVIDED = 20_000
 #: records of a run up to this size are cached for the next view
 _MOST_KEPT = 150_000_000
 
@@ -65,6 +69,8 @@ class Shown:
         self._index = index
         self._context = context
         self._costly: dict[Sought, CostlyUnits] = {}
+        self._parts: dict[str, AgreementParts] = {}
+        self._divided: OpenParts | None = None
         self.scores = records.column("score")  #: shape ``(S,)``, nan where undefined
         values = records.sample_values()
         self.n_disputed = int(values.n_disputed[values.n_annotators >= 2].sum())  #: disputed units of rated samples
@@ -100,6 +106,22 @@ class Shown:
         counts = disputed_by_class(self._records, len(self._context.class_names))  # type: ignore[arg-type]
         found = zip(self._context.class_names, *(count.tolist() for count in counts), strict=True)
         return sorted((entry for entry in found if entry[2]), key=lambda entry: (-entry[2], entry[0]))
+
+    def divided(self, dataset: fo.Dataset) -> OpenParts:
+        """The samples, to be divided; of very many without intervals, which would take seconds."""
+        context = self._context
+        if self._records.n_samples > MOST_DIVIDED:
+            context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
+        self._divided = self._divided or OpenParts(
+            dataset, context.config.run_key, self._records, self._index, context, self.report
+        )
+        return self._divided
+
+    def parts_by(self, dataset: fo.Dataset, by: str) -> AgreementParts:
+        """The numbers of the parts by something that is offered."""
+        if by not in self._parts:
+            self._parts[by] = self.divided(dataset).by_offered(by)
+        return self._parts[by]
 
     @property
     def index(self) -> SampleIndex:

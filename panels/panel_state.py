@@ -25,7 +25,7 @@ _UNDER_WAY = {
 #: has entries of one type, a tuple these entries
 _ID = re.compile("[0-9a-f]{24}")
 _KEPT: dict[Any, Any] = {
-    **dict.fromkeys(("run_key", "tab", "decider", "shown", "answer"), str),
+    **dict.fromkeys(("run_key", "tab", "decider", "shown", "answer", "by"), str),
     "of_view": bool,
     "known": [str],
     "sort": {...: int},

@@ -15,6 +15,7 @@ from .items import Choices, Item, Link, link
 from .tab_annotators import annotator_items
 from .tab_decide import decide_items
 from .tab_objects import class_items, object_items
+from .tab_parts import part_items
 from .tab_run import image_items, overview_items, rule_items
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ TABS = {
     "annotators": "Annotators",
     "classes": "Classes",
     "images": "Images",
+    "parts": "By",
     "objects": "Objects",
     "decide": "Decide",
     "rules": "How it was computed",
@@ -68,6 +70,7 @@ _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], It
     "annotators": lambda shown, state, choices, dataset: annotator_items(shown.report, choices),
     "classes": lambda shown, state, choices, dataset: class_items(shown, choices),
     "images": lambda shown, state, choices, dataset: image_items(shown, dataset, choices),
+    "parts": lambda shown, state, choices, dataset: part_items(shown, dataset, choices),
     "objects": lambda shown, state, choices, dataset: object_items(shown, choices),
     "decide": decide_items,
     "rules": lambda shown, state, choices, dataset: rule_items(shown, state),

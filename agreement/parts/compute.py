@@ -74,9 +74,7 @@ class PartColumns:
         return {key: each for (key,), each in found.items() if key in self.keys}
 
 
-def parts_of(
-    columns: PartColumns, groups: Groups, whole: Part, *, resamples: int, seed: int
-) -> tuple[list[Part], int]:
+def parts_of(columns: PartColumns, groups: Groups, whole: Part, *, resamples: int, seed: int) -> tuple[list[Part], int]:
     """The numbers of every part, each tested against all samples that are not in the part.
 
     The error of the difference is that of linearised numbers (the infinitesimal jackknife), as of findings. A part in
@@ -95,8 +93,7 @@ def parts_of(
     """
     rows = [groups.rows(k) for k in range(len(groups.names))]
     parts = [
-        columns.part(name, each, resamples=resamples, seed=seed)
-        for name, each in zip(groups.names, rows, strict=True)
+        columns.part(name, each, resamples=resamples, seed=seed) for name, each in zip(groups.names, rows, strict=True)
     ]
     if not resamples or not len(columns.contents[0]):
         return parts, 0
@@ -117,7 +114,9 @@ class _Differences:
     def of(cls, columns: PartColumns, rows: list[IntArray]) -> _Differences:
         """The differences of parts, of which the rated samples are given."""
         n_samples = len(columns.contents[0])
-        drawn = np.arange(n_samples) if columns.clusters is None else np.unique(columns.clusters, return_inverse=True)[1]
+        drawn = (
+            np.arange(n_samples) if columns.clusters is None else np.unique(columns.clusters, return_inverse=True)[1]
+        )
         found = [_of_numbers(each, rows, drawn.ravel()) for each in columns.numbers]
         keys = [key for each in columns.numbers for (key,) in each.keys]
         kept = [k for k, key in enumerate(keys) if key in columns.keys]
@@ -125,9 +124,7 @@ class _Differences:
         return cls([keys[k] for k in kept], rest, error, n.astype(np.int64))
 
 
-def _of_numbers(
-    numbers: Numbers, rows: list[IntArray], drawn: IntArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _of_numbers(numbers: Numbers, rows: list[IntArray], drawn: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The numbers of the rest of every part, the error of the difference, and on how many samples it rests.
 
     Args:
@@ -240,5 +237,3 @@ def _moments(values: FloatArray, rest: FloatArray, error: FloatArray, n: IntArra
 
 def _known(value: float | None) -> float:
     return np.nan if value is None else value
-
-

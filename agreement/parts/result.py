@@ -52,7 +52,6 @@ class Part:
         """The intervals of the numbers, by key."""
         return {key: each.interval for key, each in self.numbers.items() if each.interval is not None}
 
-
     def with_intervals(self, known: Mapping[str, Interval]) -> Part:
         """The same with intervals that are known."""
         numbers = {key: dataclasses.replace(each, interval=known.get(key)) for key, each in self.numbers.items()}

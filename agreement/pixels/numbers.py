@@ -73,9 +73,7 @@ def pixel_numbers(
 def headline_numbers(records: PixelRecords, context: ReportContext) -> Iterator[Numbers]:
     """The headline as functions of sums over any samples: without the alpha of images, whose chance is not one."""
     config = replace(context.config, resamples=max(context.config.resamples, 1))  # else only the sums are kept
-    headline = _Headline(
-        np.unique(records.column("values")).astype(np.int64), replace(context, config=config)
-    )
+    headline = _Headline(np.unique(records.column("values")).astype(np.int64), replace(context, config=config))
     yield sample_numbers(records)
     for agreement in records.agreements(MaskValues.from_dict(context.details).background, config):
         headline.add(agreement)

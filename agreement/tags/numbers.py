@@ -73,9 +73,7 @@ def _equal_sets(agreement: TagAgreement) -> Numbers:
     return Numbers((("alpha.percent_agreement",),), columns, lambda sums: ratio(sums[..., :1], sums[..., 1:]))
 
 
-def alpha_of_sets(
-    agreement: TagAgreement, context: ReportContext, *, keep_rows: bool = False
-) -> Iterator[Numbers]:
+def alpha_of_sets(agreement: TagAgreement, context: ReportContext, *, keep_rows: bool = False) -> Iterator[Numbers]:
     """Alpha of whole sets; none with too many different sets, no interval with many (``keep_rows``: yet rows)."""
     number, members = agreement.sets.distinct()
     n_sets = members.shape[0]

@@ -22,8 +22,8 @@ from ..figures import FIGURES, plot_scores
 from ..figures.theme import take_title
 from ..reports.comparison import comparison_sections
 from ..reports.decided import decided_alone
-from ..reports.parts import parts_sections
 from ..reports.document import report_details, report_head, report_sections
+from ..reports.parts import parts_sections
 from ..text.tables import Table
 from .template import NOTEBOOK, NOTEBOOK_STYLE, SCRIPT, STYLE, TEMPLATE
 

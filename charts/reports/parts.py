@@ -67,9 +67,15 @@ def finding_sentences(parts: AgreementParts) -> Iterator[str]:
 def difference_text(number: MainNumber, found: PartNumber, parts: AgreementParts) -> str:
     """A number of a part against all other samples."""
     show = FORMS[number.form]
-    ends = "" if found.low is None or found.high is None else f" [{_signed(number, found.low)}, {_signed(number, found.high)}]"
+    ends = (
+        ""
+        if found.low is None or found.high is None
+        else f" [{_signed(number, found.low)}, {_signed(number, found.high)}]"
+    )
     others = f"{show(found.rest)} on all other {parts.what}"
-    return f"{number.name(parts.measure)} {show(found.value)} against {others} ({_signed(number, found.difference)}{ends})"
+    return (
+        f"{number.name(parts.measure)} {show(found.value)} against {others} ({_signed(number, found.difference)}{ends})"
+    )
 
 
 def _signed(number: MainNumber, value: float | None) -> str:

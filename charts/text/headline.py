@@ -19,7 +19,7 @@ FEW_SAMPLES = 20
 #: formatting of the main numbers, by form
 FORMS: dict[str, Callable[[float | None], str]] = {"number": shown_number, "share": shown_share}
 #: the same where there is little room
-_CARD_FORMS: dict[str, Callable[[float | None], str]] = {**FORMS, "number": functools.partial(shown_number, digits=2)}
+CARD_FORMS: dict[str, Callable[[float | None], str]] = {**FORMS, "number": functools.partial(shown_number, digits=2)}
 
 #: from this expected distance on, the alpha of images hardly differs from the score
 _FAR_APART = 0.9
@@ -63,7 +63,7 @@ def card_numbers(report: AgreementReport) -> list[tuple[MainNumber, ShownNumber]
     for number in report.main_numbers:
         value = number.value(report)
         if number.card and not (number.below and value is None):
-            show = _CARD_FORMS[number.form]
+            show = CARD_FORMS[number.form]
             below = number.below.format(report=report, things=things) or ends_of(report.intervals.get(number.key), show)
             cards.append((number, ShownNumber(number.card, show(value), below, number.hint)))
     return cards

@@ -30,8 +30,10 @@ from ...agreement.parts.groups import (
 from ...agreement.parts.result import AgreementParts, Part
 from ...agreement.settings.arguments import count_of, is_real, one_of, texts_of, true_or_false
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
+from ...agreement.statistics.records import Records
+from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.numeric.arrays import IntArray
-from ..database.fiftyone_private import list_of, sample_collection, scenarios_of
+from ..database.fiftyone_private import list_of, root_dataset, sample_collection, scenarios_of
 from ..labels.paths import is_marked, is_of_frames
 from ..record.run import Run
 from ..record.sample_index import SampleIndex, ids_of, keys_of
@@ -59,21 +61,29 @@ class Divider:
 
 
 class OpenParts:
-    """A run, on all samples or on a view, whose parts are asked for; its columns are computed once.
+    """Samples of a run whose parts are asked for; their columns are computed once.
 
     Args:
         samples: the dataset, or a view of it
         run_key: key of the run
+        records: records of the samples
+        index: ids of the samples
+        context: context of a report on the samples
+        report: the report on the samples, if there is one: it has the intervals of all of them
     """
 
-    def __init__(self, samples: SampleCollection, run_key: str) -> None:
-        run = Run(samples, run_key)
-        loaded = run.records()
-        self.samples, self.dataset, self.run_key = samples, run.dataset, run_key
-        self.index, self.records, self._report = loaded.index, loaded.records, loaded.report
-        self.context = dataclasses.replace(loaded.context, clusters=loaded.index.clusters())
-        if samples is not run.dataset:
-            self.records, self.index, self.context = records_on(samples, run_key, loaded)
+    def __init__(
+        self,
+        samples: SampleCollection,
+        run_key: str,
+        records: Records,
+        index: SampleIndex,
+        context: ReportContext,
+        report: AgreementReport | None = None,
+    ) -> None:
+        self.samples, self.dataset, self.run_key = samples, root_dataset(samples), run_key
+        self.records, self.index, self._report = records, index, report
+        self.context = dataclasses.replace(context, clusters=index.clusters())
 
     @functools.cached_property
     def columns(self) -> PartColumns:
@@ -84,7 +94,7 @@ class OpenParts:
     def whole(self) -> Part:
         """The numbers of all samples."""
         config, every = self.context.config, np.arange(len(self.index))
-        known = self._report.intervals if self.samples is self.dataset else None
+        known = None if self._report is None else self._report.intervals
         whole = self.columns.part("all", every, resamples=0 if known else config.resamples, seed=config.seed)
         return whole if known is None else whole.with_intervals(known)
 
@@ -99,35 +109,9 @@ class OpenParts:
         by_date: str | None = None,
     ) -> AgreementParts:
         """The parts; see ``AgreementRun.by``."""
-        if sum(each is not None for each in (field, views, scenario)) != 1:
-            raise AgreementInputError("`field`, `views` or `scenario` must be given, and one of them alone")
-        bins = _checked_bins(bins)
-        true_or_false("equal", equal)
-        by_date = by_date if by_date is None else one_of("by_date", by_date, tuple(UNITS_OF_TIME))
-        wanted: list[Any] | None = None
-        if scenario is not None:
-            field, views, wanted = self._of_scenario(scenario)
-        if views is not None:
-            found = _named(self.dataset, views)
-            rows = [np.flatnonzero(self.index.among(keys_of(view, on_frames=self._on_frames))) for _, view in found]
-            groups, by = groups_of_sets([name for name, _ in found], rows, len(self.index)), scenario or "view"
-            return self._result(by, groups, _PartViews(self, groups, views=tuple(view for _, view in found)))
-        divider = divider_of(self.dataset, self.context.config.fields, str(field))
-        row, values = self._values(divider)
-        groups = _groups(divider, row, values, len(self.index), bins, equal=equal, by_date=by_date)
-        if wanted is not None:
-            groups = _only(groups, wanted, str(scenario))
-        return self._result(scenario or divider.title, groups, _PartViews(self, groups, divider))
-
-    @property
-    def _on_frames(self) -> bool:
-        return self.index.frame_numbers() is not None
-
-    def _result(self, by: str, groups: Groups, samples: _PartViews) -> AgreementParts:
+        by, groups, samples = self._divided(field, views, scenario, bins, equal, by_date)
         config, report = self.context.config, FAMILIES[self.records.family].report
-        parts, n_tested = parts_of(
-            self.columns, groups, self.whole, resamples=config.resamples, seed=config.seed
-        )
+        parts, n_tested = parts_of(self.columns, groups, self.whole, resamples=config.resamples, seed=config.seed)
         return AgreementParts(
             by=by,
             run_key=self.run_key,
@@ -142,6 +126,40 @@ class OpenParts:
             main_numbers=report.main_numbers,
             samples=samples,
         )
+
+    def _divided(
+        self,
+        field: str | None,
+        views: Sequence[str | SampleCollection] | None = None,
+        scenario: str | None = None,
+        bins: int | Sequence[float] | None = None,
+        equal: bool = False,
+        by_date: str | None = None,
+    ) -> tuple[str, Groups, _PartViews]:
+        """What divides the samples, the parts, and their views."""
+        if sum(each is not None for each in (field, views, scenario)) != 1:
+            raise AgreementInputError("`field`, `views` or `scenario` must be given, and one of them alone")
+        bins = _checked_bins(bins)
+        true_or_false("equal", equal)
+        by_date = by_date if by_date is None else one_of("by_date", by_date, tuple(UNITS_OF_TIME))
+        wanted: list[Any] | None = None
+        if scenario is not None:
+            field, views, wanted = self._of_scenario(scenario)
+        if views is not None:
+            found = _named(self.dataset, views)
+            rows = [np.flatnonzero(self.index.among(keys_of(view, on_frames=self._on_frames))) for _, view in found]
+            groups, by = groups_of_sets([name for name, _ in found], rows, len(self.index)), scenario or "view"
+            return by, groups, _PartViews(self, groups, views=tuple(view for _, view in found))
+        divider = divider_of(self.dataset, self.context.config.fields, str(field))
+        row, values = self._values(divider)
+        groups = _groups(divider, row, values, len(self.index), bins, equal=equal, by_date=by_date)
+        if wanted is not None:
+            groups = _only(groups, wanted, str(scenario))
+        return scenario or divider.title, groups, _PartViews(self, groups, divider)
+
+    @property
+    def _on_frames(self) -> bool:
+        return self.index.frame_numbers() is not None
 
     def _values(self, divider: Divider) -> tuple[IntArray, list[Any]]:
         """Row and value of everything that the samples hold."""
@@ -195,9 +213,27 @@ class OpenParts:
 
     def by_offered(self, name: str) -> AgreementParts:
         """The parts by something that was :meth:`offered`."""
+        return self.by(**self._arguments(name))
+
+    def view(self, name: str, part: str) -> DatasetView:
+        """The samples of a part by something that was :meth:`offered`, without any numbers."""
+        by, groups, samples = self._divided(**{"field": None, **self._arguments(name)})
+        if part not in groups.names:
+            raise AgreementInputError(f"There is no part {part!r} by {by} any more; refresh the panel")
+        return samples.view(groups.names.index(part))
+
+    def _arguments(self, name: str) -> dict[str, Any]:
         if name.startswith("scenario:"):
-            return self.by(scenario=name.removeprefix("scenario:"))
-        return self.by(views=self.dataset.list_saved_views()) if name == "views" else self.by(name)
+            return {"scenario": name.removeprefix("scenario:")}
+        return {"views": self.dataset.list_saved_views()} if name == "views" else {"field": name}
+
+
+def open_parts(samples: SampleCollection, run_key: str) -> OpenParts:
+    """The samples of a run, or those of them in a view."""
+    loaded = Run(samples, run_key).records()
+    if isinstance(samples, fo.Dataset):
+        return OpenParts(samples, run_key, loaded.records, loaded.index, loaded.context, loaded.report)
+    return OpenParts(samples, run_key, *records_on(samples, run_key, loaded))
 
 
 def divider_of(dataset: fo.Dataset, label_fields: Sequence[str], name: str) -> Divider:
@@ -300,15 +336,11 @@ def _only(groups: Groups, wanted: list[Any], scenario: str) -> Groups:
     kept = [k for k, held in enumerate(groups.held) if isinstance(held, tuple) and set(held) & set(wanted)]
     if not kept:
         raise AgreementInputError(f"The scenario {scenario!r} has no values that samples of the run hold: {wanted!r}")
-    found = groups_of_sets(
-        [groups.names[k] for k in kept], [groups.rows(k) for k in kept], groups.members.shape[1]
-    )
+    found = groups_of_sets([groups.names[k] for k in kept], [groups.rows(k) for k in kept], groups.members.shape[1])
     return dataclasses.replace(found, held=tuple(groups.held[k] for k in kept))
 
 
-def _named(
-    dataset: fo.Dataset, views: Sequence[str | SampleCollection]
-) -> list[tuple[str, SampleCollection]]:
+def _named(dataset: fo.Dataset, views: Sequence[str | SampleCollection]) -> list[tuple[str, SampleCollection]]:
     """Views with their names."""
     if isinstance(views, str | SampleCollection) or not isinstance(views, Sequence) or not views:
         raise AgreementInputError(f"`views` must be a list of views, or of names of saved views, got {views!r}")

@@ -57,7 +57,8 @@ def test_numbers_lie_between_their_limits():
     assert [groups.rows(k).tolist() for k in range(5)] == [[1, 3], [0, 5], [2, 7], [4, 6], [8]]
     assert groups.held[1] == Span(2.0, 3.2)
     equal = groups_of_numbers(np.arange(8), values, 8, 2, equal=True)
-    assert equal.names == ("< 5", "≥ 5") and [len(equal.rows(k)) for k in range(2)] == [6, 2]
+    assert equal.names == ("< 5", "≥ 5")
+    assert [len(equal.rows(k)) for k in range(2)] == [6, 2]
     assert groups_of_numbers(np.arange(8), values, 8, [2, 20]).names == ("< 2", "2 – 20")
 
 
@@ -67,11 +68,15 @@ def test_few_whole_numbers_are_values_unless_bins_are_asked_for():
     assert groups_of_numbers(np.arange(4), values, 4, 2).names == ("< 2", "≥ 2")
 
 
-@pytest.mark.parametrize(("n_days", "n_parts", "first"), [(5, 5, "2025-12-30"), (60, 9, "2026-W01"), (400, 15, "2025-12")])
+@pytest.mark.parametrize(
+    ("n_days", "n_parts", "first"), [(5, 5, "2025-12-30"), (60, 9, "2026-W01"), (400, 15, "2025-12")]
+)
 def test_dates_are_divided_by_the_finest_unit_that_can_be_read(n_days, n_parts, first):
     days = [dt.date(2025, 12, 30) + dt.timedelta(days=k) for k in range(n_days)]
     groups = groups_of_dates(np.arange(n_days), days, n_days, None)
-    assert groups.names[0] == first and len(groups.names) == n_parts and groups.ordered
+    assert groups.names[0] == first
+    assert len(groups.names) == n_parts
+    assert groups.ordered
     for k, held in enumerate(groups.held):
         inside = [row for row, day in enumerate(days) if held.low <= day < held.high]
         assert groups.rows(k).tolist() == inside
@@ -81,7 +86,8 @@ def test_parts_do_not_depend_on_the_order_of_samples():
     values = ["b", "a", "c10", "c2", "a", "b"]
     forth, back = (groups_of_values(np.arange(6), each, 6) for each in (values, values[::-1]))
     assert forth.names == back.names == ("a", "b", "c2", "c10")
-    assert forth.rows(0).tolist() == [1, 4] and (5 - back.rows(0)[::-1]).tolist() == [1, 4]
+    assert forth.rows(0).tolist() == [1, 4]
+    assert (5 - back.rows(0)[::-1]).tolist() == [1, 4]
 
 
 def test_a_sample_with_several_values_is_in_several_parts():
@@ -134,8 +140,12 @@ def test_parts_that_do_not_differ_are_seldom_found(columns, shares):
     rng, n_runs, n_found = np.random.default_rng(11), len(seeds(200)), 0
     for _ in range(n_runs):
         code = rng.choice(len(shares), N, p=shares)
-        parts, n_tested = with_tests(columns, groups_of_sets(list("abcdefghijkl"[: len(shares)]), [
-            np.flatnonzero(code == k) for k in range(len(shares))], N))
+        parts, n_tested = with_tests(
+            columns,
+            groups_of_sets(
+                list("abcdefghijkl"[: len(shares)]), [np.flatnonzero(code == k) for k in range(len(shares))], N
+            ),
+        )
         assert n_tested
         n_found += any(each.stands_out for part in parts for each in part.numbers.values())
     # three standard errors above 5 %
@@ -159,7 +169,8 @@ def test_a_part_that_is_worse_is_found_and_where_it_differs():
     groups = groups_of_values(np.arange(240), ["day"] * 160 + ["night"] * 80, 240)
     parts, _ = with_tests(joined, groups)
     night = parts[1].numbers
-    assert night["existence.f1"].stands_out and night["existence.f1"].high < 0
+    assert night["existence.f1"].stands_out
+    assert night["existence.f1"].high < 0
     assert not night["localisation.mean_iou"].stands_out
     assert night["existence.f1"].difference == pytest.approx(-parts[0].numbers["existence.f1"].difference, abs=1e-12)
 
@@ -173,8 +184,10 @@ def _stacked(a, b):
 def test_few_images_and_few_labels_are_not_tested(columns):
     groups = groups_of_sets(["nine", "others"], [np.arange(9), np.arange(9, N)], N)
     parts, n_tested = with_tests(columns, groups)
-    assert n_tested == 0 and all(each.p_value is None for each in parts[0].numbers.values())
-    assert parts[0].numbers["score.mean"].difference is not None and parts[0].numbers["score.mean"].low is None
+    assert n_tested == 0
+    assert all(each.p_value is None for each in parts[0].numbers.values())
+    assert parts[0].numbers["score.mean"].difference is not None
+    assert parts[0].numbers["score.mean"].low is None
 
 
 def test_all_alike_in_few_images_is_no_evidence(columns):
@@ -192,4 +205,5 @@ def test_all_alike_in_few_images_is_no_evidence(columns):
 def test_nothing_is_tested_without_resamples(columns):
     groups = groups_of_values(np.arange(N), ["a", "b"] * (N // 2), N)
     parts, n_tested = with_tests(columns, groups, resamples=0)
-    assert n_tested == 0 and all(each.interval is None for part in parts for each in part.numbers.values())
+    assert n_tested == 0
+    assert all(each.interval is None for part in parts for each in part.numbers.values())

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 import math
 
 import fiftyone as fo
 import numpy as np
 import pytest
-from annotator_agreement import AgreementInputError, load
 from fiftyone import ViewField as F
 
-from tests.datasets import detections, random_annotators, videos_dataset
 from tests.dataset_io.said import said_dataset
+from tests.datasets import detections, random_annotators, videos_dataset
+
+from annotator_agreement import AgreementInputError, load
 
 N = 60
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -32,7 +32,9 @@ def describe(dataset, seed=7):
     dataset.set_values("taken", some([start + dt.timedelta(days=int(day)) for day in rng.integers(0, 50, n)]))
     dataset.set_values("delivered", some([dt.date(2026, 1, 1) + dt.timedelta(days=k % 3) for k in range(n)]))
     dataset.set_values("weather", some([fo.Classification(label=str(rng.choice(["sun", "rain"]))) for _ in range(n)]))
-    dataset.set_values("tags", [rng.choice(["easy", "hard", "new"], rng.integers(0, 3), False).tolist() for _ in range(n)])
+    dataset.set_values(
+        "tags", [rng.choice(["easy", "hard", "new"], rng.integers(0, 3), False).tolist() for _ in range(n)]
+    )
 
 
 FIELDS = ["camera", "night", "brightness", "people", "taken", "delivered", "weather", "tags"]
@@ -76,7 +78,8 @@ def assert_as_reports(run, parts, resamples=None):
             expected = report.intervals.get(number.key)
             assert (found.interval is None) == (expected is None), (part.name, number.key)
             if expected is not None:
-                assert same(found.interval.low, expected.low) and same(found.interval.high, expected.high)
+                assert same(found.interval.low, expected.low)
+                assert same(found.interval.high, expected.high)
                 assert found.interval.n == expected.n
         others = run.dataset.exclude(view.values("id"))
         if found.rest is not None:
@@ -118,11 +121,14 @@ def test_a_part_holds_the_samples_that_a_user_would_filter(dataset):
     assert_as_reports(run, weeks)
 
 
-@pytest.mark.parametrize(("options", "n"), [({"bins": 3}, 4), ({"bins": 4, "equal": True}, 5), ({"bins": [-1, 0.5]}, 4)])
+@pytest.mark.parametrize(
+    ("options", "n"), [({"bins": 3}, 4), ({"bins": 4, "equal": True}, 5), ({"bins": [-1, 0.5]}, 4)]
+)
 def test_numbers_are_divided_as_asked_for(dataset, options, n):
     run = load(dataset)
     parts = run.by("brightness", **options)
-    assert len(parts.parts) == n and parts.ordered
+    assert len(parts.parts) == n
+    assert parts.ordered
     assert_as_reports(run, parts)
     values = np.array([each for each in dataset.values("brightness") if each is not None and each == each])
     sizes = [part.n_samples for part in parts.parts[:-1]]
@@ -133,7 +139,8 @@ def test_numbers_are_divided_as_asked_for(dataset, options, n):
         width = np.ptp(values) / 4
         assert sizes == np.bincount(np.minimum((values - values.min()) // width, 3).astype(int), minlength=4).tolist()
     else:
-        assert sizes[0] == (values < -1).sum() and parts.parts[2].name == "≥ 0.5"
+        assert sizes[0] == (values < -1).sum()
+        assert parts.parts[2].name == "≥ 0.5"
 
 
 def test_views_and_views_of_a_part_of_the_run(dataset):
@@ -172,7 +179,8 @@ def test_frames_are_parts_of_their_videos(private_fiftyone):
         dataset.set_values("camera", (["left", "right", "left", None] * 3))
         run = compute(dataset, [f"frames.{name}" for name in ANNOTATORS], resamples=100, sensitivity=False)
         parts = run.by("camera")
-        assert parts.what == "frames" and [part.n_samples for part in parts.parts] == [24, 12, 12]
+        assert parts.what == "frames"
+        assert [part.n_samples for part in parts.parts] == [24, 12, 12]
         assert_as_reports(run, parts)
     finally:
         dataset.delete()
@@ -185,8 +193,10 @@ def test_hundreds_of_values_are_fifty_parts_and_the_others(make_dataset):
     dataset.set_values("place", [f"p{k // 2}" if k < 20 else f"p{k}" for k in range(120)])
     run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
     parts = run.by("place")
-    assert len(parts.parts) == 51 and parts.n_merged == 60
-    assert [part.name for part in parts.parts[:2]] == ["p0", "p1"] and parts.parts[-1].name == "(others)"
+    assert len(parts.parts) == 51
+    assert parts.n_merged == 60
+    assert [part.name for part in parts.parts[:2]] == ["p0", "p1"]
+    assert parts.parts[-1].name == "(others)"
     assert_as_reports(run, parts)
     assert "60 values that fewer images have" in parts.to_markdown()
 
