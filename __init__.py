@@ -26,6 +26,7 @@ __all__ = [
     "compute",
     "load",
     "list_runs",
+    "trend",
     "files",
     "metrics",
     "AgreementRun",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .agreement_run import AgreementRun, compute, files, list_runs, load
+from .agreement_run import AgreementRun, compute, files, list_runs, load, trend
 from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
@@ -67,6 +67,7 @@ __all__ = [
     "save_agreement_views",
     "split_annotators",
     "tag_agreement_labels",
+    "trend",
     "undo_applied",
     "undo_decisions",
     "update_agreement",

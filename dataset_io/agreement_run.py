@@ -17,7 +17,8 @@ from fiftyone.core.view import DatasetView
 from .. import names
 from ..agreement.families.comparison import AgreementComparison
 from ..agreement.parts.result import AgreementParts
-from ..agreement.settings.arguments import check_call, takes_arrays
+from ..agreement.parts.trend import trend_of
+from ..agreement.settings.arguments import check_call, takes_arrays, texts_of
 from ..agreement.settings.errors import AgreementInputError, did_you_mean
 from ..agreement.settings.options import OPTIONS, TOGETHER, flat_options
 from ..agreement.statistics.report import AgreementReport
@@ -36,6 +37,7 @@ from .jobs.split_join import join_annotators, split_annotators
 from .jobs.update import update_agreement
 from .record.fields import fields_marked
 from .record.run import Run, dataset_of, list_agreements
+from .results.anonymous import anonymous_report
 from .results.compare import compare_agreement
 from .results.decided_labels import export_decided
 from .results.decided_list import export_decided_against
@@ -250,9 +252,15 @@ class AgreementRun(_Methods):
             )
         return self._report
 
-    def print_report(self, full: bool = False, file: TextIO | None = None) -> None:
-        """Print the report as text: the most important sections, or all of them (``full``)."""
-        self.report.print_report(full, file)
+    def print_report(
+        self, full: bool = False, file: TextIO | None = None, *, anonymous: bool | str | os.PathLike[str] = False
+    ) -> None:
+        """Print the report as text: the most important sections, or all of them (``full``).
+
+        ``anonymous`` replaces the names of annotators by letters; a path is that of a key file, as of ``export()``.
+        """
+        report = self.report if anonymous is False else anonymous_report(self.report, anonymous)[0]
+        report.print_report(full, file)
 
     def labels(self) -> DataFrame:
         """All labels that were read, a row each; ``help(run.report.labels)`` describes the columns."""
@@ -393,6 +401,32 @@ class AgreementRun(_Methods):
                 return getattr(self.report, name)
             hint = did_you_mean(name, dir(self))
             raise AttributeError(f"An AgreementRun has no attribute {name!r}, nor has its report{hint}")
+
+
+@takes_arrays
+def trend(runs: Sequence[AgreementRun], names: Sequence[str] | None = None) -> AgreementParts:
+    """The main numbers of several runs in their order, with intervals: rounds of a project, versions of a guideline.
+
+    Args:
+        runs: runs on labels of one kind, also of several datasets
+        names: a name for each; None: the keys of the runs, with the names of their datasets if they are of several
+
+    Raises:
+        AgreementInputError: if there are no two runs, they are not on labels of one kind, or have one name
+    """
+    if (
+        isinstance(runs, str)
+        or not isinstance(runs, Sequence)
+        or not all(isinstance(run, AgreementRun) for run in runs)
+    ):
+        raise AgreementInputError(f'`runs` must be a list of runs, such as [aa.load(dataset, "v1"), …], got {runs!r}')
+    several = len({run.dataset.name for run in runs}) > 1
+    found = [f"{run.dataset.name}: {run.key}" if several else run.key for run in runs]
+    if names is not None:
+        found = texts_of("names", names)
+        if len(found) != len(runs):
+            raise AgreementInputError(f"`names` must be as many as `runs`, {len(runs)}, got {len(found)}")
+    return trend_of(found, [run.report for run in runs])
 
 
 @takes_arrays

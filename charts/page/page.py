@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from plotly.offline import get_plotlyjs
 
 from ... import names
 from ...agreement.settings.errors import AgreementInputError
-from ..figures import FIGURES, plot_scores
+from ..figures import FIGURES, plot_parts, plot_scores
 from ..figures.theme import take_title
 from ..reports.comparison import comparison_sections
 from ..reports.decided import decided_alone
@@ -48,6 +48,7 @@ def report_page(
     dataset_name: str = "",
     computed_at: datetime | None = None,
     scores: NDArray[np.float64] | None = None,
+    parts: Sequence[AgreementParts] = (),
 ) -> str:
     """The report as the text of an HTML file.
 
@@ -56,9 +57,13 @@ def report_page(
         dataset_name: name of the dataset, for the reader
         computed_at: time of the run
         scores: scores of all samples, nan where undefined
+        parts: the main numbers by parts of the samples
     """
     short, details = ([*map(_readable, sections)] for sections in (report_sections(report), report_details(report)))
     plots: dict[str, Callable[[Any], go.Figure]] = dict(FIGURES)
+    for k, each in enumerate(parts):
+        short += parts_sections(each, figure=f"by_{k}")
+        plots[f"by_{k}"] = functools.partial(_plot_of, each)
     # by score, like the table of pairs: by alpha, another pair may be the best
     plots["pairs"] = functools.partial(FIGURES["pairs"], value="score")
     if scores is not None:
@@ -81,6 +86,10 @@ def report_page(
         plotly=Markup(get_plotlyjs()),
     )
     return page
+
+
+def _plot_of(parts: AgreementParts, report: AgreementReport) -> go.Figure:
+    return plot_parts(parts)
 
 
 def _readable(section: Section) -> Section:

@@ -7,10 +7,8 @@ import io
 import json
 import os
 import re
-import secrets
-import stat
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +16,15 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
+from ...agreement.parts.result import AgreementParts
 from ...agreement.settings.arguments import one_of, path_of, takes_arrays, true_or_false, writing_to
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.report import AgreementReport
 from ..record.run import Run, dataset_of
+from .anonymous import Aliases, anonymous_report
+from .file_writing import write_file
 from .load import agreement_samples, load_agreement
+from .parts import open_parts
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -45,6 +47,8 @@ def export_agreement(
     *,
     format: str | None = None,
     overwrite: bool = False,
+    by: str | Sequence[str] = (),
+    anonymous: bool | str | os.PathLike[str] = False,
 ) -> Path:
     """Write the report of a run to a file.
 
@@ -58,6 +62,11 @@ def export_agreement(
             pyarrow is installed; texts that a spreadsheet would run as formulas begin with an apostrophe. By default,
             the ending of the path decides
         overwrite: whether existing files may be replaced
+        by: fields of samples, or attributes of labels, for each of which the page, or the tables, get the main numbers
+            by part, as ``run.by(field)``
+        anonymous: whether letters replace the names of annotators, in all texts, tables and file names; who decided is
+            then left out. A path: that of a key file with the letter of every name, which is read if it exists, and
+            extended; it is for its owner alone. True: letters without a key
 
     Returns:
         the absolute path of the file or folder
@@ -68,7 +77,13 @@ def export_agreement(
     path = checked_path(path, format, overwrite=overwrite)
     kind = format_of(path, format)
     dataset = dataset_of(dataset)
-    report = load_agreement(dataset, run_key)
+    report, aliases = load_agreement(dataset, run_key), Aliases({})
+    fields = [by] if isinstance(by, str) else [*by]
+    opened = open_parts(dataset, run_key) if fields else None
+    parts = [opened.by(field) for field in fields] if opened is not None else []
+    if anonymous is not False:
+        report, aliases = anonymous_report(report, anonymous)
+        parts = [aliases.hide_parts(each) for each in parts]
     with writing_to("path", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if kind == "html":
@@ -76,15 +91,16 @@ def export_agreement(
 
             made = Run(dataset, run_key).computed_at
             scores = agreement_samples(dataset, run_key)["score"].to_numpy()
-            page = report_page(report, dataset_name=dataset.name, computed_at=made, scores=scores)
+            name = aliases.hide(dataset.name)
+            page = report_page(report, dataset_name=name, computed_at=made, scores=scores, parts=parts)
             write_file(path, page.encode())
         elif kind == "json":
             write_file(path, json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False).encode())
         elif path.suffix.lower() == ".zip":
-            write_file(path, _zipped(_tables(dataset, report)))
+            write_file(path, _zipped(_tables(report, parts)))
         else:
             path.mkdir(exist_ok=True)
-            for name, text in _tables(dataset, report).items():
+            for name, text in _tables(report, parts).items():
                 write_file(path / name, text)
     return path
 
@@ -158,7 +174,7 @@ def _writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
     return found
 
 
-def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
+def _tables(report: AgreementReport, parts: Sequence[AgreementParts]) -> dict[str, bytes]:
     """All tables of a run that have rows, as CSV, and some as Parquet, by file name."""
     from ...charts.reports.dataframes import (  # imports pandas, which a run does not need
         STORED,
@@ -170,6 +186,7 @@ def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
     for name in STORED:
         with contextlib.suppress(AgreementInputError):  # an older version kept no ids of labels
             frames[name] = report_frame(report, name)
+    frames |= {f"by_{k}": each.to_dataframe() for k, each in enumerate(parts, 1)}
     files = {f"{name}.csv": csv_of(frame) for name, frame in frames.items() if len(frame)}
     with contextlib.suppress(ImportError):  # pyarrow is no requirement
         files |= {f"{name}.parquet": frames[name].to_parquet(index=False) for name in _AS_PARQUET if name in frames}
@@ -206,27 +223,3 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
         for name, content in files.items():
             archive.writestr(name, content)
     return memory.getvalue()
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file, which is there when it is complete."""
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """An empty file beside another, of the same ending, which takes its place, with its mode, when it is complete."""
-    temporary = path.with_name(f".{secrets.token_hex(4)}.{path.name}")
-    try:
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-        # what only its owner may read is so from the beginning
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else 0o600))
-        yield temporary
-        if mode is not None:
-            temporary.chmod(mode)
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise

@@ -1,0 +1,177 @@
+"""Reports without the names of annotators: letters instead, by a key file that stays with its owner."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import re
+import string
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...agreement.evidence.ranking import in_order, name_of
+from ...agreement.families.family import report_from_dict
+from ...agreement.parts.result import AgreementParts
+from ...agreement.settings.arguments import path_of
+from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.report import AgreementReport, SampleReader
+from .file_writing import write_file
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Report = TypeVar("Report", bound=AgreementReport)
+
+#: names from this length on are replaced within longer words of file names, too
+_SURE = 4
+#: who may read a key file
+_OWNER_ALONE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """What stands for every name."""
+
+    letters: Mapping[str, str]
+
+    def hide(self, value: Any, key: str = "") -> Any:
+        """A JSON value with letters instead of names: in texts where a name stands alone, in file names anywhere."""
+        if isinstance(value, str):
+            return self._hidden(value, is_path=key == "filepath")
+        if isinstance(value, Mapping):
+            return {self.hide(name): self.hide(each, str(name)) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.hide(each, key) for each in value]
+        return value
+
+    def _hidden(self, text: str, *, is_path: bool) -> str:
+        if text in self.letters:
+            return self.letters[text]
+        for name in sorted(self.letters, key=len, reverse=True):
+            if is_path and len(name) >= _SURE:
+                text = re.sub(re.escape(name), lambda _, name=name: self.letters[name], text, flags=re.IGNORECASE)  # type: ignore[misc]
+            elif name in text:
+                # beside an underscore a name stands alone: agreement_alice
+                alone = rf"(?<![^\W_]){re.escape(name)}(?![^\W_])"
+                text = re.sub(alone, lambda _, name=name: self.letters[name], text)  # type: ignore[misc]
+        return text
+
+    def hide_in(self, frame: DataFrame) -> DataFrame:
+        """A table with letters instead of names."""
+        frame = frame.rename(columns={name: self.hide(str(name)) for name in frame.columns})
+        for name in frame.select_dtypes(exclude="number").columns:
+            known: dict[Any, Any] = {}
+            hidden = []
+            for value in frame[name].tolist():
+                same = json.dumps(value) if isinstance(value, list) else value
+                if same not in known:
+                    known[same] = self.hide(value, str(name))
+                hidden.append(known[same])
+            frame[name] = hidden
+        return frame
+
+    def hide_parts(self, parts: AgreementParts) -> AgreementParts:
+        """The same parts under other names, where these are names of annotators."""
+        named = [dataclasses.replace(part, name=self.hide(part.name)) for part in parts.parts]
+        key = None if parts.run_key is None else self.hide(parts.run_key)
+        return dataclasses.replace(parts, by=self.hide(parts.by), run_key=key, parts=named)
+
+
+@dataclass(frozen=True, slots=True)
+class _HiddenSamples:
+    """Reads the stored tables of a run with letters instead of names; who decided is not told."""
+
+    samples: SampleReader
+    aliases: Aliases
+
+    def read(self, table: str) -> DataFrame:
+        return self.aliases.hide_in(self.samples.read(table))
+
+    def n_changed(self) -> int | None:
+        return self.samples.n_changed()
+
+    def decisions(self) -> None:
+        return None
+
+
+def anonymous_report(report: Report, key_file: str | os.PathLike[str] | bool = True) -> tuple[Report, Aliases]:
+    """A report with letters instead of the names of annotators, and these letters.
+
+    Args:
+        report: the report
+        key_file: JSON file with the letter of every name. It is read if it exists, so that everybody keeps their
+            letter; who is not in it gets the next one, by chance, and it is written again. True: letters for this time
+
+    Raises:
+        AgreementInputError: if the file is no such file, or cannot be read or written
+    """
+    config = report.config
+    annotators = in_order({name for entry in report.annotators for name in [entry.name]} | _given(config))
+    aliases = Aliases(_letters(annotators, key_file))
+    hidden = report_from_dict(aliases.hide(report.to_dict()) | {"family": report.family})
+    # in the order of their letters: that of their names would tell who is who
+    parts = {part: sorted(getattr(hidden, part), key=name_of) for part in ("annotators", "pairs")}
+    samples = None if report.samples is None else _HiddenSamples(report.samples, aliases)
+    return dataclasses.replace(hidden, samples=samples, **parts), aliases  # type: ignore[return-value]
+
+
+def _given(config: Mapping[str, Any]) -> set[str]:
+    """The names in the options: of annotators, of persons, and of the fields of each."""
+    fields = [] if config.get("annotator_attribute") else config.get("fields") or []
+    names = [*(config.get("annotators") or []), *(config.get("persons") or []), *fields]
+    return {str(name).removeprefix("frames.") for name in names}
+
+
+def _letters(names: Iterable[str], key_file: str | os.PathLike[str] | bool) -> dict[str, str]:
+    """The letter of every name, those of the file first."""
+    known, path = {}, None
+    if not isinstance(key_file, bool):
+        path = Path(path_of("anonymous", key_file)).absolute()
+        known = _read(path) if path.exists() else {}
+    new = [name for name in names if name not in known]
+    random.SystemRandom().shuffle(new)
+    free = (letter for letter in _all_letters() if letter not in set(known.values()))
+    letters = known | dict(zip(new, free, strict=False))
+    if path is not None and new:
+        _write(path, letters)
+    return letters
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise AgreementInputError(
+            f"`anonymous` must be a file with the letter of every name, got {str(path)!r}: {error}"
+        ) from None
+    is_key = isinstance(found, dict) and all(isinstance(letter, str) and letter for letter in found.values())
+    if not is_key or len(set(found.values())) < len(found):
+        raise AgreementInputError(
+            f'`anonymous` must be a file with one letter for every name, such as {{"alice": "A"}}, got {str(path)!r}, '
+            "which holds something else; choose another path"
+        )
+    return dict(found)
+
+
+def _write(path: Path, letters: Mapping[str, str]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():  # replacing a file keeps its mode
+            path.touch(mode=_OWNER_ALONE)
+        write_file(path, (json.dumps(letters, indent=2, ensure_ascii=False) + "\n").encode())
+    except OSError as error:
+        raise AgreementInputError(
+            f"`anonymous` must be a file that can be written, got {str(path)!r}: {error}"
+        ) from None
+
+
+def _all_letters() -> Iterable[str]:
+    """A, B … Z, AA, AB …"""
+    length = [""]
+    while True:
+        length = [start + letter for start in length for letter in string.ascii_uppercase]
+        yield from length

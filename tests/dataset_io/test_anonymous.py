@@ -1,0 +1,138 @@
+"""No name of an annotator is anywhere in what is printed or exported anonymously."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import stat
+import zipfile
+
+import fiftyone as fo
+import pandas as pd
+import pytest
+
+from tests.datasets import random_annotators
+
+from annotator_agreement import AgreementInputError, compute, load
+
+NAMES = ("zoraqx", "wilfrid_k", "Ümitcan")
+KEY = "agreement"
+
+
+def spoken(names=NAMES):
+    made = random_annotators(40, names)
+    made[names[0]] = [None if labels is None else labels[:1] for labels in made[names[0]]]  # who misses much
+    return made
+
+
+@pytest.fixture(scope="module")
+def dataset(make_module_dataset):
+    made = make_module_dataset(spoken())
+    made.set_values("filepath", [f"/data/{NAMES[k % 3]}/ZORAQX{k}.jpg" for k in range(40)])
+    made.set_values("delivered", [NAMES[k % 2] for k in range(40)])
+    compute(made, [*NAMES], resamples=50)
+    return made
+
+
+@pytest.fixture(scope="module")
+def in_attribute(make_module_dataset):
+    """Sessions of one person, in an attribute, with an assigned field; labels without a class."""
+    rows = spoken()
+    made = make_module_dataset({"labels": [[]] * 40})
+    for k, sample in enumerate(made):
+        found = [
+            fo.Detection(label=label if k % 5 else None, bounding_box=list(box), rater=name)
+            for name in NAMES
+            for label, box in rows[name][k] or ()
+        ]
+        sample["labels"] = fo.Detections(detections=found)
+        sample.save()
+    persons = {NAMES[0]: "Qwertzia", NAMES[1]: "Qwertzia", NAMES[2]: "Plonk"}
+    compute(made, "labels", annotator_attribute="rater", annotators=persons, resamples=0, sensitivity=False)
+    return made
+
+
+def assert_without_names(text, names):
+    for name in names:
+        assert not re.search(re.escape(name), text, re.IGNORECASE), re.findall(
+            rf".{{60}}{re.escape(name)}.{{20}}", text
+        )[:3]
+
+
+def everything(run, folder, anonymous):
+    """All that can be printed and exported, as text."""
+    said = io.StringIO()
+    run.print_report(file=said, anonymous=anonymous)
+    run.print_report(full=True, file=said, anonymous=anonymous)
+    texts = [said.getvalue()]
+    for ending in ("html", "json", "zip"):
+        path = run.export(folder / f"out.{ending}", by=["tags"], anonymous=anonymous)
+        if ending != "zip":
+            texts.append(path.read_text(encoding="utf-8"))
+            continue
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                content = archive.read(name)
+                table = name.endswith(".parquet")
+                texts += [name, pd.read_parquet(io.BytesIO(content)).to_csv() if table else content.decode("utf-8-sig")]
+    return "\n".join(texts)
+
+
+def test_names_are_nowhere(dataset, tmp_path):
+    run = load(dataset)
+    said = everything(run, tmp_path, tmp_path / "key.json")
+    assert_without_names(said, NAMES)
+    key = json.loads((tmp_path / "key.json").read_text(encoding="utf-8"))
+    assert sorted(key) == sorted(NAMES)
+    assert sorted(key.values()) == ["A", "B", "C"]
+    assert f"{key['zoraqx']} misses" in said or f"{key['zoraqx']}: misses" in said or key["zoraqx"] in said
+    assert stat.S_IMODE((tmp_path / "key.json").stat().st_mode) == 0o600
+
+
+def test_names_of_persons_and_of_values_are_nowhere(in_attribute, tmp_path):
+    names = (*NAMES, "Qwertzia", "Plonk")
+    assert_without_names(everything(load(in_attribute), tmp_path, True), names)
+
+
+def test_parts_with_names_of_annotators_have_letters(dataset, tmp_path):
+    page = load(dataset).export(tmp_path / "by.html", by="delivered", anonymous=tmp_path / "key.json")
+    text = page.read_text(encoding="utf-8")
+    assert "by delivered" in text
+    assert_without_names(text, NAMES)
+
+
+def test_the_numbers_are_those_of_the_names(dataset, tmp_path):
+    run = load(dataset)
+    run.export(tmp_path / "named.json")
+    run.export(tmp_path / "hidden.json", anonymous=tmp_path / "key.json")
+    named, hidden = (
+        json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8")) for name in ("named", "hidden")
+    )
+    key = json.loads((tmp_path / "key.json").read_text(encoding="utf-8"))
+    scores = {key[each["name"]]: each["score"] for each in named["annotators"]}
+    assert {each["name"]: each["score"] for each in hidden["annotators"]} == scores
+    assert [each["name"] for each in hidden["annotators"]] == ["A", "B", "C"]
+    assert named["alpha"] == hidden["alpha"]
+
+
+def test_everybody_keeps_their_letter_and_the_new_get_the_next(dataset, make_dataset, tmp_path):
+    path = tmp_path / "keys" / "key.json"
+    load(dataset).export(tmp_path / "a.json", anonymous=path)
+    first = json.loads(path.read_text(encoding="utf-8"))
+    load(dataset).export(tmp_path / "b.json", anonymous=path)
+    assert json.loads(path.read_text(encoding="utf-8")) == first
+    assert (tmp_path / "a.json").read_text() == (tmp_path / "b.json").read_text()
+    other = make_dataset(spoken(("zoraqx", "Ypsilanti")))
+    compute(other, ["zoraqx", "Ypsilanti"], resamples=0, sensitivity=False).export(tmp_path / "c.json", anonymous=path)
+    assert json.loads(path.read_text(encoding="utf-8")) == first | {"Ypsilanti": "D"}
+
+
+@pytest.mark.parametrize("content", ["no json", "[1]", '{"zoraqx": 1}', '{"zoraqx": "A", "other": "A"}'])
+def test_a_file_that_is_no_key_is_refused_and_left_alone(dataset, tmp_path, content):
+    path = tmp_path / "key.json"
+    path.write_text(content)
+    with pytest.raises(AgreementInputError, match="`anonymous` must be a file with"):
+        load(dataset).export(tmp_path / "a.json", anonymous=path)
+    assert path.read_text() == content
+    assert not (tmp_path / "a.json").exists()
