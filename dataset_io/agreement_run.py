@@ -44,6 +44,7 @@ from .results.decided_list import export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
 from .results.parts import OpenParts, open_parts
+from .results.times import agreement_times
 from .run.work_through import Progress
 from .units.annotate import annotate_disputed
 from .units.label_tags import tag_agreement_labels
@@ -308,6 +309,7 @@ class AgreementRun(_Methods):
         return self._parts.by(field, views=views, scenario=scenario, bins=bins, equal=equal, by_date=by_date)
 
     samples = _Method(agreement_samples)
+    times = _Method(agreement_times)
     view = _Method(view_agreement)
 
     @takes_arrays

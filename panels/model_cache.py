@@ -29,6 +29,7 @@ from ..dataset_io.record.sample_index import SampleIndex
 from ..dataset_io.record.stored_records import OpenRecords
 from ..dataset_io.results.load import records_on
 from ..dataset_io.results.parts import OpenParts
+from ..dataset_io.results.times import time_attribute, times_of
 from ..dataset_io.run.work_list import WorkList, work_list
 
 #: views with more samples get no intervals, which would take more than a second
@@ -71,6 +72,7 @@ class Shown:
         self._costly: dict[Sought, CostlyUnits] = {}
         self._parts: dict[str, AgreementParts] = {}
         self._divided: OpenParts | None = None
+        self._times: list[dict[str, Any]] | None = None
         self.scores = records.column("score")  #: shape ``(S,)``, nan where undefined
         values = records.sample_values()
         self.n_disputed = int(values.n_disputed[values.n_annotators >= 2].sum())  #: disputed units of rated samples
@@ -116,6 +118,16 @@ class Shown:
             dataset, context.config.run_key, self._records, self._index, context, self.report
         )
         return self._divided
+
+    def times(self, dataset: fo.Dataset | None) -> list[dict[str, Any]]:
+        """How long annotators took; nothing where labels do not say."""
+        if self._times is None:
+            config = self._context.config
+            if dataset is None or time_attribute(dataset, config.fields) is None:
+                return []
+            found = times_of(dataset, self._index.sample_keys(), self.report, self._context)
+            self._times = found.to_dict("records")
+        return self._times
 
     def parts_by(self, dataset: fo.Dataset, by: str) -> AgreementParts:
         """The numbers of the parts by something that is offered."""

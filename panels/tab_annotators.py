@@ -29,8 +29,8 @@ _PER_PAGE, _PER_PAGE_BELOW = 8, 5
 _ROOMY = 5
 
 
-def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]:
-    """The tables on annotators and pairs."""
+def annotator_items(report: AgreementReport, choices: Choices, times: Sequence[dict[str, Any]] = ()) -> Iterator[Item]:
+    """The tables on annotators and pairs; ``times`` are the rows of how long they took."""
     everybody: Sequence[Any] = report.annotators
     shortlist, shown = shortlist_annotators(report), annotators_by_evidence(report)
     note = f"{shortlist.rest} Score: with each of the others, on average. […] are 95 % intervals.".lstrip()
@@ -45,6 +45,30 @@ def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]
     yield from _findings(report, choices)
     yield from _pairs(report, choices)
     yield from _bias(report, shown, choices)
+    if times:
+        yield _times(times, choices)
+
+
+def _times(times: Sequence[dict[str, Any]], choices: Choices) -> Item:
+    """How long everybody took, beside how far they agree."""
+    fields = [
+        Field("Annotator", lambda row: row["annotator"], is_number=False, first_down=False),
+        Field("Seconds for an image", _seconds, lambda row: row["seconds_image"]),
+        Field("For a label", lambda row: f"{row['seconds_label']:.1f}", lambda row: row["seconds_label"]),
+        Field("Images", lambda row: f"{row['n_images']:,}", lambda row: row["n_images"]),
+        Field("Score", lambda row: shown_number(_known(row["score"]), 2), lambda row: _known(row["score"])),
+    ]
+    note = "Medians, as the labels say it now. […] are 95 % intervals."
+    return table_item("times", fields, times, choices, title="How long they took", note=note, per_page=_PER_PAGE_BELOW)
+
+
+def _seconds(row: dict[str, Any]) -> str:
+    ends = "" if row["low"] != row["low"] else f"\n[{row['low']:.0f}, {row['high']:.0f}]"
+    return f"{row['seconds_image']:.1f}{ends}"
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value
 
 
 def _findings(report: AgreementReport, choices: Choices) -> Iterator[Item]:

@@ -85,7 +85,10 @@ def _add(found: AnnotationSet, pages: dict[ImageKey, Page], name: str, annotatio
         if isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0:
             page.size_px = (width, height)
             break
+    seconds = as_number(annotation.get("lead_time"))
     for label in _labels(found, name, results):
+        if seconds is not None and seconds >= 0:  # what the annotator took for all labels of the task
+            label.attributes.setdefault("lead_time", seconds)
         found.add_label(page, label)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import fiftyone as fo
 from pymongo.collection import Collection
 
 from ... import names
-from ..database.fiftyone_private import frame_collection, has_frame_fields, sample_collection
+from ..database.fiftyone_private import frame_collection, has_frame_fields, list_of, sample_collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,13 @@ def places(dataset: fo.Dataset, paths: Iterable[str]) -> Iterator[Place]:
 def is_of_frames(path: str) -> bool:
     """Whether a schema path is on frames."""
     return path.startswith(names.FRAMES_PREFIX)
+
+
+def where_labels_are(schema: Mapping[str, fo.Field], path: str) -> str:
+    """Where the labels of a field are: in its list, if it has one; of other fields the path itself."""
+    kind = getattr(schema.get(path), "document_type", None)
+    inner = list_of(kind) if isinstance(kind, type) and issubclass(kind, fo.Label) else None
+    return path if inner is None else f"{path}.{inner[0]}"
 
 
 def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:

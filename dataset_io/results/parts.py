@@ -33,8 +33,8 @@ from ...agreement.settings.errors import AgreementInputError, did_you_mean, show
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.numeric.arrays import IntArray
-from ..database.fiftyone_private import list_of, root_dataset, sample_collection, scenarios_of
-from ..labels.paths import is_marked, is_of_frames
+from ..database.fiftyone_private import root_dataset, sample_collection, scenarios_of
+from ..labels.paths import is_marked, is_of_frames, where_labels_are
 from ..record.run import Run
 from ..record.sample_index import SampleIndex, ids_of, keys_of
 from .load import records_on
@@ -82,7 +82,7 @@ class OpenParts:
         report: AgreementReport | None = None,
     ) -> None:
         self.samples, self.dataset, self.run_key = samples, root_dataset(samples), run_key
-        self.records, self.index, self._report = records, index, report
+        self.records, self.index, self.report = records, index, report
         self.context = dataclasses.replace(context, clusters=index.clusters())
 
     @functools.cached_property
@@ -94,7 +94,7 @@ class OpenParts:
     def whole(self) -> Part:
         """The numbers of all samples."""
         config, every = self.context.config, np.arange(len(self.index))
-        known = None if self._report is None else self._report.intervals
+        known = None if self.report is None else self.report.intervals
         whole = self.columns.part("all", every, resamples=0 if known else config.resamples, seed=config.seed)
         return whole if known is None else whole.with_intervals(known)
 
@@ -251,7 +251,7 @@ def divider_of(dataset: fo.Dataset, label_fields: Sequence[str], name: str) -> D
             )
     if name in schema:
         return _divider(schema, name, (name,))
-    lists = [_inside(schema, field) for field in label_fields if not is_of_frames(field)]
+    lists = [where_labels_are(schema, field) for field in label_fields if not is_of_frames(field)]
     paths = tuple(f"{prefix}.{name}" for prefix in lists if f"{prefix}.{name}" in schema)
     if not paths:
         known = [*dataset.get_field_schema(), *(path.removeprefix(f"{prefix}.") for prefix in lists for path in schema
@@ -269,7 +269,7 @@ def _divider(schema: Mapping[str, fo.Field], title: str, paths: tuple[str, ...])
     found = []
     for path in paths:
         kind = getattr(schema[path], "document_type", None)
-        inner = _inside(schema, path)
+        inner = where_labels_are(schema, path)
         value = next((f"{inner}.{name}" for name in _VALUES if f"{inner}.{name}" in schema), None)
         found.append(value if kind is not None and value is not None else path)
     many = len(paths) > 1 or any(
@@ -283,13 +283,6 @@ def _divider(schema: Mapping[str, fo.Field], title: str, paths: tuple[str, ...])
             f"{type(inner_field).__name__}"
         )
     return Divider(title, tuple(found), many)
-
-
-def _inside(schema: Mapping[str, fo.Field], path: str) -> str:
-    """Where the labels of a field are: in its list, if it has one."""
-    kind = getattr(schema.get(path), "document_type", None)
-    inner = list_of(kind) if kind is not None and issubclass(kind, fo.Label) else None
-    return path if inner is None else f"{path}.{inner[0]}"
 
 
 def _flat(values: Iterable[Any]) -> Iterable[Any]:

@@ -1,0 +1,103 @@
+"""How long annotators took: from seconds for an image, seconds for a label, or the time at which labels were made."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+
+import numpy as np
+import pytest
+from annotator_agreement import AgreementInputError, compute, files, load
+from scipy import stats
+
+from tests.dataset_io.annotation_samples import by, dataset_of, label_studio_task, ls_box
+from tests.datasets import random_annotators
+
+ANNOTATORS = ["alice", "bob"]
+
+
+def with_attribute(make_dataset, value):
+    """A dataset whose labels have an attribute; ``value`` gives it from annotator, image and number of the label."""
+    dataset = make_dataset(random_annotators(40, ANNOTATORS))
+    for k, sample in enumerate(dataset):
+        for name in ANNOTATORS:
+            for n, label in enumerate(sample[name].detections if sample[name] else ()):
+                label.set_attribute_value(*value(name, k, n))
+        sample.save()
+    dataset.add_dynamic_sample_fields()
+    compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+    return dataset
+
+
+def counts(dataset, name):
+    return [len(each.detections) for each in dataset.values(name) if each is not None and each.detections]
+
+
+def test_label_studio_keeps_the_seconds_of_an_image(delete_imports, tmp_path):
+    names = [f"{k}.jpg" for k in range(12)]
+    tasks = [
+        label_studio_task(
+            name,
+            by("alice", ls_box(10, 10, 20, 20), ls_box(50, 50, 20, 20), lead_time=10.0 + k),
+            by("bob", ls_box(10, 10, 20, 20), lead_time=30.0),
+        )
+        for k, name in enumerate(names)
+    ]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    dataset = dataset_of(names)
+    files.load(dataset, tmp_path / "tasks.json")
+    run = compute(dataset, ["alice", "bob"], resamples=0, sensitivity=False)
+    found = run.times().set_index("annotator")
+    assert found.loc["alice", ["n_images", "n_labels", "seconds_image", "seconds_label"]].tolist() == [12, 24, 15.5, 7.75]
+    assert found.loc["bob", ["n_images", "seconds_image", "seconds_label"]].tolist() == [12, 30, 30]
+    assert found.loc["bob", "score"] == run.report.annotators[1].score
+    half = run.on(dataset.limit(6)).times().set_index("annotator")
+    assert half.loc["alice", "seconds_image"] == 12.5 and np.isnan(half.loc["alice", "low"])
+
+
+def test_the_interval_of_a_median_is_that_of_order_statistics(make_dataset):
+    rng = np.random.default_rng(2)
+    seconds = rng.exponential(20, (2, 40))
+    dataset = with_attribute(make_dataset, lambda name, k, n: ("lead_time", float(seconds[ANNOTATORS.index(name), k])))
+    found = load(dataset).times().set_index("annotator")
+    for row, name in enumerate(ANNOTATORS):
+        drew = [k for k, each in enumerate(dataset.values(name)) if each is not None and each.detections]
+        values = np.sort(seconds[row, drew])
+        assert found.loc[name, "seconds_image"] == pytest.approx(np.median(values))
+        # the tightest pair of order statistics that contains the median with 95 %, by its binomial distribution
+        n = len(values)
+        k = max(k for k in range(1, n // 2) if 1 - 2 * stats.binom.cdf(k - 1, n, 0.5) >= 0.95)
+        assert (found.loc[name, "low"], found.loc[name, "high"]) == (values[k - 1], values[n - k])
+
+
+def test_seconds_for_every_label(make_dataset):
+    dataset = with_attribute(make_dataset, lambda name, k, n: ("effort", 2.0 + n))
+    found = load(dataset).times("effort").set_index("annotator")
+    for name in ANNOTATORS:
+        per_image = [[2.0 + n for n in range(count)] for count in counts(dataset, name)]
+        assert found.loc[name, "seconds_image"] == np.median([sum(each) for each in per_image])
+        assert found.loc[name, "seconds_label"] == np.median(np.concatenate(per_image))
+    assert load(dataset).times().empty
+
+
+def test_times_at_which_labels_were_made(make_dataset):
+    start = dt.datetime(2026, 3, 1, 12)
+    dataset = with_attribute(
+        make_dataset, lambda name, k, n: ("created_at", start + dt.timedelta(hours=k, seconds=n * (n + 1) * 5))
+    )
+    found = load(dataset).times().set_index("annotator")
+    several = [count for count in counts(dataset, "alice") if count > 1]
+    assert found.loc["alice", "n_images"] == len(several)
+    assert found.loc["alice", "seconds_image"] == np.median([(count - 1) * count * 5 for count in several])
+    gaps = [10.0 * n for count in several for n in range(1, count)]
+    assert found.loc["alice", "seconds_label"] == np.median(gaps)
+
+
+def test_nothing_where_labels_do_not_say(make_dataset):
+    dataset = make_dataset(random_annotators(5, ANNOTATORS))
+    run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+    assert run.times().empty
+    with pytest.raises(AgreementInputError, match="`attribute` must be an attribute of the labels of the run, got 'pace'"):
+        run.times("pace")
+    with pytest.raises(AgreementInputError, match="`per` must be"):
+        load(with_attribute(make_dataset, lambda name, k, n: ("lead_time", 1.0))).times(per="day")
