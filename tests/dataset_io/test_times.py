@@ -48,7 +48,12 @@ def test_label_studio_keeps_the_seconds_of_an_image(delete_imports, tmp_path):
     files.load(dataset, tmp_path / "tasks.json")
     run = compute(dataset, ["alice", "bob"], resamples=0, sensitivity=False)
     found = run.times().set_index("annotator")
-    assert found.loc["alice", ["n_images", "n_labels", "seconds_image", "seconds_label"]].tolist() == [12, 24, 15.5, 7.75]
+    assert found.loc["alice", ["n_images", "n_labels", "seconds_image", "seconds_label"]].tolist() == [
+        12,
+        24,
+        15.5,
+        7.75,
+    ]
     assert found.loc["bob", ["n_images", "seconds_image", "seconds_label"]].tolist() == [12, 30, 30]
     assert found.loc["bob", "score"] == run.report.annotators[1].score
     half = run.on(dataset.limit(6)).times().set_index("annotator")
@@ -97,7 +102,9 @@ def test_nothing_where_labels_do_not_say(make_dataset):
     dataset = make_dataset(random_annotators(5, ANNOTATORS))
     run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
     assert run.times().empty
-    with pytest.raises(AgreementInputError, match="`attribute` must be an attribute of the labels of the run, got 'pace'"):
+    with pytest.raises(
+        AgreementInputError, match="`attribute` must be an attribute of the labels of the run, got 'pace'"
+    ):
         run.times("pace")
     with pytest.raises(AgreementInputError, match="`per` must be"):
         load(with_attribute(make_dataset, lambda name, k, n: ("lead_time", 1.0))).times(per="day")
