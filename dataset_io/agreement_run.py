@@ -16,8 +16,7 @@ from fiftyone.core.view import DatasetView
 
 from .. import names
 from ..agreement.families.comparison import AgreementComparison
-from ..agreement.parts.result import AgreementParts
-from ..agreement.parts.trend import trend_of
+from ..agreement.parts.result import AgreementParts, trend_of
 from ..agreement.settings.arguments import check_call, takes_arrays, texts_of
 from ..agreement.settings.errors import AgreementInputError, did_you_mean
 from ..agreement.settings.options import OPTIONS, TOGETHER, flat_options

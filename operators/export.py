@@ -19,7 +19,8 @@ from ..dataset_io.decide.decisions import gold_fields, open_gold
 from ..dataset_io.labels.source import comparable_fields
 from ..dataset_io.record.run import list_agreements
 from ..dataset_io.results.decided_labels import decided_to_export, format_of_decided
-from ..dataset_io.results.export import checked_file, checked_path
+from ..dataset_io.results.export import checked_path
+from ..dataset_io.results.file_writing import checked_file
 from .form import Filled, Form
 from .gold import chosen_gold, counted_first, gold_choice
 from .inputs import Choice, FormField, Notice, Several, Switch, warning

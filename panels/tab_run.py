@@ -1,4 +1,4 @@
-"""The tabs on a run as a whole: where to look first and what to do next, its images, and how it was computed."""
+"""The tabs on a run as a whole: where to look first and what to do next, images and parts of them, and how it was done."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from urllib.parse import quote
 
 import fiftyone as fo
 
-from ..charts.figures import plot_scores, plot_thresholds
+from ..agreement.parts.result import AgreementParts, DataPart
+from ..agreement.settings.errors import AgreementInputError
+from ..agreement.statistics.main_numbers import MainNumber
+from ..charts.figures import plot_parts, plot_scores, plot_thresholds
 from ..charts.reports.document import computation_markdown, overview_markdown
 from ..charts.reports.families import family_of
+from ..charts.reports.parts import arrow_of, finding_sentences
+from ..charts.text.headline import CARD_FORMS
 from ..charts.text.sections import plain_markdown
-from ..charts.text.words import counted, documents, file_name, shown_number, shown_share
+from ..charts.text.words import counted, documents, ends_of, file_name, shown_number, shown_share
 from ..names import (
     COMPARE_AGREEMENT,
     DELETE_AGREEMENT,
@@ -24,7 +29,7 @@ from ..names import (
     SAVE_AGREEMENT_VIEWS,
     TAG_AGREEMENT_LABELS,
 )
-from .items import Choices, Item, button_item, chart_item, text_item
+from .items import Choices, Field, Item, Link, button_item, chart_item, table_item, text_item
 
 if TYPE_CHECKING:
     from .model_cache import Shown
@@ -166,3 +171,59 @@ def scores_link(key: list[Any]) -> dict[str, Any]:
     # rounding error of scores on the edge of two bins
     limits = {"min_score": max(0.0, low - 5e-10), "max_score": 1.0 if high >= 1.0 else high - 1.001 * 5e-10}
     return {"title": f"Samples that score {low:.2f} – {high:.2f}", "options": limits}
+
+
+# ---- by parts of the data ----
+
+#: numbers in the table, and rows on a page
+_MOST_NUMBERS, _PARTS_PER_PAGE = 4, 12
+_NOTHING = "There is nothing to divide the images by: no field with texts, numbers, dates or tags, and no saved view."
+
+
+def part_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> Iterator[Item]:
+    """A list of what divides the images, which parts stand out, a table and a chart."""
+    offered = {} if dataset is None else shown.divided(dataset).offered()
+    if not offered:
+        yield text_item("no_parts", plain_markdown(_NOTHING))
+        return
+    by = choices.by if choices.by in offered else next(iter(offered))
+    yield {"name": "by", "kind": "choice", "titles": offered, "value": by, "handler": "choose_by", "label": "By"}
+    try:
+        parts = shown.parts_by(dataset, by)
+    except AgreementInputError as error:
+        yield text_item("no_parts", plain_markdown(str(error)))
+        return
+    said = " ".join(finding_sentences(parts))
+    if said:
+        yield text_item("parts_found", plain_markdown(said))
+    note = "↓ ↑: differs from all other images by test. […] are 95 % intervals. A click shows the images."
+    yield table_item("parts", [*_part_fields(parts, by)], parts.parts, choices, note=note, per_page=_PARTS_PER_PAGE)
+    hint = "Click a point: these images."
+    yield from chart_item("parts_chart", functools.partial(plot_parts, parts), hint, functools.partial(_part_link, by))
+
+
+def _part_fields(parts: AgreementParts, by: str) -> Iterator[Field]:
+    def leads(part: DataPart) -> Link:
+        return _part_link(by, part.name)
+
+    yield Field(parts.by, lambda part: part.name, link=leads, is_number=False, first_down=False)
+    yield Field(parts.what.capitalize(), lambda part: f"{part.n_rated:,}", lambda part: part.n_rated, leads)
+    for number in parts.shown[:_MOST_NUMBERS]:
+        yield _number_field(number, parts.measure)
+
+
+def _number_field(number: MainNumber, measure: str) -> Field:
+    show = CARD_FORMS[number.form]
+
+    def text(part: DataPart) -> str:
+        found = part.numbers[number.key]
+        return f"{show(found.value)}{arrow_of(found)}\n{ends_of(found.interval, show)}".rstrip()
+
+    def value(part: DataPart) -> float | None:
+        return part.numbers[number.key].value
+
+    return Field(number.name(measure), text, value, bar=value)
+
+
+def _part_link(by: str, name: str) -> Link:
+    return {"title": f"Images of the part {name}", "part": [by, name]}

@@ -15,8 +15,7 @@ from .items import Choices, Item, Link, link
 from .tab_annotators import annotator_items
 from .tab_decide import decide_items
 from .tab_objects import class_items, object_items
-from .tab_parts import part_items
-from .tab_run import image_items, overview_items, rule_items
+from .tab_run import image_items, overview_items, part_items, rule_items
 
 if TYPE_CHECKING:
     from .model_cache import Shown

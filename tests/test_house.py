@@ -15,10 +15,10 @@ FAMILIES = {"objects", "ratings", "tags", "pixels"}
 #: the same subject in several families or layers: what is computed of it, stored, shown and asked for
 SUBJECTS = {
     *("annotators", "classes", "compare", "comparison", "compute", "export", "headline", "numbers", "pairs"),
-    *("objects", "pixels", "ratings", "records", "report", "tags", "thresholds"),
+    *("objects", "parts", "pixels", "ratings", "records", "report", "tags", "thresholds"),
 }
 #: functions that every family has
-OF_EVERY_FAMILY = {"sample_contents"}
+OF_EVERY_FAMILY = {"headline_numbers", "sample_contents"}
 #: the objects of the families themselves, and the table that says which labels an option concerns
 FAMILY_OBJECTS = {"agreement/families/family.py", "charts/reports/families.py", "agreement/settings/options.py"}
 #: short by nature: an error, and the interface of families

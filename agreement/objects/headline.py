@@ -204,7 +204,7 @@ class HeadlineNumbers:
         yield self._coefficients(_OF_PRESENCE, presence, n_categories=2)
 
     def main_numbers(self) -> Iterator[Numbers]:
-        """The quotients, and alpha and percent agreement of all units and of shared objects: from half of the columns."""
+        """The quotients, and alpha and percent agreement of all units and of shared ones, from half of the columns."""
         yield self._quotients(self._plain.columns())
         for names, rows in ((_OF_JOINT, self._joint), (_OF_GIVEN_MATCH, self._given_match)):
             tally, used = of_used_categories(rows.columns())

@@ -18,7 +18,7 @@ from ..statistics.numbers import Estimate, Key, Numbers, estimates, rated_only
 from ..statistics.records import Records
 from ..statistics.report import ReportContext, number
 from .groups import Groups
-from .result import Part, PartNumber
+from .result import DataPart, PartNumber
 
 #: how far sums are moved, of their size, to see how a number changes
 _STEP = 1e-5
@@ -54,7 +54,7 @@ class PartColumns:
             keys,
         )
 
-    def part(self, name: str, rows: IntArray, *, resamples: int, seed: int) -> Part:
+    def part(self, name: str, rows: IntArray, *, resamples: int, seed: int) -> DataPart:
         """The numbers of some samples, with the same intervals as in the report on these samples."""
         rated = self.place[rows][self.place[rows] >= 0]
         hashes, values = self.contents
@@ -62,7 +62,7 @@ class PartColumns:
         ranks = content_ranks(hashes[rated], values[rated], clusters)
         numbers = [replace(each, columns=each.columns[rated]) for each in self.numbers]
         found = self._main(estimates(numbers, ranks, resamples=resamples, seed=seed))
-        return Part(
+        return DataPart(
             name,
             n_samples=len(rows),
             n_rated=len(rated),
@@ -74,7 +74,9 @@ class PartColumns:
         return {key: each for (key,), each in found.items() if key in self.keys}
 
 
-def parts_of(columns: PartColumns, groups: Groups, whole: Part, *, resamples: int, seed: int) -> tuple[list[Part], int]:
+def parts_of(
+    columns: PartColumns, groups: Groups, whole: DataPart, *, resamples: int, seed: int
+) -> tuple[list[DataPart], int]:
     """The numbers of every part, each tested against all samples that are not in the part.
 
     The error of the difference is that of linearised numbers (the infinitesimal jackknife), as of findings. A part in
@@ -186,7 +188,7 @@ def _n_drawn(drawn: IntArray, given: BoolArray, n_drawn: int) -> IntArray:
     return n
 
 
-def _tested(parts: list[Part], whole: Part, found: _Differences) -> tuple[list[Part], int]:
+def _tested(parts: list[DataPart], whole: DataPart, found: _Differences) -> tuple[list[DataPart], int]:
     """The parts with their differences; those that stand out are found as findings are."""
     values = np.array([[_known(part.numbers[key].value) for key in found.keys] for part in parts])
     n, error = np.maximum(found.n, 2), np.where(np.isnan(found.error), 0.0, found.error)
@@ -207,8 +209,8 @@ def _tested(parts: list[Part], whole: Part, found: _Differences) -> tuple[list[P
 
 
 def _with_tests(
-    parts: list[Part], values: FloatArray, found: _Differences, enough: BoolArray, tables: list[FloatArray]
-) -> Iterator[Part]:
+    parts: list[DataPart], values: FloatArray, found: _Differences, enough: BoolArray, tables: list[FloatArray]
+) -> Iterator[DataPart]:
     low, high, p_values, rejected = tables
     for k, part in enumerate(parts):
         numbers = dict(part.numbers)

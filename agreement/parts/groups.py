@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -110,8 +111,8 @@ def groups_of_numbers(
         limits = np.unique(np.asarray(bins, np.float64))
     ends = [None, *limits.tolist(), None]
     place = np.searchsorted(limits, values, side="right")
-    names = [_span_name(low, high) for low, high in zip(ends, ends[1:], strict=False)]
-    held: list[Held] = [Span(low, high) for low, high in zip(ends, ends[1:], strict=False)]
+    names = [_span_name(low, high) for low, high in itertools.pairwise(ends)]
+    held: list[Held] = [Span(low, high) for low, high in itertools.pairwise(ends)]
     return _with_none(place, row, names, held, n_samples, ordered=True)
 
 
@@ -181,5 +182,4 @@ def _members(part: IntArray, row: IntArray, n_parts: int, n_samples: int) -> Spa
     # parts with many values: a sample may have several of them
     cells = np.unique(part * max(n_samples, 1) + row)
     part, row = cells // max(n_samples, 1), cells % max(n_samples, 1)
-    found = sparse(part, row, np.ones(len(row)), (max(n_parts, 2), n_samples))  # of one row it has another form
-    return found
+    return sparse(part, row, np.ones(len(row)), (max(n_parts, 2), n_samples))  # of one row it has another form

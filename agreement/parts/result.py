@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO
 
+from ..settings.arguments import repeated
 from ..settings.errors import AgreementInputError, did_you_mean
 from ..statistics.main_numbers import COMPARED, MainNumber
 from ..statistics.presentation import shown_as
-from ..statistics.report import Interval
+from ..statistics.report import AgreementReport, Interval
 
 if TYPE_CHECKING:
-    from fiftyone.core.view import DatasetView
     from pandas import DataFrame
     from plotly.graph_objects import Figure
 
@@ -38,7 +38,7 @@ class PartNumber:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DataPart:
     """Some samples of a run, or a run."""
 
     name: str
@@ -52,7 +52,7 @@ class Part:
         """The intervals of the numbers, by key."""
         return {key: each.interval for key, each in self.numbers.items() if each.interval is not None}
 
-    def with_intervals(self, known: Mapping[str, Interval]) -> Part:
+    def with_intervals(self, known: Mapping[str, Interval]) -> DataPart:
         """The same with intervals that are known."""
         numbers = {key: dataclasses.replace(each, interval=known.get(key)) for key, each in self.numbers.items()}
         return dataclasses.replace(self, numbers=numbers)
@@ -61,7 +61,7 @@ class Part:
 class PartSamples(Protocol):
     """Finds the samples of a part."""
 
-    def view(self, part: int) -> DatasetView:
+    def view(self, part: int) -> Any:
         """A view of the samples of a part."""
 
 
@@ -79,8 +79,8 @@ class AgreementParts:
     family: str
     what: str  #: ``"images"`` or ``"frames"``
     measure: str  #: name of the similarity of two objects
-    whole: Part  #: all samples
-    parts: list[Part]
+    whole: DataPart  #: all samples
+    parts: list[DataPart]
     ordered: bool = False  #: whether the parts have an order, as numbers and dates do
     n_merged: int = 0  #: values without a part of their own
     n_tested: int = 0  #: differences that were tested
@@ -101,7 +101,7 @@ class AgreementParts:
         return [each for each in self.numbers if each.group != COMPARED]
 
     @property
-    def findings(self) -> list[tuple[Part, MainNumber, PartNumber]]:
+    def findings(self) -> list[tuple[DataPart, MainNumber, PartNumber]]:
         """Which parts differ from the others by test, the greatest difference first."""
         found = [
             (part, number, part.numbers[number.key])
@@ -111,7 +111,7 @@ class AgreementParts:
         ]
         return sorted(found, key=lambda each: (-round(abs(each[2].difference or 0.0), 9), each[0].name))
 
-    def view(self, name: str) -> DatasetView:
+    def view(self, name: str) -> Any:
         """A view of the samples of a part.
 
         Args:
@@ -168,3 +168,48 @@ class AgreementParts:
         """
         figure: Figure = shown_as("plot_parts", self, number)
         return figure
+
+
+def trend_of(names: Sequence[str], reports: Sequence[AgreementReport]) -> AgreementParts:
+    """The main numbers of runs on labels of one kind.
+
+    Args:
+        names: a name for each run
+        reports: their reports, in order
+
+    Raises:
+        AgreementInputError: if there are no two runs, or they are not on labels of one kind
+    """
+    if len(reports) < 2:
+        raise AgreementInputError(f"`runs` must be two runs or more, got {len(reports)}")
+    families = list(dict.fromkeys(report.family for report in reports))
+    if len(families) > 1:
+        raise AgreementInputError(f"`runs` must be on labels of one kind, got {' and '.join(families)}")
+    twice = repeated(names)
+    if twice:
+        raise AgreementInputError(f"`names` must be different, got {twice[0]!r} more than once; give `names`")
+    parts = [
+        DataPart(
+            name,
+            n_samples=report.n_samples,
+            n_rated=report.n_rated,
+            n_objects=report.n_objects,
+            numbers={
+                number.key: PartNumber(number.value(report), report.intervals.get(number.key))
+                for number in report.main_numbers
+            },
+        )
+        for name, report in zip(names, reports, strict=True)
+    ]
+    first = reports[0]
+    return AgreementParts(
+        by="run",
+        run_key=None,
+        family=first.family,
+        what="images" if first.run.n_videos is None else "frames",
+        measure=first.measure,
+        whole=DataPart("all", 0, 0, 0, {}),
+        parts=parts,
+        ordered=True,
+        main_numbers=first.main_numbers,
+    )

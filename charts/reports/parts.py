@@ -14,7 +14,7 @@ from ..text.tables import Cell, Column, table
 from ..text.words import counted, ends_of, listed, shown_interval, signed
 
 if TYPE_CHECKING:
-    from ...agreement.parts.result import AgreementParts, Part, PartNumber
+    from ...agreement.parts.result import AgreementParts, DataPart, PartNumber
     from ...agreement.statistics.main_numbers import MainNumber
 
 #: numbers in a table, and parts that sentences name
@@ -84,7 +84,7 @@ def _signed(number: MainNumber, value: float | None) -> str:
     return f"{signed(100.0 * value, 1)} %"
 
 
-def mark_of(found: PartNumber) -> str:
+def arrow_of(found: PartNumber) -> str:
     """An arrow where a number stands out."""
     return "" if not found.stands_out else f" {HIGHER if (found.difference or 0.0) > 0 else LOWER}"
 
@@ -92,11 +92,11 @@ def mark_of(found: PartNumber) -> str:
 def _column(number: MainNumber, measure: str) -> Column:
     show = FORMS[number.form]
 
-    def cell(part: Part) -> Cell:
+    def cell(part: DataPart) -> Cell:
         found = part.numbers.get(number.key)
         if found is None:
             return Cell(None, show(None))
-        return Cell(found.value, shown_interval(found.value, found.interval, show) + mark_of(found))
+        return Cell(found.value, shown_interval(found.value, found.interval, show) + arrow_of(found))
 
     return Column(number.name(measure), cell)
 

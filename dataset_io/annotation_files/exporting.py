@@ -30,8 +30,7 @@ from ..labels.source import Source, open_source
 from ..labels.stored import StoredSample
 from ..record.run import list_agreements
 from ..record.run_labels import RunLabels, open_run_labels
-from ..results.export import checked_file
-from ..results.file_writing import replacing
+from ..results.file_writing import checked_file, replacing
 from ..run.read import Reader
 from ..run.work_through import Progress, work_through
 from ..units.resolve import consensus_documents

@@ -25,8 +25,7 @@ from ..decide.against import refuse_damaged
 from ..decide.decisions import Gold, open_gold
 from ..labels.source import whole_samples
 from ..run.work_through import Progress
-from .export import checked_file
-from .file_writing import replacing
+from .file_writing import checked_file, replacing
 
 _COCO = ("COCO", fot.COCODetectionDataset, ".json")
 _CLASSES = ("FiftyOne's classification JSON", fot.FiftyOneImageClassificationDataset, ".json")

@@ -21,8 +21,8 @@ from ..decide.annotator_labels import stored_labels
 from ..decide.decide import ObjectsToDecide
 from ..decide.next_object import Version
 from ..decide.picture import picture_of
-from .export import checked_file, csv_of
-from .file_writing import write_file
+from .export import csv_of
+from .file_writing import checked_file, write_file
 
 #: entries of a page that have a picture, which takes about 20 kB each
 _MOST_PICTURES = 300

@@ -22,7 +22,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.report import AgreementReport
 from ..record.run import Run, dataset_of
 from .anonymous import Aliases, anonymous_report
-from .file_writing import write_file
+from .file_writing import writable, write_file
 from .load import agreement_samples, load_agreement
 from .parts import open_parts
 
@@ -141,37 +141,7 @@ def checked_path(path: str | os.PathLike[str], format: str | None, *, overwrite:
 
 def _checked(found: Path, format: str | None, *, overwrite: bool) -> Path:
     is_folder = format_of(found, format) == "csv" and found.suffix.lower() != ".zip"
-    return _writable(found, is_folder=is_folder, overwrite=overwrite)
-
-
-def checked_file(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
-    """The absolute path, if a file can be written there.
-
-    Raises:
-        AgreementInputError: if it cannot
-    """
-    true_or_false("overwrite", overwrite)
-    with writing_to("path", path):
-        return _writable(Path(path_of("path", path)).absolute(), is_folder=False, overwrite=overwrite)
-
-
-def _writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
-    # a device must stay one: what is written takes its place
-    if found.exists() and not (found.is_dir() if is_folder else found.is_file()):
-        what = "a folder" if is_folder else "a file"
-        raise AgreementInputError(f"`path` must be {what}, got {str(found)!r}, which is not")
-    tables = [*found.glob("*.csv"), *found.glob("*.parquet")] if is_folder and found.is_dir() else []
-    is_taken = bool(tables) or (found.exists() and not is_folder)
-    if is_taken and not overwrite:
-        there = "There are tables in" if is_folder else "There is a file at"
-        raise AgreementInputError(f"{there} {str(found)!r} already; choose another path, or say overwrite=True")
-    existing = next(folder for folder in [found, *found.parents] if folder.exists())
-    if existing != found and not existing.is_dir():
-        raise AgreementInputError(f"`path` must be in a folder, got {str(found)!r}: {str(existing)!r} is a file")
-    writable = existing if existing.is_dir() else existing.parent
-    if not os.access(writable, os.W_OK | os.X_OK):
-        raise AgreementInputError(f"`path` must be writable, got {str(found)!r}: no permission in {str(writable)!r}")
-    return found
+    return writable(found, is_folder=is_folder, overwrite=overwrite)
 
 
 def _tables(report: AgreementReport, parts: Sequence[AgreementParts]) -> dict[str, bytes]:

@@ -9,6 +9,40 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...agreement.settings.arguments import path_of, true_or_false, writing_to
+from ...agreement.settings.errors import AgreementInputError
+
+
+def checked_file(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
+    """The absolute path, if a file can be written there.
+
+    Raises:
+        AgreementInputError: if it cannot
+    """
+    true_or_false("overwrite", overwrite)
+    with writing_to("path", path):
+        return writable(Path(path_of("path", path)).absolute(), is_folder=False, overwrite=overwrite)
+
+
+def writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
+    """The path, if a file or folder can be written there; else it raises :class:`AgreementInputError`."""
+    # a device must stay one: what is written takes its place
+    if found.exists() and not (found.is_dir() if is_folder else found.is_file()):
+        what = "a folder" if is_folder else "a file"
+        raise AgreementInputError(f"`path` must be {what}, got {str(found)!r}, which is not")
+    tables = [*found.glob("*.csv"), *found.glob("*.parquet")] if is_folder and found.is_dir() else []
+    is_taken = bool(tables) or (found.exists() and not is_folder)
+    if is_taken and not overwrite:
+        there = "There are tables in" if is_folder else "There is a file at"
+        raise AgreementInputError(f"{there} {str(found)!r} already; choose another path, or say overwrite=True")
+    existing = next(folder for folder in [found, *found.parents] if folder.exists())
+    if existing != found and not existing.is_dir():
+        raise AgreementInputError(f"`path` must be in a folder, got {str(found)!r}: {str(existing)!r} is a file")
+    writable = existing if existing.is_dir() else existing.parent
+    if not os.access(writable, os.W_OK | os.X_OK):
+        raise AgreementInputError(f"`path` must be writable, got {str(found)!r}: no permission in {str(writable)!r}")
+    return found
+
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file, which is there when it is complete."""

@@ -27,7 +27,7 @@ from ...agreement.parts.groups import (
     groups_of_sets,
     groups_of_values,
 )
-from ...agreement.parts.result import AgreementParts, Part
+from ...agreement.parts.result import AgreementParts, DataPart
 from ...agreement.settings.arguments import count_of, is_real, one_of, texts_of, true_or_false
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.statistics.records import Records
@@ -91,7 +91,7 @@ class OpenParts:
         return PartColumns.of(self.records, self.context)
 
     @functools.cached_property
-    def whole(self) -> Part:
+    def whole(self) -> DataPart:
         """The numbers of all samples."""
         config, every = self.context.config, np.arange(len(self.index))
         known = None if self.report is None else self.report.intervals

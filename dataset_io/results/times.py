@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -13,6 +14,7 @@ from fiftyone.core.collections import SampleCollection
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from ...agreement.settings.annotators import session_names
 from ...agreement.settings.arguments import is_real, one_of, takes_arrays
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
@@ -27,8 +29,8 @@ from .parts import open_parts
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: attributes of labels that are looked for, in this order: seconds for all labels of an image (Label Studio), and when a
-#: label was made
+#: attributes of labels that are looked for, in this order: seconds for all labels of an image (Label Studio),
+#: and when a label was made
 LEAD_TIME, CREATED_AT = "lead_time", "created_at"
 _COLUMNS = ("annotator", "n_images", "n_labels", "seconds_image", "low", "high", "seconds_label", "score")
 
@@ -88,7 +90,7 @@ def times_of(
     prefixes = {field: where_labels_are(schema, field) for field in config.fields}
     if not any(f"{prefix}.{found}" in schema for prefix in prefixes.values()):
         raise AgreementInputError(f"`attribute` must be an attribute of the labels of the run, got {attribute!r}")
-    per = one_of("per", per, ("image", "label", None)) or ("image" if found == LEAD_TIME else "label")
+    per = one_of("per", per or ("image" if found == LEAD_TIME else "label"), ("image", "label"))
     of_images: dict[str, list[float]] = defaultdict(list)
     of_labels: dict[str, list[float]] = defaultdict(list)
     for name, values in _values(dataset, keys, prefixes, config, found):
@@ -108,6 +110,8 @@ def _values(
     attribute: str,
 ) -> Iterator[tuple[str, list[Any]]]:
     """Annotator and values of the labels of every image and annotator."""
+    persons = session_names(config.annotators, config.persons) if config.persons else config.annotators
+    named = dict(zip(config.annotators, persons, strict=True))  # in attribute mode the values may have got names
     wanted = {f"{prefix}.{attribute}": True for prefix in prefixes.values()}
     if config.attribute_mode:
         wanted |= {f"{prefix}.{config.annotator_attribute}": True for prefix in prefixes.values()}
@@ -120,7 +124,7 @@ def _values(
             for label in labels if isinstance(labels, list) else [labels] if isinstance(labels, dict) else ():
                 if isinstance(label, dict):
                     name = label.get(config.annotator_attribute) if config.attribute_mode else annotator
-                    by_annotator[str(name)].append(label.get(attribute))
+                    by_annotator[named.get(str(name), str(name))].append(label.get(attribute))
             yield from by_annotator.items()
 
 
@@ -128,7 +132,7 @@ def _seconds(values: list[Any], per: str) -> tuple[list[float], list[float]]:
     """Seconds of an image (one, or none) and of its labels."""
     times = sorted(value for value in values if isinstance(value, datetime))
     if times:
-        gaps = [(after - before).total_seconds() for before, after in zip(times, times[1:], strict=False)]
+        gaps = [(after - before).total_seconds() for before, after in itertools.pairwise(times)]
         return ([sum(gaps)] if gaps else []), gaps
     known = [float(value) for value in values if is_real(value) and np.isfinite(value) and value >= 0]
     if not known:

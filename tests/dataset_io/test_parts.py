@@ -233,5 +233,5 @@ def test_refusals(dataset, arguments, match):
 
 def test_no_part_of_that_name(dataset):
     parts = load(dataset).by("camera")
-    with pytest.raises(AgreementInputError, match="There is no part 'lefd' by camera.*left"):
+    with pytest.raises(AgreementInputError, match=r"There is no part 'lefd' by camera.*left"):
         parts.view("lefd")

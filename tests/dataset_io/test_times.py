@@ -7,11 +7,12 @@ import json
 
 import numpy as np
 import pytest
-from annotator_agreement import AgreementInputError, compute, files, load
 from scipy import stats
 
 from tests.dataset_io.annotation_samples import by, dataset_of, label_studio_task, ls_box
 from tests.datasets import random_annotators
+
+from annotator_agreement import AgreementInputError, compute, files, load
 
 ANNOTATORS = ["alice", "bob"]
 
@@ -57,7 +58,8 @@ def test_label_studio_keeps_the_seconds_of_an_image(delete_imports, tmp_path):
     assert found.loc["bob", ["n_images", "seconds_image", "seconds_label"]].tolist() == [12, 30, 30]
     assert found.loc["bob", "score"] == run.report.annotators[1].score
     half = run.on(dataset.limit(6)).times().set_index("annotator")
-    assert half.loc["alice", "seconds_image"] == 12.5 and np.isnan(half.loc["alice", "low"])
+    assert half.loc["alice", "seconds_image"] == 12.5
+    assert np.isnan(half.loc["alice", "low"])
 
 
 def test_the_interval_of_a_median_is_that_of_order_statistics(make_dataset):
