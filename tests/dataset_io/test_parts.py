@@ -235,3 +235,76 @@ def test_no_part_of_that_name(dataset):
     parts = load(dataset).by("camera")
     with pytest.raises(AgreementInputError, match=r"There is no part 'lefd' by camera.*left"):
         parts.view("lefd")
+
+
+def scenario(dataset, **entry):
+    """Store a scenario as FiftyOne's panel of model evaluation does."""
+    from fiftyone.operators.store import ExecutionStore
+
+    store = ExecutionStore.create("model_evaluation_panel_builtin", dataset._doc.id)
+    store.set("scenarios", {"1": {"id": "1", "name": "mine", **entry}})
+
+
+def test_scenarios_of_fiftyone_are_parts(dataset):
+    if "first" not in dataset.list_saved_views():
+        dataset.save_view("first", dataset.limit(25))
+    run = load(dataset)
+    scenario(dataset, type="view", subsets=["first"])
+    assert [(part.name, part.n_samples) for part in run.by(scenario="mine").parts] == [("first", 25)]
+    scenario(dataset, type="sample_field", field="camera", subsets=["left", "roof"])
+    parts = run.by(scenario="mine")
+    assert [part.name for part in parts.parts] == ["left", "roof"]
+    assert_as_reports(run, parts)
+    scenario(dataset, type="label_attribute", field="alice.detections.label", subsets=["cat"])
+    whole = run.by("alice.detections.label")
+    (part,) = run.by(scenario="mine").parts
+    assert part.n_samples == next(each.n_samples for each in whole.parts if each.name == "cat")
+    scenario(dataset, type="custom_code", subsets="subsets = {}")
+    with pytest.raises(AgreementInputError, match="which is Python code; save its subsets as views"):
+        run.by(scenario="mine")
+
+
+def test_a_trend_has_the_numbers_of_the_runs_in_their_order(dataset):
+    from annotator_agreement import compute, trend
+
+    second = compute(dataset, ANNOTATORS, run_key="second", iou=0.7, resamples=100, sensitivity=False)
+    first = load(dataset)
+    found = trend([second, first])
+    assert [part.name for part in found.parts] == ["second", "agreement"]
+    table = found.to_dataframe().set_index(["part", "number"])
+    for run in (first, second):
+        row = table.loc[(run.key, "existence.f1")]
+        interval = run.report.intervals["existence.f1"]
+        assert (row["value"], row["low"], row["high"]) == (run.report.existence.f1, interval.low, interval.high)
+    assert list(found.plot("existence.f1").data[0].x) == ["second", "agreement"]
+    assert [part.name for part in trend([first, second], ["May", "June"]).parts] == ["May", "June"]
+    for arguments, match in (
+        (([first],), "`runs` must be two runs or more, got 1"),
+        (("agreement",), "`runs` must be a list of runs"),
+        (([first, second], ["May"]), "`names` must be as many as `runs`, 2, got 1"),
+        (([first, second], ["May", "May"]), "`names` must be different, got 'May' more than once"),
+    ):
+        with pytest.raises(AgreementInputError, match=match):
+            trend(*arguments)
+    with pytest.raises(AgreementInputError, match="The parts must be of one run to have a view"):
+        found.view("second")
+    second.delete()
+
+
+def test_text_page_table_and_figure_show_the_same_parts(dataset, tmp_path):
+    import io
+
+    run = load(dataset)
+    parts = run.by("camera")
+    said = io.StringIO()
+    parts.print_report(said)
+    score = next(part for part in parts.parts if part.name == "left").numbers["score.mean"]
+    assert "by camera" in said.getvalue() and f"{score.value:.3f} [{score.interval.low:.3f}" in said.getvalue()
+    assert f"{score.value:.3f}" in parts.to_markdown() and f"{score.value:.3f}" in parts._repr_html_()
+    table = parts.to_dataframe()
+    assert table[(table.part == "left") & (table.number == "score.mean")]["value"].tolist() == [score.value]
+    figure = parts.plot()
+    assert dict(zip(figure.data[0].customdata, figure.data[0].x, strict=True))["left"] == score.value
+    page = run.export(tmp_path / "page.html", by=["camera", "taken"]).read_text(encoding="utf-8")
+    assert "by camera" in page and "by taken" in page and f"{score.value:.3f}" in page
+    assert parts.to_dict()["parts"][0]["numbers"].keys() == parts.parts[0].numbers.keys()
