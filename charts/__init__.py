@@ -10,6 +10,8 @@ from ..agreement.statistics.presentation import present_with
 _PLOTS = ("pairs", "confusion", "classes", "annotators", "votes", "iou", "scores", "thresholds", "bias")
 _PUBLIC = {
     **{f"plot_{name}": ".figures" for name in _PLOTS},
+    **{f"ceiling_{name}": ".reports.ceilings" for name in ("frame", "sentence", "text")},
+    "ceiling_html": ".page.page",
     "comparison_frame": ".reports.comparison",
     "comparison_html": ".page.page",
     "comparison_text": ".reports.comparison",

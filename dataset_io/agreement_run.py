@@ -44,6 +44,7 @@ from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
 from .results.parts import OpenParts, open_parts
 from .results.times import agreement_times
+from .results.measure_ceiling import agreement_ceiling
 from .run.work_through import Progress
 from .units.annotate import annotate_disputed
 from .units.label_tags import tag_agreement_labels
@@ -309,6 +310,7 @@ class AgreementRun(_Methods):
 
     samples = _Method(agreement_samples)
     times = _Method(agreement_times)
+    ceiling = _Method(agreement_ceiling)
     view = _Method(view_agreement)
 
     @takes_arrays

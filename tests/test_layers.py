@@ -42,10 +42,13 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
 #: the rooms of the product: each imports those before it; the face of a folder (its ``__init__.py``) is its last room
 ORDER = (
     "names",
-    *(f"metrics/{room}" for room in ("numeric", "bootstrap", "alpha", "geometry", "matching", "consensus", "pixels")),
+    *(
+        f"metrics/{room}"
+        for room in ("numeric", "bootstrap", "alpha", "geometry", "matching", "detection", "consensus", "pixels")
+    ),
     "metrics",
     *(f"agreement/{room}" for room in ("settings", "evidence", "statistics", "image_alpha", "pixels", "ratings")),
-    *(f"agreement/{room}" for room in ("matching", "objects", "tags", "disputes", "families", "parts")),
+    *(f"agreement/{room}" for room in ("matching", "objects", "ceiling", "tags", "disputes", "families", "parts")),
     "agreement",
     *(f"charts/{room}" for room in ("text", "objects", "reports", "figures", "page")),
     "charts",

@@ -63,7 +63,7 @@ class SizeRule:
 
     def _areas(self, agreement: Agreement) -> FloatArray:
         """Area of every object."""
-        area = _own_areas(agreement.area, agreement.boxes_xyxy, agreement.visibility, agreement.config)
+        area = own_areas(agreement.area, agreement.boxes_xyxy, agreement.visibility, agreement.config)
         if self.unit == "px²" and not self.in_pixels:
             area = area * agreement.size_px.prod(axis=1)[agreement.objects.sample]
         return area
@@ -77,7 +77,7 @@ class SizeRule:
         return np.where(np.isnan(areas), -1, size)
 
 
-def _own_areas(
+def own_areas(
     area: FloatArray, boxes_xyxy: FloatArray | None, visibility: FloatArray | None, config: AgreementConfig
 ) -> FloatArray:
     """Areas of objects in label coordinates; for keypoints and lines the area of the bounding box."""
@@ -89,7 +89,7 @@ def _own_areas(
 def _rated_areas(part: Columns, config: AgreementConfig) -> FloatArray:
     """Median areas of the units of rated samples, directly from columns of records (faster than unpacking them)."""
     boxes = part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None
-    area = _own_areas(shown_area(part), boxes, part.get("visibility"), config)
+    area = own_areas(shown_area(part), boxes, part.get("visibility"), config)
     medians = medians_by_group(units_of_objects(part), area[:, None], len(part["unit_verdict"]))[:, 0]
     of_rated: FloatArray = medians[part["unit_verdict"] != NO_VERDICT]
     return of_rated

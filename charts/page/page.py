@@ -20,6 +20,7 @@ from ... import names
 from ...agreement.settings.errors import AgreementInputError
 from ..figures import FIGURES, plot_parts, plot_scores
 from ..figures.theme import take_title
+from ..reports.ceilings import ceiling_section
 from ..reports.comparison import comparison_sections
 from ..reports.decided import decided_alone
 from ..reports.document import report_details, report_head, report_sections
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ...agreement.ceiling.ceiling import Ceiling
     from ...agreement.disputes.judged import DecisionReport
     from ...agreement.families.comparison import AgreementComparison
     from ...agreement.parts.result import AgreementParts
@@ -122,6 +124,11 @@ def comparison_html(comparison: AgreementComparison) -> str:
 def parts_html(parts: AgreementParts) -> str:
     """The numbers of parts as HTML, for notebooks."""
     return sections_html(parts_sections(parts))
+
+
+def ceiling_html(ceiling: Ceiling) -> str:
+    """The ceiling as HTML, for notebooks."""
+    return sections_html([_readable(ceiling_section(ceiling))])
 
 
 def decisions_html(report: DecisionReport) -> str:

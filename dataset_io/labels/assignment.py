@@ -44,8 +44,9 @@ def annotators_of(source: Source, field: int, n: int, values: Callable[[str], It
         n: number of labels
         values: the column ``annotator``
     """
-    if not source.config.attribute_mode:
-        return np.full(n, source.field_annotator[field])
+    owner = source.owner(field)
+    if owner is not None:
+        return np.full(n, owner)
     number_of = source.annotator_numbers
     found = (NOT_NAMED if name is None else number_of.get(value_name(name), UNKNOWN) for name in values("annotator"))
     return np.fromiter(found, np.int64, n)
@@ -89,8 +90,9 @@ def label_lists(source: Source, samples: Sequence[StoredSample], drew: BoolArray
     for field in range(len(source.kinds)):
         ids = [sample.label_ids[field] for sample in samples]
         state = np.array([NO_LIST if entry is None else LABELS if entry else EMPTY_LIST for entry in ids], np.int64)
-        if not source.config.attribute_mode:
-            found[:, source.field_annotator[field]] = state
+        owner = source.owner(field)
+        if owner is not None:
+            found[:, owner] = state
         else:
             found[:] = np.minimum(state, EMPTY_LIST)[:, None]
             if drew is not None:

@@ -51,7 +51,8 @@ class Source:
     config: AgreementConfig  #: the options
     kinds: tuple[LabelKind, ...]  #: type of the labels of every field
     annotators: tuple[str, ...]  #: names, sorted
-    field_annotator: tuple[int, ...]  #: annotator of every field (field mode), as index into ``annotators``
+    #: annotator of every field (field mode), as index into ``annotators``; -1 where an attribute names them
+    field_annotator: tuple[int, ...]
     annotator_values: tuple[str, ...] = ()  #: attribute value of every annotator (attribute mode)
     #: unique id of the run; never reused, not even for the same key
     run_id: str = dataclasses.field(default_factory=lambda: str(ObjectId()))
@@ -81,6 +82,11 @@ class Source:
     def annotator_numbers(self) -> dict[str, int]:
         """Index into ``annotators`` of every value of the attribute (attribute mode)."""
         return {value: k for k, value in enumerate(self.annotator_values)}
+
+    def owner(self, field: int) -> int | None:
+        """Index into ``annotators`` of whose field it is; None where an attribute of the labels names them."""
+        number = self.field_annotator[field] if field < len(self.field_annotator) else -1
+        return None if number < 0 else number
 
     @property
     def number_of_name(self) -> dict[str, int]:

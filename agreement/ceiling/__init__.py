@@ -1,0 +1,1 @@
+"""What annotators reach against each other as detectors are measured: mean average precision."""

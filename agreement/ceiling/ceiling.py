@@ -1,0 +1,298 @@
+"""The ceiling of a model: mean average precision of annotators against each other, as a report."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TextIO
+
+import numpy as np
+
+from ...metrics.numeric.arrays import FloatArray, IntArray
+from ..statistics.numbers import Fields
+from ..statistics.presentation import shown_as
+from ..statistics.report import Each, Interval, number
+from .directed import AREAS, N_AREAS, Counts, parts_of_key
+from .measured import Means, Ordered, Scored, expected, in_order, intervals, values
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+#: how labels without confidences are ordered: the mean over all orders, or the order in which they are stored
+Order = Literal["expected", "constant"]
+#: reasons for which there is no ceiling
+NO_PAIRS, NO_OBJECTS = "one_annotator", "no_objects"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCeiling:
+    """The ceiling of a class, the mean over the ordered pairs of annotators of whom the first drew it."""
+
+    name: str
+    n_labels: int  #: labels that somebody else was to find
+    map: float | None
+    map_50: float | None
+    model: float | None = None  #: mean average precision of the model on the class
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
+
+
+@dataclass(frozen=True, slots=True)
+class AreaCeiling:
+    """The ceiling on small (below 32² px), medium, or large (from 96² px) objects."""
+
+    name: str
+    n_labels: int
+    map: float | None
+    model: float | None = None
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
+
+
+@dataclass(frozen=True, slots=True)
+class PairCeiling:
+    """The labels of ``detector`` as detections of the objects of ``reference``."""
+
+    reference: str
+    detector: str
+    n_samples: int  #: images about which both were asked, and on which one of them drew something
+    map: float | None  #: None if the reference drew nothing there
+    map_50: float | None
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelScore:
+    """The mean average precision of a model against every annotator."""
+
+    name: str
+    map: float | None  #: mean over the annotators
+    map_50: float | None
+    share: float | None  #: ``map`` as a share of the ceiling
+    pairs: list[PairCeiling] = dataclasses.field(default_factory=list)
+
+    parts: ClassVar[dict[str, Any]] = {"pairs": PairCeiling}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Ceiling:
+    """What annotators reach against each other, measured as detectors are: mean average precision (mAP).
+
+    The labels of one annotator are taken as detections of the objects of another: precision at 101 recall points,
+    averaged over the IoU thresholds .50, .55 … .95 and over the classes that the other used, as COCO does; then over
+    all ordered pairs of annotators, on the images about which both were asked. Undefined numbers are None.
+    """
+
+    run_key: str
+    measure: str  #: similarity of two labels, such as ``IoU`` or ``OKS``
+    order: Order
+    n_samples: int  #: images with at least two annotators
+    map: float | None  #: over the thresholds .50 … .95
+    map_50: float | None
+    map_75: float | None
+    undefined: str | None  #: why there is none: ``one_annotator`` or ``no_objects``
+    no_areas: bool  #: whether sizes in pixels are not known (``compute_metadata()`` finds them)
+    #: whether there are too many pairs of annotators and classes for intervals
+    too_many: bool = False
+    classes: list[ClassCeiling] = dataclasses.field(default_factory=list)
+    areas: list[AreaCeiling] = dataclasses.field(default_factory=list)
+    pairs: list[PairCeiling] = dataclasses.field(default_factory=list)
+    model: ModelScore | None = None
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {
+        "classes": ClassCeiling,
+        "areas": AreaCeiling,
+        "pairs": PairCeiling,
+        "model": ModelScore,
+        "intervals": Each(Interval),
+    }
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.run_key!r}: {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        shown: str = shown_as("ceiling_html", self)
+        return shown
+
+    @property
+    def sentence(self) -> str:
+        """The ceiling in one sentence."""
+        said: str = shown_as("ceiling_sentence", self)
+        return said
+
+    def print_report(self, file: TextIO | None = None) -> None:
+        """Print the ceiling as aligned text.
+
+        Args:
+            file: output file, standard output by default
+        """
+        (file or sys.stdout).write(shown_as("ceiling_text", self) + "\n")
+
+    def to_dataframe(self, table: str = "classes") -> DataFrame:
+        """A table: ``summary``, ``classes``, ``areas``, ``pairs`` or ``model``; undefined numbers are nan."""
+        frame: DataFrame = shown_as("ceiling_frame", self, table)
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ceiling as JSON-serialisable values."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was read for a ceiling."""
+
+    annotators: Sequence[str]  #: names, without the model
+    class_names: Sequence[str]  #: of every class code
+    counts: Sequence[Counts]  #: of annotators; ``sample`` is a number over all images
+    n_labels: IntArray  #: shape ``(A, n_codes)``, labels of annotators
+    ordered: Sequence[Ordered] | None  #: their detections, if they have an order
+    of_model: Sequence[Ordered] | None  #: the detections of a model; its number is that after the annotators
+    ranks: IntArray  #: shape ``(S,)``, rank of every image by its id; images of one video or group have one
+    n_samples: int  #: images with at least two annotators
+    has_areas: bool
+
+
+def ceiling_of(
+    measured: Measured, *, run_key: str, measure: str, order: Order, model: str | None, resamples: int, seed: int
+) -> Ceiling:
+    """The ceiling as a report.
+
+    Args:
+        measured: what was read
+        run_key: key of the run
+        measure: name of the similarity
+        order: how labels without confidences are ordered
+        model: name of the model, if there is one
+        resamples: number of resamples for the intervals, which the expectation has; 0 for none
+        seed: seed of the random numbers
+    """
+    n = len(measured.annotators)
+    undefined = None if measured.n_samples else NO_PAIRS
+    if undefined is None and not any(each.objects[:, 0].any() for each in measured.counts):
+        undefined = NO_OBJECTS
+    told = {"run_key": run_key, "measure": measure, "order": order, "n_samples": measured.n_samples}
+    if undefined is not None:
+        return Ceiling(**told, map=None, map_50=None, map_75=None, undefined=undefined, no_areas=not measured.has_areas)  # type: ignore[arg-type]
+    scored = expected(measured.counts) if measured.ordered is None else in_order(measured.ordered, n)
+    means = Means.of(scored.key, n)
+    fields, too_many = intervals(
+        *(measured.counts, measured.ranks, n),
+        has_areas=measured.has_areas,
+        resamples=resamples if order == "expected" else 0,
+        seed=seed,
+    )
+    found = values(scored, means)
+    of_model = None if measured.of_model is None else _Model.of(measured.of_model, n)
+    areas = range(1, N_AREAS if measured.has_areas else 1)
+    best = number(float(found["map"][0]))
+    return Ceiling(
+        **told,  # type: ignore[arg-type]
+        map=best,
+        map_50=number(float(found["map_50"][0])),
+        map_75=number(float(found["map_75"][0])),
+        undefined=None,
+        no_areas=not measured.has_areas,
+        too_many=too_many,
+        classes=_classes(measured, means, found, fields, of_model),
+        areas=[
+            AreaCeiling(
+                AREAS[area],
+                int(measured.n_labels[area].sum()),
+                number(float(values(scored, means, area)["map"][0])),
+                None if of_model is None else of_model.of_area(area),
+                fields.intervals("areas", AREAS[area]),
+            )
+            for area in areas
+        ],
+        pairs=_pairs(measured.annotators, means, found, _images(measured.counts, means, n), fields),
+        model=None if of_model is None or model is None else of_model.score(model, measured.annotators, best),
+        intervals=fields.intervals(),
+    )
+
+
+def _images(counts: Sequence[Counts], means: Means, n_annotators: int) -> IntArray:
+    """Images of every pair on which one of them drew something, ``(D,)``."""
+    _, reference, detector = parts_of_key(np.concatenate([each.key for each in counts]), n_annotators)
+    pair = np.searchsorted(means.pairs, reference * n_annotators + detector)
+    once = np.unique(np.stack([pair, np.concatenate([each.sample for each in counts])]), axis=1)
+    return np.bincount(once[0], minlength=len(means.pairs))
+
+
+def _classes(
+    measured: Measured, means: Means, found: dict[str, Any], fields: Fields, model: _Model | None
+) -> list[ClassCeiling]:
+    """The classes, those with most labels first."""
+    entries = [
+        ClassCeiling(
+            measured.class_names[code],
+            int(measured.n_labels[0, code]),
+            number(found["map"][2][k]),
+            number(found["map_50"][2][k]),
+            None if model is None else model.of_class(code),
+            fields.intervals("classes", str(code)),
+        )
+        for k, code in enumerate(means.categories.tolist())
+    ]
+    return sorted(entries, key=lambda entry: (-entry.n_labels, entry.name))
+
+
+def _pairs(
+    annotators: Sequence[str], means: Means, found: dict[str, Any], n_images: IntArray, fields: Fields
+) -> list[PairCeiling]:
+    """The ordered pairs of annotators, by name."""
+    n = len(annotators)
+    return [
+        PairCeiling(
+            *(annotators[pair // n], annotators[pair % n], int(n_images[k])),
+            number(found["map"][1][k]),
+            number(found["map_50"][1][k]),
+            fields.intervals("pairs", str(pair)),
+        )
+        for k, pair in enumerate(means.pairs.tolist())
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """Average precision of the detections of a model."""
+
+    scored: Scored
+    means: Means
+    parts: Sequence[Ordered]
+    n_annotators: int  #: without the model
+
+    @classmethod
+    def of(cls, parts: Sequence[Ordered], n_annotators: int) -> _Model:
+        """Measure them."""
+        scored = in_order(parts, n_annotators + 1)
+        return cls(scored, Means.of(scored.key, n_annotators + 1), parts, n_annotators)
+
+    def of_area(self, area: int) -> float | None:
+        return number(float(values(self.scored, self.means, area)["map"][0]))
+
+    def of_class(self, code: int) -> float | None:
+        by_class: FloatArray = values(self.scored, self.means)["map"][2]
+        place = np.flatnonzero(self.means.categories == code)
+        return number(by_class[place[0]]) if len(place) else None
+
+    def score(self, name: str, annotators: Sequence[str], best: float | None) -> ModelScore:
+        """The numbers against every annotator, and the share of the ceiling."""
+        found, n = values(self.scored, self.means), self.n_annotators + 1
+        pairs = []
+        for k, pair in enumerate(self.means.pairs.tolist()):
+            if pair % n == self.n_annotators:
+                labels = [each.labels for each in self.parts]
+                images = sum(len(np.unique(each.sample[(each.annotator == pair // n) | (each.other == pair // n)]))
+                             for each in labels)  # fmt: skip
+                value, at_half = (number(found[key][1][k]) for key in ("map", "map_50"))
+                pairs.append(PairCeiling(annotators[pair // n], name, images, value, at_half))
+        value, value_50 = number(float(found["map"][0])), number(float(found["map_50"][0]))
+        return ModelScore(name, value, value_50, value / best if value is not None and best else None, pairs)

@@ -1,0 +1,171 @@
+"""The ceiling of a run: its labels are read again, batch by batch, as detections of each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import get_args
+
+import fiftyone.core.utils as fou
+import numpy as np
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.ceiling.ceiling import Ceiling, Measured, Order, ceiling_of
+from ...agreement.ceiling.directed import N_AREAS, Counts, Directed
+from ...agreement.ceiling.measured import Ordered
+from ...agreement.settings.arguments import takes_arrays
+from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
+from ...agreement.settings.options import OPTIONS
+from ...metrics.numeric.arrays import FloatArray
+from ..families.objects import ObjectFamily, ObjectLabels
+from ..labels.assignment import NO_LIST
+from ..labels.source import Source, comparable_fields
+from ..record.run_labels import RunLabels, open_run_labels
+from ..record.sample_index import SampleIndex, keys_of
+from ..run.read import ReadBatch, Reader
+from ..run.read_ahead import read_ahead
+from ..run.work_through import Progress, rare_collections, return_memory
+
+#: the attribute by which detections of a model are ordered
+_CONFIDENCE = "confidence"
+
+
+@takes_arrays
+def agreement_ceiling(
+    samples: SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    *,
+    model: str | None = None,
+    order: Order = "expected",
+    resamples: int | None = None,
+    progress: Progress = None,
+) -> Ceiling:
+    """Mean average precision of annotators against each other: what no model can be expected to exceed.
+
+    The labels of one annotator are taken as detections of those of another, measured as COCO measures detectors, and
+    averaged over all ordered pairs of annotators. The labels are read as they are now.
+
+    Args:
+        samples: the dataset, or a view to measure only its samples
+        run_key: key of the run
+        model: a field with predictions and their ``confidence``, of which average precision against every annotator,
+            and its share of the ceiling, are reported
+        order: labels of annotators have no confidence: ``"expected"`` takes the mean over all orders, ``"constant"``
+            the order of sample ids and label ids, which is what other programs do that give all labels one score
+        resamples: number of resamples for the intervals; None for the number in the run, 0 for no intervals
+        progress: whether to show a progress bar, or a callback
+
+    Raises:
+        AgreementInputError: if there is no such run, it did not complete, its labels are not of objects, the view has
+            no sample of it, or the model's field has other labels
+    """
+    if order not in get_args(Order):
+        raise AgreementInputError(f"`order` must be {' or '.join(map(repr, get_args(Order)))}, got {order!r}")
+    labels = open_run_labels(samples, run_key)
+    if labels.kinds[0].geometry is None:
+        raise AgreementInputError(
+            f"A ceiling needs labels of objects, such as boxes, got {labels.title} in the run {run_key!r}; "
+            "its agreement is in the report"
+        )
+    config = labels.config
+    resamples = config.resamples if resamples is None else OPTIONS["resamples"].checked(resamples)
+    source = _source(labels, samples, model)
+    with rare_collections():
+        measured = _measured(source, progress, n_annotators=len(labels.annotators), in_order=order == "constant")
+    return_memory()
+    measure, seed = labels.kinds[0].measure, config.seed
+    return ceiling_of(
+        measured, run_key=run_key, measure=measure, order=order, model=model, resamples=resamples, seed=seed
+    )
+
+
+def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Source:
+    """The samples of a view that the run compared, with a model as one more annotator.
+
+    Raises:
+        AgreementInputError: if the view has none, or the model's field cannot be used
+    """
+    index = labels.run.index()
+    kept = index.select(index.among(keys_of(view, on_frames=labels.on_frames)))
+    if not len(kept):
+        raise AgreementInputError(f"`view` must have samples of the run {labels.run_key!r}, got none among {len(view)}")
+    among = tuple(map(ObjectId, dict.fromkeys(kept.ids())))
+    source = dataclasses.replace(labels.source(), among=among)
+    if model is None:
+        return source
+    kind = comparable_fields(labels.dataset).get(model)
+    if kind is None or kind.comparable != labels.kinds[0].comparable or model in source.config.fields:
+        known = [name for name, each in comparable_fields(labels.dataset).items()
+                 if each.comparable == labels.kinds[0].comparable and name not in source.config.fields]  # fmt: skip
+        raise AgreementInputError(
+            f"`model` must be a field with predictions that can be compared with {labels.title}, got {model!r}"
+            f"{did_you_mean(model, known)}; such fields are {shown(known) or '(none)'}"
+        )
+    owners = source.field_annotator or (-1,)
+    return dataclasses.replace(
+        source,
+        config=dataclasses.replace(source.config, fields=(*source.config.fields, model), attributes=(_CONFIDENCE,)),
+        kinds=(*source.kinds, kind),
+        annotators=(*source.annotators, model),
+        field_annotator=(*owners, len(source.annotators)),
+    )
+
+
+def _measured(source: Source, progress: Progress, *, n_annotators: int, in_order: bool) -> Measured:
+    """Read and match all labels."""
+    family = ObjectFamily(source)
+    reader = Reader(family)
+    in_pixels = any(each.needs_size(source.config) for each in family.source.geometry_readers)
+    with_model = len(source.annotators) > n_annotators
+    index, counts, n_samples, has_areas = SampleIndex(), [], 0, True
+    ordered: list[Ordered] = []
+    of_model: list[Ordered] = []
+    n_labels = np.zeros((N_AREAS, 0), np.int64)
+    with fou.ProgressBar(total=source.count(), progress=progress) as bar:
+        for rows in read_ahead(reader.batches()):
+            read = reader.columns(rows)
+            batch, start = read.labels.batch, len(index)
+            index.add(read.samples)
+            if with_model:
+                batch.assigned[:, n_annotators] = read.lists[:, n_annotators] != NO_LIST
+                of = Directed.of(
+                    *(batch, source.config),
+                    in_pixels=in_pixels, score=_confidence(read.labels), by_score=True, model=n_annotators,
+                )  # fmt: skip
+                of_model.append(_ordered(of, read, _confidence(read.labels), start))
+                batch = batch.among(batch.objects.annotator < n_annotators)
+                batch = dataclasses.replace(batch, assigned=batch.assigned[:, :n_annotators])
+            of = Directed.of(batch, source.config, in_pixels=in_pixels, by_score=in_order)
+            n_samples += int((batch.assigned.sum(axis=1) >= 2).sum())
+            has_areas &= of.has_areas
+            found = Counts.of(of, n_annotators)
+            counts.append(dataclasses.replace(found, sample=found.sample + start))
+            if in_order:
+                ordered.append(_ordered(of, read, np.zeros(len(batch.objects)), start))
+            more = of.n_labels(family.codes.n_codes)
+            n_labels = np.pad(n_labels, ((0, 0), (0, more.shape[1] - n_labels.shape[1]))) + more
+            bar.update(len(read.samples))
+    clusters = index.clusters()
+    return Measured(
+        source.annotators[:n_annotators],
+        family.codes.names(),
+        counts,
+        n_labels,
+        ordered if in_order else None,
+        of_model if with_model else None,
+        np.unique(index.keys() if clusters is None else clusters, return_inverse=True)[1].ravel(),
+        n_samples,
+        has_areas,
+    )
+
+
+def _confidence(labels: ObjectLabels) -> FloatArray:
+    """The confidence of every label, 0 where it has none."""
+    (codes,), (numbers,) = labels.batch.attributes, labels.batch.attribute_numbers
+    return np.nan_to_num(numbers[codes], nan=0.0)
+
+
+def _ordered(of: Directed, read: ReadBatch[ObjectLabels], score: FloatArray, start: int) -> Ordered:
+    ids = np.array([sample.sample_id.binary for sample in read.samples], "S12")
+    return Ordered(dataclasses.replace(of, sample=of.sample + start), score[of.label], ids[of.sample])

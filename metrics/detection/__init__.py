@@ -1,0 +1,1 @@
+"""Average precision of one annotator's objects as detections of another's."""

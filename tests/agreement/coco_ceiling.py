@@ -1,0 +1,125 @@
+"""Mean average precision of annotators against each other by COCO's own program."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotator_agreement.agreement.ceiling.directed import Counts, Directed
+from annotator_agreement.agreement.ceiling.measured import Means, Ordered, Scored, expected, in_order, values
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.settings.config import make_config
+
+CONFIG = make_config(["a", "b"])
+
+
+@dataclass(frozen=True)
+class Label:
+    """A box in pixels, ``(x, y, width, height)``."""
+
+    image: int
+    category: int
+    box: Sequence[float]
+    crowd: bool = False
+    score: float = 0.99
+
+
+def coco_precision(
+    reference: Sequence[Label],
+    detector: Sequence[Label],
+    images: Sequence[int],
+    overlap: Callable[[Sequence[Label], Sequence[Label]], Any] | None = None,
+) -> np.ndarray:
+    """Precision of COCO's program, ``(T, recalls, classes, areas)``; -1 where undefined.
+
+    Args:
+        reference: the objects
+        detector: the detections
+        images: ids of the images
+        overlap: similarities ``(detections, objects)`` of the labels of one class and image, in place of the IoU
+    """
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    categories = sorted({label.category for label in [*reference, *detector]})
+    truth, found = ([_entry(label, k) for k, label in enumerate(labels, 1)] for labels in (reference, detector))
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO()
+        coco.dataset = {
+            "images": [{"id": image} for image in images],
+            "categories": [{"id": category} for category in categories],
+            "annotations": truth,
+        }
+        coco.createIndex()
+        detections = COCO()
+        detections.dataset = {**coco.dataset, "annotations": [entry for entry in found if not entry["iscrowd"]]}
+        detections.createIndex()
+        evaluation = COCOeval(coco, detections, "bbox")
+        evaluation.params.maxDets = [100_000]
+        if overlap is not None:
+            evaluation.computeIoU = lambda image, category: _similarities(evaluation, image, category, overlap)
+        evaluation.evaluate()
+        evaluation.accumulate()
+    return evaluation.eval["precision"][..., 0]
+
+
+def _entry(label: Label, number: int) -> dict[str, Any]:
+    return {
+        "id": number,
+        "image_id": label.image,
+        "category_id": label.category,
+        "bbox": list(label.box),
+        "area": label.box[2] * label.box[3],
+        "iscrowd": int(label.crowd),
+        "score": label.score,
+        "label": label,
+    }
+
+
+def _similarities(evaluation: Any, image: int, category: int, overlap: Callable[..., Any]) -> Any:
+    truth, found = evaluation._gts[image, category], evaluation._dts[image, category]
+    if not truth or not found:
+        return []
+    found = [found[k] for k in np.argsort([-entry["score"] for entry in found], kind="mergesort")]
+    return overlap([entry["label"] for entry in found], [entry["label"] for entry in truth])
+
+
+def coco_mean(precision: np.ndarray) -> float:
+    """Mean of what is defined."""
+    defined = precision[precision > -1]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def counts_of(batch: Batch, **options: Any) -> tuple[Directed, Counts]:
+    """The counts of a batch in pixels."""
+    of = Directed.of(batch, CONFIG, **{"in_pixels": True, **options})
+    return of, Counts.of(of, batch.assigned.shape[1])
+
+
+def constant(batch: Batch, images: Sequence[int] | None = None, **options: Any) -> Scored:
+    """Average precision in the order of image ids, by default those of the batch."""
+    of, _ = counts_of(batch, by_score=True, **options)
+    ids = np.array([f"{k:012}".encode() for k in (images or range(batch.n_samples))], "S12")
+    return in_order([Ordered(of, np.zeros(len(of.label)), ids[of.sample])], batch.assigned.shape[1])
+
+
+def without_order(batch: Batch, **options: Any) -> Scored:
+    """Expected average precision."""
+    return expected([counts_of(batch, **options)[1]])
+
+
+def mean_of(scored: Scored, n_annotators: int, name: str = "map", area: int = 0) -> float:
+    """Mean over all ordered pairs."""
+    return float(values(scored, Means.of(scored.key, n_annotators), area)[name][0])
+
+
+def of_pair(scored: Scored, n_annotators: int, reference: int, detector: int, area: int = 0) -> float:
+    """Mean average precision of one ordered pair."""
+    means = Means.of(scored.key, n_annotators)
+    place = np.flatnonzero(means.pairs == reference * n_annotators + detector)
+    return float(values(scored, means, area)["map"][1][place[0]]) if len(place) else float("nan")

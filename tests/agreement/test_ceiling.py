@@ -1,0 +1,100 @@
+"""The ceiling: COCO's own program, real labels, edge cases, and what must not change it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.agreement.coco_ceiling import (
+    Label,
+    coco_mean,
+    coco_precision,
+    constant,
+    mean_of,
+    of_pair,
+)
+from tests.agreement.test_lvis import LVIS, lvis  # noqa: F401  # a fixture
+from tests.chance import seeds
+
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.metrics import Objects
+from annotator_agreement.metrics.geometry.boxes import Boxes
+
+pytest.importorskip("pycocotools")
+
+
+def _random_labels(seed: int, n_images: int, *, crowd: bool) -> list[list[Label]]:
+    """Labels of two annotators who draw alike boxes of all sizes, some twice and some as crowd regions."""
+    rng = np.random.default_rng(seed)
+    drawn: list[list[Label]] = [[], []]
+    for image in range(1, n_images + 1):
+        n = int(rng.integers(0, 12))
+        side = rng.choice([12.0, 28.0, 60.0, 110.0, 300.0], n)
+        place = rng.uniform(0, 400, (n, 2))
+        for k in range(n):
+            category = int(rng.integers(1, 5))
+            for labels in drawn:
+                for _ in range(int(rng.choice([0, 1, 1, 1, 2]))):
+                    box = np.r_[place[k], side[k], side[k] * 0.8] + rng.normal(0, 0.06 * side[k], 4)
+                    marked = crowd and rng.random() < 0.15
+                    labels.append(Label(image, category if rng.random() < 0.9 else 1, box.tolist(), marked))
+    return drawn
+
+
+def _batch(drawn: list[list[Label]], n_images: int, geometry=None) -> Batch:
+    rows = [(label.image - 1, annotator, label) for annotator, labels in enumerate(drawn) for label in labels]
+    rows.sort(key=lambda row: row[:2])
+    boxes = np.array([label.box for _, _, label in rows]).reshape(-1, 4)
+    boxes = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
+    columns = (np.array([*column], np.int64) for column in ([row[0] for row in rows], [row[1] for row in rows],
+                                                            [row[2].category for row in rows]))  # fmt: skip
+    crowd = np.array([label.crowd for _, _, label in rows])
+    assigned = np.ones((n_images, len(drawn)), np.bool_)
+    return Batch(Objects(*columns), Boxes(boxes) if geometry is None else geometry(boxes), assigned, crowd=crowd)
+
+
+@pytest.mark.parametrize("crowd", [False, True], ids=["", "with crowd regions"])
+@pytest.mark.parametrize("seed", seeds(12))
+def test_random_labels_have_the_precision_of_cocos_program_by_pair_and_size(seed: int, crowd: bool) -> None:
+    drawn = _random_labels(seed, 15, crowd=crowd)
+    scored = constant(_batch(drawn, 15))
+    for reference, detector in ((0, 1), (1, 0)):
+        precision = coco_precision(drawn[reference], drawn[detector], range(1, 16))
+        for area in range(4):
+            expected = coco_mean(precision[..., area])
+            assert of_pair(scored, 2, reference, detector, area) == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+@pytest.fixture(scope="module")
+def labels_of_lvis(lvis) -> tuple[Batch, list[list[Label]], list[int]]:  # noqa: F811
+    """The batch, and the labels of both annotators in the order of the file."""
+    import json
+
+    data = json.loads(LVIS.read_text())
+    size = np.array([(image["width"], image["height"]) for image in data["images"]], float)
+    batch = lvis[2]
+    number = {rater: k for k, rater in enumerate(lvis[0])}
+    drawn: list[list[Label]] = [[], []]
+    for entry in data["annotations"]:
+        drawn[number[entry["rater_id"]]].append(Label(entry["image_id"], entry["category_id"], entry["bbox"]))
+    in_pixels = Boxes(batch.geometry.xyxy * np.tile(size, 2)[batch.objects.sample])
+    return (
+        Batch(batch.objects, in_pixels, batch.assigned),
+        drawn,
+        [image["id"] for image in data["images"]],
+    )
+
+
+def test_200_images_of_lvis_have_the_known_precision_by_the_constant_score(labels_of_lvis) -> None:
+    batch, _, images = labels_of_lvis
+    assert mean_of(constant(batch, images), 2, "map_50") == pytest.approx(0.8114, abs=5e-5)
+
+
+@pytest.mark.slow
+def test_200_images_of_lvis_have_the_precision_of_cocos_program(labels_of_lvis) -> None:
+    batch, drawn, images = labels_of_lvis
+    scored = constant(batch, images)
+    found = [coco_precision(drawn[a], drawn[b], images) for a, b in ((0, 1), (1, 0))]
+    for area in range(4):
+        expected = np.mean([coco_mean(each[..., area]) for each in found])
+        assert mean_of(scored, 2, area=area) == pytest.approx(expected, abs=1e-9)
