@@ -6,6 +6,7 @@ from .compute import COMPUTE
 from .export import EXPORT_AGAINST, EXPORT_DECIDED, EXPORT_LABELS, EXPORT_REPORT
 from .form import operator_of
 from .gold import APPLY, DECIDE, UNDO_APPLIED, UNDO_DECISIONS
+from .human_ceiling import HumanCeiling
 from .import_labels import IMPORT
 from .object_labels import ADD_UNITS, RESOLVE
 from .runs import COMPARE, CONFIGURE_APP, DELETE, OPEN_PANEL, RENAME, SHOW, UPDATE
@@ -16,4 +17,6 @@ FORMS = (
     *(DECIDE, UNDO_DECISIONS, APPLY, UNDO_APPLIED, EXPORT_AGAINST, EXPORT_DECIDED),
     *(TAG_LABELS, ANNOTATE, CONFIGURE_APP, COMPARE, EXPORT_REPORT, EXPORT_LABELS, DELETE, RENAME),
 )
-OPERATORS = [operator_of(form) for form in FORMS]
+#: metrics of FiftyOne's own evaluation
+METRICS = (HumanCeiling,)
+OPERATORS = [*(operator_of(form) for form in FORMS), *METRICS]

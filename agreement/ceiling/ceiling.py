@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TextIO
 
 import numpy as np
 
+from ...metrics.detection.detection_matching import COCO_THRESHOLDS
+from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import FloatArray, IntArray
+from ..settings.errors import AgreementInputError
 from ..statistics.numbers import Fields
 from ..statistics.presentation import shown_as
 from ..statistics.report import Each, Interval, number
@@ -96,6 +99,8 @@ class Ceiling:
     map: float | None  #: over the thresholds .50 … .95
     map_50: float | None
     map_75: float | None
+    #: F1 of two annotators with the same classes, over all pairs, at each of the thresholds .50, .55 … .95
+    f1: list[float | None]
     undefined: str | None  #: why there is none: ``one_annotator`` or ``no_objects``
     no_areas: bool  #: whether sizes in pixels are not known (``compute_metadata()`` finds them)
     #: whether there are too many pairs of annotators and classes for intervals
@@ -120,6 +125,17 @@ class Ceiling:
     def _repr_html_(self) -> str:
         shown: str = shown_as("ceiling_html", self)
         return shown
+
+    def f1_at(self, iou: float) -> float | None:
+        """F1 of annotators among each other at a threshold.
+
+        Raises:
+            AgreementInputError: if it is none of .50, .55 … .95
+        """
+        (place,) = np.nonzero(np.abs(COCO_THRESHOLDS - iou) < TIE)
+        if not len(place):
+            raise AgreementInputError(f"`iou` must be one of 0.5, 0.55 … 0.95, got {iou!r}")
+        return self.f1[place[0]] if self.f1 else None
 
     @property
     def sentence(self) -> str:
@@ -180,7 +196,9 @@ def ceiling_of(
         undefined = NO_OBJECTS
     told = {"run_key": run_key, "measure": measure, "order": order, "n_samples": measured.n_samples}
     if undefined is not None:
-        return Ceiling(**told, map=None, map_50=None, map_75=None, undefined=undefined, no_areas=not measured.has_areas)  # type: ignore[arg-type]
+        return Ceiling(
+            **told, map=None, map_50=None, map_75=None, f1=[], undefined=undefined, no_areas=not measured.has_areas
+        )  # type: ignore[arg-type]
     scored = expected(measured.counts) if measured.ordered is None else in_order(measured.ordered, n)
     means = Means.of(scored.key, n)
     fields, too_many = intervals(
@@ -198,6 +216,7 @@ def ceiling_of(
         map=best,
         map_50=number(float(found["map_50"][0])),
         map_75=number(float(found["map_75"][0])),
+        f1=_f1(measured.counts),
         undefined=None,
         no_areas=not measured.has_areas,
         too_many=too_many,
@@ -216,6 +235,15 @@ def ceiling_of(
         model=None if of_model is None or model is None else of_model.score(model, measured.annotators, best),
         intervals=fields.intervals(),
     )
+
+
+def _f1(counts: Sequence[Counts]) -> list[float | None]:
+    """F1 of all ordered pairs together, at every threshold; precision of one is recall of the other."""
+    right, wrong, objects = (
+        sum(np.asarray(getattr(each, name)[:, 0].sum(axis=0), np.int64) for each in counts)
+        for name in ("right", "wrong", "objects")
+    )
+    return [number(value) for value in (2.0 * right / (right + wrong + objects)).tolist()]
 
 
 def _images(counts: Sequence[Counts], means: Means, n_annotators: int) -> IntArray:

@@ -42,7 +42,7 @@ def _options_of(text: str) -> str:
 
 def _operators_of(text: str) -> str:
     load_plugin()
-    from annotator_agreement.operators import FORMS
+    from annotator_agreement.operators import FORMS, METRICS
     from annotator_agreement.panels import PANELS
 
     rows = [
@@ -54,6 +54,9 @@ def _operators_of(text: str) -> str:
         )
         for form in FORMS
     ]
+    metrics = [metric().config for metric in METRICS]
+    rows += [(f"`{each.name}`", each.label, f"{_markdown(each.description)}; a metric of `evaluate_detections`", "")
+             for each in metrics]  # fmt: skip
     of_panels = [(f"`{panel.config.name}`", panel.config.label) for panel in (entry() for entry in PANELS)]
     operators = _table(("operator", "in the App", "what it does", "delegated"), rows)
     return _replaced(text, "operators", [*operators, "", *_table(("panel", "in the App"), of_panels)])
