@@ -20,6 +20,8 @@ from .alpha.sets import TagSets
 from .bootstrap.confidence import MIN_SAMPLES, ConfidenceIntervals, wilson_interval
 from .bootstrap.resampling import Resampling, bootstrap, sums_of_clusters
 from .consensus.consensus import Votes, unit_votes
+from .detection.average_precision import average_precision, expected_average_precision
+from .detection.detection_matching import match_detections
 from .geometry.boxes import box_iou, box_overlaps, boxes_as_polygons
 from .geometry.keypoints import COCO_SIGMAS, Keypoints, oks, visibility_agreement
 from .geometry.lines import Lines, line_overlap, lines_from_points
@@ -61,6 +63,7 @@ __all__ = [
     "Votes",
     "alpha_by_group",
     "alpha_of",
+    "average_precision",
     "best_similarities",
     "bootstrap",
     "boundary_agreement",
@@ -74,6 +77,7 @@ __all__ = [
     "conger_kappa",
     "dice_from_iou",
     "disagreement_map",
+    "expected_average_precision",
     "f1_score",
     "fleiss_kappa",
     "gwet_ac1",
@@ -86,6 +90,7 @@ __all__ = [
     "mask_box_intersection",
     "mask_intersection",
     "mask_polygon_intersection",
+    "match_detections",
     "match_objects",
     "nominal_alpha_of_sums",
     "oks",

@@ -17,8 +17,8 @@ from ..settings.errors import AgreementInputError
 from ..statistics.numbers import Fields
 from ..statistics.presentation import shown_as
 from ..statistics.report import Each, Interval, number
-from .directed import AREAS, N_AREAS, Counts, parts_of_key
-from .measured import Means, Ordered, Scored, expected, in_order, intervals, values
+from .directed import AREAS, N_AREAS, PairCounts, parts_of_key
+from .measured import Means, Ordered, Scored, by_confidence, expected, intervals, values
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -103,8 +103,6 @@ class Ceiling:
     f1: list[float | None]
     undefined: str | None  #: why there is none: ``one_annotator`` or ``no_objects``
     no_areas: bool  #: whether sizes in pixels are not known (``compute_metadata()`` finds them)
-    #: whether there are too many pairs of annotators and classes for intervals
-    too_many: bool = False
     classes: list[ClassCeiling] = dataclasses.field(default_factory=list)
     areas: list[AreaCeiling] = dataclasses.field(default_factory=list)
     pairs: list[PairCeiling] = dataclasses.field(default_factory=list)
@@ -167,7 +165,7 @@ class Measured:
 
     annotators: Sequence[str]  #: names, without the model
     class_names: Sequence[str]  #: of every class code
-    counts: Sequence[Counts]  #: of annotators; ``sample`` is a number over all images
+    counts: Sequence[PairCounts]  #: of annotators; ``sample`` is a number over all images
     n_labels: IntArray  #: shape ``(A, n_codes)``, labels of annotators
     ordered: Sequence[Ordered] | None  #: their detections, if they have an order
     of_model: Sequence[Ordered] | None  #: the detections of a model; its number is that after the annotators
@@ -199,9 +197,9 @@ def ceiling_of(
         return Ceiling(
             **told, map=None, map_50=None, map_75=None, f1=[], undefined=undefined, no_areas=not measured.has_areas
         )  # type: ignore[arg-type]
-    scored = expected(measured.counts) if measured.ordered is None else in_order(measured.ordered, n)
+    scored = expected(measured.counts) if measured.ordered is None else by_confidence(measured.ordered, n)
     means = Means.of(scored.key, n)
-    fields, too_many = intervals(
+    fields = intervals(
         *(measured.counts, measured.ranks, n),
         has_areas=measured.has_areas,
         resamples=resamples if order == "expected" else 0,
@@ -219,7 +217,6 @@ def ceiling_of(
         f1=_f1(measured.counts),
         undefined=None,
         no_areas=not measured.has_areas,
-        too_many=too_many,
         classes=_classes(measured, means, found, fields, of_model),
         areas=[
             AreaCeiling(
@@ -237,7 +234,7 @@ def ceiling_of(
     )
 
 
-def _f1(counts: Sequence[Counts]) -> list[float | None]:
+def _f1(counts: Sequence[PairCounts]) -> list[float | None]:
     """F1 of all ordered pairs together, at every threshold; precision of one is recall of the other."""
     right, wrong, objects = (
         sum(np.asarray(getattr(each, name)[:, 0].sum(axis=0), np.int64) for each in counts)
@@ -246,7 +243,7 @@ def _f1(counts: Sequence[Counts]) -> list[float | None]:
     return [number(value) for value in (2.0 * right / (right + wrong + objects)).tolist()]
 
 
-def _images(counts: Sequence[Counts], means: Means, n_annotators: int) -> IntArray:
+def _images(counts: Sequence[PairCounts], means: Means, n_annotators: int) -> IntArray:
     """Images of every pair on which one of them drew something, ``(D,)``."""
     _, reference, detector = parts_of_key(np.concatenate([each.key for each in counts]), n_annotators)
     pair = np.searchsorted(means.pairs, reference * n_annotators + detector)
@@ -300,7 +297,7 @@ class _Model:
     @classmethod
     def of(cls, parts: Sequence[Ordered], n_annotators: int) -> _Model:
         """Measure them."""
-        scored = in_order(parts, n_annotators + 1)
+        scored = by_confidence(parts, n_annotators + 1)
         return cls(scored, Means.of(scored.key, n_annotators + 1), parts, n_annotators)
 
     def of_area(self, area: int) -> float | None:

@@ -135,7 +135,7 @@ def _within(batch: Batch, config: AgreementConfig, in_pixels: bool) -> tuple[Boo
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class PairCounts:
     """Detections and objects of every image, pair of annotators and class."""
 
     sample: IntArray  #: shape ``(G,)``, number of the image
@@ -145,7 +145,7 @@ class Counts:
     objects: NDArray[np.int32]  #: shape ``(G, A)``, objects to be found
 
     @classmethod
-    def of(cls, labels: Directed, n_annotators: int) -> Counts:
+    def of(cls, labels: Directed, n_annotators: int) -> PairCounts:
         """The counts of a batch."""
         as_detection = key_of(labels.category, labels.other, labels.annotator, n_annotators)
         as_object = key_of(labels.category, labels.annotator, labels.other, n_annotators)

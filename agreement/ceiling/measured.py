@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.bootstrap.draws import sparse
+from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.detection.average_precision import (
     average_precision,
     average_precision_near,
@@ -19,12 +19,12 @@ from ...metrics.detection.average_precision import (
 )
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..statistics.numbers import Fields, Key, Numbers, estimates
-from .directed import AREAS, LEFT_OUT, N_AREAS, N_THRESHOLDS, RIGHT, Counts, Directed, key_of, parts_of_key
+from .directed import AREAS, LEFT_OUT, N_AREAS, N_THRESHOLDS, RIGHT, Directed, PairCounts, key_of, parts_of_key
 
 #: thresholds of the numbers
 _OF_NUMBERS = {"map": slice(None), "map_50": slice(0, 1), "map_75": slice(5, 6)}
-#: most average precisions that are computed for intervals, about a minute
-MOST_RESAMPLED = 10**8
+#: most average precisions that are computed for intervals, about two seconds
+MOST_RESAMPLED = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _mean(value: FloatArray) -> FloatArray:
     return means
 
 
-def expected(counts: Sequence[Counts]) -> Scored:
+def expected(counts: Sequence[PairCounts]) -> Scored:
     """Expected average precision, of all images."""
     key, place = np.unique(np.concatenate([each.key for each in counts]), return_inverse=True)
     right, wrong, objects = (_summed(counts, name, place, len(key)) for name in ("right", "wrong", "objects"))
@@ -86,7 +86,7 @@ def expected(counts: Sequence[Counts]) -> Scored:
     return Scored(key, np.moveaxis(value, 0, 1), objects.T)
 
 
-def _summed(counts: Sequence[Counts], name: str, place: IntArray, n_keys: int) -> IntArray:
+def _summed(counts: Sequence[PairCounts], name: str, place: IntArray, n_keys: int) -> IntArray:
     """The sum of a count by key, ``(K, A, …)``."""
     column: IntArray = np.concatenate([getattr(each, name) for each in counts]).astype(np.int64)
     total = np.zeros((n_keys, *column.shape[1:]), np.int64)
@@ -103,7 +103,7 @@ class Ordered:
     image: NDArray[np.bytes_]  #: shape ``(E,)``, id of the image
 
 
-def in_order(parts: Sequence[Ordered], n_annotators: int) -> Scored:
+def by_confidence(parts: Sequence[Ordered], n_annotators: int) -> Scored:
     """Average precision of detections by confidence; equal ones in the order of image ids, then of labels."""
     of = [each.labels for each in parts]
     category, other, annotator, label = (
@@ -129,9 +129,12 @@ def in_order(parts: Sequence[Ordered], n_annotators: int) -> Scored:
 
 
 def intervals(
-    counts: Sequence[Counts], ranks: IntArray, n_annotators: int, *, has_areas: bool, resamples: int, seed: int
-) -> tuple[Fields, bool]:
-    """Intervals of the expected numbers by resampling images, and whether there are too many for that.
+    counts: Sequence[PairCounts], ranks: IntArray, n_annotators: int, *, has_areas: bool, resamples: int, seed: int
+) -> Fields:
+    """Intervals of the expected numbers by resampling images.
+
+    Of many images, pairs and classes average precision is taken as linear in the counts of an image, near its value of
+    all images.
 
     Args:
         counts: counts of all images; ``sample`` is a number below ``S``
@@ -141,36 +144,37 @@ def intervals(
         resamples: number of resamples; 0 for none
         seed: seed of the random numbers
     """
+    if not resamples:
+        return Fields({})
     n_keys = len(np.unique(np.concatenate([each.key for each in counts])))
-    n_values = n_keys * N_THRESHOLDS * (resamples + int(ranks.max(initial=-1)) + 1)
-    too_many = resamples > 0 and n_values > MOST_RESAMPLED
-    if too_many or not resamples:
-        return Fields({}), too_many
-    numbers = _numbers(counts, len(ranks), n_annotators, N_AREAS if has_areas else 1)
-    return Fields(estimates(numbers, ranks, resamples=resamples, seed=seed)), False
+    is_linear = n_keys * N_THRESHOLDS * (resamples + len(ranks)) > MOST_RESAMPLED
+    numbers = _numbers(counts, len(ranks), n_annotators, N_AREAS if has_areas else 1, is_linear=is_linear)
+    return Fields(estimates(numbers, ranks, resamples=resamples, seed=seed))
 
 
-def _numbers(counts: Sequence[Counts], n_samples: int, n_annotators: int, n_areas: int) -> Iterator[Numbers]:
+def _numbers(
+    counts: Sequence[PairCounts], n_samples: int, n_annotators: int, n_areas: int, *, is_linear: bool
+) -> Iterator[Numbers]:
     """The numbers of all objects, of pairs and classes, and those of areas."""
     sample = np.concatenate([each.sample for each in counts])
     key, place = np.unique(np.concatenate([each.key for each in counts]), return_inverse=True)
     means = Means.of(key, n_annotators)
     for area in range(n_areas):
-        columns = np.concatenate(
-            [
-                np.concatenate([each.right[:, area], each.right[:, area] + each.wrong[:, area]], axis=1)
-                for each in counts
-            ]
+        right, wrong, objects = (
+            np.concatenate([getattr(each, name)[:, area] for each in counts]) for name in ("right", "wrong", "objects")
         )
-        columns = np.column_stack([columns, np.concatenate([each.objects[:, area] for each in counts])])
-        row, column = np.nonzero(columns)
+        columns = np.column_stack([right, right + wrong, objects]).astype(np.float64)
         width = columns.shape[1]
-        table = sparse(
-            sample[row], place[row] * width + column, columns[row, column].astype(np.float64),
-            (n_samples, len(key) * width),
-        )  # fmt: skip
-        total = np.asarray(table.sum(axis=0)).reshape(len(key), width)
-        yield Numbers(_keys(means, area), table, _Formula(means, total, area), by_sample=True)
+        row, column = np.nonzero(columns)
+        cells = place[row] * width + column
+        total = np.bincount(cells, weights=columns[row, column], minlength=len(key) * width)
+        formula = _Formula(means, total.reshape(-1, width), area)
+        if is_linear:
+            linear = _Linear.of(formula, columns, place)
+            yield Numbers(_keys(means, area), linear.table(sample, n_samples), linear)
+        else:
+            table = sparse(sample[row], cells, columns[row, column], (n_samples, len(total)))
+            yield Numbers(_keys(means, area), table, formula)
 
 
 def _keys(means: Means, area: int) -> tuple[Key, ...]:
@@ -199,6 +203,49 @@ class _Formula:
             *(self.means(value[..., chosen].mean(axis=-1)) for chosen in _OF_NUMBERS.values()), strict=True
         )
         return np.concatenate([np.stack(over_all, axis=-1), *of_pairs[:2], *of_classes[:2]], axis=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """The numbers as their values plus a sum over the images: average precision goes with ``M² / (N G)``."""
+
+    values: FloatArray  #: shape ``(V,)``
+    row: IntArray  #: rows of counts
+    column: IntArray  #: numbers to which they add
+    part: FloatArray  #: what they add
+
+    @classmethod
+    def of(cls, formula: _Formula, columns: FloatArray, place: IntArray) -> _Linear:
+        """The parts of rows of counts ``(G, 2 T + 1)``, each with the place of its key."""
+        means, total = formula.means, formula.total
+        precision = expected_average_precision(*_split(total))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right, all_, objects = (mine / of for mine, of in zip(_split(columns), _split(total[place]), strict=True))
+            change = np.nan_to_num(precision[place] * (2.0 * right - all_ - objects))
+        defined = total[:, -1] > 0
+        in_pair = np.bincount(means.pair[defined], minlength=len(means.pairs))
+        in_class = np.bincount(means.category[defined], minlength=len(means.categories))
+        pair, category, rows = means.pair[place], means.category[place], np.arange(len(place))
+        parts, start = [], 0
+        names = list(_OF_NUMBERS)[: 1 if formula.area else None]
+        of_names = {name: change[:, _OF_NUMBERS[name]].mean(axis=1) for name in names}
+        for name in names:
+            share = of_names[name] / np.maximum(in_pair, 1)[pair] / max((in_pair > 0).sum(), 1)
+            parts.append((rows, np.full(len(rows), start), share))
+            start += 1
+        for group, n in () if formula.area else ((pair, in_pair), (category, in_class)):
+            for name in names[:2]:
+                parts.append((rows, start + group, of_names[name] / np.maximum(n, 1)[group]))
+                start += len(n)
+        return cls(formula(total.reshape(-1)), *(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def table(self, sample: IntArray, n_samples: int) -> SparseColumns:
+        """What every image adds, ``(S, V)``."""
+        return sparse(sample[self.row], self.column, self.part, (n_samples, len(self.values)))
+
+    def __call__(self, sums: FloatArray) -> FloatArray:
+        """The numbers of sums ``(..., V)``."""
+        return self.values + sums
 
 
 def _split(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -23,7 +23,6 @@ _NO_AREAS = (
     "No numbers by size: they need labels with an area, and the sizes of all images; dataset.compute_metadata() finds "
     "them."
 )
-_TOO_MANY = "No intervals: there are too many pairs of annotators and classes to resample them."
 _CONSTANT = (
     "All labels have one score and the order in which they are stored, on which the number depends: without intervals."
 )
@@ -63,7 +62,7 @@ def ceiling_section(ceiling: Ceiling) -> Section:
             f"mAP at .50 is {_value(ceiling.map_50)}, at .75 {_value(ceiling.map_75)}, by {ceiling.measure}, on "
             f"{ceiling.n_samples:,} images with two or more annotators."
         )
-        parts += [Note(text) for told, text in ((ceiling.order == "constant", _CONSTANT), (ceiling.too_many, _TOO_MANY),
+        parts += [Note(text) for told, text in ((ceiling.order == "constant", _CONSTANT),
                                                 (ceiling.no_areas, _NO_AREAS)) if told]  # fmt: skip
         labels = Column("labels", "n_labels")
         if ceiling.areas:

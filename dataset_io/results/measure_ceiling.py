@@ -12,7 +12,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.ceiling.ceiling import Ceiling, Measured, Order, ceiling_of
-from ...agreement.ceiling.directed import N_AREAS, Counts, Directed
+from ...agreement.ceiling.directed import N_AREAS, Directed, PairCounts
 from ...agreement.ceiling.measured import Ordered
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
@@ -139,7 +139,7 @@ def _measured(source: Source, progress: Progress, *, n_annotators: int, in_order
             of = Directed.of(batch, source.config, in_pixels=in_pixels, by_score=in_order)
             n_samples += int((batch.assigned.sum(axis=1) >= 2).sum())
             has_areas &= of.has_areas
-            found = Counts.of(of, n_annotators)
+            found = PairCounts.of(of, n_annotators)
             counts.append(dataclasses.replace(found, sample=found.sample + start))
             if in_order:
                 ordered.append(_ordered(of, read, np.zeros(len(batch.objects)), start))

@@ -149,8 +149,9 @@ def least_average_precision(n_hits: FloatArray, n_detections: FloatArray, n_gt: 
     Undefined:
         nan without objects
     """
+    n_hits, n_detections, n_gt = (np.asarray(each, np.float64) for each in (n_hits, n_detections, n_gt))
     with np.errstate(divide="ignore", invalid="ignore"):
-        reached = np.searchsorted(RECALLS, n_hits / n_gt, side="right") / len(RECALLS)
+        reached = (np.floor(n_hits / n_gt * (len(RECALLS) - 1) + 1e-9) + 1.0) / len(RECALLS)
         value = np.where(n_hits > 0, n_hits / n_detections * reached, 0.0)
     return np.where(n_gt > 0, value, np.nan)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from annotator_agreement.agreement.ceiling.directed import Counts, Directed
-from annotator_agreement.agreement.ceiling.measured import Means, Ordered, Scored, expected, in_order, values
+from annotator_agreement.agreement.ceiling.directed import Directed, PairCounts
+from annotator_agreement.agreement.ceiling.measured import Means, Ordered, Scored, by_confidence, expected, values
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.settings.config import make_config
 
@@ -95,17 +95,17 @@ def coco_mean(precision: np.ndarray) -> float:
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def counts_of(batch: Batch, **options: Any) -> tuple[Directed, Counts]:
+def counts_of(batch: Batch, **options: Any) -> tuple[Directed, PairCounts]:
     """The counts of a batch in pixels."""
     of = Directed.of(batch, CONFIG, **{"in_pixels": True, **options})
-    return of, Counts.of(of, batch.assigned.shape[1])
+    return of, PairCounts.of(of, batch.assigned.shape[1])
 
 
 def constant(batch: Batch, images: Sequence[int] | None = None, **options: Any) -> Scored:
     """Average precision in the order of image ids, by default those of the batch."""
     of, _ = counts_of(batch, by_score=True, **options)
     ids = np.array([f"{k:012}".encode() for k in (images or range(batch.n_samples))], "S12")
-    return in_order([Ordered(of, np.zeros(len(of.label)), ids[of.sample])], batch.assigned.shape[1])
+    return by_confidence([Ordered(of, np.zeros(len(of.label)), ids[of.sample])], batch.assigned.shape[1])
 
 
 def without_order(batch: Batch, **options: Any) -> Scored:

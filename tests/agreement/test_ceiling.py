@@ -10,12 +10,14 @@ from tests.agreement.coco_ceiling import (
     coco_mean,
     coco_precision,
     constant,
+    counts_of,
     mean_of,
     of_pair,
 )
 from tests.agreement.test_lvis import LVIS, lvis  # noqa: F401  # a fixture
 from tests.chance import seeds
 
+from annotator_agreement.agreement.ceiling import measured
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
@@ -98,3 +100,21 @@ def test_200_images_of_lvis_have_the_precision_of_cocos_program(labels_of_lvis) 
     for area in range(4):
         expected = np.mean([coco_mean(each[..., area]) for each in found])
         assert mean_of(scored, 2, area=area) == pytest.approx(expected, abs=1e-9)
+
+
+def _intervals(counts, n_samples: int):
+    ranks = np.arange(n_samples)
+    return measured.intervals([counts], ranks, 2, has_areas=True, resamples=400, seed=5)
+
+
+def test_intervals_of_many_labels_are_those_of_all_average_precisions(monkeypatch) -> None:
+    drawn = _random_labels(3, 120, crowd=False)
+    _, counts = counts_of(_batch(drawn, 120))
+    exact = _intervals(counts, 120)
+    monkeypatch.setattr(measured, "MOST_RESAMPLED", 0)
+    linear = _intervals(counts, 120)
+    for part, name in (((), "map"), ((), "map_50"), (("classes", "2"), "map"), (("pairs", "1"), "map"),
+                       (("areas", "large"), "map")):  # fmt: skip
+        a, b = exact.intervals(*part)[name], linear.intervals(*part)[name]
+        assert b.error == pytest.approx(a.error, rel=0.15), (part, name)
+        assert (b.low, b.high) == pytest.approx((a.low, a.high), abs=0.4 * a.error), (part, name)

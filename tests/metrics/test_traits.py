@@ -43,6 +43,7 @@ NOT_METRICS = {
     "TagSets": "columns, tested with sets",
     "ThresholdFromData": "result of threshold_from_data",
     "Votes": "values of unit_votes",
+    "average_precision": "of an order, tested with average_precision",
     "best_similarities": "values of every object, tested with threshold",
     "bootstrap": "intervals of any statistic, tested with resampling",
     "box_overlaps": "finds pairs, tested with objects",
@@ -57,6 +58,7 @@ NOT_METRICS = {
     "mask_box_intersection": "an area, tested with masks",
     "mask_intersection": "pixels, tested with masks",
     "mask_polygon_intersection": "an area, tested with masks",
+    "match_detections": "a method, tested with average_precision",
     "match_objects": "a method, tested with matching",
     "pillow_mask": "pixels, tested with rasterize",
     "polygon_intersection": "an area, tested with polygons",
@@ -113,6 +115,15 @@ def _alpha_of(a: Labels, b: Labels) -> np.ndarray:
     return metrics.alpha_of(2.0 * (a != b).sum(), n * n - (counts**2).sum(), n)
 
 
+def _expected_precision(a: Labels, b: Labels) -> float:
+    """Average precision of each annotator against the other, at an IoU of 0.5."""
+    iou = box_iou(a, b)
+    i, j = np.indices(iou.shape)
+    n = metrics.match_detections(j.ravel(), i.ravel(), iou.ravel(), np.zeros(iou.size, bool))[0].sum()
+    both = metrics.expected_average_precision(n, np.array([len(a), len(b)]), np.array([len(b), len(a)]))
+    return float(both.mean())
+
+
 def _table(a: Labels, b: Labels) -> np.ndarray:
     return np.column_stack([a, b]).astype(float)
 
@@ -134,6 +145,7 @@ METRICS = {
     "cohen_kappa": Metric(metrics.cohen_kappa, "codes", lowest=-1.0),
     "conger_kappa": Metric(lambda a, b: metrics.conger_kappa(_table(a, b)), "codes", lowest=-1.0),
     "dice_from_iou": Metric(lambda a, b: metrics.dice_from_iou(box_iou(a, b)), "boxes", each="all"),
+    "expected_average_precision": Metric(_expected_precision, "boxes"),
     "f1_score": Metric(lambda a, b: metrics.f1_score(_matched(a, b)[1], len(a), len(b)), "boxes"),
     "fleiss_kappa": Metric(lambda a, b: metrics.fleiss_kappa(_table(a, b)), "codes", lowest=-1.0),
     "gwet_ac1": Metric(lambda a, b: metrics.gwet_ac1(_table(a, b)), "codes", lowest=-1.0),

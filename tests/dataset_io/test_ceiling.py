@@ -1,0 +1,184 @@
+"""The ceiling of runs in the database: edge cases, views, a model, and where there is none."""
+
+from __future__ import annotations
+
+import io
+import random
+
+import fiftyone as fo
+import numpy as np
+import pytest
+
+from tests.datasets import boxes_dataset, detections
+
+import annotator_agreement as aa
+
+CAT, DOG, BIRD = (("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2)), ("bird", (0.05, 0.6, 0.2, 0.2)))
+#: (id, alice, bob, mAP of alice as reference, of bob as reference)
+CASES = [
+    ("alike", [[CAT, DOG]], [[CAT, DOG]], 1.0, 1.0),
+    ("a class that only one used", [[CAT, DOG]], [[CAT]], 0.5, 1.0),
+    ("an image that one left empty", [[CAT], [CAT]], [[CAT], []], 51 / 101, 0.75),
+    ("an image that one was not asked about", [[CAT], [CAT]], [[CAT], None], 1.0, 1.0),
+    ("one drew nothing at all", [[CAT]], [[]], 0.0, None),
+    ("another class", [[CAT]], [[("dog", CAT[1])]], 0.0, 0.0),
+]
+
+
+@pytest.fixture
+def run_of(private_fiftyone):
+    """A run on labels of annotators, by field."""
+    made = []
+
+    def make(labels, **options):
+        dataset = boxes_dataset(f"ceiling-{random.random()}", labels)
+        made.append(dataset)
+        return aa.compute(dataset, sorted(labels), **{"resamples": 0, **options})
+
+    yield make
+    for dataset in made:
+        dataset.delete()
+
+
+@pytest.mark.parametrize(
+    ("alice", "bob", "of_alice", "of_bob"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
+def test_cases(run_of, alice, bob, of_alice, of_bob) -> None:
+    found = run_of({"alice": alice, "bob": bob}).ceiling()
+    by_reference = {pair.reference: pair.map for pair in found.pairs}
+    assert by_reference.get("alice") == pytest.approx(of_alice)
+    assert by_reference.get("bob") == (None if of_bob is None else pytest.approx(of_bob))
+    defined = [value for value in (of_alice, of_bob) if value is not None]
+    assert found.map == pytest.approx(np.mean(defined))
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason", "said"),
+    [
+        ({"alice": [[], []], "bob": [[], []]}, "no_objects", "nobody drew an object"),
+        ({"alice": [[CAT], None], "bob": [None, [CAT]]}, "one_annotator", "no image has labels of two annotators"),
+    ],
+)
+def test_where_there_is_none_the_reason_is_said(run_of, labels, reason, said) -> None:
+    found = run_of(labels).ceiling()
+    assert (found.map, found.undefined) == (None, reason)
+    assert said in found.sentence
+    assert said in repr(found)
+
+
+def _many(n_annotators: int, n_images: int):
+    """Every image by three of many annotators."""
+    rng = np.random.default_rng(4)
+    labels = {f"p{k:03}": [None] * n_images for k in range(n_annotators)}
+    for image in range(n_images):
+        for k in rng.choice(n_annotators, 3, replace=False):
+            box = np.array([0.2, 0.3, 0.3, 0.2]) + rng.normal(0, 0.01, 4)
+            labels[f"p{k:03}"][image] = [("cat", box.tolist()), *([DOG] if rng.random() < 0.7 else [])]
+    return labels
+
+
+def test_of_a_hundred_annotators_only_pairs_who_met_are_there(run_of) -> None:
+    labels = _many(100, 30)
+    found = run_of(labels).ceiling()
+    met = {
+        (a, b)
+        for a in labels
+        for b in labels
+        if a != b and any(x is not None and y is not None for x, y in zip(labels[a], labels[b], strict=True))
+    }
+    assert {(pair.reference, pair.detector) for pair in found.pairs} == met
+    assert found.map == pytest.approx(np.mean([pair.map for pair in found.pairs if pair.map is not None]))
+
+
+def test_the_order_of_annotators_and_images_changes_nothing(run_of) -> None:
+    labels = _many(5, 14)
+    names, order = sorted(labels), np.random.default_rng(1).permutation(14)
+    renamed = {f"q{names[::-1].index(name)}": [labels[name][k] for k in order] for name in names}
+    a, b = run_of(labels).ceiling(), run_of(renamed).ceiling()
+    assert (a.map, a.map_50, a.f1[0]) == pytest.approx((b.map, b.map_50, b.f1[0]), abs=1e-12)
+
+
+@pytest.fixture
+def run(run_of):
+    """Three annotators on twenty images of known size; yolo copies alice."""
+    run = run_of(_many(3, 20))
+    dataset = run.dataset
+    dataset.set_values("metadata", [fo.ImageMetadata(width=640, height=480)] * len(dataset))
+    labels = dataset.values("p000")
+    copies = [detections([(each.label, each.bounding_box) for each in found.detections]) for found in labels]
+    for found in copies:
+        for k, each in enumerate(found.detections):
+            each.confidence = 0.9 - 0.1 * k
+    dataset.add_sample_field("yolo", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    dataset.set_values("yolo", copies)
+    return run
+
+
+def test_it_shows_itself_in_a_sentence_with_its_interval_as_text_as_html_and_as_tables(run) -> None:
+    found, text = run.ceiling(resamples=200), io.StringIO()
+    interval = found.intervals["map"]
+    assert interval.low < found.map < interval.high
+    shown = f"exceed mAP {found.map:.2f} [{interval.low:.2f}, {interval.high:.2f}] on these labels"
+    assert shown in found.sentence
+    found.print_report(text)
+    assert shown in " ".join(text.getvalue().split())
+    assert "p001" in found._repr_html_()
+    assert list(found.to_dataframe()["name"]) == ["cat", "dog"]
+    assert set(found.to_dataframe("areas")["name"]) == {"small", "medium", "large"}
+    assert len(found.to_dataframe("pairs")) == 6
+    assert found.to_dataframe("summary")["map"][0] == found.map
+    assert found.to_dict()["map"] == found.map
+    with pytest.raises(aa.AgreementInputError, match="`table` must be"):
+        found.to_dataframe("votes")
+
+
+def test_a_model_is_measured_against_every_annotator_and_changes_nothing_else(run) -> None:
+    alone, found = run.ceiling(), run.ceiling(model="yolo")
+    assert (found.map, found.f1, [pair.map for pair in found.pairs]) == (
+        alone.map,
+        alone.f1,
+        [pair.map for pair in alone.pairs],
+    )
+    by_annotator = {pair.reference: pair.map for pair in found.model.pairs}
+    assert by_annotator["p000"] == 1.0  # a copy
+    assert found.model.map == pytest.approx(np.mean(list(by_annotator.values())))
+    assert found.model.share == pytest.approx(found.model.map / found.map)
+    assert f"yolo has mAP {found.model.map:.2f}" in found.sentence
+
+
+def test_one_field_with_an_attribute_has_the_same_ceiling(run) -> None:
+    dataset, expected = run.dataset, run.ceiling(model="yolo")
+    dataset.add_sample_field("everybody", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    for sample in dataset:
+        labels = [fo.Detection(label=each.label, bounding_box=each.bounding_box, who=name)
+                  for name in ("p000", "p001", "p002") for each in sample[name].detections]  # fmt: skip
+        sample["everybody"] = fo.Detections(detections=labels)
+        sample.save()
+    options = {"annotator_attribute": "who", "run_key": "other", "resamples": 0}
+    found = aa.compute(dataset, "everybody", **options).ceiling(model="yolo")
+    assert (found.map, found.model.map) == pytest.approx((expected.map, expected.model.map), abs=1e-12)
+
+
+def test_of_a_view_it_is_that_of_its_images_alone(run, run_of) -> None:
+    of_part = run_of({name: labels[5:12] for name, labels in _many(3, 20).items()}).ceiling()
+    view = run.dataset[5:12].filter_labels("p000", fo.ViewField("label") == "cat", only_matches=False)
+    assert run.on(view).ceiling().map == pytest.approx(of_part.map, abs=1e-12)
+    assert run.on(view).ceiling().n_samples == 7
+
+
+def test_without_sizes_of_images_there_are_no_numbers_by_size(run_of) -> None:
+    found = run_of({"alice": [[CAT]], "bob": [[CAT]]}).ceiling()
+    assert (found.no_areas, found.areas) == (True, [])
+
+
+def test_what_cannot_be_measured_is_refused(run) -> None:
+    with pytest.raises(aa.AgreementInputError, match="`order` must be 'expected' or 'constant', got 'best'"):
+        run.ceiling(order="best")
+    with pytest.raises(aa.AgreementInputError, match=r"`model` must be a field with predictions .* got 'yola'.*yolo"):
+        run.ceiling(model="yola")
+    ratings = run.dataset
+    ratings.set_values("r1", [fo.Classification(label="a")] * len(ratings))
+    ratings.set_values("r2", [fo.Classification(label="a")] * len(ratings))
+    classes = aa.compute(ratings, ["r1", "r2"], run_key="classes", resamples=0)
+    with pytest.raises(aa.AgreementInputError, match="A ceiling needs labels of objects, such as boxes, got Classific"):
+        classes.ceiling()
