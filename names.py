@@ -12,6 +12,12 @@ RUN_METHOD = "annotator_agreement"
 VERSION = "1.1.0"
 #: version of what a run stores
 SCHEMA_VERSION = 7
+#: version of the formulas; raise it when a number of the same labels with the same options changes, by a correction or
+#: another definition, so that comparing an older run with a newer one says so. Rounding, new numbers, and what only
+#: looks different do not count
+FORMULAS_VERSION = 1
+#: what it is called among the versions that a run stores
+FORMULAS = "formulas"
 DEFAULT_RUN_KEY = "agreement"
 
 COMPUTE_AGREEMENT = "compute_agreement"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import names
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.options import OPTIONS
 from ..statistics.numbers import Estimate, Key, Numbers, differences, estimates
@@ -96,7 +97,14 @@ def compare_runs(
         resamples=resamples,
         seed=seed,
         decided=_decided(a, b, rated, clusters, applied, resamples=resamples, seed=seed),
+        formulas=_formulas(a.context, b.context),
     )
+
+
+def _formulas(a: ReportContext, b: ReportContext) -> list[str] | None:
+    """The versions of the formulas of two runs, if they differ; runs from before versions were stored have the first."""
+    found = [run.run.versions.get(names.FORMULAS, "1") for run in (a, b)]
+    return None if found[0] == found[1] else found
 
 
 def _decided(

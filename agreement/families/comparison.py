@@ -110,6 +110,8 @@ class AgreementComparison:
     seed: int
     #: what was applied to labels between the runs; None if nothing was
     decided: DecidedBetween | None = None
+    #: versions of the formulas of both runs, where they differ: numbers may then differ for the same labels
+    formulas: list[str] | None = None
     schema_version: int = names.SCHEMA_VERSION
 
     parts: ClassVar[dict[str, Any]] = {

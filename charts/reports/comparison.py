@@ -62,7 +62,7 @@ def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST
     """The comparison in sections, the first two of which say what changed; each table with so many rows, at most."""
     title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
     return [
-        Section(title, [_basis(comparison), *_verdict(comparison)], is_first=True),
+        Section(title, [_basis(comparison), *_of_formulas(comparison), *_verdict(comparison)], is_first=True),
         *_numbers(comparison),
         _differences(comparison),
         *_parts(comparison, at_most),
@@ -94,6 +94,16 @@ def _verdict(comparison: AgreementComparison) -> list[Part]:
     if few < FEW_SAMPLES:
         parts.append(Note(f"With fewer than {FEW_SAMPLES} samples the intervals are rough.", is_warning=True))
     return parts
+
+
+def _of_formulas(comparison: AgreementComparison) -> Iterator[Part]:
+    """That numbers may differ because the formulas changed, not the labels."""
+    if comparison.formulas is not None:
+        older, newer = sorted(comparison.formulas, key=int)
+        runs = [comparison.a, comparison.b][:: 1 if comparison.formulas[0] == older else -1]
+        told = f"'{runs[0]}' was computed with version {older} of the formulas, '{runs[1]}' with {newer}: numbers can "
+        told += f"differ for the same labels; compute '{runs[0]}' again to compare labels alone."
+        yield Note(told, is_warning=True)
 
 
 def _change_said(numbers: Mapping[str, Change]) -> str | None:

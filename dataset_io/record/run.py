@@ -122,6 +122,7 @@ def versions() -> dict[str, str]:
         "fiftyone": foc.VERSION,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
+        names.FORMULAS: str(names.FORMULAS_VERSION),
     }
 
 

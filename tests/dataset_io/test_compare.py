@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import math
@@ -27,6 +28,7 @@ from annotator_agreement import (
     undo_applied,
     update_agreement,
 )
+from annotator_agreement import names
 from annotator_agreement.agreement.families.comparison import AgreementComparison
 from annotator_agreement.charts.reports.comparison import comparison_markdown, comparison_text
 
@@ -448,3 +450,19 @@ def test_runs_without_a_sample_that_two_rated_in_both_have_no_numbers(make_datas
     assert (comparison.n_samples, comparison.n_unrated) == (0, 2)
     assert not any(change.difference is not None for change in _changes(comparison).values())
     assert "Nothing can be compared" in comparison_text(comparison)
+
+
+def test_runs_of_different_versions_of_the_formulas_warn_when_they_are_compared(make_dataset, monkeypatch):
+    dataset = make_dataset()
+    compute_agreement(dataset, NAMES, run_key="older", resamples=0)
+    monkeypatch.setattr(names, "FORMULAS_VERSION", names.FORMULAS_VERSION + 1)
+    newer = compute_agreement(dataset, NAMES, run_key="newer", resamples=0)
+    assert newer.run.versions["formulas"] == str(names.FORMULAS_VERSION)
+    expected = f"'older' was computed with version {names.FORMULAS_VERSION - 1} of the formulas, 'newer' with"
+    for keys in (("older", "newer"), ("newer", "older")):
+        comparison = compare_agreement(dataset, *keys, resamples=0)
+        printed = io.StringIO()
+        comparison.print_report(printed)
+        assert expected in " ".join(printed.getvalue().split())
+    compute_agreement(dataset, NAMES, run_key="newest", resamples=0)
+    assert compare_agreement(dataset, "newer", "newest", resamples=0).formulas is None
