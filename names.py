@@ -24,6 +24,7 @@ COMPUTE_AGREEMENT = "compute_agreement"
 UPDATE_AGREEMENT = "update_agreement"
 SHOW_AGREEMENT = "show_agreement"
 COMPARE_AGREEMENT = "compare_agreement"
+CHECK_AGREEMENT = "check_agreement"
 #: stands for a run itself, compared with its state before its last update
 RUN_NOW = "(now)"
 DELETE_AGREEMENT = "delete_agreement"
@@ -326,6 +327,7 @@ REPLACED_BY = {
     "agreement_samples": "run.samples",
     "compare_agreement": "run.compare",
     "changed_since": "run.changed",
+    "check_agreement": "run.check",
     "update_agreement": "run.update",
     "rename_agreement": "run.rename",
     "view_agreement": "run.view",

@@ -17,6 +17,7 @@ from .jobs.rename import rename_agreement
 from .jobs.split_join import join_annotators, split_annotators
 from .jobs.update import update_agreement
 from .record.run import list_agreements
+from .results.check import check_agreement
 from .results.compare import compare_agreement
 from .results.decided_labels import export_decided
 from .results.decided_list import export_decided_against
@@ -39,6 +40,7 @@ __all__ = [
     "annotate_disputed",
     "apply_decisions",
     "changed_since",
+    "check_agreement",
     "compare_agreement",
     "compute",
     "compute_agreement",

@@ -37,6 +37,7 @@ from .jobs.update import update_agreement
 from .record.fields import fields_marked
 from .record.run import Run, dataset_of, list_agreements
 from .results.anonymous import anonymous_report
+from .results.check import check_agreement
 from .results.compare import compare_agreement
 from .results.decided_labels import export_decided
 from .results.decided_list import export_decided_against
@@ -353,6 +354,7 @@ class AgreementRun(_Methods):
         return compare_agreement(samples, *keys, resamples=resamples, seed=seed)
 
     changed = _Method(changed_since, whole=True)
+    check = _Method(check_agreement)
 
     # ---- what can be done with it ----
 

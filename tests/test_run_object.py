@@ -449,7 +449,7 @@ def _found(aa, place):
 
 def test_every_function_is_there_for_one_more_version_and_says_what_takes_its_place(aa):
     replaced = importlib.import_module(f"{aa.__name__}.names").REPLACED_BY
-    assert len(replaced) == 34
+    assert len(replaced) == 35
     for name, place in replaced.items():
         with pytest.warns(DeprecationWarning, match=rf"{name}\(\) is deprecated; use {place}\(\)"):
             function = getattr(aa, name)

@@ -102,7 +102,7 @@ def compare_runs(
 
 
 def _formulas(a: ReportContext, b: ReportContext) -> list[str] | None:
-    """The versions of the formulas of two runs, if they differ; runs from before versions were stored have the first."""
+    """The versions of the formulas of two runs, if they differ; runs that stored none have the first."""
     found = [run.run.versions.get(names.FORMULAS, "1") for run in (a, b)]
     return None if found[0] == found[1] else found
 

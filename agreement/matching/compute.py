@@ -181,7 +181,7 @@ class Agreement:
     def read_otherwise(self) -> Agreement:
         """The same units if a null label list had the other meaning, as far as the headline numbers need it."""
         n_assigned = self.otherwise.sum(axis=1)
-        alpha, reason = _sample_alpha(self._ratings(n_assigned), n_assigned, self.n_objects, self.config)
+        alpha, reason = sample_alpha(self._ratings(n_assigned), n_assigned, self.n_objects, self.config)
         return replace(
             self,
             assigned=self.otherwise,
@@ -241,7 +241,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     n_objects = np.bincount(objects.sample, minlength=n_samples)
     pair_score = pair_scores(objects, pairs, sample_pairs, n_objects, empty=config.empty)
     ratings = ratings_of(objects, matching.unit, units.sample, n_assigned, Counting.of(config), n_excused)
-    alpha, alpha_reason = _sample_alpha(ratings, n_assigned, n_objects, config)
+    alpha, alpha_reason = sample_alpha(ratings, n_assigned, n_objects, config)
     verdict = object_verdicts(objects, units.verdict[matching.unit], overlaps, batch.geometry, threshold=config.iou)
     return MatchedBatch(
         config=config,
@@ -360,7 +360,9 @@ def _units(batch: Batch, matching: Matching, n_assigned: IntArray, n_excused: In
     sample[matching.unit] = batch.objects.sample
     votes = np.bincount(matching.unit, minlength=matching.n_units)
     assigned = n_assigned[sample] - n_excused
-    return Units(sample, votes, assigned, unit_verdicts(batch, matching, votes, assigned, tolerance))
+    attributes = zip(batch.attributes, batch.attribute_numbers, strict=True)
+    verdict = unit_verdicts(batch.objects.category, attributes, matching.unit, votes, assigned, tolerance)
+    return Units(sample, votes, assigned, verdict)
 
 
 def matched_pairs(objects: Objects, geometry: Geometry, overlaps: Overlaps, matching: Matching) -> MatchedPairs:
@@ -441,9 +443,10 @@ def ratings_of(
     )
 
 
-def _sample_alpha(
+def sample_alpha(
     ratings: Ratings, n_assigned: IntArray, n_objects: IntArray, config: AgreementConfig
 ) -> tuple[FloatArray, IntArray]:
+    """Alpha of every sample and why it is undefined, both ``(S,)``."""
     n_samples = len(n_assigned)
     columns = (ratings.unit, ratings.category, ratings.count, ratings.sample)
     alpha = alpha_by_group(*columns, n_samples, config.undefined)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ...metrics.geometry.objects import Geometry, Objects, Overlaps
-from ...metrics.matching import Matching
 from ...metrics.matching.splits import find_duplicates, find_splits
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..ratings.compute import agreeing
 from ..statistics.codes import NOT_GIVEN
-from .batch import Batch
 
 #: verdicts of objects; units have only the first five
 VERDICTS = ("agreed", "class_conflict", "attribute_conflict", "missed", "lone", "split", "duplicate")
@@ -46,21 +46,29 @@ def object_verdicts(
     return found
 
 
-def unit_verdicts(batch: Batch, matching: Matching, votes: IntArray, assigned: IntArray, tolerance: float) -> IntArray:
+def unit_verdicts(
+    category: IntArray,
+    attributes: Iterable[tuple[IntArray, FloatArray]],
+    unit: IntArray,
+    votes: IntArray,
+    assigned: IntArray,
+    tolerance: float,
+) -> IntArray:
     """The verdict of every unit, shape ``(U,)``; ``NO_VERDICT`` where the sample is not rated.
 
     Args:
-        batch: the objects, with the codes of their attributes
-        matching: units of the objects
+        category: shape ``(N,)``, class of every object
+        attributes: as in :func:`attribute_conflicts`
+        unit: shape ``(N,)``, unit of every object
         votes: shape ``(U,)``, number of members of every unit
         assigned: shape ``(U,)``, number of annotators assigned to its sample
         tolerance: numbers that differ by at most this agree
     """
     lowest = np.full(len(votes), np.iinfo(np.int64).max)
     highest = np.zeros(len(votes), np.int64)
-    np.minimum.at(lowest, matching.unit, batch.objects.category)
-    np.maximum.at(highest, matching.unit, batch.objects.category)
-    conflict = attribute_conflicts(batch, matching, tolerance)
+    np.minimum.at(lowest, unit, category)
+    np.maximum.at(highest, unit, category)
+    conflict = attribute_conflicts(attributes, unit, len(votes), tolerance)
     return np.select(
         [assigned < 2, lowest != highest, conflict, votes == assigned, votes == 1],
         [NO_VERDICT, CLASS_CONFLICT, ATTRIBUTE_CONFLICT, AGREED, LONE],
@@ -68,20 +76,23 @@ def unit_verdicts(batch: Batch, matching: Matching, votes: IntArray, assigned: I
     )
 
 
-def attribute_conflicts(batch: Batch, matching: Matching, tolerance: float) -> BoolArray:
+def attribute_conflicts(
+    attributes: Iterable[tuple[IntArray, FloatArray]], unit: IntArray, n_units: int, tolerance: float
+) -> BoolArray:
     """Whether two values of any compared attribute differ in a unit, shape ``(U,)``.
 
     Values that were not given do not count. Numbers differ if their difference exceeds the tolerance; a number differs
     from every other kind of value.
 
     Args:
-        batch: the objects, with the codes of their attributes
-        matching: units of the objects
+        attributes: for every compared attribute the code of every object ``(N,)``, and the number of every code
+        unit: shape ``(N,)``, unit of every object
+        n_units: number of units
         tolerance: numbers that differ by at most this agree
     """
-    conflict = np.zeros(matching.n_units, np.bool_)
-    for codes, numbers in zip(batch.attributes, batch.attribute_numbers, strict=True):
-        conflict |= _differ(codes, numbers, matching.unit, matching.n_units, tolerance)
+    conflict = np.zeros(n_units, np.bool_)
+    for codes, numbers in attributes:
+        conflict |= _differ(codes, numbers, unit, n_units, tolerance)
     return conflict
 
 

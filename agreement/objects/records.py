@@ -148,6 +148,24 @@ def record(
         label_ids: id of every object, shape ``(N, 12)``; None where labels have none
         field: index of the field of every object, shape ``(N,)``
     """
+    columns = {**agreement_columns(agreement), **_of_matching(agreement), **variant_columns(agreement)}
+    columns |= _places(agreement)
+    if label_ids is not None and field is not None:
+        columns |= {"label_id": label_ids, "field": compact(field)}
+    if agreement.batch.otherwise is not None:
+        columns["otherwise"] = packed(agreement.batch.otherwise)
+    if agreement.batch.size_px is not None:
+        columns["size_px"] = agreement.size_px.astype(np.float32)
+    if agreement.batch.tracks is not None:
+        columns["track"] = agreement.batch.tracks.track
+    sample = ThresholdSample()
+    if agreement.config.sensitivity or agreement.config.iou_from_data:
+        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, agreement.config.similarity, agreement.covered)
+    return ObjectRecords(agreement.n_annotators, (columns,), sample)
+
+
+def agreement_columns(agreement: Agreement) -> Columns:
+    """The columns of what an agreement says without its labels."""
     units, objects = agreement.units, agreement.objects
     n_units = agreement.n_units
     first_unit = np.cumsum(n_units) - n_units
@@ -175,28 +193,14 @@ def record(
         "n_excused": compact(np.bincount(excused_sample, minlength=agreement.n_samples)),
         "excused_unit": compact(agreement.excuses.unit - first_unit[excused_sample]),
         "excused_annotator": compact(agreement.excuses.annotator),
-        **_of_matching(agreement),
-        **variant_columns(agreement),
-        **_places(agreement),
     }
-    if label_ids is not None and field is not None:
-        columns |= {"label_id": label_ids, "field": compact(field)}
-    if agreement.batch.otherwise is not None:
-        columns["otherwise"] = packed(agreement.batch.otherwise)
-    if agreement.batch.size_px is not None:
-        columns["size_px"] = agreement.size_px.astype(np.float32)
     if agreement.attributes:
         columns["attributes"] = compact(np.column_stack(agreement.attributes))
     if agreement.visibility is not None:
         columns["visibility"] = agreement.visibility
     if agreement.aligned is not None:
         columns["aligned"] = agreement.aligned
-    if agreement.batch.tracks is not None:
-        columns["track"] = agreement.batch.tracks.track
-    sample = ThresholdSample()
-    if agreement.config.sensitivity or agreement.config.iou_from_data:
-        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, agreement.config.similarity, agreement.covered)
-    return ObjectRecords(agreement.n_annotators, (columns,), sample)
+    return columns
 
 
 def _places(agreement: MatchedBatch) -> Columns:

@@ -45,13 +45,15 @@ class TagRecords(Records):
 
     def agreement(self) -> TagAgreement:
         """The agreement on all samples at once."""
-        return compute_tags(self._batch(self.assigned))
+        return compute_tags(self.batch())
 
     def read_otherwise(self) -> TagRecords:
         """The records of the same tags if a null label list had the other meaning."""
-        return record_tags(compute_tags(self._batch(self.otherwise)), self.n_annotators)
+        return record_tags(compute_tags(self.batch(self.otherwise)), self.n_annotators)
 
-    def _batch(self, assigned: BoolArray) -> TagBatch:
+    def batch(self, assigned: BoolArray | None = None) -> TagBatch:
+        """The tags, with who is assigned, or was by another reading."""
+        assigned = self.assigned if assigned is None else assigned
         sample = np.repeat(np.arange(self.n_samples), self.column("n_objects"))
         annotator, tag = (self.column(name).astype(np.int64) for name in ("annotator", "tag"))
         return TagBatch(sample, annotator, tag, assigned)

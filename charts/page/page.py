@@ -21,6 +21,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ..figures import FIGURES, plot_parts, plot_scores
 from ..figures.theme import take_title
 from ..reports.ceilings import ceiling_section
+from ..reports.acceptance import acceptance_section
 from ..reports.comparison import comparison_sections
 from ..reports.decided import decided_alone
 from ..reports.document import report_details, report_head, report_sections
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...agreement.ceiling.ceiling import Ceiling
+    from ...agreement.acceptance.outcome import AcceptanceCheck
     from ...agreement.disputes.judged import DecisionReport
     from ...agreement.families.comparison import AgreementComparison
     from ...agreement.parts.result import AgreementParts
@@ -51,6 +53,7 @@ def report_page(
     computed_at: datetime | None = None,
     scores: NDArray[np.float64] | None = None,
     parts: Sequence[AgreementParts] = (),
+    acceptance: AcceptanceCheck | None = None,
 ) -> str:
     """The report as the text of an HTML file.
 
@@ -60,8 +63,12 @@ def report_page(
         computed_at: time of the run
         scores: scores of all samples, nan where undefined
         parts: the main numbers by parts of the samples
+        acceptance: check of the run against requirements
     """
-    short, details = ([*map(_readable, sections)] for sections in (report_sections(report), report_details(report)))
+    checked = [] if acceptance is None else [acceptance_section(acceptance)]
+    short, details = (
+        [*map(_readable, sections)] for sections in ([*checked, *report_sections(report)], report_details(report))
+    )
     plots: dict[str, Callable[[Any], go.Figure]] = dict(FIGURES)
     for k, each in enumerate(parts):
         short += parts_sections(each, figure=f"by_{k}")
@@ -134,6 +141,11 @@ def ceiling_html(ceiling: Ceiling) -> str:
 def decisions_html(report: DecisionReport) -> str:
     """What was decided as HTML, for notebooks."""
     return sections_html([decided_alone(report)])
+
+
+def acceptance_html(check: AcceptanceCheck) -> str:
+    """A check against requirements as HTML, for notebooks."""
+    return sections_html([_readable(acceptance_section(check))])
 
 
 def sections_html(sections: Iterable[Section], *, code: str = "", note: str = "") -> str:

@@ -16,12 +16,14 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
+from ...agreement.acceptance.outcome import AcceptanceCheck
 from ...agreement.parts.result import AgreementParts
 from ...agreement.settings.arguments import one_of, path_of, takes_arrays, true_or_false, writing_to
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.report import AgreementReport
 from ..record.run import Run, dataset_of
 from .anonymous import Aliases, anonymous_report
+from .check import check_agreement
 from .file_writing import writable, write_file
 from .load import agreement_samples, load_agreement
 from .parts import open_parts
@@ -46,6 +48,7 @@ def export_agreement(
     path: str | os.PathLike[str] = "agreement.html",
     *,
     format: str | None = None,
+    requirements: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     overwrite: bool = False,
     by: str | Sequence[str] = (),
     anonymous: bool | str | os.PathLike[str] = False,
@@ -61,6 +64,7 @@ def export_agreement(
             too, in a zip file if the path ends in ``.zip``, else in a folder; labels and units also as Parquet where
             pyarrow is installed; texts that a spreadsheet would run as formulas begin with an apostrophe. By default,
             the ending of the path decides
+        requirements: a requirements file, or a mapping as in one: the check of the run against it is written too
         overwrite: whether existing files may be replaced
         by: fields of samples, or attributes of labels, for each of which the page, or the tables, get the main numbers
             by part, as ``run.by(field)``
@@ -72,7 +76,8 @@ def export_agreement(
         the absolute path of the file or folder
 
     Raises:
-        AgreementInputError: if there is no such run, the format is unknown, or the files exist or cannot be written
+        AgreementInputError: if there is no such run, the format is unknown, or the files exist or cannot be written; as
+            :func:`check_agreement`
     """
     path = checked_path(path, format, overwrite=overwrite)
     kind = format_of(path, format)
@@ -81,9 +86,11 @@ def export_agreement(
     fields = [by] if isinstance(by, str) else [*by]
     opened = open_parts(dataset, run_key) if fields else None
     parts = [opened.by(field) for field in fields] if opened is not None else []
+    check = None if requirements is None else check_agreement(dataset, run_key, requirements)
     if anonymous is not False:
         report, aliases = anonymous_report(report, anonymous)
         parts = [aliases.hide_parts(each) for each in parts]
+        check = None if check is None else AcceptanceCheck.from_dict(aliases.hide(check.to_dict()))
     with writing_to("path", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if kind == "html":
@@ -92,15 +99,18 @@ def export_agreement(
             made = Run(dataset, run_key).computed_at
             scores = agreement_samples(dataset, run_key)["score"].to_numpy()
             name = aliases.hide(dataset.name)
-            page = report_page(report, dataset_name=name, computed_at=made, scores=scores, parts=parts)
+            page = report_page(
+                report, dataset_name=name, computed_at=made, scores=scores, parts=parts, acceptance=check
+            )
             write_file(path, page.encode())
         elif kind == "json":
-            write_file(path, json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False).encode())
+            values = report.to_dict() | ({} if check is None else {"acceptance": check.to_dict()})
+            write_file(path, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False).encode())
         elif path.suffix.lower() == ".zip":
-            write_file(path, _zipped(_tables(report, parts)))
+            write_file(path, _zipped(_tables(report, parts, check)))
         else:
             path.mkdir(exist_ok=True)
-            for name, text in _tables(report, parts).items():
+            for name, text in _tables(report, parts, check).items():
                 write_file(path / name, text)
     return path
 
@@ -144,7 +154,9 @@ def _checked(found: Path, format: str | None, *, overwrite: bool) -> Path:
     return writable(found, is_folder=is_folder, overwrite=overwrite)
 
 
-def _tables(report: AgreementReport, parts: Sequence[AgreementParts]) -> dict[str, bytes]:
+def _tables(
+    report: AgreementReport, parts: Sequence[AgreementParts], check: AcceptanceCheck | None
+) -> dict[str, bytes]:
     """All tables of a run that have rows, as CSV, and some as Parquet, by file name."""
     from ...charts.reports.dataframes import (  # imports pandas, which a run does not need
         STORED,
@@ -157,6 +169,8 @@ def _tables(report: AgreementReport, parts: Sequence[AgreementParts]) -> dict[st
         with contextlib.suppress(AgreementInputError):  # an older version kept no ids of labels
             frames[name] = report_frame(report, name)
     frames |= {f"by_{k}": each.to_dataframe() for k, each in enumerate(parts, 1)}
+    if check is not None:
+        frames["acceptance"] = check.to_dataframe()
     files = {f"{name}.csv": csv_of(frame) for name, frame in frames.items() if len(frame)}
     with contextlib.suppress(ImportError):  # pyarrow is no requirement
         files |= {f"{name}.parquet": frames[name].to_parquet(index=False) for name in _AS_PARQUET if name in frames}

@@ -18,7 +18,7 @@ from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.verdicts import attribute_conflicts
 from annotator_agreement.agreement.settings.errors import AgreementInputError
 from annotator_agreement.agreement.statistics.codes import AttributeCodes
-from annotator_agreement.metrics import Matching, Objects
+from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
 SETTINGS = examples(100)
@@ -54,6 +54,10 @@ def _batch(columns: list[list[Any]]) -> Batch:
     return Batch(objects, Boxes(np.zeros((n, 4))), assigned, attributes=given_codes, attribute_numbers=numbers)
 
 
+def _attributes(batch: Batch) -> Any:
+    return zip(batch.attributes, batch.attribute_numbers, strict=True)
+
+
 values = st.sampled_from([None, NAN, 0, 1, 1.0, 2.5, 4, True, False, "1", "a", "b"])
 
 
@@ -80,12 +84,12 @@ def test_a_unit_has_a_conflict_if_any_two_of_its_values_differ(rows: list, toler
         )
         for u in range(4)
     ]
-    assert attribute_conflicts(batch, Matching(unit, 4), tolerance).tolist() == expected
+    assert attribute_conflicts(_attributes(batch), unit, 4, tolerance).tolist() == expected
 
 
 def test_without_attributes_there_are_no_conflicts() -> None:
     batch = Batch(Objects(*np.zeros((3, 2), np.int64)), Boxes(np.zeros((2, 4))), np.ones((1, 1), np.bool_))
-    assert attribute_conflicts(batch, Matching(np.zeros(2, np.int64), 1), 0.0).tolist() == [False]
+    assert attribute_conflicts(_attributes(batch), np.zeros(2, np.int64), 1, 0.0).tolist() == [False]
 
 
 def test_attributes_stay_with_their_objects() -> None:

@@ -25,10 +25,10 @@ from annotator_agreement import (
     compare_agreement,
     compute_agreement,
     decide,
+    names,
     undo_applied,
     update_agreement,
 )
-from annotator_agreement import names
 from annotator_agreement.agreement.families.comparison import AgreementComparison
 from annotator_agreement.charts.reports.comparison import comparison_markdown, comparison_text
 

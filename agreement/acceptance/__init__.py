@@ -1,0 +1,1 @@
+"""Acceptance: what a requirements file asks of a run, and whether the run meets it."""

@@ -1,0 +1,443 @@
+"""Check requirements on the stored records of a run, with the numbers and formulas of its report."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...metrics.matching.partition import TIE
+from ...metrics.numeric.arrays import BoolArray
+from ..families.family import FAMILIES, build_report
+from ..objects.build import object_numbers, sample_contents
+from ..objects.records import ObjectRecords
+from ..objects.sizes import SizeRule
+from ..pixels.report import PixelReport
+from ..ratings.compute import RatingRecords, compute_ratings, record_ratings
+from ..settings.errors import AgreementInputError, did_you_mean, shown
+from ..statistics.numbers import Estimate, Key, rated_only, report_estimates
+from ..statistics.records import Records
+from ..statistics.report import AgreementReport, Interval, ReportContext, number
+from ..tags.compute import compute_tags
+from ..tags.records import TagRecords, record_tags
+from .kept_objects import kept_objects
+from .outcome import FAILED, NOT_ENOUGH, PASSED, AcceptanceCheck, Checked
+from .requirements import INTERVAL, METRICS, OF_ANNOTATOR, REFERENCE, Requirement
+
+#: numbers of single classes of masks
+_OF_MASK_CLASS = {"iou": "iou", "dice": "dice"}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRun:
+    """A run, or its part on some samples."""
+
+    records: Records
+    context: ReportContext
+    report: AgreementReport  #: of these records
+    tagged: Callable[[Sequence[str]], BoolArray]  #: the samples with one of some tags, a mask ``(S,)``
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A number of a run, and what it is about."""
+
+    value: float | None = None
+    interval: Interval | None = None
+    n_objects: int | None = None
+    n_images: int | None = None
+    reason: str = ""  #: why there is none
+
+
+def check_requirements(requirements: Sequence[Requirement], source: str, run: CheckedRun) -> AcceptanceCheck:
+    """Check requirements; those for labels of other types than those of the run are left out.
+
+    Raises:
+        AgreementInputError: if none is for the labels of the run, or one names what the run does not have
+    """
+    types = {name.lower() for name in run.report.label_types} | {run.report.family}
+    kept = [each for each in requirements if not each.labels or types & set(each.labels)]
+    if not kept:
+        for_types = sorted({name for each in requirements for name in each.labels})
+        raise AgreementInputError(
+            f"{source} must have a requirement for {shown(run.report.label_types)}, got requirements for "
+            f"{shown(for_types)}"
+        )
+    by_filter: dict[Requirement, list[Requirement]] = defaultdict(list)
+    for each in kept:
+        _check_fits(each, run)
+        by_filter[_filters(each)].append(each)
+    results: dict[str, list[Checked]] = {}
+    for filters, asked in by_filter.items():
+        numbers = _numbers_of(filters, asked, run)
+        for each in asked:
+            results[each.name] = [
+                _judged(each, name, numbers(each, name), run) for name in _annotators(each, run.report)
+            ]
+    ordered = tuple(result for each in kept for result in results[each.name])
+    left_out = tuple(each.name for each in requirements if each not in kept)
+    return AcceptanceCheck.from_results(run.report.run_key, source, ordered, left_out)
+
+
+def _annotators(wanted: Requirement, report: AgreementReport) -> list[str | None]:
+    """Whom a requirement is about one by one; None for all together."""
+    if not wanted.of_one:
+        return [None]
+    return list(wanted.annotators) or [entry.name for entry in report.annotators]
+
+
+def _filters(wanted: Requirement) -> Requirement:
+    """What the numbers depend on: requirements with the same filters share them."""
+    several = wanted.annotators if len(wanted.annotators) > 1 and wanted.against != REFERENCE else ()
+    return Requirement(
+        name="",
+        place="",
+        against=wanted.against,
+        classes=wanted.classes,
+        attributes=wanted.attributes,
+        size=wanted.size,
+        area=wanted.area,
+        tags=wanted.tags,
+        annotators=several,
+        iou=wanted.iou,
+    )
+
+
+def _check_fits(wanted: Requirement, run: CheckedRun) -> None:
+    """Raise :class:`AgreementInputError` if a requirement names what the run does not have."""
+    report, names = run.report, list(run.context.annotators)
+    start = f"{wanted.place}: "
+    for name in wanted.annotators:
+        if name not in names:
+            hint = did_you_mean(name, names)
+            raise AgreementInputError(
+                f"{start}`annotators` must be annotators of the run ({shown(names)}), got {name!r}{hint}"
+            )
+    for name, _ in wanted.attributes:
+        if not report.has_objects or name not in run.context.config.attributes:
+            compared = shown(run.context.config.attributes) or "none"
+            raise AgreementInputError(
+                f"{start}`attributes` must be among those that the run compared ({compared}), got {name!r}; compute it "
+                f"with attributes=[{name!r}]"
+            )
+    if not report.has_objects and (wanted.size or wanted.area or wanted.iou):
+        raise AgreementInputError(f"{start}`size`, `area` and `iou` are of objects, got a run on {report.family}")
+    if isinstance(report, PixelReport):
+        if len(wanted.classes) > 1 or (wanted.classes and wanted.metric not in _OF_MASK_CLASS):
+            raise AgreementInputError(
+                f"{start}of masks, `classes` must be one class, with the metric iou or dice, got "
+                f"{shown(wanted.classes)} and {wanted.metric}"
+            )
+        if len(wanted.annotators) > 1 and wanted.against != REFERENCE:
+            raise AgreementInputError(
+                f"{start}of masks, `annotators` must be one annotator, got {len(wanted.annotators)}"
+            )
+    if wanted.against != REFERENCE and _path(wanted, report) is None:
+        table = OF_ANNOTATOR if wanted.of_one else METRICS
+        known = [name for name in table if _path(dataclasses.replace(wanted, metric=name), report) is not None]
+        raise AgreementInputError(
+            f"{start}`metric` must be a number of runs on {shown(report.label_types)} ({shown(known, limit=30)}), got "
+            f"{wanted.metric!r}"
+        )
+
+
+def _path(wanted: Requirement, report: AgreementReport) -> str | None:
+    """Where a report has the number; None if it has no such number."""
+    if isinstance(report, PixelReport) and wanted.classes:
+        return _OF_MASK_CLASS.get(wanted.metric)
+    if wanted.of_one:
+        owner: Any = next(iter(report.annotators), None)
+        paths = OF_ANNOTATOR.get(wanted.metric, ())
+    else:
+        owner, paths = report, METRICS.get(wanted.metric, (wanted.metric,))
+    return next((path for path in paths if _has(owner, path)), None)
+
+
+def _has(owner: Any, path: str) -> bool:
+    """Whether there is an entry at a path, also an undefined one."""
+    for name in path.split("."):
+        if owner is None:
+            return True  # a part that is undefined as a whole
+        if not (name in owner if isinstance(owner, dict) else hasattr(owner, name)):
+            return False
+        owner = _entry(owner, name)
+    return True
+
+
+def _entry(owner: Any, name: str) -> Any:
+    return owner.get(name) if isinstance(owner, dict) else getattr(owner, name, None)
+
+
+# ---- the numbers ----
+
+_Numbers = Callable[[Requirement, str | None], _Found]
+
+
+def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: CheckedRun) -> _Numbers:
+    """The numbers of requirements with the same filters."""
+    if filters.against == REFERENCE:
+        if filters.has_object_filters or filters.tags:
+            reason = "numbers against the reference are of all objects of a run, not of some"
+            return lambda *_: _Found(reason=reason)
+        return lambda wanted, annotator: _of_reference(wanted, annotator, run.report)
+    records, context = run.records, run.context
+    if filters.tags:
+        chosen = run.tagged(filters.tags)
+        records, context = records.select(chosen), _of_samples(context, chosen)
+    missing = sorted(set(filters.classes) - _classes_of(run.report, context))
+    if len(missing) == len(filters.classes) and missing and not context.details.get("numbers"):
+        hint = did_you_mean(missing[0], filter(None, _classes_of(run.report, context)))
+        return lambda *_: _Found(n_objects=0, n_images=0, reason=f"no label has the class {missing[0]!r}{hint}")
+    if isinstance(records, ObjectRecords):
+        threshold = context.config.iou
+        least = min((value for _, value in filters.iou), default=threshold)
+        if least < threshold - TIE:
+            reason = f"the run matched at {threshold:g}; {least:g} needs another matching, of a run with iou={least:g}"
+            return lambda *_: _Found(reason=reason)
+        if filters.has_object_filters or filters.tags or filters.annotators:
+            return _of_objects(filters, asked, records, context, run)
+        return _of_report(run.report, records)
+    if isinstance(records, RatingRecords):
+        records, context = _kept_ratings(filters, records, context)
+    elif isinstance(records, TagRecords):
+        records, context = _kept_tags(filters, records, context)
+    if not (records.assigned.sum(axis=1) >= 2).any():
+        return lambda *_: _Found(n_objects=0, n_images=0, reason="no image with two annotators")
+    same = records is run.records
+    return _of_report(run.report if same else build_report(records, context), records)
+
+
+def _of_samples(context: ReportContext, chosen: BoolArray) -> ReportContext:
+    clusters, describe, rows = context.clusters, context.describe, np.flatnonzero(chosen)
+    return dataclasses.replace(
+        context,
+        clusters=None if clusters is None else clusters[chosen],
+        describe=lambda wanted: describe(rows[wanted].tolist()),
+    )
+
+
+def _classes_of(report: AgreementReport, context: ReportContext) -> set[str]:
+    """Names of the classes of a run."""
+    return {entry.name for entry in report.classes} if isinstance(report, PixelReport) else {*context.class_names}
+
+
+def _counts(records: Records) -> tuple[int, int]:
+    """Units of rated samples, and rated samples."""
+    values, rated = records.sample_values(), records.assigned.sum(axis=1) >= 2
+    return int(values.n_units[rated].sum()), int(rated.sum())
+
+
+def _of_report(report: AgreementReport, records: Records) -> _Numbers:
+    """The numbers of a report."""
+    n_objects, n_images = _counts(records)
+    by_name = {entry.name: entry for entry in report.annotators}
+
+    def numbers(wanted: Requirement, annotator: str | None) -> _Found:
+        path = _path(wanted, report)
+        owner: Any = report if annotator is None else by_name.get(annotator)
+        if isinstance(report, PixelReport) and wanted.classes:
+            owner = next((each for each in _entry(report, "classes") if each.name == wanted.classes[0]), None)
+        if owner is None or path is None:
+            return _Found(n_objects=n_objects, n_images=n_images)
+        value, part, within = owner, owner, path
+        for name in path.split("."):
+            if hasattr(value, "intervals"):
+                part, within = value, path[path.index(name) :]
+            value = _entry(value, name)
+        return _Found(value, part.intervals.get(within), n_objects, n_images)
+
+    return numbers
+
+
+def _of_objects(
+    filters: Requirement,
+    asked: Sequence[Requirement],
+    records: ObjectRecords,
+    context: ReportContext,
+    run: CheckedRun,
+) -> _Numbers:
+    """The numbers of some objects: those that are asked for, and no others."""
+    assert isinstance(run.records, ObjectRecords)
+    rule = SizeRule.of(run.records, context.config)
+    if rule.limits is None and (filters.size or filters.area):
+        return lambda *_: _Found(reason="the objects of the run have no size")
+    records, context = kept_objects(records, context, rule, filters)
+    n_objects, n_images = _counts(records)
+    if not n_images or not n_objects:
+        return lambda *_: _Found(
+            n_objects=0, n_images=n_images, reason="no such object on an image with two annotators"
+        )
+    records, context = rated_only(records, context)
+    wanted = {_key(each, name, run.report) for each in asked for name in _annotators(each, run.report)}
+    whole_only = all(len(key) == 1 for key in wanted)
+    numbers = (
+        each for each in object_numbers(records, context, headline_only=whole_only) if not wanted.isdisjoint(each.keys)
+    )
+    found = report_estimates(numbers, lambda: sample_contents(records, context), context)
+
+    def number_of(each: Requirement, annotator: str | None) -> _Found:
+        estimate = found.get(_key(each, annotator, run.report), Estimate(np.nan, None))
+        return _Found(number(estimate.value), estimate.interval, n_objects, n_images)
+
+    return number_of
+
+
+def _key(wanted: Requirement, annotator: str | None, report: AgreementReport) -> Key:
+    """The key of a number of objects."""
+    path = _path(wanted, report) or ""
+    if annotator is None:
+        return (path,)
+    part = path.rpartition(".")[0]
+    return ("annotators", annotator, *([part] if part else []), path.rpartition(".")[2])
+
+
+def _kept_ratings(
+    filters: Requirement, records: RatingRecords, context: ReportContext
+) -> tuple[RatingRecords, ReportContext]:
+    """The ratings of some annotators, of images to which anybody gave one of some classes."""
+    ratings, is_number = records.ratings, bool(context.details["numbers"])
+    if not (filters.classes or filters.annotators):
+        return records, context
+    if filters.annotators:
+        places = [k for k, name in enumerate(context.annotators) if name in filters.annotators]
+        ratings = ratings[:, places]
+        context = dataclasses.replace(context, annotators=[context.annotators[k] for k in places])
+        records = record_ratings(compute_ratings(ratings, context.config.tolerance), numbers=is_number)
+    if filters.classes:
+        if is_number:
+            wanted = [float(name) for name in filters.classes if _is_number(name)]
+        else:
+            wanted = [code for code, name in enumerate(context.class_names) if name in filters.classes]
+        chosen: BoolArray = np.isin(ratings, wanted).any(axis=1)
+        records, context = records.select(chosen), _of_samples(context, chosen)
+    return records, context
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _kept_tags(filters: Requirement, records: TagRecords, context: ReportContext) -> tuple[TagRecords, ReportContext]:
+    """Some tags and annotators; images without these tags are left out."""
+    if not (filters.classes or filters.annotators):
+        return records, context
+    batch, chosen = records.batch(), np.ones(records.n_samples, np.bool_)
+    kept = np.ones(len(batch.tag), np.bool_)
+    if filters.annotators:
+        places = [k for k, name in enumerate(context.annotators) if name in filters.annotators]
+        kept &= np.isin(batch.annotator, places)
+        context = dataclasses.replace(context, annotators=[context.annotators[k] for k in places])
+        batch = dataclasses.replace(batch, assigned=batch.assigned[:, places])
+    else:
+        places = list(range(records.n_annotators))
+    if filters.classes:
+        codes = [code for code, name in enumerate(context.class_names) if name in filters.classes]
+        kept &= np.isin(batch.tag, codes)
+        chosen = np.bincount(batch.sample[kept], minlength=records.n_samples) > 0
+    batch = dataclasses.replace(
+        batch,
+        sample=batch.sample[kept],
+        annotator=np.searchsorted(places, batch.annotator[kept]),
+        tag=batch.tag[kept],
+        otherwise=None,
+    ).select(chosen)
+    return record_tags(compute_tags(batch), len(places)), _of_samples(context, chosen)
+
+
+def _of_reference(wanted: Requirement, annotator: str | None, report: AgreementReport) -> _Found:
+    """A number of an annotator against the reference, where the report has that part."""
+    reference = getattr(report, "reference", None)
+    if reference is None:
+        return _Found(reason="the run has no reference")
+    entries: Iterable[Any] = _entry(reference, "annotators") or ()
+    entry = next((each for each in entries if _entry(each, "name") == annotator), None)
+    if entry is None:
+        return _Found(reason=f"{annotator} has no image with a reference")
+    if not _has(entry, wanted.metric):
+        return _Found(reason=f"the reference of this label type has no number {wanted.metric!r}")
+    interval = (_entry(entry, "intervals") or {}).get(wanted.metric)
+    return _Found(_entry(entry, wanted.metric), interval, _entry(entry, "n_objects"), _entry(entry, "n_samples"))
+
+
+# ---- the outcome ----
+
+
+def _judged(wanted: Requirement, annotator: str | None, found: _Found, run: CheckedRun) -> Checked:
+    """What the numbers say of a requirement."""
+    outcome, reason = _outcome(wanted, found)
+    low, high = (None, None) if found.interval is None else (found.interval.low, found.interval.high)
+    return Checked(
+        name=wanted.name,
+        outcome=outcome,
+        condition=wanted.condition,
+        value=found.value,
+        low=low,
+        high=high,
+        n_objects=found.n_objects,
+        n_images=found.n_images,
+        annotator=annotator,
+        reason=reason,
+        view={} if outcome == PASSED else _view(wanted, annotator, run),
+        tags=list(wanted.tags),
+    )
+
+
+def _outcome(wanted: Requirement, found: _Found) -> tuple[str, str]:
+    if found.reason:
+        return NOT_ENOUGH, found.reason
+    for least, n, what in (
+        (wanted.least_objects, found.n_objects, "objects"),
+        (wanted.least_images, found.n_images, "images"),
+    ):
+        if least and (n is None or n < least):
+            return NOT_ENOUGH, f"{'unknown' if n is None else f'{n:,}'} of at least {least:,} {what}"
+    if found.value is None:
+        return NOT_ENOUGH, f"{wanted.metric} is undefined"
+    value = found.value
+    if wanted.judge == INTERVAL:
+        ends = (None, None) if found.interval is None else (found.interval.low, found.interval.high)
+        end = ends[1] if wanted.is_most else ends[0]
+        if end is None:
+            return NOT_ENOUGH, f"{wanted.metric} has no interval"
+        value = end
+    # a threshold that is reached but for rounding is reached
+    reached = value <= wanted.limit + TIE if wanted.is_most else value >= wanted.limit - TIE
+    return (PASSED if reached else FAILED), ""
+
+
+#: verdicts of labels that lower a number; all that are disputed, if it is not here
+_VERDICTS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("f1", "jaccard", "count_icc", "precision", "recall"), ("missed", "lone", "split", "duplicate")),
+    **dict.fromkeys(("class_agreement", "class_alpha", "kappa", "ac1", "other_class"), ("class_conflict",)),
+}
+#: numbers on how labels of one object are drawn
+_OF_EXTENT = ("iou", "dice")
+#: the largest score of masks that differ
+_NOT_EQUAL = 1.0 - 1e-12
+
+
+def _view(wanted: Requirement, annotator: str | None, run: CheckedRun) -> dict[str, Any]:
+    """Arguments of a view of the labels behind a requirement, as far as the label type has them."""
+    family = FAMILIES[run.report.family]
+    found: dict[str, Any] = {
+        "annotators": [annotator] if annotator is not None else list(wanted.annotators[:2]),
+        "classes": [name for name in wanted.classes if name in run.context.class_names],
+    }
+    if not family.verdicts:
+        found["max_score"] = _NOT_EQUAL
+    elif annotator is not None and wanted.metric in ("miss_rate", "recall") and "missed_by" not in family.not_in_views:
+        found |= {"missed_by": annotator, "annotators": []}
+    elif wanted.metric in _OF_EXTENT and family.has_objects:
+        found["votes"] = [2, None]
+    else:
+        verdicts = [name for name in _VERDICTS.get(wanted.metric, ()) if name in family.verdicts]
+        found["verdict"] = verdicts or list(family.disputed)
+    return {name: value for name, value in found.items() if value and name not in family.not_in_views}

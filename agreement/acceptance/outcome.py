@@ -1,0 +1,119 @@
+"""Whether a run is accepted: each requirement passed, failed, or not enough data."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ..statistics.presentation import shown_as
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+PASSED, FAILED, NOT_ENOUGH = "passed", "failed", "not enough data"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A requirement, for one annotator if it is about each, and what the run says of it; undefined numbers are None."""
+
+    name: str
+    outcome: str  #: ``passed``, ``failed`` or ``not enough data``
+    condition: str  #: what must hold
+    value: float | None
+    low: float | None  #: ends of the interval of the value
+    high: float | None
+    n_objects: int | None  #: objects (tags, classes of masks) that it is about; None where the numbers do not say
+    n_images: int | None  #: images with two annotators that it is about
+    annotator: str | None = None
+    reason: str = ""  #: why there is not enough data
+    #: arguments of ``run.view()`` that show the labels on which annotators disagree here
+    view: dict[str, Any] = dataclasses.field(default_factory=dict)
+    tags: list[str] = dataclasses.field(default_factory=list)  #: tags of the images that it is about
+
+    @property
+    def title(self) -> str:
+        """The name, with the annotator."""
+        return self.name if self.annotator is None else f"{self.name} ({self.annotator})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AcceptanceCheck:
+    """Whether a run meets its requirements.
+
+    ``outcome`` is ``failed`` if any requirement failed, else ``not enough data`` if any has not enough, else
+    ``passed``.
+    """
+
+    run_key: str
+    source: str  #: name of the requirements file
+    outcome: str
+    results: tuple[Checked, ...]
+    left_out: tuple[str, ...] = ()  #: requirements for labels of other types than those of the run
+    n_unlisted: int = 0  #: results that a stored check leaves out, failures last
+
+    @property
+    def passed(self) -> bool:
+        """Whether all requirements passed."""
+        return self.outcome == PASSED
+
+    def of(self, outcome: str) -> list[Checked]:
+        """The requirements with an outcome."""
+        return [each for each in self.results if each.outcome == outcome]
+
+    @classmethod
+    def from_results(
+        cls, run_key: str, source: str, results: tuple[Checked, ...], left_out: tuple[str, ...]
+    ) -> AcceptanceCheck:
+        """The check with the outcome that follows from the results."""
+        found = {each.outcome for each in results}
+        outcome = next((each for each in (FAILED, NOT_ENOUGH) if each in found), PASSED)
+        return cls(run_key, source, outcome, results, left_out)
+
+    def shortened(self, at_most: int) -> AcceptanceCheck:
+        """The check with so many results, at most: failures first."""
+        order = (FAILED, NOT_ENOUGH, PASSED)
+        ordered = sorted(self.results, key=lambda each: order.index(each.outcome))
+        if len(ordered) <= at_most:
+            return self
+        return dataclasses.replace(self, results=tuple(ordered[:at_most]), n_unlisted=len(ordered) - at_most)
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{len(self.of(each))} {each}" for each in (PASSED, FAILED, NOT_ENOUGH) if self.of(each))
+        return f"<{type(self).__name__} of {self.run_key!r}: {self.outcome} ({said}); print_report() says more>"
+
+    def _repr_html_(self) -> str:
+        shown: str = shown_as("acceptance_html", self)
+        return shown
+
+    def print_report(self, file: TextIO | None = None) -> None:
+        """Print the check as aligned text.
+
+        Args:
+            file: output file, standard output by default
+        """
+        (file or sys.stdout).write(shown_as("acceptance_text", self) + "\n")
+
+    def to_markdown(self) -> str:
+        """The check as Markdown."""
+        shown: str = shown_as("acceptance_markdown", self)
+        return shown
+
+    def to_dataframe(self) -> DataFrame:
+        """The results as a pandas DataFrame, a row each; undefined numbers are nan."""
+        frame: DataFrame = shown_as("acceptance_frame", self)
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as JSON-serialisable values."""
+        values = dataclasses.asdict(self)
+        return {**values, "results": list(values["results"]), "left_out": list(self.left_out)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> AcceptanceCheck:
+        """Rebuild a check from :meth:`to_dict`."""
+        results = tuple(Checked(**each) for each in values["results"])
+        return cls(**{**values, "results": results, "left_out": tuple(values["left_out"])})
