@@ -10,6 +10,7 @@ import fiftyone.operators as foo
 from fiftyone.operators import types
 
 from .. import names
+from ..charts.reports.acceptance import acceptance_sentence
 from ..charts.reports.comparison import comparison_markdown
 from ..charts.reports.document import report_markdown
 from ..charts.text.headline import alpha_sentence
@@ -18,6 +19,7 @@ from ..charts.text.words import counted, listed
 from ..dataset_io import (
     agreement_on,
     changed_since,
+    check_agreement,
     compare_agreement,
     configure_agreement_app,
     delete_agreement,
@@ -31,6 +33,7 @@ from ..dataset_io.database.fiftyone_private import open_panel
 from ..dataset_io.jobs.delete import what_is_deleted
 from ..dataset_io.jobs.rename import check_rename
 from ..dataset_io.record.run import Run, completed_kinds
+from ..dataset_io.results.requirements_file import read_requirements
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Switch, Text, warning
 from .selection import must_leave_view, shows_part
@@ -158,6 +161,35 @@ def _compare(form: Filled) -> dict[str, Any]:
     other = form.params.get("other_run_key")
     comparison = compare_agreement(form.dataset, form.params.get("run_key"), None if other == names.RUN_NOW else other)
     return {"summary": comparison_markdown(comparison), "comparison": comparison.to_dict()}
+
+
+def _check_fields(form: Filled) -> Iterator[FormField]:
+    hint = "YAML, or CVAT's JSON, on the machine of the App's server"
+    yield FormField("requirements", "Requirements file", hint, required=True)
+    yield from form.within_view()
+    if form.get("requirements"):
+        read_requirements(form.params["requirements"])
+
+
+def _check(form: Filled) -> dict[str, Any]:
+    check = check_agreement(form.samples, form.run_key, form.params.get("requirements"))
+    variant = {"passed": "success", "failed": "error"}.get(check.outcome, "warning")
+    form.tell(acceptance_sentence(check), variant, reload=False)
+    return {"summary": check.to_markdown(), **check.to_dict()}
+
+
+CHECK = Form(
+    name=names.CHECK_AGREEMENT,
+    label="Check requirements",
+    sentence="Check an agreement run against a requirements file: is the delivery accepted?",
+    icon="fact_check",
+    submit="Check",
+    run="The run that is checked",
+    function=check_agreement,
+    fields=_check_fields,
+    execute=_check,
+    summary="Acceptance",
+)
 
 
 COMPARE = Form(

@@ -63,7 +63,9 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
     if "part" in leads:
         return _with_fields(open_parts(samples, state.run_key or "").view(*leads["part"]), state)
     options = dict(leads["options"])
-    assigned = options.pop("n_annotators", None)
+    assigned, tags = options.pop("n_annotators", None), options.pop("tags", None)
+    if tags:
+        samples = samples.match_tags(tags)
     labels = open_run_labels(samples, state.run_key or "")
     view = requested_view(labels, check_request(labels, options))
     if assigned is not None:

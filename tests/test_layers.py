@@ -39,7 +39,10 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "operators": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
     "panels": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
+    "command_line": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
 }
+#: layers that are a single module
+MODULES = ("names", "command_line")
 #: the rooms of the product: each imports those before it; the face of a folder (its ``__init__.py``) is its last room
 ORDER = (
     "names",
@@ -59,6 +62,7 @@ ORDER = (
     "dataset_io",
     "operators",
     "panels",
+    "command_line",
 )
 #: what reports name in their signatures, for type checkers alone
 RETURNED = {"pandas", "plotly"}
@@ -76,7 +80,7 @@ class Import:
 
 
 def _source_files() -> list[Path]:
-    files = [ROOT / "names.py"]
+    files = [ROOT / f"{name}.py" for name in MODULES]
     for layer in LAYERS:
         files += sorted((ROOT / layer).rglob("*.py"))
     return files
@@ -128,7 +132,10 @@ def _layer(path: Path) -> str:
 @functools.cache
 def modules_and_faces() -> dict[str, ast.Module]:
     """The modules of the product by their path, with the faces of packages."""
-    files = [ROOT / "names.py", *(file for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py")))]
+    files = [
+        *(ROOT / f"{name}.py" for name in MODULES),
+        *(file for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py"))),
+    ]
     return {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8")) for file in files}
 
 

@@ -44,7 +44,16 @@ def test_pip_install_gives_the_package(private_fiftyone, checkout, tmp_path):
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
     _run(*pip, "--target", str(target), str(checkout), cwd=tmp_path)
     installed = {path.name for path in (target / "annotator_agreement").iterdir()}
-    assert {"metrics", "agreement", "charts", "dataset_io", "operators", "names.py", "py.typed"} <= installed
+    assert {
+        "metrics",
+        "agreement",
+        "charts",
+        "dataset_io",
+        "operators",
+        "names.py",
+        "command_line.py",
+        "py.typed",
+    } <= installed
     assert not {"tests", "tools"} & installed
     script = (
         "import annotator_agreement as aa, fiftyone as fo\n"

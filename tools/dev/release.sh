@@ -23,4 +23,5 @@ import annotator_agreement as aa
 from importlib.metadata import version
 assert aa.metrics.box_iou([[0, 0, 2, 2]], [[1, 0, 3, 2]]).shape
 print("annotator-agreement", version("annotator-agreement"), "works from", aa.__file__)')
+"$clean/bin/annotator-agreement" --version
 ls -l .dev/dist

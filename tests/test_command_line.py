@@ -1,0 +1,208 @@
+"""The command line: one call of the package each, exit codes, sentences on errors, and the pipeline of the docs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import fiftyone as fo
+import pytest
+from PIL import Image
+
+from tests.datasets import random_annotators
+from tools.dev.private_fiftyone import ROOT
+
+import annotator_agreement as aa
+from annotator_agreement import command_line
+from annotator_agreement.names import VERSION
+
+NAMES = ["alice", "bob", "carol"]
+PAGE = ROOT / "docs" / "reference" / "command_line.md"
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    return make_dataset(random_annotators(12))
+
+
+@pytest.fixture
+def call(capsys):
+    def run(*words):
+        capsys.readouterr()
+        code = command_line.main([str(word) for word in words])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture
+def requirements(tmp_path):
+    def write(at_least, **keys):
+        path = tmp_path / "requirements.json"
+        path.write_text(json.dumps({"requirements": {"all": {"metric": "f1", "at_least": at_least, **keys}}}))
+        return path
+
+    return write
+
+
+def test_every_command_does_what_the_function_does(call, dataset, requirements, tmp_path):
+    name = dataset.name
+    code, printed, _ = call("compute", name, *NAMES, "-o", "resamples=0", "-o", "similarity=dice")
+    run = aa.load(dataset)
+    assert (code, run.config["similarity"], run.config["resamples"]) == (0, "dice", 0)
+    assert f"{run.report.n_objects:,} labels" in printed
+    code, printed, _ = call("show", name, "--json")
+    assert (code, json.loads(printed)) == (0, run.report.to_dict())
+    call("compute", name, *NAMES, "--run", "strict", "-o", "iou=0.8", "-o", "resamples=0")
+    code, printed, _ = call("compare", name, "agreement", "--run", "strict", "--json")
+    assert json.loads(printed)["numbers"] == aa.load(dataset, "strict").compare("agreement").to_dict()["numbers"]
+    code, printed, _ = call("check", name, requirements(0.01), "--json")
+    assert (code, json.loads(printed)["outcome"]) == (0, "passed")
+    code, printed, _ = call("export", name, tmp_path / "report.json", "--requirements", requirements(0.01))
+    assert json.loads((tmp_path / "report.json").read_text())["acceptance"]["outcome"] == "passed"
+    assert printed == f"Written to {tmp_path / 'report.json'}\n"
+
+
+def test_exit_codes_tell_passed_failed_and_not_computed_apart(call, dataset, requirements):
+    aa.compute(dataset, NAMES, resamples=0)
+    assert call("check", dataset.name, requirements(0.01))[0] == 0
+    code, printed, _ = call("check", dataset.name, requirements(1.5))
+    assert (code, "Not accepted" in printed) == (1, True)
+    code, printed, _ = call("check", dataset.name, requirements(0.01, least_images=1000))
+    assert (code, "12 of at least 1,000 images" in printed) == (2, "12 of at least" in printed)
+    code, printed, _ = call("check", dataset.name, requirements(1.5), "--markdown")
+    assert (code, "**" in printed, "✗ failed" in printed) == (1, True, True)
+
+
+ERRORS = {
+    "dataset": (["show", "no-such-dataset"], r"DATASET must be a dataset of FiftyOne, got 'no-such-dataset'"),
+    "run": (["show", "{}", "--run", "other"], r"`run_key` must be an agreement run of .*, got 'other'"),
+    "field": (["compute", "{}", "alice", "nobody"], r"nobody"),
+    "option": (
+        ["compute", "{}", "alice", "bob", "-o", "ioo=1"],
+        r"compute\(\) has no option 'ioo'; did you mean 'iou'",
+    ),
+    "value": (["compute", "{}", "alice", "bob", "-o", "iou=2"], r"`iou` must be in \(0, 1\], got 2"),
+    "no file": (["check", "{}", "none.yaml"], r"`requirements` must be a readable file, got 'none.yaml'"),
+    "files": (["import", "{}", "a.json", "b.json"], r"Several files must be given as NAME=FILE"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_one_sentence_on_stderr(call, dataset, name):
+    words, message = ERRORS[name]
+    if name == "no file":
+        aa.compute(dataset, NAMES, resamples=0)
+    code, printed, error = call(*[dataset.name if word == "{}" else word for word in words])
+    last = error.strip().splitlines()[-1]
+    assert (code, printed) == (2, "")
+    assert last.startswith("annotator-agreement: ")
+    assert re.search(message, last)
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("words", [[], ["chek"], ["check"], ["compute", "d", "a", "-o", "iou"]])
+def test_words_that_are_no_command_are_explained(words, capsys):
+    with pytest.raises(SystemExit) as left:
+        command_line.main(words)
+    assert left.value.code == 2
+    assert "usage: annotator-agreement" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], *[[name, "--help"] for name in ("import", "compute", "show", "compare", "export", "check")]]
+)
+def test_help_tells_the_exit_codes(words, capsys):
+    with pytest.raises(SystemExit) as left:
+        command_line.main(words)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert left.value.code == 0
+    assert "exit codes: 0 done, or all requirements passed; 1 a requirement failed; 2" in printed
+
+
+def test_an_error_that_nobody_foresaw_is_a_sentence_too(call, dataset, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("the disk\nis full")
+
+    monkeypatch.setattr(command_line, "_run", broken)
+    code, _, error = call("show", dataset.name)
+    assert (code, "RuntimeError: the disk is full" in error) == (2, True)
+    monkeypatch.setenv("ANNOTATOR_AGREEMENT_TRACEBACK", "1")
+    with pytest.raises(RuntimeError, match="the disk"):
+        command_line.main(["show", dataset.name])
+
+
+def test_help_and_version_need_no_fiftyone():
+    code = "sys.modules['fiftyone'] = None; sys.modules['numpy'] = None\n"
+    code += "from annotator_agreement.command_line import main; main(['--version'])"
+    start = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tools.dev.plugin import load_plugin\nload_plugin()\n"
+    done = subprocess.run([sys.executable, "-c", start + code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == f"annotator-agreement {VERSION}\n", done.stderr
+
+
+# ---- the pipeline of the docs ----
+
+
+def _steps() -> list[str]:
+    """The shell lines of the GitHub Actions workflow on the page."""
+    import yaml
+
+    (snippet,) = re.findall(r"```yaml\n(name: .*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    workflow = yaml.safe_load(snippet)
+    (job,) = workflow["jobs"].values()
+    return [step["run"] for step in job["steps"] if "run" in step]
+
+
+def _delivery(folder: Path) -> None:
+    """Label files of two annotators, as the workflow finds them in the repository."""
+    (folder / "images").mkdir()
+    boxes = [[10 * k, 5 * k, 30, 20] for k in range(12)]
+    images = [{"id": k, "file_name": f"{k}.jpg", "width": 200, "height": 100} for k in range(1, 13)]
+    for image in images:
+        Image.new("RGB", (200, 100)).save(folder / "images" / image["file_name"])
+    for name, shift in (("alice", 0), ("bob", 2)):
+        labels = [
+            {"id": k, "image_id": k, "category_id": 1, "bbox": [box[0] + shift, *box[1:]], "area": 600, "iscrowd": 0}
+            for k, box in enumerate(boxes, 1)
+        ]
+        coco = {"images": images, "categories": [{"id": 1, "name": "person"}], "annotations": labels}
+        (folder / f"{name}.json").write_text(json.dumps(coco), encoding="utf-8")
+
+
+@pytest.mark.parametrize(("at_least", "code"), [(0.8, 0), (1.1, 1)])
+def test_the_pipeline_of_the_docs_runs_and_fails_where_the_delivery_is_not_accepted(
+    private_fiftyone, tmp_path, at_least, code
+):
+    _delivery(tmp_path)
+    text = f"requirements:\n  boxes: {{metric: f1, at_least: {at_least}}}\n"
+    (tmp_path / "requirements.yaml").write_text(text, encoding="utf-8")
+    program = tmp_path / "bin" / "annotator-agreement"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!{sys.executable}\nimport sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from tools.dev.plugin import load_plugin; load_plugin()\n"
+        "from annotator_agreement.command_line import main; sys.exit(main())\n"
+    )
+    program.chmod(0o755)
+    summary = tmp_path / "summary.md"
+    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(summary)}
+    steps = [step for step in _steps() if "pip install" not in step]
+    assert steps
+    codes = []
+    for step in steps:
+        # as GitHub runs a step
+        done = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", step], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        codes.append(done.returncode)
+        assert "Traceback" not in done.stderr, done.stderr
+    assert codes == [*[0] * (len(codes) - 1), code], done.stderr
+    assert summary.read_text().startswith(("#", "**"))
+    assert "boxes" in summary.read_text()
+    assert (tmp_path / "agreement.html").stat().st_size > 1000
+    fo.delete_dataset("delivery")
