@@ -1,4 +1,4 @@
-"""The tabs on a run as a whole: where to look first and what to do next, images and parts of them, and how it was done."""
+"""The tabs on a run as a whole: where to look first and what to do next, images, parts of them, how it was done."""
 
 from __future__ import annotations
 

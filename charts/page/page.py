@@ -20,8 +20,8 @@ from ... import names
 from ...agreement.settings.errors import AgreementInputError
 from ..figures import FIGURES, plot_parts, plot_scores
 from ..figures.theme import take_title
-from ..reports.ceilings import ceiling_section
 from ..reports.acceptance import acceptance_section
+from ..reports.ceilings import ceiling_section
 from ..reports.comparison import comparison_sections
 from ..reports.decided import decided_alone
 from ..reports.document import report_details, report_head, report_sections
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ...agreement.ceiling.ceiling import Ceiling
     from ...agreement.acceptance.outcome import AcceptanceCheck
+    from ...agreement.ceiling.ceiling import Ceiling
     from ...agreement.disputes.judged import DecisionReport
     from ...agreement.families.comparison import AgreementComparison
     from ...agreement.parts.result import AgreementParts
