@@ -133,10 +133,14 @@ def _of_point(item: Item, click: Click) -> Link | None:
 
 
 def _places(values: list[Any], value: Any) -> list[int]:
-    """The positions of a coordinate among the drawn ones."""
+    """The positions of a coordinate, a number or a name, among the drawn ones."""
+    if isinstance(value, str):
+        return [k for k, drawn in enumerate(values) if drawn == value]
     if not isinstance(value, float | int):
         return []
-    return [k for k, drawn in enumerate(values) if math.isclose(drawn, value, abs_tol=1e-6)]
+    return [
+        k for k, drawn in enumerate(values) if not isinstance(drawn, str) and math.isclose(drawn, value, abs_tol=1e-6)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

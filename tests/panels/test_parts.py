@@ -1,0 +1,40 @@
+"""The tab "By": a list of what divides the images, a table of the parts, and the way to the images of each."""
+
+from __future__ import annotations
+
+import pytest
+from fiftyone import ViewField as F
+
+from annotator_agreement import load
+
+
+@pytest.fixture
+def divided(dataset):
+    n = len(dataset)
+    dataset.set_values("camera", [("left", "right", None)[k % 3] for k in range(n)])
+    dataset.set_values("night", [k % 2 == 0 for k in range(n)])
+    return dataset
+
+
+def test_a_choice_shows_its_parts_and_a_row_leads_to_their_images(event, divided, state):
+    opened = {**state, "tab": "parts"}
+    sent = event("refresh", divided, opened)
+    assert "camera" in sent.text
+    assert "night" in sent.text
+    chosen = event("choose_by", divided, opened, value="camera")
+    run = load(divided)
+    for part in run.by("camera").parts:
+        assert part.name in chosen.text
+        assert f"{part.numbers['score.mean'].value:.2f}" in chosen.text
+    by_camera = {**opened, "by": "camera"}
+    shown = event("drill_down", divided, by_camera, path="parts_1", row=0, column=0).of("set_view")
+    assert "left" in repr(shown)
+    assert run.by("camera").view("left").count() == divided.match(F("camera") == "left").count()
+    score = run.by("camera").parts[1].numbers["score.mean"].value
+    point = event("drill_down", divided, by_camera, path="parts_chart_1", x=score, y="right").of("set_view")
+    assert "right" in repr(point)
+
+
+def test_something_else_than_is_offered_shows_the_first_list(event, divided, state):
+    sent = event("refresh", divided, {**state, "tab": "parts", "by": "gone"})
+    assert "camera" in sent.text
