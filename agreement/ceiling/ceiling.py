@@ -192,11 +192,11 @@ def ceiling_of(
     undefined = None if measured.n_samples else NO_PAIRS
     if undefined is None and not any(each.objects[:, 0].any() for each in measured.counts):
         undefined = NO_OBJECTS
-    told = {"run_key": run_key, "measure": measure, "order": order, "n_samples": measured.n_samples}
+    told: dict[str, Any] = {"run_key": run_key, "measure": measure, "order": order, "n_samples": measured.n_samples}
     if undefined is not None:
         return Ceiling(
             **told, map=None, map_50=None, map_75=None, f1=[], undefined=undefined, no_areas=not measured.has_areas
-        )  # type: ignore[arg-type]
+        )
     scored = expected(measured.counts) if measured.ordered is None else by_confidence(measured.ordered, n)
     means = Means.of(scored.key, n)
     fields = intervals(
@@ -210,7 +210,7 @@ def ceiling_of(
     areas = range(1, N_AREAS if measured.has_areas else 1)
     best = number(float(found["map"][0]))
     return Ceiling(
-        **told,  # type: ignore[arg-type]
+        **told,
         map=best,
         map_50=number(float(found["map_50"][0])),
         map_75=number(float(found["map_75"][0])),
@@ -237,7 +237,7 @@ def ceiling_of(
 def _f1(counts: Sequence[PairCounts]) -> list[float | None]:
     """F1 of all ordered pairs together, at every threshold; precision of one is recall of the other."""
     right, wrong, objects = (
-        sum(np.asarray(getattr(each, name)[:, 0].sum(axis=0), np.int64) for each in counts)
+        np.concatenate([getattr(each, name)[:, 0] for each in counts]).sum(axis=0)
         for name in ("right", "wrong", "objects")
     )
     return [number(value) for value in (2.0 * right / (right + wrong + objects)).tolist()]

@@ -17,7 +17,7 @@ from ...metrics.detection.average_precision import (
     average_precision_near,
     expected_average_precision,
 )
-from ...metrics.numeric.arrays import FloatArray, IntArray
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..statistics.numbers import Fields, Key, Numbers, estimates
 from .directed import AREAS, LEFT_OUT, N_AREAS, N_THRESHOLDS, RIGHT, Directed, PairCounts, key_of, parts_of_key
 
@@ -167,7 +167,7 @@ def _numbers(
         width = columns.shape[1]
         row, column = np.nonzero(columns)
         cells = place[row] * width + column
-        total = np.bincount(cells, weights=columns[row, column], minlength=len(key) * width)
+        total = sums_by(cells, columns[row, column], len(key) * width)
         formula = _Formula(means, total.reshape(-1, width), area)
         if is_linear:
             linear = _Linear.of(formula, columns, place)
