@@ -106,7 +106,7 @@ def test_errors_are_one_sentence_on_stderr(call, dataset, name):
     assert "Traceback" not in error
 
 
-@pytest.mark.parametrize("words", [[], ["chek"], ["check"], ["compute", "d", "a", "-o", "iou"]])
+@pytest.mark.parametrize("words", [[], ["inspect"], ["check"], ["compute", "d", "a", "-o", "iou"]])
 def test_words_that_are_no_command_are_explained(words, capsys):
     with pytest.raises(SystemExit) as left:
         command_line.main(words)

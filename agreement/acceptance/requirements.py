@@ -32,8 +32,8 @@ METRICS: dict[str, tuple[str, ...]] = {
     "jaccard": ("existence.jaccard",),
     "class_agreement": ("class_given_match.percent_agreement",),
     "class_alpha": ("class_given_match.alpha",),
-    "kappa": ("class_given_match.coefficients.fleiss_kappa", "coefficients.nominal.fleiss_kappa", "mean.kappa"),
-    "ac1": ("class_given_match.coefficients.ac1", "coefficients.nominal.ac1"),
+    "kappa": ("class_given_match.coefficients.fleiss_kappa", "coefficients.fleiss_kappa.identity", "mean.kappa"),
+    "ac1": ("class_given_match.coefficients.ac1", "coefficients.gwet_ac1.identity"),
     "iou": ("localisation.mean_iou", "mean.iou"),
     "dice": ("localisation.mean_dice", "mean.dice"),
     "accuracy": ("mean.accuracy",),
@@ -197,7 +197,7 @@ def requirements_of(given: Given) -> tuple[Requirement, ...]:
 def _checked(name: str, given: Given) -> dict[str, Any]:
     """The keys of one requirement, checked; None for a key that takes back what is inherited."""
     keys = given.entries(f"the requirement {name!r}", KEYS)
-    if "at_least" in keys and "at_most" in keys:
+    if all(end in keys and keys[end].value is not None for end in ("at_least", "at_most")):
         raise keys["at_most"].wrong(f"the requirement {name!r} must have one of `at_least` and `at_most`, got both")
     return {key: None if entry.value is None else KEYS[key].check(key, entry) for key, entry in keys.items()}
 

@@ -94,8 +94,8 @@ MISTAKES = {
     ),
     "none": ("requirements: {}\n", r"line 1: `requirements` must have at least one requirement, got none"),
     "misspelt": (
-        _wrong("    atleast: 1\n"),
-        r"line 5: there is no key 'atleast' in the requirement 'a'; did you mean 'at_least'",
+        _wrong("    at_last: 1\n"),
+        r"line 5: there is no key 'at_last' in the requirement 'a'; did you mean 'at_least'",
     ),
     "text for number": (
         "requirements:\n  a:\n    metric: f1\n    at_least: high\n",
@@ -151,7 +151,7 @@ MISTAKES = {
     ),
     "switch": (_wrong("    each_annotator: 1\n"), r"line 5: `each_annotator` must be true or false, got 1"),
     "classes": (_wrong("    classes: [car, car]\n"), r"line 5: `classes` must be one or several different texts"),
-    "two whoms": (
+    "two choices": (
         _wrong("    each_annotator: true\n    annotators: bob\n"),
         r"line 2: .* must have one of `annotators` and",
     ),
@@ -169,7 +169,7 @@ def test_every_mistake_is_one_sentence_with_its_line(tmp_path, name):
 
 
 def test_all_mistakes_of_a_file_are_told(tmp_path):
-    text = "requirements:\n" + "".join(f"  r{k}: {{metric: f1, at_least: x, siz: 1}}\n" for k in range(3))
+    text = "requirements:\n" + "".join(f"  r{k}: {{metric: f1, at_least: x, sizes: 1}}\n" for k in range(3))
     text += "  good: {metric: f1, at_least: 1}\n"
     with pytest.raises(AgreementInputError, match=r"line 2: .* · .*line 3: .* · .*line 4: "):
         _read(tmp_path, text)

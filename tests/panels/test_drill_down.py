@@ -13,7 +13,7 @@ from tests.charts.filled import filled_report, filled_values
 from tests.datasets import EXAMPLE
 from tests.panels.conftest import ANNOTATORS, of_tab
 
-from annotator_agreement import compute_agreement, load_agreement
+from annotator_agreement import compute_agreement, load, load_agreement
 from annotator_agreement.agreement.settings.errors import AgreementInputError
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.panels.drill_down import link_of
@@ -478,3 +478,16 @@ def test_every_point_of_skill_against_volume_leads_to_the_labels_of_its_annotato
         assert leads == {"title": f"Labels of w {k}", "options": {"annotators": f"w {k}"}}
     with pytest.raises(AgreementInputError, match="no samples behind this"):
         link_of(model, {"path": "skill_1", "x": 1, "y": 0.5})
+
+
+def test_a_requirement_that_failed_leads_to_its_labels(event, dataset, state):
+    run = load(dataset)
+    asked = {"class": {"metric": "class_agreement", "at_least": 2}, "good": {"metric": "f1", "at_least": 0}}
+    run.check({"requirements": asked})
+    seen = event("refresh", dataset, state)
+    assert [row[:2] for row in seen.table("acceptance")] == [["class", "✗ failed"], ["good", "✓ passed"]]
+    shown = event("drill_down", dataset, seen.state, path="acceptance_1", row=0, column=1).view(dataset)
+    expected = run.view(verdict="class_conflict")
+    assert shown.values("id") == expected.values("id")
+    assert len(shown)
+    assert not event("drill_down", dataset, seen.state, path="acceptance_1", row=1, column=1).of("set_view")
