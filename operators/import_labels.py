@@ -9,6 +9,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Swit
 from .option_inputs import unfolded
 from .selection import is_from_app
 
-#: files of so many bytes, for a dataset of so many samples, are read as soon as they are named
+#: files of so many bytes, for a dataset of so many samples and a folder of so many images, are read as soon as they
+#: are named
 _MOST_PEEKED, _MOST_SAMPLES = 1 << 20, 10_000
 #: larger files, or more, are not read while the form is open, and best imported by a worker
 _MOST_PREVIEWED, _MOST_FILES = 20 << 20, 2_000
@@ -258,10 +260,15 @@ def _preview(form: Filled, params: Mapping[str, Any]) -> Iterator[FormField]:
     if size > _MOST_PREVIEWED:
         yield Text("preview", "**Too large to be shown now.** The import checks everything before it writes.")
         return
-    if size > _MOST_PEEKED or len(form.dataset) > _MOST_SAMPLES:
+    # who types a path begins with the folder of all files of the machine
+    searched = [options["media_dir"]] if options["media_dir"] else []
+    has_many = next(islice(_files(searched), _MOST_SAMPLES, None), None) is not None
+    if size > _MOST_PEEKED or len(form.dataset) > _MOST_SAMPLES or has_many:
         # asked again as soon as anything is changed
         name = f"read_{zlib.crc32(repr((source, options)).encode()):08x}"
-        yield Switch(name, "Show what would be imported", f"Reads {size / 2**20:.1f} MB; then it can be imported")
+        names_of_files = f" and the names of more than {_MOST_SAMPLES:,} files" if has_many else ""
+        hint = f"Reads {size / 2**20:.1f} MB{names_of_files}; then it can be imported"
+        yield Switch(name, "Show what would be imported", hint)
         if not params.get(name):
             yield Notice("unread", "Look at what would be imported first", blocks=True)
             return

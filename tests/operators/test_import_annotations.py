@@ -178,6 +178,22 @@ def test_folders_with_many_files_are_not_read(importer, form, export):
     assert "Too large to be shown now" in str(inputs["preview"])
 
 
+def test_folders_with_many_images_are_not_searched_until_asked_for(importer, form, export):
+    """On the way to any path one types ``/``, a folder with all files of the machine."""
+    folder = export.parent / "images"
+    folder.mkdir()
+    for n in range(10_001):
+        (folder / f"{n}.txt").touch()
+    Image.new("RGB", (64, 48)).save(folder / "1.jpg")
+    chosen = {"file": str(export), "media_dir": {"absolute_path": str(folder)}}
+    inputs = form(importer, dataset_of([]), **chosen)
+    assert inputs["unread"]["invalid"]
+    assert not {"preview", "problem"} & inputs.keys()
+    (switch,) = (name for name in inputs if name.startswith("read_"))
+    assert "the names of more than 10,000 files" in inputs[switch]["view"]["description"]
+    assert "1 of them new samples" in str(form(importer, dataset_of([]), **chosen, **{switch: True})["preview"])
+
+
 def test_from_python(importer, export):
     dataset = dataset_of(["1.jpg"])
     assert [entry.name for entry in importer(dataset, export).annotators] == ["ann", "bob"]
