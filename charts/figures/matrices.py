@@ -168,14 +168,14 @@ def class_confusions(report: AgreementReport, pair: tuple[str, str] | None = Non
         for entry in given.confusion:
             counts[entry["a"], entry["b"]] += entry["n"]
     else:
-        for of_pair in pairs:
-            for entry in of_pair.confusion:
+        for summary in pairs:
+            for entry in summary.confusion:
                 counts[tuple(sorted((entry["a"], entry["b"])))] += entry["n"]
     return Counter({said: n for said, n in counts.items() if said[0] != said[1] and n})
 
 
 def confused_first(report: AgreementReport, counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """How often every two classes met: those that met on enough images first, the surest first; then by frequency."""
+    """Counts of every two classes that met: those on enough images first, the surest first; then by frequency."""
     together: Counter[tuple[str, str]] = Counter()
     for (a, b), n in counts.items():
         together[min(a, b), max(a, b)] += n

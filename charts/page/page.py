@@ -139,7 +139,7 @@ def ceiling_html(ceiling: Ceiling) -> str:
 
 
 def decisions_html(report: DecisionReport) -> str:
-    """What was decided as HTML, for notebooks."""
+    """The decision report as HTML, for notebooks."""
     return sections_html([decided_alone(report)])
 
 

@@ -1,4 +1,4 @@
-"""What annotation files say, whatever their format: who looked at which images, and what they drew there."""
+"""Content of annotation files of any format: the images that each annotator saw, and the labels drawn there."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class DrawnLabel:
 
 @dataclass(slots=True)
 class Page:
-    """What one annotator drew on one image."""
+    """Labels that one annotator drew on one image."""
 
     labels: list[DrawnLabel] = field(default_factory=list)
     scale: tuple[float, float] | None = None  #: width and height of the image in the unit of coordinates; None: pixels
@@ -78,7 +78,7 @@ class StoredImage:
 
 
 class Tally:
-    """How often something happened, with the first examples."""
+    """Number of times that something happened, with the first examples."""
 
     def __init__(self) -> None:
         self.examples: dict[str, list[str]] = defaultdict(list)

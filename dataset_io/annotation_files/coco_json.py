@@ -80,7 +80,7 @@ def read_coco(found: AnnotationSet, content: Entry, annotator: str | None) -> No
 
 
 def names_raters(content: Entry) -> bool:
-    """Whether a file says who drew what in it."""
+    """True if a file names the annotators of its images or annotations."""
     images, annotations = (entries if isinstance(entries := content.get(key), list) else []
                            for key in ("images", "annotations"))  # fmt: skip
     keys = {*_RATER_KEYS, _RATER_LIST}
@@ -111,7 +111,7 @@ def _by_id(content: Entry, key: str) -> dict[Any, Entry]:
 
 
 class _Raters:
-    """Who looked at an image, and who drew an annotation."""
+    """Annotators of images and of annotations."""
 
     def __init__(self, images: Iterable[Entry], annotations: list[Entry], annotator: str | None) -> None:
         images = list(images)
@@ -132,8 +132,8 @@ class _Raters:
                 sessions[str(entry[self._key])].add(str(entry.get("session_id") or ""))
         self._has_sessions = any(len(names) > 1 for names in sessions.values())
         if annotator is not None:
-            of_images = {str(image[self._image_key]) for image in images if self._image_key}
-            refuse_others(annotator, sessions.keys() | of_images)
+            image_raters = {str(image[self._image_key]) for image in images if self._image_key}
+            refuse_others(annotator, sessions.keys() | image_raters)
         elif self._has_lists or self._key is not None:
             names = {self._name(person, session): person for person in sessions for session in sessions[person]}
             self.persons = names if self._has_sessions else {}
@@ -225,7 +225,7 @@ def _label(entry: Entry, classes: dict[Any, str], image: Entry) -> DrawnLabel | 
 
 
 def not_in_coco(label: DrawnLabel) -> str:
-    """Why COCO cannot hold a label; empty if it can."""
+    """Reason why COCO cannot hold a label; empty if it can."""
     if label.question:
         return "classes and numbers of whole images, which COCO does not have"
     if not label.closed:
@@ -271,7 +271,7 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
 
 
 def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
-    """Where a label is, in pixels."""
+    """Geometry of a label, in pixels."""
     rings = [[(x * width, y * height) for x, y in ring] for ring in label.rings or ()]
     mask = label.mask() if label.mask is not None else None
     points = [(x * width, y * height) for x, y in label.points or ()]

@@ -134,8 +134,8 @@ def export_annotations(
     target = checked_file(path, overwrite=overwrite)
     if target.suffix.lower() != kind.suffix:
         raise AgreementInputError(f"`path` must end in {kind.suffix} for the format {format!r}, got {str(path)!r}")
-    of_fields = {"annotator_attribute": annotator_attribute, "assigned_field": assigned_field, "no_labels": no_labels}
-    source, run = _open(samples, labels, of_fields, annotators)
+    asked = {"annotator_attribute": annotator_attribute, "assigned_field": assigned_field, "no_labels": no_labels}
+    source, run = _open(samples, labels, asked, annotators)
     reader = AnnotationReader(source, run)
     reader.read_all(progress)
     found = reader.found
@@ -148,11 +148,11 @@ def export_annotations(
     if format == "label_studio":
         called = {path: name_in(address_of(path)) for path in reader.images}
     images = [dataclasses.replace(image, name=called[path]) for path, image in reader.images.items()]
-    of_all = source.config.attribute_mode
-    kinds = {owner: source.kinds[0 if of_all else source.field_annotator.index(number)]
+    is_shared = source.config.attribute_mode
+    kinds = {owner: source.kinds[0 if is_shared else source.field_annotator.index(number)]
              for number, owner in enumerate(source.annotators)}  # fmt: skip
     # as which label type the labels of every annotator are imported again
-    types = {owner: LABEL_TYPES_OF[of_owner.stored] for owner, of_owner in kinds.items()}
+    types = {owner: LABEL_TYPES_OF[owned.stored] for owner, owned in kinds.items()}
     if any(label.mask for label in found.labels()):
         types = {owner: MASKS if drawn_as == DETECTIONS else drawn_as for owner, drawn_as in types.items()}
     with writing_to("path", target):
@@ -166,7 +166,7 @@ def export_annotations(
     arguments = [repr(str(target))]
     read_as = sorted(set(types.values()))
     arguments.append(f"label_types={read_as if len(read_as) > 1 else read_as[0]!r}")
-    if of_all:
+    if is_shared:
         arguments += ["into='attribute'", f"field={source.config.fields[0]!r}"]
     if len({Path(image.name).name for image in images}) < len(images):
         arguments.append("match='path'")
@@ -245,14 +245,14 @@ class AnnotationReader:
                 for label, owner in self._owned(field, row):
                     made = self._drawn(kind, label, row)
                     drawn.setdefault((k, owner), []).extend([made] if made is not None else [])
-        of_labels = np.array(list(drawn), np.int64).reshape(-1, 2)
+        label_pairs = np.array(list(drawn), np.int64).reshape(-1, 2)
         if self.source.kinds[0].list_name is None:
             assigned = np.zeros((len(kept), len(self.source.annotators)), np.bool_)
-            assigned[of_labels[:, 0], of_labels[:, 1]] = True
+            assigned[label_pairs[:, 0], label_pairs[:, 1]] = True
         else:
-            with_file, of_files = [row for row, _ in kept], [sample for _, sample in kept]
-            pairs = (of_labels[:, 0], of_labels[:, 1])
-            assigned = assigned_annotators(self.source, with_file, of_files, pairs).assigned
+            with_file, file_samples = [row for row, _ in kept], [sample for _, sample in kept]
+            pairs = (label_pairs[:, 0], label_pairs[:, 1])
+            assigned = assigned_annotators(self.source, with_file, file_samples, pairs).assigned
         for k, owner in np.argwhere(assigned).tolist():
             image = self.images[kept[k][0]["path"]]
             page = Page(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
@@ -298,7 +298,7 @@ class AnnotationReader:
 
 
 def _open(
-    samples: SampleCollection, labels: Any, of_fields: dict[str, Any], annotators: Any
+    samples: SampleCollection, labels: Any, asked: dict[str, Any], annotators: Any
 ) -> tuple[Source, RunLabels | None]:
     """The labels, of a run or in fields.
 
@@ -306,20 +306,20 @@ def _open(
         AgreementInputError: if they cannot be exported
     """
     run = None
-    if isinstance(labels, str) and of_fields["annotator_attribute"] is None:
+    if isinstance(labels, str) and asked["annotator_attribute"] is None:
         if labels not in list_agreements(samples):
             raise AgreementInputError(
                 f"`labels` must be the key of a run, two or more fields, or one field with `annotator_attribute`, got "
                 f"{labels!r}; runs are {shown(list_agreements(samples)) or '(none)'}"
             )
-        given = [name for name, value in {**of_fields, "annotators": annotators}.items()
+        given = [name for name, value in {**asked, "annotators": annotators}.items()
                  if value not in (None, NOT_ASSIGNED)]  # fmt: skip
         if given:
             raise AgreementInputError(f"`{given[0]}` has no effect with a run, which knows it; leave it out")
         run = open_run_labels(samples, labels)
         source = dataclasses.replace(run.source(), samples=run.samples)
     else:
-        source = open_source(samples, make_config(labels, annotators=annotators, **of_fields), writes=False)
+        source = open_source(samples, make_config(labels, annotators=annotators, **asked), writes=False)
     unknown = [kind.title for kind in source.kinds if kind.stored not in LABEL_TYPES_OF]
     if source.on_frames or unknown:
         what = "labels of frames" if source.on_frames else shown(dict.fromkeys(unknown))
@@ -362,7 +362,7 @@ def _leave_out(found: AnnotationSet, kind: _Format, images: Mapping[str, StoredI
 
 
 def _no_pixels(label: DrawnLabel) -> str:
-    """What is wrong with a mask or keypoints in which nothing is drawn."""
+    """Reason why a mask or keypoints without anything drawn cannot be written."""
     try:
         return "masks without a pixel in their image" if label.mask and not label.mask().pixels.size else ""
     except ValueError:
@@ -409,7 +409,7 @@ def _changed(
     types: Mapping[str, str],
     called: Mapping[str, str],
 ) -> Tally:
-    """What of the labels is not the same in the file.
+    """Differences between the labels and the file.
 
     Args:
         found: the labels
@@ -424,15 +424,15 @@ def _changed(
         is_any = drawn_as != CLASSES or any(label.question for label in again.labels())
         slots[drawn_as] = slots_of(again, drawn_as) if is_any else []
     for owner, pages in found.pages.items():
-        of_owner = slots[types[owner]]
-        maker = LabelMaker(of_owner, changed, every_type=again.every_type, clip=False, most_pixels=math.inf)
+        owner_slots = slots[types[owner]]
+        maker = LabelMaker(owner_slots, changed, every_type=again.every_type, clip=False, most_pixels=math.inf)
         for key, page in pages.items():
             returned = again.pages.get(owner, {}).get(ImageKey(called[key.name]))
             place = f"{owner}: {called[key.name]}"
             if returned is None:
                 changed.add("images that nobody is assigned to then", place)
                 continue
-            by_slot = maker.documents(returned, place) if of_owner else {}
+            by_slot = maker.documents(returned, place) if owner_slots else {}
             made = [document for documents in by_slot.values() for document in documents]
             if len(made) != len(page.labels):
                 changed.add(f"labels instead of {len(page.labels)}", place)
@@ -459,7 +459,7 @@ def _comparable(document: Document) -> Document:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    """Whether two values are the same, numbers within rounding."""
+    """True if two values are the same, numbers within rounding."""
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(_is_same, a, b))
     if isinstance(a, bool) or isinstance(b, bool):

@@ -47,7 +47,7 @@ _READ = {kind.__name__: kind for kind in (*LABEL_TYPES_OF, fol.Segmentation) if 
 def read_annotations(
     path: Path, format: str, annotator: str | None, columns: Mapping[str, str] | None
 ) -> AnnotationSet:
-    """What a file, or every file of a folder, says.
+    """Annotations of a file, or of every file of a folder.
 
     Args:
         path: of the file or folder
@@ -142,7 +142,7 @@ def _read_file(
 
 
 def _content(path: Path, kind: str) -> Any:
-    """What a file of JSON holds, or the first element of one of XML.
+    """Value in a file of JSON, or the first element of one of XML.
 
     Raises:
         AgreementInputError: if the file cannot be read
@@ -276,8 +276,8 @@ def _labels_in(name: str, value: Any) -> Iterator[DrawnLabel]:
     stored = _READ.get(value.get("_cls")) if isinstance(value, dict) else None
     if stored is None:
         return
-    drawn_as, of_list = LABEL_TYPES_OF.get(stored, CLASSES), list_of(stored)
-    for label in (value.get(of_list[0]) or ()) if of_list else (value,):
+    drawn_as, list_field = LABEL_TYPES_OF.get(stored, CLASSES), list_of(stored)
+    for label in (value.get(list_field[0]) or ()) if list_field else (value,):
         if drawn_as == CLASSES:
             yield DrawnLabel(label.get("label"), document=label, question=name)
         else:  # where an importer gives several label types, its fields have their names

@@ -58,7 +58,7 @@ class _Names:
         return [path for path in found if PurePosixPath(path.replace("\\", "/")).parts[-len(parts) :] == parts]
 
     def first(self, names: Iterable[str]) -> list[str]:
-        """What the first of some names means that means anything."""
+        """Meaning of the first name that has one."""
         return next((paths for name in names if (paths := self.find(name))), [])
 
 

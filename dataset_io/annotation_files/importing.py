@@ -146,7 +146,7 @@ def _read(
     media_dir: Path | None,
     label_types: str | Sequence[str] | None,
 ) -> AnnotationSet:
-    """What the source says, in any format."""
+    """Annotations of the source, in any format."""
     if isinstance(format, str) and format not in ("auto", *TITLES):
         raise AgreementInputError(
             f"`format` must be 'auto', {shown(map(repr, TITLES), 9)}, or a type of fiftyone.types, got {format!r}"
@@ -203,8 +203,8 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:
             f"{shown(map(repr, unknown))}"
         )
     pages, found.pages = found.pages, {}
-    for old, of_annotator in pages.items():
-        found.add_pages(renamed.get(old, old), of_annotator)
+    for old, annotator_pages in pages.items():
+        found.add_pages(renamed.get(old, old), annotator_pages)
     found.persons = {renamed.get(name, name): person for name, person in found.persons.items()}
 
 
@@ -218,7 +218,7 @@ _Made = dict[str, dict[Key, dict[Slot, list[Document]]]]
 
 
 class _Plan:
-    """Which fields an import writes, and what of it is said to the user.
+    """Fields that an import writes, and its summary for the user.
 
     Attributes:
         targets: the samples, which are meant by their place in this list
@@ -323,8 +323,8 @@ class _Plan:
                     assigned[key[0], 0][owner] = None
                     owners[key].append(owner)
                     values[key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
-            of_slot = {key: slot.value(found) for key, found in values.items()}
-            fields.append(NewField(self._path(together, slot), slot, of_slot, "", owners))
+            slot_values = {key: slot.value(found) for key, found in values.items()}
+            fields.append(NewField(self._path(together, slot), slot, slot_values, "", owners))
         listed = {key: list(owners) for key, owners in assigned.items()}
         return [*fields, NewField(assigned_name(together), None, listed, ""), *separate]
 
@@ -334,7 +334,7 @@ class _Plan:
             NewField(
                 self._path(prefix + field_name(owner), slot),
                 slot,
-                {key: slot.value(of_slots[slot]) for key, of_slots in placed.items() if slot in of_slots},
+                {key: slot.value(by_slot[slot]) for key, by_slot in placed.items() if slot in by_slot},
                 owner,
             )
             for owner, placed in sorted(made.items())
@@ -352,14 +352,14 @@ class _Plan:
         return own if slot.is_answer and plain in self._schema else usual[0]
 
     def summary(self, fields: Sequence[NewField], changes: Sequence[FieldChange], *, is_written: bool) -> ImportSummary:
-        """What the import does."""
-        of_owner: dict[str, list[str]] = defaultdict(list)
+        """Summary of the import."""
+        paths_by: dict[str, list[str]] = defaultdict(list)
         for entry in fields:
             if entry.slot is not None:
-                of_owner[entry.owner].append(entry.path)
+                paths_by[entry.owner].append(entry.path)
         annotators, separate = (
             tuple(
-                AnnotatorInFile.of(owner, of_owner.get(owner) or of_owner[""], map(_slot_names, made[owner].values()))
+                AnnotatorInFile.of(owner, paths_by.get(owner) or paths_by[""], map(_slot_names, made[owner].values()))
                 for owner in sorted(made)
             )
             for made in (self._annotators, self._separate)

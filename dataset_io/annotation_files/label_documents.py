@@ -79,16 +79,16 @@ class Slot:
         return self.stored if found is None else found[1]
 
     def fits(self, declared: fo.Field) -> bool:
-        """Whether a field of the dataset can hold its labels."""
+        """True if a field of the dataset can hold its labels."""
         return getattr(declared, "document_type", None) is self.stored
 
     def value(self, labels: list[Document]) -> Document:
-        """What FiftyOne stores in the field."""
+        """Value that FiftyOne stores in the field."""
         return {"_cls": self.stored.__name__, self.list_name: labels} if self.list_name else labels[0]
 
 
 def slots_of(found: AnnotationSet, label_types: str | Iterable[str] | None) -> list[Slot]:
-    """What is imported: the label types that are asked for, or those that fit what was drawn, and the questions.
+    """Target fields of an import: for the requested label types, or those that fit what was drawn, and the questions.
 
     Raises:
         AgreementInputError: if a label type is unknown, or there is nothing of it

@@ -277,8 +277,8 @@ def address_of(path: str) -> str:
     """The address of an image: of a file as Label Studio serves local files, whose root must be that of the disk."""
     if len(urlsplit(path).scheme) > 1:  # one letter is a disk of Windows
         return path
-    of_disk = PureWindowsPath(path) if PureWindowsPath(path).drive else PurePosixPath(path)
-    return f"/data/local-files/?d={quote(of_disk.as_posix().removeprefix(of_disk.drive).lstrip('/'))}"
+    disk_path = PureWindowsPath(path) if PureWindowsPath(path).drive else PurePosixPath(path)
+    return f"/data/local-files/?d={quote(disk_path.as_posix().removeprefix(disk_path.drive).lstrip('/'))}"
 
 
 def label_studio_tasks(images: Sequence[StoredImage], found: AnnotationSet) -> list[Result]:
@@ -291,15 +291,15 @@ def label_studio_tasks(images: Sequence[StoredImage], found: AnnotationSet) -> l
     tasks = []
     for number, image in enumerate(images, 1):
         key = ImageKey(image.path)
-        of_all, of_nobody = (
+        by_owner, ownerless = (
             [(owner, _results(pages[key], image)) for owner, pages in entries.items() if key in pages]
             for entries in (found.pages, found.separate)
         )
         annotations = []
-        for owner, results in of_all:  # Label Studio names annotators by number or mail address
+        for owner, results in by_owner:  # Label Studio names annotators by number or mail address
             who = int(owner) if owner.isdecimal() and str(int(owner)) == owner else {"email": owner}
             annotations.append({"completed_by": who, "was_cancelled": False, "ground_truth": False, "result": results})
-        predictions = [{"model_version": owner, "result": results} for owner, results in of_nobody]
+        predictions = [{"model_version": owner, "result": results} for owner, results in ownerless]
         data = {"image": address_of(image.path), **image.numbers}
         tasks.append({"id": number, "data": data, "annotations": annotations, "predictions": predictions})
     return tasks

@@ -287,12 +287,12 @@ def _rings(value: list[Any]) -> list[list[Point]]:
 
 
 def _are_shares(shapes: Iterable[DrawnLabel]) -> bool:
-    """Whether all coordinates are shares of the image: none is beyond 1."""
+    """True if all coordinates are shares of the image: none is beyond 1."""
     is_any = False
     for shape in shapes:
         is_any = True
-        of_rings = (value for ring in shape.rings or () for point in ring for value in point)
-        if not all(abs(value) <= 1.0 + 1e-6 for value in chain(shape.box or (), of_rings)):
+        ring_values = (value for ring in shape.rings or () for point in ring for value in point)
+        if not all(abs(value) <= 1.0 + 1e-6 for value in chain(shape.box or (), ring_values)):
             return False
     return is_any
 
@@ -307,7 +307,7 @@ def _answer(text: str | None, value: Any) -> DrawnLabel:
 
 
 def not_in_table(label: DrawnLabel) -> str:
-    """Why a table cannot hold a label; empty if it can."""
+    """Reason why a table cannot hold a label; empty if it can."""
     if label.points is not None:
         return "keypoints, which a table does not have"
     return "" if label.closed else "open lines, which a table does not have"
@@ -322,8 +322,8 @@ def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
         images: the images; the sizes of those with regions are known
         found: what was drawn on them, as shares of the image; labels that a table can hold
     """
-    of_path = {image.path: image for image in images}
-    drawn = [(of_path[key.name], owner, label) for owner, pages in found.pages.items()
+    image_at = {image.path: image for image in images}
+    drawn = [(image_at[key.name], owner, label) for owner, pages in found.pages.items()
              for key, page in pages.items() for label in page.labels or [DrawnLabel(None)]]  # fmt: skip
     shapes = [_in_pixels(label, image.size_px) for image, _, label in drawn]
     if _are_shares(shapes):  # a table without a number beyond 1 is read as one of shares
@@ -344,7 +344,7 @@ def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
 
 
 def _in_pixels(label: DrawnLabel, size_px: tuple[int, int] | None) -> DrawnLabel:
-    """What was drawn, in pixels."""
+    """Drawn labels, in pixels."""
     width, height = size_px or (1, 1)
     rings = [[(x * width, y * height) for x, y in ring] for ring in label.rings or ()]
     x, y, a, b = label.box or (0.0,) * 4

@@ -63,7 +63,7 @@ class NewField:
         return fo.EmbeddedDocumentField(self.slot.stored)
 
     def fits(self, declared: fo.Field) -> bool:
-        """Whether a field of the dataset can hold its values."""
+        """True if a field of the dataset can hold its values."""
         if self.slot is None:
             return isinstance(declared, fo.ListField) and isinstance(declared.field, fo.StringField | None)
         return self.slot.fits(declared)
@@ -176,7 +176,7 @@ def check_storable(entry: NewField, targets: Sequence[Target]) -> None:
 
 
 def _problem(document: Document) -> str:
-    """Why the database cannot hold a document; empty if it can."""
+    """Reason why the database cannot hold a document; empty if it can."""
     try:
         size = len(bson.encode(document))
     except OverflowError:
@@ -197,7 +197,7 @@ def change_of(
     *,
     remove_others: bool,
 ) -> FieldChange:
-    """What an import does to the labels that a field holds already.
+    """Effect of an import on the labels that a field holds already.
 
     Args:
         dataset: the dataset

@@ -1,4 +1,4 @@
-"""What an import or export did, or would do: who looked at how many images, what they drew, and what was left out."""
+"""Summaries of imports and exports: images seen and labels drawn by each annotator, and what was left out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...charts.text.words import counted
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorInFile:
-    """What one annotator (or a model, or the ground truth) has in the files."""
+    """Counts of one annotator (or a model, or the ground truth) in the files."""
 
     name: str
     fields: tuple[str, ...]  #: where the labels stand
@@ -26,7 +26,7 @@ class AnnotatorInFile:
 
     @classmethod
     def of(cls, name: str, fields: Iterable[str], drawn: Iterable[Sequence[str]]) -> AnnotatorInFile:
-        """What one annotator has, from the label type or question of every label on each image."""
+        """Counts of one annotator, from the label type or question of every label on each image."""
         n_images = n_empty = 0
         n_labels: Counter[str] = Counter()
         for kinds in drawn:
@@ -38,7 +38,7 @@ class AnnotatorInFile:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """What an import does to the labels of a field; images are frames where the field is one of frames."""
+    """Effect of an import on the labels of a field; images are frames where the field is one of frames."""
 
     field: str
     n_images: int  #: images that get labels of the file
@@ -94,7 +94,7 @@ class _Summary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ImportSummary(_Summary):
-    """What an import did, or would do."""
+    """Summary of an import, done or previewed."""
 
     dataset: str  #: name of the dataset
     format: str  #: name of the format
@@ -137,7 +137,7 @@ class ImportSummary(_Summary):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExportSummary(_Summary):
-    """What an export wrote."""
+    """Summary of an export."""
 
     path: str  #: the file
     format: str  #: name of the format

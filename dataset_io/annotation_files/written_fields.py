@@ -131,7 +131,7 @@ class FieldWriter:
                                           "choose others with `prefix` or `field`")  # fmt: skip
 
     def _changes(self, schema: Mapping[str, fo.Field]) -> list[FieldChange]:
-        """What an import does to the labels that its fields hold already.
+        """Effects of an import on the labels that its fields hold already.
 
         Raises:
             AgreementInputError: if it would replace labels unasked, or a field of another type holds labels that stay
@@ -204,7 +204,7 @@ class FieldWriter:
 
     def _write(self, progress: Progress) -> None:
         dataset, schema = self.dataset, all_fields(self.dataset)
-        of_another_type = {entry.path: entry.declaration() for entry in self.fields
+        changed_types = {entry.path: entry.declaration() for entry in self.fields
                            if entry.path in schema and not entry.fits(schema[entry.path])}  # fmt: skip
         new = {entry.path: entry.declaration() for entry in self.fields if entry.path not in schema}
         attributes = {path: kind for entry in self.fields for path, kind in attribute_fields(entry).items()}
@@ -235,7 +235,7 @@ class FieldWriter:
                                     if not place.collection.find_one({path: {"$exists": True}})])  # fmt: skip
             raise
         undeclare(dataset, holders)
-        redeclare(dataset, of_another_type)
+        redeclare(dataset, changed_types)
         self._declare_attributes({path: kind for path, kind in attributes.items() if path not in all_fields(dataset)})
 
     def _write_values(self, temporary: str, progress: Progress) -> int:
@@ -255,7 +255,7 @@ class FieldWriter:
                     values[_OWNERS] = list(entry.owners.get(key, ()))
         # sizes of images that the samples did not know
         sizes = {number: _metadata(target) for number, target in enumerate(self.targets) if target.new_size is not None}
-        of_samples = (
+        sample_updates = (
             UpdateOne(
                 {"_id": self.targets[number].sample_id},
                 {"$set": sizes.get(number, {}) | ({temporary: samples[number]} if number in samples else {})},
@@ -264,7 +264,7 @@ class FieldWriter:
         )
         now = datetime.now(timezone.utc).replace(tzinfo=None)
         made = {"_dataset_id": dataset_id(self.dataset), "created_at": now, "last_modified_at": now}
-        of_frames = (  # a frame is made if the video does not have it
+        frame_updates = (  # a frame is made if the video does not have it
             UpdateOne(
                 {"_sample_id": self.targets[number].sample_id, "frame_number": frame},
                 {"$set": {temporary: values}, "$setOnInsert": made},
@@ -273,9 +273,9 @@ class FieldWriter:
             for (number, frame), values in frames.items()
         )
         with fo.ProgressBar(total=len(samples) + len(frames), progress=progress) as bar:
-            _send(sample_collection(self.dataset), of_samples, bar)
+            _send(sample_collection(self.dataset), sample_updates, bar)
             if frames:
-                _send(frame_collection(self.dataset), of_frames, bar)
+                _send(frame_collection(self.dataset), frame_updates, bar)
         return len(samples) + len(frames)
 
     def _move(self, temporary: str, n_written: int) -> None:
@@ -304,8 +304,8 @@ class FieldWriter:
         # a list without the entries of the annotators of the file, and then the new entries
         within, owner = ("", "") if entry.slot is None else (f".{entry.slot.list_name}", f".{ANNOTATOR_ATTRIBUTE}")
         before = {"$cond": [{"$isArray": f"${name}{within}"}, f"${name}{within}", []]}
-        of_others = {"$not": {"$in": [f"$$this{owner}", f"${temporary}.{_OWNERS}"]}}
-        joined: Document = {"$concatArrays": [{"$filter": {"input": before, "cond": of_others}}, new + within]}
+        by_others = {"$not": {"$in": [f"$$this{owner}", f"${temporary}.{_OWNERS}"]}}
+        joined: Document = {"$concatArrays": [{"$filter": {"input": before, "cond": by_others}}, new + within]}
         if entry.slot is not None:
             joined = {"$mergeObjects": [f"${name}", new, {entry.slot.list_name: joined}]}
         return {"$cond": [{"$eq": [{"$type": new}, "missing"]}, f"${name}", joined]}
@@ -314,14 +314,14 @@ class FieldWriter:
         """Declare attributes, but for those that other labels have in another type: they could not be read."""
         found: dict[str, fo.Field] = {}
         for entry in self.fields:
-            of_entry = {path: kind for path, kind in attributes.items() if path.startswith(f"{entry.label_path}.")}
-            if of_entry:
+            declared = {path: kind for path, kind in attributes.items() if path.startswith(f"{entry.label_path}.")}
+            if declared:
                 (place,) = places(self.dataset, [entry.label_path])
                 types = {f"a{k}": {"$addToSet": {"$type": f"${path.removeprefix(place.prefix)}"}}
-                         for k, path in enumerate(of_entry)}  # fmt: skip
+                         for k, path in enumerate(declared)}  # fmt: skip
                 pipeline: list[Document] = [{"$unwind": f"${place.paths[0]}"}, {"$group": {"_id": None, **types}}]
                 row = next(iter(place.collection.aggregate(pipeline)), {})
-                found |= {path: kind for k, (path, kind) in enumerate(of_entry.items())
+                found |= {path: kind for k, (path, kind) in enumerate(declared.items())
                           if {*row.get(f"a{k}", ())} <= _READABLE[type(kind)] | {"missing", "null"}}  # fmt: skip
         declare(self.dataset, found)
 

@@ -1,4 +1,4 @@
-"""What was decided on the labels of a run: how much, how right everybody was, and what was decided against whom."""
+"""Adjudication report of a run: coverage, accuracy of every annotator, and overruled labels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def report_decisions(
     gold: str = names.DEFAULT_GOLD_FIELD,
     resamples: int | None = None,
 ) -> DecisionReport:
-    """How many objects of a run were decided, how right every annotator was, and how often the majority was right.
+    """Report on the decisions of a run: objects decided, accuracy of every annotator, and of the majority.
 
     An annotator's numbers are over the decided objects of samples that they were assigned to. Where only disputed
     objects were decided, they are about these. What a rule decided (:func:`decide` without ``objects``) is no evidence
@@ -89,7 +89,7 @@ def report_decisions(
             judged.append(rows.judged(cluster, rows.by_hand))
             judged_by_rule.append(rows.judged(cluster, rows.by_rule))
     config = labels.config
-    of_majority = {name: counts.pop(name) for name in _OF_MAJORITY}
+    majority_counts = {name: counts.pop(name) for name in _OF_MAJORITY}
     return DecisionReport(
         run_key=run_key,
         field=opened.gold.path,
@@ -99,7 +99,7 @@ def report_decisions(
         n_samples=int(kept.sum()),
         n_samples_decided=n_samples,
         **counts,
-        **(of_majority if opened.units.has_consensus else dict.fromkeys(_OF_MAJORITY)),
+        **(majority_counts if opened.units.has_consensus else dict.fromkeys(_OF_MAJORITY)),
         annotators=annotators_decided(
             _joined(judged),
             labels.annotators,
@@ -148,7 +148,7 @@ class _Rows:
         return judged & ~is_none & is_right, judged & ~is_none & ~is_right, judged & is_none
 
     def judged(self, cluster: IntArray, chosen: BoolArray) -> Judged:
-        """What every assigned annotator did on some of the decided objects."""
+        """Outcomes of every assigned annotator on some of the decided objects."""
         members: UnitMembers = self._objects.members
         assigned = self._objects.assigned[members.sample]
         given = np.where((assigned.sum(axis=1) == members.assigned)[:, None], NOTHING, UNKNOWN)
@@ -166,7 +166,7 @@ def _joined(parts: Sequence[Judged]) -> Judged:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What was decided against an annotator on one object."""
+    """Decision against an annotator on one object."""
 
     document_id: ObjectId  #: id of the sample, or frame
     given: str | None  #: class, or value, that they gave; None if they left it out
@@ -178,7 +178,7 @@ class Against:
 
 
 def errors_of(opened: ObjectsToDecide, annotator: str) -> Iterator[Against]:
-    """What was decided against an annotator, object by object, without what a rule decided."""
+    """Decisions against an annotator, object by object, except those of a rule."""
     units, number, by_rule = opened.units, opened.labels.annotators.index(annotator), opened.gold.steps_by_rule()
     for objects, states, _ in _decided(opened):
         rows, members = _Rows(opened, objects, np.array(states, np.int64), by_rule), objects.members

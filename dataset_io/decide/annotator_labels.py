@@ -22,7 +22,7 @@ _BATCH = 1_000
 
 
 def label_key(field: str, label_id: object, kind: LabelKind) -> str:
-    """What decisions call a label of an annotator; fields that were cloned share ids, and plain values have none."""
+    """Name of an annotator's label in decisions; fields that were cloned share ids, and plain values have none."""
     return f"{field.removeprefix(names.FRAMES_PREFIX)} {label_id if kind.is_label else 'value'}"
 
 

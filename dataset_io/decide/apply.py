@@ -71,7 +71,7 @@ class AppliedTo:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Applied:
-    """What became of decisions that were applied to the annotators' labels; in a preview: what would."""
+    """Outcomes of decisions that were applied to the annotators' labels; in a preview: those to expect."""
 
     field: str  #: the field of decisions
     step: str | None  #: what :func:`undo_applied` takes back; None if nothing was changed
@@ -84,7 +84,7 @@ class Applied:
     n_meanwhile: int = 0  #: samples or frames left out because others kept on changing them
 
     def told(self, what: str) -> str:
-        """What became of the decisions, as a sentence that begins with ``what``."""
+        """A sentence on the outcomes that begins with ``what``."""
         others = [
             (self.n_changed, "whose labels were edited, added or deleted since the decision"),
             (self.n_edited, "whose decided label was edited by hand"),
@@ -115,7 +115,7 @@ class Applied:
         (file or sys.stdout).write(as_text([applied_section(self._title(), self.annotators)]) + "\n")
 
     def to_dataframe(self) -> DataFrame:
-        """What was done to the labels of every annotator, a row each."""
+        """Changes to the labels of every annotator, a row each."""
         import pandas as pd
 
         return pd.DataFrame([dataclasses.asdict(each) for each in self.annotators])
@@ -123,7 +123,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TakenBack:
-    """What became of labels when applied decisions were taken back."""
+    """Outcomes of labels when applied decisions were taken back."""
 
     step: str | None  #: the step; None if there was none
     n_objects: int = 0  #: objects whose labels are again what they were
@@ -131,7 +131,7 @@ class TakenBack:
     n_meanwhile: int = 0  #: samples or frames left as they are because others kept on changing them
 
     def told(self) -> str:
-        """What became of the labels, as a sentence."""
+        """A sentence on the outcomes."""
         others = [
             (self.n_changed, "whose labels were edited since"),
             (self.n_meanwhile, "samples that somebody changed"),
@@ -227,7 +227,7 @@ def _decided_in(gold: Gold, samples: SampleCollection) -> tuple[ObjectId, ...]:
 
 
 def _steps(decisions: Sequence[Stored]) -> list[tuple[str, int]]:
-    """What tells the decisions of a sample from those after another one, or after they were applied."""
+    """Version of the decisions of a sample: it differs after another decision, or after they were applied."""
     return [(each["id"], len(each.get(APPLIED) or ())) for each in decisions]
 
 
@@ -257,7 +257,7 @@ class _Pass:
         self._values: dict[str, Any] | None = None
 
     def of_annotators(self) -> list[AppliedTo]:
-        """What was done to the labels of every annotator."""
+        """Changes to the labels of every annotator."""
         kinds = ("n_class", "n_geometry", "n_attributes", "n_deleted", "n_added")
         return [AppliedTo(name, **{kind: self.total[name, kind] for kind in kinds}) for name in self.chosen]
 
@@ -346,12 +346,12 @@ class _Document:
         return (self._edits.update({gold.decisions: decisions}, (gold.name,)), decisions) if is_changed else None
 
     def _is_drawn(self, decision: Stored) -> bool:
-        """Whether somebody drew what no annotator drew."""
+        """True if the adjudicator added this object."""
         gold = self._work.objects.gold
         return decision["labels"] == [label_key(gold.name, decision["gold_id"], self._work.objects.kind)]
 
     def _problem(self, decision: Stored) -> str | None:
-        """Why a decision cannot be applied, as a field of :class:`Applied`; None if it can."""
+        """Reason why a decision cannot be applied, as a field of :class:`Applied`; None if it can."""
         if not self._is_drawn(decision):
             unit = self._unit.get(decision["id"])
             # until the run is updated, it does not know objects of which labels were deleted by applying
@@ -480,9 +480,9 @@ def undo_applied(
     if step is None and latest is None:
         return TakenBack(None)
     wanted = latest.step if latest is not None else text_of("step", step)
-    of_step = {f"{field.decisions}.id": {"$exists": True}, f"{field.decisions}.{APPLIED}.step": wanted}
-    ids = [row["_id"] for row in field.collection.find(of_step, {"_id": True})]
-    work = _Undoing(field, wanted, field.collection.distinct(f"{field.decisions}.{APPLIED}.fields", of_step))
+    step_query = {f"{field.decisions}.id": {"$exists": True}, f"{field.decisions}.{APPLIED}.step": wanted}
+    ids = [row["_id"] for row in field.collection.find(step_query, {"_id": True})]
+    work = _Undoing(field, wanted, field.collection.distinct(f"{field.decisions}.{APPLIED}.fields", step_query))
     with unless_deleted(field.dataset), rare_collections():
         for start in range(0, len(ids), _BATCH):
             left = ids[start : start + _BATCH]
@@ -504,7 +504,7 @@ class AppliedStep:
 
 
 def latest_applied(gold: Gold) -> AppliedStep | None:
-    """What was applied last; None if nothing was."""
+    """Step of the last application; None if nothing was applied."""
     part = f"{gold.decisions}.{APPLIED}"
     types = {"step": "string", "by": "string", "at": "date"}
     stages: list[Stored] = [

@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Which objects a decision is about; conditions that are None, or empty, hold for all."""
+    """Conditions on the objects of a decision; those that are None, or empty, hold for all."""
 
     objects: frozenset[str] | None = None  #: match ids
     verdicts: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class Decidable:
                 self.found[unit] = list({each["id"]: each for each in on_labels}.values())
 
     def member_key(self, row: int) -> str:
-        """What decisions call a member."""
+        """Name of a member in decisions."""
         return self._keys[row]
 
     @functools.cached_property
@@ -134,7 +134,7 @@ class Decidable:
         return range(self._first[unit], self._first[unit + 1])
 
     def keys(self, unit: int) -> list[str]:
-        """What decisions call the labels of an object, sorted."""
+        """Names of the labels of an object in decisions, sorted."""
         return sorted(map(self.member_key, self.rows(unit)))
 
     def hashes(self, unit: int) -> dict[str, str]:
@@ -153,7 +153,7 @@ class Decidable:
         return VERDICTS[code] if code >= 0 else None
 
     def facts(self, unit: int, annotators: Sequence[str]) -> Stored:
-        """What a decision says of its object: its labels and their hashes, its classes, and who was assigned."""
+        """Facts that a decision records of its object: labels and their hashes, classes, and assigned annotators."""
         sample = int(self.members.sample[unit])
         if sample not in self._asked:
             self._asked[sample] = np.flatnonzero(self.assigned[sample]).tolist()
@@ -177,7 +177,7 @@ class Decidable:
         return {each["annotator"] for decision in self.found[unit] for each in applied_changes(decision)}
 
     def state(self, unit: int) -> int:
-        """What is known of an object."""
+        """State of an object."""
         if not self.found[unit]:
             return OPEN
         if not self.is_of_same_labels(unit):
@@ -189,7 +189,7 @@ class Decidable:
         return SKIPPED if decision["choice"] == "skip" else DECIDED
 
     def is_of_same_labels(self, unit: int) -> bool:
-        """Whether an object has one decision, and the labels that this one names, whatever they say by now."""
+        """True if an object has one decision, and the labels that this one names, edited or not."""
         if len(self.found[unit]) != 1:
             return False
         (decision,), keys = self.found[unit], set(self.keys(unit))

@@ -53,7 +53,7 @@ class Decided:
     n_changed: int = 0  #: samples or frames left out because others kept on deciding there
 
     def told(self, what: str) -> str:
-        """What became of the objects, as a sentence that begins with ``what``."""
+        """A sentence on the outcomes that begins with ``what``."""
         others = [
             (self.n_before, "decided before"),
             (self.n_no_majority, "without a majority"),
@@ -213,7 +213,7 @@ def _refuse_without_effect(opened: ObjectsToDecide, choice: str, rule: Rule) -> 
 
 
 def _annotator_of(labels: RunLabels, choice: str, annotator: Any) -> str | None:
-    """Whose label is chosen; None if none is."""
+    """Annotator whose label is chosen; None if none is."""
     if (choice == "version") != (annotator is not None):
         raise AgreementInputError(
             f'`annotator` must be given with the choice "version", and only then, got {annotator!r} with {choice!r}'
@@ -244,7 +244,7 @@ def _label_of(opened: ObjectsToDecide, choice: str, label: Any, rule: Rule) -> S
 
 @dataclass(frozen=True, slots=True)
 class NewDecision:
-    """What is decided on all objects of a call."""
+    """Decision on all objects of a call."""
 
     choice: Choice
     annotator: str | None
@@ -378,8 +378,8 @@ class _Pass:
                     taken.update(each["id"] for each in old)
                     made[k].append(self._made(objects, unit, label, old, at))
         gold = self._objects.gold
-        for k, of_sample in made.items():
-            for each in of_sample:
+        for k, sample_decisions in made.items():
+            for each in sample_decisions:
                 objects.logs[k].add(each)
         changed = {ids[k]: objects.logs[k].update(ids[k]) for k in made}
         written = writers.submit(gold.write, changed, self._new.step)
@@ -394,7 +394,7 @@ class _Pass:
         return refused
 
     def _is_open(self, state: int) -> bool:
-        """Whether an object is decided now."""
+        """True if this call decides an object in such a state."""
         if self._new.again or state == OPEN:
             return True
         if state == SKIPPED:
@@ -410,7 +410,7 @@ class _Pass:
         return set(found)
 
     def _labels(self, objects: Decidable, chosen: BoolArray) -> list[Stored | None]:
-        """What is right for every chosen object; None if there is nothing to take."""
+        """The right label of every chosen object; None if there is nothing to take."""
         new, members = self._new, objects.members
         if new.choice == "consensus":
             return self._objects.units.consensus(members.only(chosen))

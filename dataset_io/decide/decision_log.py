@@ -70,7 +70,7 @@ class Made:
 
 
 class DecisionLog:
-    """What was decided on a sample, or frame: its log, and the labels in the field of decisions.
+    """Decisions on a sample, or frame: the log, and the labels in the field of decisions.
 
     Args:
         names: names of the field and of its log in the document
@@ -112,7 +112,7 @@ class DecisionLog:
         return n + (not is_list) + (not self.labels and _is_damaged(held, self._kind))
 
     def is_edited(self, decision: Stored) -> bool:
-        """Whether the label of a decision was edited or deleted since it was written."""
+        """True if the label of a decision was edited or deleted since it was written."""
         return is_edited(decision, self.right, self._kind)
 
     # ---- changing ----
@@ -224,7 +224,7 @@ def write_all(collection: Collection[Stored], updates: Sequence[UpdateOne]) -> i
 
 
 def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bool:
-    """Whether the label of a decision was edited or deleted since it was written."""
+    """True if the label of a decision was edited or deleted since it was written."""
     if decision["gold_id"] is None:
         return False
     label = next((each for each in labels if each["_id"] == decision["gold_id"]), None)
@@ -232,7 +232,7 @@ def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bo
 
 
 def _is_damaged(held: Any, kind: LabelKind) -> bool:
-    """Whether a field without labels holds something that is no labels."""
+    """True if a field without labels holds something that is no labels."""
     if held is MISSING or held is None:
         return False
     return (

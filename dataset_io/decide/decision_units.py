@@ -1,4 +1,4 @@
-"""What can be decided on the labels of every family: objects, tags, and the class, number or mask of a sample."""
+"""Units of adjudication for every family of labels: objects, tags, and the class, number or mask of a sample."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _RIGHT, _OTHER = 1, 2
 
 
 class DecisionUnits:
-    """What somebody decides on: tags, or anything whose labels have a class each."""
+    """Units of adjudication: tags, or anything whose labels have a class each."""
 
     unit: ClassVar[str] = "object"  #: word for a unit
     without: ClassVar[frozenset[str]] = frozenset()  #: conditions of a rule that mean nothing here
@@ -67,12 +67,12 @@ class DecisionUnits:
         return self.reader.source.config
 
     def assigned(self, rows: list[Stored], samples: list[StoredSample], members: UnitMembers) -> BoolArray:
-        """Who was assigned to every sample, shape ``(S, R)``."""
-        of_labels = (members.sample[members.unit], members.annotator)
-        return assigned_annotators(self.reader.source, rows, samples, of_labels).assigned
+        """Annotators assigned to every sample, shape ``(S, R)``."""
+        label_pairs = (members.sample[members.unit], members.annotator)
+        return assigned_annotators(self.reader.source, rows, samples, label_pairs).assigned
 
     def content(self, members: UnitMembers) -> Callable[[int], Stored] | None:
-        """What the label in a row of the members says, as stored; None if that was not read."""
+        """Stored content of the label in a row of the members; None if it was not read."""
         return lambda row: {"label": members.labels[row]}
 
     def votes(self, members: UnitMembers) -> IntArray:
@@ -80,7 +80,7 @@ class DecisionUnits:
         return members.votes
 
     def costs(self, members: UnitMembers) -> IntArray:
-        """What every unit costs by its labels as they are now, shape ``(U,)``."""
+        """Cost of every unit by its present labels, shape ``(U,)``."""
         n_codes = int(members.category.max(initial=0)) + 1
         key, count = np.unique(members.unit * n_codes + members.category, return_counts=True)
         alike = sums_by(key // n_codes, count * (count - 1), members.n_units).astype(np.int64)
@@ -115,7 +115,7 @@ class DecisionUnits:
         return stored if found is None else found[1]
 
     def is_usable(self, label: Stored) -> bool:
-        """Whether a stored label of one's own can be right."""
+        """True if a stored label of one's own can be right."""
         return label.get("label") is not None and is_class(label["label"])
 
     def shown(self, value: Any) -> str:
@@ -158,7 +158,7 @@ class DecisionUnits:
     # ---- labels of annotators that are not right ----
 
     def corrections(self, label: Stored, right: Stored) -> dict[str, Stored]:
-        """What a label has to take from the right one, by kind of change: its class, its geometry, and attributes."""
+        """Corrections of a label from the adjudicated one, by kind of change: class, geometry, and attributes."""
         found: dict[str, Stored] = {}
         if self.has_classes and self._code(label) != self._code(right):
             found["class"] = {"label": right.get("label")}
@@ -170,16 +170,16 @@ class DecisionUnits:
         return {**found, "attributes": attributes} if attributes else found
 
     def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
-        """Whether the geometry, number or mask of a label is not the right one."""
-        of_label, of_right = (
+        """True if the geometry, number or mask of a label is not the right one."""
+        label_content, right_content = (
             {name: each[name] for name in self.kind.content if each.get(name) is not None} for each in (label, right)
         )
-        return of_label != of_right and bson.encode(of_label) != bson.encode(of_right)  # nan is nan
+        return label_content != right_content and bson.encode(label_content) != bson.encode(right_content)  # nan is nan
 
     # ---- labels that somebody drew ----
 
     def drawn(self, members: UnitMembers, units: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
-        """Which of some units of one sample every drawn label is of, each at most once; None for none."""
+        """Unit of every drawn label among some units of one sample, each at most once; None for none."""
         left = {}
         for row in np.flatnonzero(np.isin(members.unit, units)).tolist():
             left[int(members.category[row])] = int(members.unit[row])
@@ -220,7 +220,7 @@ class ObjectUnits(DecisionUnits):
         ]
 
     def is_usable(self, label: Stored) -> bool:
-        """Whether a label has a usable geometry."""
+        """True if a label has a usable geometry."""
         return self._geometry is not None and self._geometry.is_usable(label, self.config)
 
     def _code(self, label: Stored) -> int:
@@ -232,9 +232,9 @@ class ObjectUnits(DecisionUnits):
         rows = np.flatnonzero(np.isin(members.unit, units)).tolist()
         if reader is None or not rows:
             return [None for _ in labels]
-        of_members = {name: [members.geometry[name][row] for row in rows] for name in reader.columns}
-        of_labels = {name: [label.get(attribute) for label in labels] for name, attribute in reader.columns.items()}
-        ious = box_iou(reader.boxes(of_labels, self.config)[0], reader.boxes(of_members, self.config)[0])
+        member_columns = {name: [members.geometry[name][row] for row in rows] for name in reader.columns}
+        label_columns = {name: [label.get(attribute) for label in labels] for name, attribute in reader.columns.items()}
+        ious = box_iou(reader.boxes(label_columns, self.config)[0], reader.boxes(member_columns, self.config)[0])
         ious = np.nan_to_num(ious)
         chosen: list[int | None] = [None for _ in labels]
         while ious.size and ious.max() >= _LEAST_IOU:
@@ -262,7 +262,7 @@ class ClassUnits(DecisionUnits):
     has_votes = False
 
     def assigned(self, rows: list[Stored], samples: list[StoredSample], members: UnitMembers) -> BoolArray:
-        """Who gave a value."""
+        """Annotators who gave a value."""
         found = np.zeros((len(rows), len(self.annotators)), np.bool_)
         found[members.sample[members.unit], members.annotator] = True
         return found
@@ -309,7 +309,7 @@ class NumberUnits(ClassUnits):
         return [self._label(value=value) for value in self._medians(members).tolist()]
 
     def is_usable(self, label: Stored) -> bool:
-        """Whether a label has a number that can be compared."""
+        """True if a label has a number that can be compared."""
         return is_comparable(label.get("value"))
 
     def shown(self, value: Any) -> str:
@@ -321,12 +321,12 @@ class NumberUnits(ClassUnits):
         return label.get("value")
 
     def given(self, objects: Decidable, units: Sequence[int]) -> IntArray:
-        """Whether members are right."""
+        """Code of every member: right or other."""
         numbers = np.array(objects.members.labels, np.float64)
         return self._is_right(objects, units, objects.members.unit, numbers)
 
     def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
-        """Whether medians are right."""
+        """Code of every median: right or other."""
         n_units = objects.members.n_units
         return self._is_right(objects, units, np.arange(n_units), self._medians(objects.members))
 
@@ -375,18 +375,18 @@ class MaskUnits(ClassUnits):
         return [None] * members.n_units
 
     def is_usable(self, label: Stored) -> bool:
-        """Whether there is a mask."""
+        """True if there is a mask."""
         return label.get("mask") is not None or label.get("mask_path") is not None
 
     def given(self, objects: Decidable, units: Sequence[int]) -> IntArray:
-        """Whether members are the decided mask, by their hashes."""
+        """Code of every member: right if it is the decided mask, by hashes, or other."""
         right: dict[tuple[int, str], bool] = {}
         for unit in units:
             decision = objects.found[unit][0]
-            of_labels = zip(decision["labels"], decision["hashes"], strict=True)
-            right |= {(unit, key): found == decision["gold_hash"] for key, found in of_labels}
-        of_rows = enumerate(objects.members.unit.tolist())
-        found = [_RIGHT if right.get((unit, objects.member_key(row))) else _OTHER for row, unit in of_rows]
+            hashed = zip(decision["labels"], decision["hashes"], strict=True)
+            right |= {(unit, key): found == decision["gold_hash"] for key, found in hashed}
+        numbered_units = enumerate(objects.members.unit.tolist())
+        found = [_RIGHT if right.get((unit, objects.member_key(row))) else _OTHER for row, unit in numbered_units]
         return np.array(found, np.int64)
 
     def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
@@ -406,7 +406,7 @@ _UNITS: dict[str, tuple[type[DecisionUnits], type[UnitReader]]] = {
 
 
 def decision_units(labels: RunLabels, among: tuple[ObjectId, ...] | None) -> DecisionUnits:
-    """What can be decided on the labels of a run.
+    """Units of adjudication of a run.
 
     Args:
         labels: the labels of the run
@@ -444,10 +444,10 @@ class DecidableReader:
         self._gold = gold
 
     def projection(self) -> dict[str, Any]:
-        """What units need, the decisions of every sample, and who was assigned."""
+        """Fields of the units, the decisions of every sample, and its assigned annotators."""
         assigned = self.source.config.assigned_field
-        of_assigned = {} if assigned is None else {"assigned": f"${assigned}"}
-        return {**self.units.reader.projection(), **self._gold.projection(), **of_assigned}
+        assignment = {} if assigned is None else {"assigned": f"${assigned}"}
+        return {**self.units.reader.projection(), **self._gold.projection(), **assignment}
 
     def load(self, row: dict[str, Any]) -> int:
         """Size of a query result in labels."""
@@ -472,7 +472,7 @@ class DecidableReader:
 
 
 class _ReadAgain:
-    """What labels say whose content was not read: that of all samples is read when the first is asked for."""
+    """Content of labels that was not read with the units: that of all samples is read when the first is asked for."""
 
     def __init__(
         self, collection: Any, ids: Sequence[ObjectId], fields: Mapping[str, LabelKind], members: UnitMembers
@@ -485,6 +485,6 @@ class _ReadAgain:
             self._stored = stored_labels(self._collection, self._ids, self._fields)
         members = self._members
         name, kind = list(self._fields.items())[int(members.field[row])]
-        of_sample = self._stored[self._ids[int(members.sample[members.unit[row]])]]
-        found: tuple[Stored, LabelKind] = of_sample.get(label_key(name, members.label_ids[row], kind), ({}, kind))
+        sample_labels = self._stored[self._ids[int(members.sample[members.unit[row]])]]
+        found: tuple[Stored, LabelKind] = sample_labels.get(label_key(name, members.label_ids[row], kind), ({}, kind))
         return found[0]

@@ -64,7 +64,7 @@ class Gold:
 
     @property
     def paths(self) -> list[str]:
-        """What is ours: the field of decisions, and the field beside it."""
+        """Our fields: the field of decisions, and the log beside it."""
         return [self.path, self.path + names.DECISIONS_SUFFIX]
 
     @property
@@ -74,16 +74,16 @@ class Gold:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was decided in it."""
+        """True if anything was decided in it."""
         return all(gold_of(self.dataset.get_field(path)) == self.name for path in self.paths)
 
     @property
     def left(self) -> list[str]:
-        """What is there of the two fields under their own names."""
+        """Fields of the two that exist under their own names."""
         return [path for path in self.paths if gold_of(self.dataset.get_field(path)) == self.name]
 
     def what_is_missing(self) -> str:
-        """Why one field of the two is no field of decisions, and what to do."""
+        """Reason why one field of the two is no field of decisions, and what to do."""
         (left,), (missing,) = self.left, set(self.paths) - set(self.left)
         is_list = missing != self.path
         others = [
@@ -109,8 +109,8 @@ class Gold:
     @property
     def has_labels(self) -> Stored:
         """A query for documents with labels."""
-        of_list = self.kind.list_name
-        return {f"{self.name}._cls" if of_list is None else f"{self.name}.{of_list}.0": {"$exists": True}}
+        list_name = self.kind.list_name
+        return {f"{self.name}._cls" if list_name is None else f"{self.name}.{list_name}.0": {"$exists": True}}
 
     # ---- its life ----
 
@@ -225,8 +225,8 @@ class Gold:
         query: Stored = {f"{self.decisions}.id": {"$exists": True}}
         if only is not None:
             query["_id"] = {"$in": list(only)}
-        of_frames = {"_sample_id": True, "frame_number": True} if self.on_frames else {}
-        rows = self.collection.find(query, {self.name: True, self.decisions: True, **of_frames}) if self.exists else ()
+        beside = {"_sample_id": True, "frame_number": True} if self.on_frames else {}
+        rows = self.collection.find(query, {self.name: True, self.decisions: True, **beside}) if self.exists else ()
         return {row["_id"]: (self.log_of(row), row) for row in rows}
 
     def decided_ids(self) -> list[ObjectId]:
@@ -235,7 +235,7 @@ class Gold:
         return [row["_id"] for row in self.collection.find(query, {"_id": True})] if self.exists else []
 
     def has_more_than(self, n: int) -> bool:
-        """Whether more than so many samples, or frames, have decisions."""
+        """True if more than so many samples, or frames, have decisions."""
         return self.collection.count_documents({f"{self.decisions}.id": {"$exists": True}}, limit=n + 1) > n
 
     def latest_step(self, by: str | None) -> str | None:
@@ -379,9 +379,9 @@ class Gold:
         while left:  # whoever is refused reads again: somebody else has written
             refused = list[ObjectId]()
             for start in range(0, len(left), _BATCH):
-                of_batch = {"_id": {"$in": left[start : start + _BATCH]}, **query}
+                batch_query = {"_id": {"$in": left[start : start + _BATCH]}, **query}
                 counts, updates = {}, {}
-                for row in self.collection.find(of_batch, {self.name: True, self.decisions: True}):
+                for row in self.collection.find(batch_query, {self.name: True, self.decisions: True}):
                     log = self.log_of(row)
                     is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
                     if found := log.undo(step, unedited=unedited):
@@ -421,7 +421,7 @@ def open_gold(samples: SampleCollection, name: str) -> Gold:
 
 
 def is_undecided(samples: SampleCollection, name: str) -> bool:
-    """Whether a field of decisions does not exist, and nothing is left of it."""
+    """True if a field of decisions does not exist, and nothing is left of it."""
     return _left_of(samples, name) is None
 
 
@@ -433,7 +433,7 @@ def delete_empty_gold(samples: SampleCollection, name: str) -> None:
 
 
 def left_gold(samples: SampleCollection, name: str) -> Gold:
-    """What is left of a field of decisions; raises as :func:`open_gold` if that is nothing."""
+    """Remains of a field of decisions; raises as :func:`open_gold` if there are none."""
     return _left_of(samples, name) or open_gold(samples, name)
 
 
@@ -475,8 +475,8 @@ def labels_of_steps(
     found = set()
     on_frames, wanted = is_of_frames(fields[0]), {name.removeprefix(names.FRAMES_PREFIX) for name in fields}
     for gold in (open_gold(samples, name) for name in gold_fields(samples)):
-        of_steps = {f"{gold.decisions}.id": {"$exists": True}, f"{gold.decisions}.{APPLIED}.step": {"$in": list(steps)}}
-        for row in gold.collection.find(of_steps, {gold.decisions: True, "_sample_id": True, "frame_number": True}):
+        applied = {f"{gold.decisions}.id": {"$exists": True}, f"{gold.decisions}.{APPLIED}.step": {"$in": list(steps)}}
+        for row in gold.collection.find(applied, {gold.decisions: True, "_sample_id": True, "frame_number": True}):
             decisions = whole_decisions(row[gold.decisions])
             parts = [part for each in decisions for part in each.get(APPLIED) or () if part["step"] in steps]
             found |= {part["step"] for part in parts}

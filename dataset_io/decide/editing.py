@@ -39,7 +39,7 @@ class LabelToEdit:
 
 
 def can_edit(opened: ObjectsToDecide) -> bool:
-    """Whether the App can edit labels of this type, on images."""
+    """True if the App can edit labels of this type, on images."""
     return opened.stored in _EDITABLE and opened.labels.dataset.media_type == fom.IMAGE
 
 

@@ -64,7 +64,7 @@ class LabelEdits:
         return label_key(field, label.get("_id"), self._kinds[field])
 
     def fits(self, key: str, values: Stored) -> bool:
-        """Whether a label can take the right values: whole numbers, texts, and no box for a mask."""
+        """True if a label can take the right values: whole numbers, texts, and no box for a mask."""
         field, label = _field(key), self.label(key) or {}
         if any(label.get(name) is not None for name in _MASKS) and "bounding_box" in values:
             return any(values.get(name) is not None for name in _MASKS)
@@ -72,7 +72,7 @@ class LabelEdits:
         return kind.is_label or _stored_value(kind, {**label, **values}) is not None
 
     def has_room(self, field: str) -> bool:
-        """Whether a label can be added to a field, which it cannot if the field is damaged."""
+        """True if a label can be added to a field; it cannot if the field is damaged."""
         held = self.document.get(field)
         return held is None or (
             isinstance(held, dict) and isinstance(held.get(self._kinds[field].list_name or ""), list | NoneType)
@@ -107,7 +107,7 @@ class LabelEdits:
     # ---- taking back ----
 
     def can_take_back(self, change: Stored) -> bool:
-        """Whether what a change did to a label is still so."""
+        """True if the effect of a change on a label is still there."""
         key = change["key"]
         if _field(key) not in self._kinds:
             return False
@@ -190,7 +190,7 @@ def _field(key: str) -> str:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two stored values are the same; nan is nan."""
+    """True if two stored values are the same; nan is nan."""
     return bson.encode({"": one}) == bson.encode({"": other})
 
 

@@ -1,4 +1,4 @@
-"""What FiftyOne's App must know to edit the field of decisions, and how it was before.
+"""Label schema by which FiftyOne's App edits the field of decisions, and the schema before it.
 
 The App offers labels for editing whose fields have an active label schema. While somebody edits, the field of decisions
 has one with the classes of the run, and the annotators' fields have read-only ones, without which the App would not
@@ -95,6 +95,6 @@ def _schemas(
     ]
     classes = sorted({*class_names, *model.get("classes", [])})
     component = "text" if not classes else "radio" if len(classes) <= _MOST_BUTTONS else "dropdown"
-    of_gold = {**made[gold], "attributes": attributes, "component": component, "read_only": False}
-    ours = {gold: {**of_gold, **({"classes": classes} if classes else {})}}
+    gold_schema = {**made[gold], "attributes": attributes, "component": component, "read_only": False}
+    ours = {gold: {**gold_schema, **({"classes": classes} if classes else {})}}
     return ours | {name: {**stored.get(name, made[name]), "read_only": True} for name in fields if name in made}

@@ -35,7 +35,7 @@ _MOST_NAMES, _MOST_SHOWN = 3, 10
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What somebody decided on an object."""
+    """A decision on an object."""
 
     sample_id: str  #: id of the sample, for frames of the video
     frame_number: int | None  #: number of the frame; None on samples

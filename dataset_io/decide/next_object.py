@@ -60,7 +60,7 @@ class ShownObject:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Which objects somebody decides on."""
+    """Filters of the objects that somebody decides on."""
 
     verdict: str | None = None  #: a key of :data:`MEANT`; None for all disputed ones
     annotator: str | None = None  #: an annotator who was assigned; None for all
@@ -154,8 +154,8 @@ def _read(labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: S
     found: dict[int, list[tuple[int, int, str]]] = {}
     samples = objects.members.sample.tolist()
     for unit in np.flatnonzero(_sought(opened, objects, sought)).tolist():
-        of_unit = (costs[unit], objects.state(unit), objects.members.unit_ids[unit])
-        found.setdefault(samples[unit], []).append(of_unit)
+        entry = (costs[unit], objects.state(unit), objects.members.unit_ids[unit])
+        found.setdefault(samples[unit], []).append(entry)
     return [
         _OfSample(objects.document_ids[sample], sorted(each, key=lambda one: (-one[0], one[2])))
         for sample, each in found.items()
@@ -163,7 +163,7 @@ def _read(labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: S
 
 
 def _sought(opened: ObjectsToDecide, objects: Decidable, sought: Sought) -> BoolArray:
-    """Which objects somebody looks for, shape ``(U,)``."""
+    """Objects that pass the filters, shape ``(U,)``."""
     names = opened.units.reader.codes.names()
     rule = Rule(verdicts=MEANT[sought.verdict], classes=frozenset(() if sought.label is None else (sought.label,)))
     found = rule.of(objects, names)
@@ -214,9 +214,9 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
     ]
     drew = {version.annotator for version in versions}
     assigned = objects.assigned[int(members.sample[unit])].tolist()
-    of_unit = np.zeros(members.n_units, np.bool_)
-    of_unit[unit] = True
-    (consensus,) = opened.units.consensus(members.only(of_unit))
+    chosen = np.zeros(members.n_units, np.bool_)
+    chosen[unit] = True
+    (consensus,) = opened.units.consensus(members.only(chosen))
     decisions = objects.found[unit]
     document = opened.gold.collection.find_one({"_id": ObjectId(document_id)}, {"_sample_id": 1, "frame_number": 1})
     sample_id = (document or {}).get("_sample_id", ObjectId(document_id))

@@ -109,8 +109,8 @@ class _Recording:
                 drawn[row["_id"]] = new
         for document_id, on_drawn in self._drawn(drawn).items():
             made[document_id] += on_drawn
-        for document_id, of_document in made.items():
-            for each in of_document:
+        for document_id, document_decisions in made.items():
+            for each in document_decisions:
                 logs[document_id].add(each)
         refused = gold.write({each: logs[each].update(each) for each in made}, self.step)
         self.total["n_changed"] += len(refused)

@@ -94,7 +94,7 @@ def whole_labels(entries: Sequence[Any]) -> list[Stored]:
 
 
 def is_decision(entry: Any) -> bool:
-    """Whether an entry has all that a decision has."""
+    """True if an entry has all that a decision has."""
     if not _has(entry, _TYPES) or entry["choice"] not in get_args(Choice) or not _has_hashes(entry):
         return False
     if not _are_texts(entry["classes"]) or not _are_texts(entry["asked"]):
@@ -109,7 +109,7 @@ def is_decision(entry: Any) -> bool:
 
 
 def _is_part(part: Any) -> bool:
-    """Whether an entry says what was done to apply a decision."""
+    """True if an entry lists the changes that applied a decision."""
     if not _has(part, _TYPES_OF_PART) or not _has_hashes(part) or not _are_texts(part["fields"]):
         return False
     return all(map(_is_change, part["changes"]))
@@ -123,14 +123,14 @@ def _is_change(change: Any) -> bool:
 
 
 def _has(entry: Any, types: Mapping[str, tuple[type, ...]]) -> bool:
-    """Whether an entry is a document with values of some types."""
+    """True if an entry is a document with values of some types."""
     if not isinstance(entry, dict):
         return False
     return all(name in entry and isinstance(entry[name], wanted) for name, wanted in types.items())
 
 
 def _has_hashes(entry: Stored) -> bool:
-    """Whether every label that an entry names has a hash."""
+    """True if every label that an entry names has a hash."""
     labels, hashes = entry["labels"], entry["hashes"]
     return len(labels) == len(hashes) and _are_texts(labels) and _are_texts(hashes)
 
@@ -140,7 +140,7 @@ def _are_texts(values: Sequence[Any]) -> bool:
 
 
 def is_by_rule(decision: Stored, steps_by_rule: Set[str]) -> bool:
-    """Whether a rule decided.
+    """True if a rule decided.
 
     Args:
         decision: the decision as stored
@@ -151,7 +151,7 @@ def is_by_rule(decision: Stored, steps_by_rule: Set[str]) -> bool:
 
 
 def applied_changes(decision: Stored) -> list[Stored]:
-    """What was done to labels to apply a decision, in this order."""
+    """Changes of labels that applied a decision, in their order."""
     return [change for part in decision.get(APPLIED) or () for change in part["changes"]]
 
 
@@ -161,5 +161,5 @@ def added_labels(decision: Stored) -> dict[str, str]:
 
 
 def is_opened(decision: Stored) -> bool:
-    """Whether nothing is decided yet: its label is only there to be edited in the App."""
+    """True if nothing is decided yet: its label is only there to be edited in the App."""
     return decision["choice"] == "skip" and decision["gold_id"] is not None

@@ -111,7 +111,7 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
 
 
 def shows_any(view: DatasetView) -> bool:
-    """Whether a view has any sample."""
+    """True if a view has any sample."""
     return bool(len(_unsorted(view).limit(1)))
 
 
@@ -150,6 +150,6 @@ def _left_out(labels: RunLabels, request: ViewRequest) -> list[str]:
 
 
 def _holds_labels(field: fo.Field) -> bool:
-    """Whether a field holds labels that the App draws (heatmaps are not hidden)."""
+    """True if a field holds labels that the App draws (heatmaps are not hidden)."""
     document = getattr(field, "document_type", None)
     return document is not None and issubclass(document, fol.Label) and document is not fo.Heatmap

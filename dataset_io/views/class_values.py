@@ -39,7 +39,7 @@ def class_values(labels: RunLabels, classes: Iterable[str]) -> list[Any]:
 
 
 def has_class(labels: RunLabels, name: str) -> bool:
-    """Whether any label of the fields of a run has a class."""
+    """True if any label in the fields of a run has this class."""
     values = class_values(labels, [name])
     return any(
         place.collection.find_one({path: {"$in": values}}, {"_id": True}) is not None
@@ -67,19 +67,19 @@ def _class_paths(labels: RunLabels) -> list[str]:
 
 
 def is_one_of(value: ViewExpression, stored: Sequence[Any]) -> ViewExpression:
-    """Whether a value is one of some stored values; what is absent counts as None."""
+    """Condition that a value is one of some stored values; what is absent counts as None."""
     named = [as_value(each) for each in stored if each is not None]
     found = value == named[0] if len(named) == 1 else value.is_in(named)
     return found | ~value.exists() if None in stored else found
 
 
 def contains_any(names: ViewExpression, wanted: Sequence[str]) -> ViewExpression:
-    """Whether a list of names has any of some."""
+    """Condition that a list of names has any of some."""
     return F.any([names.contains([as_value(name)]) for name in wanted])
 
 
 def in_range(value: ViewExpression, least: int | None, most: int | None) -> Iterator[ViewExpression]:
-    """Whether a number is in a range, whose ends may be open."""
+    """Condition that a number is in a range, whose ends may be open."""
     if least is not None:
         yield value >= least
     if most is not None:

@@ -34,7 +34,7 @@ def with_documents(view: DatasetView, labels: RunLabels, request: ViewRequest) -
 
 
 class _DocumentConditions:
-    """What must be true of a sample, or of a frame."""
+    """Conditions on a sample, or on a frame."""
 
     def __init__(self, labels: RunLabels, request: ViewRequest) -> None:
         self._labels = labels
@@ -66,7 +66,7 @@ class _DocumentConditions:
         return self._labels.field_of(annotator).removeprefix(FRAMES_PREFIX)
 
     def _is_given(self, annotator: str) -> ViewExpression:
-        """Whether the run compared the label, or value, of an annotator."""
+        """Condition that the run compared the label, or value, of an annotator."""
         kind, path = self._labels.kind_of(annotator), self._path(annotator)
         if kind.is_label:
             return F(f"{path}.{self._key}_of").exists()
@@ -79,12 +79,12 @@ class _DocumentConditions:
         return usable & (~stored.is_in(["int", "long"]) | (value.abs() <= LARGEST_INTEGER))
 
     def _gave(self, annotator: str, classes: Sequence[str]) -> ViewExpression:
-        """Whether an annotator gave one of some classes, or numbers."""
+        """Condition that an annotator gave one of some classes, or numbers."""
         value = F(self._labels.kind_of(annotator).value_path(self._path(annotator)))
         return self._is_given(annotator) & is_one_of(value, class_values(self._labels, classes))
 
     def _differ(self, *pair: str) -> ViewExpression:
-        """Whether two annotators gave something else."""
+        """Condition that two annotators gave different values."""
         if not are_named(self._labels):
             return F("_id").to_string().is_in(ids_of_samples_differing(self._labels, pair))
         for name, other in (pair, pair[::-1]):

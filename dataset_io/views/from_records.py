@@ -1,4 +1,4 @@
-"""What views take from the records of a run: samples by the score of a pair, labels that cannot name annotators."""
+"""Ids for views from the records of a run: samples by the score of a pair, labels that cannot name annotators."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _of_pair(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray
     shared, objects, pairs = agreement.sample_pairs, agreement.objects, agreement.pairs
     rows = np.flatnonzero((shared.a == a) & (shared.b == b))
     i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
-    of_pair = (objects.annotator[i] == a) & (objects.annotator[j] == b)
-    n_agreeing = np.bincount(objects.sample[i[of_pair]], minlength=agreement.n_samples)
+    is_pair = (objects.annotator[i] == a) & (objects.annotator[j] == b)
+    n_agreeing = np.bincount(objects.sample[i[is_pair]], minlength=agreement.n_samples)
     score = np.full(agreement.n_samples, np.nan)
     score[shared.sample[rows]] = agreement.pair_score[rows]
     n_labels = np.zeros(agreement.n_samples, np.int64)
@@ -72,7 +72,7 @@ def _of_pair(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray
 
 
 def are_named(labels: RunLabels) -> bool:
-    """Whether labels, or samples, have the names of those who differ: at most ``MOST_NAMED`` were asked for any."""
+    """True if labels, or samples, name those who differ: at most ``MOST_NAMED`` annotators were asked for any."""
     if len(labels.annotators) <= MOST_NAMED:
         return True
     return int(labels.run.records().records.sample_values().n_annotators.max(initial=0)) <= MOST_NAMED

@@ -28,7 +28,7 @@ def with_labels(view: DatasetView, labels: RunLabels, request: ViewRequest) -> D
         view = view.match({"$and": possible})
     shown = dict.fromkeys(map(labels.field_of, request.shown(labels.annotators)))
     for field in shown:
-        view = view.filter_labels(field, conditions.of_field(field), only_matches=len(shown) == 1)
+        view = view.filter_labels(field, conditions.on_field(field), only_matches=len(shown) == 1)
     if len(shown) == 1:
         return view
     paths = dict(zip(labels.config.fields, labels.label_paths, strict=True))
@@ -46,7 +46,7 @@ def _on_samples(labels: RunLabels, request: ViewRequest) -> Iterator[dict[str, A
 
 
 class _LabelConditions:
-    """What must be true of the labels of a field; a unit is an object, or all tags of one name on a sample."""
+    """Conditions on the labels of a field; a unit is an object, or all tags of one name on a sample."""
 
     def __init__(self, labels: RunLabels, request: ViewRequest) -> None:
         self._labels = labels
@@ -54,13 +54,13 @@ class _LabelConditions:
         self._key = labels.field_key
         self._attribute = labels.config.annotator_attribute
 
-    def of_field(self, field: str) -> ViewExpression:
-        """Whether a label of a field is shown."""
+    def on_field(self, field: str) -> ViewExpression:
+        """Condition for a label of a field to be shown."""
         request, shown = self._request, self._request.shown(self._labels.annotators)
-        of_field = [name for name in shown if self._labels.field_of(name) == field]
+        in_field = [name for name in shown if self._labels.field_of(name) == field]
         parts = [*self._of_label()]
-        if self._attribute is not None and len(of_field) < len(self._labels.annotators):
-            parts.append(self._is_by(of_field))
+        if self._attribute is not None and len(in_field) < len(self._labels.annotators):
+            parts.append(self._is_by(in_field))
         if request.classes:
             parts.append(self._is_of_classes(field))
         if request.confusion:
@@ -69,12 +69,12 @@ class _LabelConditions:
             parts.append(self._names([MISSED_BY], [request.missed_by]))
         if request.is_pair:  # a label never names its own annotator: that of one of the two names the other
             relations = [name for name in (MISSED_BY, DIFFERS_FROM) if name in self._labels.kinds[0].fields.label]
-            others = [name for name in request.annotators if self._attribute is not None or name not in of_field]
+            others = [name for name in request.annotators if self._attribute is not None or name not in in_field]
             parts.append(self._names(relations, others))
         return F.all(parts)
 
     def _of_label(self) -> Iterator[ViewExpression]:
-        """What a label says of itself: its verdict, and how many have its unit."""
+        """Conditions on a label alone: its verdict, and the votes for its unit."""
         request = self._request
         if request.verdicts:
             yield is_one_of(F(self._key), request.verdicts)
@@ -87,7 +87,7 @@ class _LabelConditions:
         yield from in_range(F(f"{self._key}_of"), *(request.assigned or (None, None)))
 
     def _is_by(self, annotators: Sequence[str]) -> ViewExpression:
-        """Whether a label names one of some annotators."""
+        """Condition that a label names one of some annotators."""
         return is_one_of(F(self._attribute), [each for name in annotators for each in stored_as(self._value(name))])
 
     def _value(self, annotator: str) -> str:
@@ -97,14 +97,14 @@ class _LabelConditions:
         return is_one_of(F("label"), class_values(self._labels, classes))
 
     def _is_of_classes(self, field: str) -> ViewExpression:
-        """Whether the unit of a label has one of the requested classes."""
+        """Condition that the unit of a label has one of the requested classes."""
         own = self._has_class(*self._request.classes)
         if self._labels.family is TAGS:
             return own
         return own | ((F(self._key) == _CONFLICT) & self._unit_has(field, self._request.classes))
 
     def _are_confused(self, field: str) -> Iterator[ViewExpression]:
-        """Whether a label has one of the two classes, and its unit the other one."""
+        """Condition that a label has one of the two classes, and its unit the other one."""
         first, second = self._request.confusion
         asked, in_conflict = self._request.annotators, F(self._key) == _CONFLICT
         for own, other, by, of in ((first, second, asked[:1], asked[1:]), (second, first, asked[1:], asked[:1])):
@@ -118,7 +118,7 @@ class _LabelConditions:
             yield F.all([*parts, self._unit_has(field, [other], of if self._request.is_pair else ())])
 
     def _unit_has(self, field: str, classes: Sequence[str], annotators: Sequence[str] = ()) -> ViewExpression:
-        """Whether another label of the unit of a label has one of some classes, and is by one of some annotators."""
+        """Condition that another label of the unit has one of some classes, and is by one of some annotators."""
         wanted = self._has_class(*classes)
         if annotators and self._attribute is not None:
             wanted = wanted & self._is_by(annotators)
@@ -133,7 +133,7 @@ class _LabelConditions:
         return F(f"$$frame.{path.removeprefix(FRAMES_PREFIX)}" if self._labels.on_frames else f"${path}")
 
     def _names(self, relations: Sequence[str], annotators: Sequence[str]) -> ViewExpression:
-        """Whether a label names any of some annotators in one of its lists of them."""
+        """Condition that a label names any of some annotators in one of its lists of them."""
         if not are_named(self._labels):
             return F("_id").to_string().is_in(ids_of_labels_naming(self._labels, relations, annotators))
         return F.any([contains_any(F(self._key + relation), annotators) for relation in relations])

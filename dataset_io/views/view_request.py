@@ -33,17 +33,17 @@ class ViewRequest:
 
     @property
     def has_scores(self) -> bool:
-        """Whether the samples are limited by their scores."""
+        """True if the samples are limited by their scores."""
         return self.min_score is not None or self.max_score is not None
 
     @property
     def is_pair(self) -> bool:
-        """Whether the disagreements of two annotators are requested."""
+        """True if the disagreements of two annotators are requested."""
         return len(self.annotators) == 2
 
     @property
     def has_labels(self) -> bool:
-        """Whether there is a condition on labels, not only on samples."""
+        """True if there is a condition on labels, not only on samples."""
         chosen = (
             self.verdicts,
             self.annotators,
@@ -189,7 +189,7 @@ def _votes(value: Any) -> tuple[int | None, int | None] | None:
 
 
 def is_count(value: object) -> bool:
-    """Whether a value is a whole number of at least 1."""
+    """True if a value is a whole number of at least 1."""
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST
 
 

@@ -62,7 +62,7 @@ def checked_columns(columns: Columns, name: str) -> Columns:
 
 
 class Draws:
-    """How often every resample draws every sample.
+    """Multiplicity of every sample in every resample.
 
     The draws do not depend on what is summed, so they are drawn once for any number of :func:`resampled`, and kept if
     they take at most ``MOST_KEPT`` bytes.

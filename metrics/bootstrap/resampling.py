@@ -29,7 +29,7 @@ def _check_draws(resamples: int, seed: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How samples are resampled.
+    """Scheme by which samples are resampled.
 
     Attributes:
         resamples: number of resamples, ``>= 1``

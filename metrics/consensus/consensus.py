@@ -115,7 +115,7 @@ def vote_classes(unit: IntArray, category: IntArray, n_units: int) -> ClassVotes
 def majority_of_others(
     unit: IntArray, value: FloatArray | IntArray, alike: IntArray, n_units: int, at_least: int = 1
 ) -> FloatArray:
-    """What more than half of the other members of a unit say, shape ``(N,)``.
+    """Value that more than half of the other members of a unit have, for every member, shape ``(N,)``.
 
     Args:
         unit: shape ``(N,)``, unit ``0 … U - 1`` of every member

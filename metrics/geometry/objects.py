@@ -258,7 +258,7 @@ class Geometry(Protocol):
         return self
 
     def places(self) -> dict[str, NDArray[Any]]:
-        """Where objects are, with a row for each, if their boxes do not say it: ``points_xy``, ``first`` or
+        """Locations of objects, with a row for each, if their boxes do not say it: ``points_xy``, ``first`` or
         ``outline``."""
         return {}
 

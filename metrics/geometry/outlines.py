@@ -31,7 +31,7 @@ AT_ONCE = 1_000
 def crossings(
     polygons: GeometryArray, corner: FloatArray, cell: FloatArray, n_rows: int
 ) -> tuple[IntArray, FloatArray]:
-    """Where the edges of polygons cross the middles of the rows of grids that lie on them.
+    """Crossings of the edges of polygons with the middles of the rows of grids that lie on them.
 
     An edge covers the rows whose middle is in [upper end, lower end), so that shared ends count once: in every row
     there is an even number.

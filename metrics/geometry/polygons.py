@@ -122,7 +122,7 @@ def polygons_from_rings(points_xy: FloatArray, ring: IntArray, shape: IntArray, 
 
 
 def tangled_shapes(points_xy: FloatArray, ring: IntArray, shape: IntArray, n_shapes: int) -> BoolArray:
-    """Which shapes have a ring or line that crosses itself more than :data:`MAX_CROSSINGS` times, shape ``(N,)``.
+    """Mask of shapes with a ring or line that crosses itself more than :data:`MAX_CROSSINGS` times, shape ``(N,)``.
 
     Repairing one with twice as many takes four times as long. Arguments as of :func:`polygons_from_rings`.
     """

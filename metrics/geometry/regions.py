@@ -73,7 +73,7 @@ class Regions(Geometry):
 
     @property
     def _reach(self) -> FloatArray:
-        """How far from an object others can be that it overlaps."""
+        """Greatest distance from an object at which others can overlap it."""
         return np.where(self.kind == LINE, 0.0 if self.lines is None else self.lines.tolerance_px, 0.0)
 
     @property

@@ -56,7 +56,7 @@ def _check_numbers(numbers: NDArray[Any], name: str, n: int) -> None:
 
 
 def differs_from_previous(points_xy: FloatArray, part: IntArray) -> BoolArray:
-    """Whether a vertex is the first of its part or differs from the previous vertex; shape ``(V,)``."""
+    """Mask of vertices that are the first of their part or differ from the previous vertex; shape ``(V,)``."""
     new = np.ones(len(part), np.bool_)
     new[1:] = (part[1:] != part[:-1]) | (points_xy[1:] != points_xy[:-1]).any(axis=1)
     return new

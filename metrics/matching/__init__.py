@@ -29,7 +29,7 @@ Method = Literal["optimal", "recursive", "mutual_best"]
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which objects are one physical object.
+    """Partition of objects into physical objects.
 
     Attributes:
         unit: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects

@@ -99,7 +99,7 @@ def _order(weights: FloatArray, groups: IntArray, side: IntArray) -> IntArray:
 
 
 def _bounds_of_rest(weights: FloatArray, side: IntArray) -> FloatArray:
-    """What the nodes from each place on can gain among themselves at most, shape ``(C, N + 1)``."""
+    """Upper bounds of the gain among the nodes from each place on, shape ``(C, N + 1)``."""
     n_graphs, n = side.shape
     graph = np.arange(n_graphs)
     best = np.zeros((n_graphs, n, n))  # of every node with every side

@@ -47,7 +47,7 @@ class Nodes:
 
 
 def sharing(annotators: IntArray, u: IntArray, v: IntArray, of_v: IntArray | None = None) -> BoolArray:
-    """Which pairs of nodes have an annotator in common, from bit sets ``(V, W)``; ``of_v`` are those of ``v``."""
+    """Mask of pairs of nodes with an annotator in common, from bit sets ``(V, W)``; ``of_v`` are those of ``v``."""
     of_v = annotators if of_v is None else of_v
     shared = np.zeros(len(u), np.bool_)
     for own, other in zip(annotators.T, of_v.T, strict=True):
@@ -66,7 +66,7 @@ def sides_of(annotators: IntArray) -> IntArray:
 
 
 def places_of(component: IntArray, side: IntArray) -> IntArray:
-    """How many nodes of the same side and component come before every node, shape ``(V,)``."""
+    """Number of nodes of the same side and component before every node, shape ``(V,)``."""
     order = np.lexsort((side, component))
     block = component[order] * (int(side.max(initial=0)) + 1) + side[order]
     place = np.empty(len(order), np.int64)
@@ -192,7 +192,7 @@ def improved(nodes: Nodes, group: IntArray, threshold: float) -> IntArray:
 
 
 def _best_of_both(nodes: Nodes, u: IntArray, v: IntArray, mean: FloatArray) -> BoolArray:
-    """Which pairs are the best of both their nodes; at least one is."""
+    """Mask of pairs that are the best of both their nodes; at least one is."""
     n = len(nodes.size)
     best = np.zeros(n)
     for node in (u, v):
@@ -206,7 +206,7 @@ def _best_of_both(nodes: Nodes, u: IntArray, v: IntArray, mean: FloatArray) -> B
 
 
 def _first_of_both(p: IntArray, q: IntArray, order: IntArray, n: int) -> BoolArray:
-    """Which pairs come first, in an order, of all pairs of both their nodes ``0 … n - 1``."""
+    """Mask of pairs that come first, in an order, of all pairs of both their nodes ``0 … n - 1``."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     first = np.full(n, len(order))

@@ -130,7 +130,7 @@ def _move(weights: FloatArray, group: IntArray, to_group: FloatArray) -> BoolArr
 
 
 def are_certainly_best(weights: FloatArray, group: IntArray) -> BoolArray:
-    """Whether a partition reaches the upper bound "every node with its best partner of each side" and fewest groups.
+    """Mask of partitions that reach the upper bound "every node with its best partner of each side" and fewest groups.
 
     True proves that the partition is optimal; False proves nothing. A side is a set of nodes that exclude each other
     (the objects of one annotator); False without sides.

@@ -39,7 +39,7 @@ def match_mutual_best(objects: Objects, overlaps: Overlaps, classes: str) -> tup
 def _best_partner(
     objects: Objects, own: IntArray, other: IntArray, dice: FloatArray, same_class: BoolArray
 ) -> BoolArray:
-    """Whether ``other`` is the best match of ``own`` among the objects of its annotator, for every pair."""
+    """Mask of pairs in which ``other`` is the best match of ``own`` among the objects of its annotator."""
     best = np.zeros(len(own), np.bool_)
     if not len(own):
         return best

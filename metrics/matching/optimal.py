@@ -188,7 +188,7 @@ def _split_hard(
 
 
 def are_large(component: IntArray, n_members: IntArray, annotators: IntArray) -> BoolArray:
-    """Which components ``(C,)`` are solved by average linkage; ``annotators`` are bit sets ``(V, W)``."""
+    """Mask of the components ``(C,)`` that average linkage solves; ``annotators`` are bit sets ``(V, W)``."""
     large: BoolArray = n_members > MAX_NODES_MERGED
     of_two = large & (n_members <= MAX_NODES_ASSIGNED)
     if of_two.any():
@@ -278,7 +278,7 @@ def _surplus(
 
 
 def _sharing(bits: IntArray) -> BoolArray:
-    """Whether two nodes of a component share an annotator, shape ``(C, N, N)``, from their bits ``(C, N, W)``."""
+    """Mask of two nodes of a component that share an annotator, shape ``(C, N, N)``, from their bits ``(C, N, W)``."""
     shared = np.zeros((*bits.shape[:2], bits.shape[1]), np.bool_)
     for word in range(bits.shape[2]):
         shared |= (bits[:, :, None, word] & bits[:, None, :, word]) != 0

@@ -146,7 +146,7 @@ def _bipartitions(n: int) -> FloatArray:
 
 
 def _is_one_group(weights: FloatArray) -> BoolArray:
-    """Whether no bipartition of a graph has a negative cut, shape ``(C,)``; then one group is the best partition.
+    """Mask of graphs without a bipartition of negative cut, shape ``(C,)``; there one group is the best partition.
 
     A split into groups loses half the sum of the cuts of each group against the rest. Every such cut is a bipartition,
     so it is not negative, and no split gains.

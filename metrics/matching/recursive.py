@@ -75,7 +75,7 @@ def match_recursive(
 
 
 def _assigned(sample: IntArray, p: IntArray, q: IntArray, similarity: FloatArray, threshold: float) -> IntArray:
-    """Whether a pair of objects of two annotators is assigned, sample by sample.
+    """Numbers of the assigned pairs of objects of two annotators, solved sample by sample.
 
     Args:
         sample: shape ``(P,)``, ascending

@@ -18,7 +18,7 @@ LEAST_IOU = 0.9
 def find_splits(
     objects: Objects, candidates: BoolArray, overlaps: Overlaps, geometry: Geometry, threshold: float
 ) -> BoolArray:
-    """Which objects are the whole, or a part, of a split.
+    """Mask of objects that are the whole, or a part, of a split.
 
     The parts of a whole are smaller objects of one other annotator that share at least 0.7 of their area with the
     whole, except objects that share as much with a larger part. A split has at least 2 parts, and the IoU of their
@@ -90,7 +90,7 @@ def _several(
 
 
 def _within_another(part: IntArray, group: IntArray, overlaps: Overlaps, geometry: Geometry) -> BoolArray:
-    """Which parts, shape ``(M,)``, lie mostly in a larger part (of equal ones: in an earlier part) of their group."""
+    """Mask ``(M,)`` of parts that lie mostly in a larger part (of equal ones: an earlier part) of their group."""
     within = np.zeros(len(part), np.bool_)
     for a, b in pairs_between(np.arange(1, len(part) + 1), group_ends(group), MAX_PAIRS_AT_ONCE):
         i, j = part[a], part[b]
@@ -103,7 +103,7 @@ def _within_another(part: IntArray, group: IntArray, overlaps: Overlaps, geometr
 
 
 def find_duplicates(objects: Objects, lone: BoolArray, geometry: Geometry, area: FloatArray) -> BoolArray:
-    """Which objects are duplicates: they repeat another object of the same annotator, sample and class.
+    """Mask of duplicates: objects that repeat another object of the same annotator, sample and class.
 
     A lone object is a duplicate if its IoU is at least 0.9 (with a tolerance of 1e-9) with an object that is not lone,
     or with an earlier lone object. The result depends only on the order of the rows of one annotator on one sample.
