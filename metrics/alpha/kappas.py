@@ -137,8 +137,8 @@ def _observe(ratings: FloatArray, weights: Weights | FloatArray, categories: Cat
     disagreement_weights(weights, counts.n_categories)  # unknown weights are an error even without ratings
     m = counts.per_unit()
     rated, several = m >= 1, m >= 2
-    of_category = sums_by(counts.category, counts.count / m[counts.unit], counts.n_categories)
-    share = of_category / max(int(rated.sum()), 1)
+    category_sums = sums_by(counts.category, counts.count / m[counts.unit], counts.n_categories)
+    share = category_sums / max(int(rated.sum()), 1)
     differing = _differing(counts, weights)[several] / (m[several] * (m[several] - 1))
     return _Observed(counts, share, float(differing.mean()) if len(differing) else math.nan)
 
@@ -381,9 +381,9 @@ def weighted_alpha(
     counts = counts.of_pairable_units()
     m = counts.per_unit()
     several = m >= 2
-    of_category = sums_by(counts.category, counts.count, counts.n_categories)
+    category_sums = sums_by(counts.category, counts.count, counts.n_categories)
     observed = float((_differing(counts, weights)[several] / (m[several] - 1)).sum())
-    return float(alpha_of(observed, expected_disagreement(weights, of_category, of_category), m.sum()))
+    return float(alpha_of(observed, expected_disagreement(weights, category_sums, category_sums), m.sum()))
 
 
 #: rows of the table of two categories, of all pairs of annotators, that are counted at once
@@ -439,16 +439,16 @@ def _coefficients_of(
     differing = sums_by(pair, np.where(a == b, 0, count), n_pairs)
     n_categories = int(max(a.max(initial=0), b.max(initial=0))) + 1
     keys, given = np.unique(np.concatenate([pair * n_categories + a, pair * n_categories + b]), return_inverse=True)
-    of_a = sums_by(given[: len(a)], count, len(keys))
-    of_b = sums_by(given[len(a) :], count, len(keys))
+    count_a = sums_by(given[: len(a)], count, len(keys))
+    count_b = sums_by(given[len(a) :], count, len(keys))
     # rows with a count of 0 do not count
-    keys, of_a, of_b = keys[of_a + of_b > 0], of_a[of_a + of_b > 0], of_b[of_a + of_b > 0]
-    of_pair = keys // n_categories
+    keys, count_a, count_b = keys[count_a + count_b > 0], count_a[count_a + count_b > 0], count_b[count_a + count_b > 0]
+    pair_of_key = keys // n_categories
     # disagreement expected by chance, times n² for kappa
-    expected = n * n - sums_by(of_pair, of_a * of_b, n_pairs)
+    expected = n * n - sums_by(pair_of_key, count_a * count_b, n_pairs)
     kappa = chance_corrected(n * differing, expected)
-    share = (of_a + of_b) / (2.0 * n[of_pair])
-    k = np.bincount(of_pair, minlength=n_pairs)
-    hard = sums_by(of_pair, share * (1.0 - share), n_pairs) / np.maximum(k - 1, 1)
+    share = (count_a + count_b) / (2.0 * n[pair_of_key])
+    k = np.bincount(pair_of_key, minlength=n_pairs)
+    hard = sums_by(pair_of_key, share * (1.0 - share), n_pairs) / np.maximum(k - 1, 1)
     observed = differing / np.maximum(n, 1.0)
     return kappa, chance_corrected(observed, np.where(k > 1, 1.0 - hard, 0.0))

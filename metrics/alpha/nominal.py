@@ -144,10 +144,10 @@ def alpha_by_group(
     rows = pairable[unit]
     n_categories = int(category.max(initial=0)) + 1
     keys, inverse = np.unique(group[unit[rows]] * n_categories + category[rows], return_inverse=True)
-    of_category = sums_by(inverse, count[rows], len(keys))
+    category_sums = sums_by(inverse, count[rows], len(keys))
     in_group = keys // n_categories
-    n = sums_by(in_group, of_category, n_groups)
-    return nominal_alpha_of_squares(observed, n, sums_by(in_group, of_category**2, n_groups), undefined)
+    n = sums_by(in_group, category_sums, n_groups)
+    return nominal_alpha_of_squares(observed, n, sums_by(in_group, category_sums**2, n_groups), undefined)
 
 
 def ratings_by_group(unit: IntArray, count: IntArray, group: IntArray, n_groups: int) -> IntArray:

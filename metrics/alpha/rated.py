@@ -300,12 +300,12 @@ def _ordinal(counts: RatingCounts, undefined: Undefined) -> tuple[SparseColumns,
     low, high = met // max(n_values, 1), met % max(n_values, 1)
 
     def formula(sums: FloatArray) -> FloatArray:
-        of_value = sums[..., :n_values]
-        n = of_value.sum(axis=-1)
-        rank = np.cumsum(of_value, axis=-1) - of_value / 2
+        value_sums = sums[..., :n_values]
+        n = value_sums.sum(axis=-1)
+        rank = np.cumsum(value_sums, axis=-1) - value_sums / 2
         rank -= (n / 2)[..., None]  # the mean of all ranks
         observed = (sums[..., n_values:] * (rank[..., high] - rank[..., low]) ** 2).sum(axis=-1)
-        expected = 2 * n * (of_value * rank**2).sum(axis=-1)
+        expected = 2 * n * (value_sums * rank**2).sum(axis=-1)
         return alpha_of(observed, expected, n, undefined=undefined, rounding=_ROUNDING * n**4)
 
     return hstack([_of_values(counts), sparse(unit, pair, both, (counts.n_units, len(met)))]), formula
@@ -321,12 +321,12 @@ def _ratio_formula(values: FloatArray, undefined: Undefined) -> Statistic:
     squared = _ratio_difference(values[:, None], values) if len(values) <= MAX_VALUES["ratio"] else None
 
     def formula(sums: FloatArray) -> FloatArray:
-        of_value = sums[..., 1:]
+        value_sums = sums[..., 1:]
         if squared is not None:  # exactly 0 if one value is left
-            expected = ((of_value @ squared) * of_value).sum(axis=-1)
+            expected = ((value_sums @ squared) * value_sums).sum(axis=-1)
         else:
-            expected = np.asarray(_sum_of_ratio_differences(values, of_value))
-        return alpha_of(sums[..., 0], expected, of_value.sum(axis=-1), undefined=undefined)
+            expected = np.asarray(_sum_of_ratio_differences(values, value_sums))
+        return alpha_of(sums[..., 0], expected, value_sums.sum(axis=-1), undefined=undefined)
 
     return formula
 

@@ -139,8 +139,8 @@ def expected_disagreement_of_sets(members: csr_array, counts: FloatArray, distan
         once = common.row + start < common.col
         a, b, shared = common.row[once], common.col[once], common.data[once]
         likeness = 1.0 - set_distance(distance, shared, size[a + start], size[b])
-        of_pairs = csr_array((likeness, (a, b)), shape=(stop - start, len(size)))
-        alike += 2.0 * ((of_pairs @ flat.T).T * flat[:, start:stop]).sum(axis=1)
+        pair_likeness = csr_array((likeness, (a, b)), shape=(stop - start, len(size)))
+        alike += 2.0 * ((pair_likeness @ flat.T).T * flat[:, start:stop]).sum(axis=1)
         start = stop
     expected: FloatArray = flat.sum(axis=1) ** 2 - alike
     return expected.reshape(counts.shape[:-1])

@@ -87,14 +87,14 @@ class Draws:
         # a single block uses one generator directly
         seeds = [self._seed] if len(share) == 1 else [[self._seed, number] for number in range(len(share))]
         generators = [np.random.Generator(np.random.PCG64(each)) for each in seeds]
-        of_blocks = np.random.Generator(np.random.PCG64([self._seed, len(share)]))
+        block_rng = np.random.Generator(np.random.PCG64([self._seed, len(share)]))
         drawn: list[list[NDArray[np.uint8]]] = [[] for _ in share]
         for first in range(0, self.resamples, at_once):
             n = min(at_once, self.resamples - first)
             if self._kept:
                 yield n, iter([block[first : first + n] for block in self._kept])
                 continue
-            n_drawn = of_blocks.multinomial(self.n_samples, share, n) if len(share) > 1 else None
+            n_drawn = block_rng.multinomial(self.n_samples, share, n) if len(share) > 1 else None
             yield n, self._drawn(generators, np.full((n, 1), self.n_samples) if n_drawn is None else n_drawn, drawn)
         if self._keeps and not self._kept:
             self._kept = [chunks[0] if len(chunks) == 1 else np.concatenate(chunks) for chunks in drawn]
@@ -127,7 +127,7 @@ def resampled(parts: Sequence[Part], draws: Draws) -> Iterator[list[FloatArray]]
     n_columns = sum(part.columns.shape[1] for part in parts)
     at_once = max(1, 4 * CHUNK_BYTES // (8 * (min(draws.n_samples, BLOCK) + n_columns + 1)))
     for n, blocks in draws.chunks(at_once):
-        sums = [np.zeros((n, of_group[-1][2])) for of_group in places]
+        sums = [np.zeros((n, parts_of_group[-1][2])) for parts_of_group in places]
         for number, drawn in enumerate(blocks):
             # products of few whole numbers are exact in half of the time
             weights, single = drawn.astype(np.float64), drawn.astype(np.float32)
@@ -135,8 +135,8 @@ def resampled(parts: Sequence[Part], draws: Draws) -> Iterator[list[FloatArray]]
             for piece in rows:
                 piece.add(sums[piece.group], number, single if exact and piece.whole else weights)
         found: list[FloatArray] = [np.empty(0)] * len(parts)
-        for of_group, total in zip(places, sums, strict=True):
-            for part, start, end in of_group:
+        for parts_of_group, total in zip(places, sums, strict=True):
+            for part, start, end in parts_of_group:
                 found[part] = np.ascontiguousarray(total[:, start:end])
         yield found
 
@@ -225,9 +225,9 @@ class _Rows:
                 continue
             place = self.samples[first:last] - block * BLOCK
             if placed and isinstance(rows, np.ndarray):
-                of_block = np.zeros((weights.shape[1], n_columns), rows.dtype)
-                of_block[place] = rows
-                total[:, into] += weights @ of_block
+                block_rows = np.zeros((weights.shape[1], n_columns), rows.dtype)
+                block_rows[place] = rows
+                total[:, into] += weights @ block_rows
             else:
                 total[:, into] += weights[:, place] @ rows
 
@@ -301,8 +301,8 @@ def column_sums(columns: SparseColumns) -> FloatArray:
         if not rest.any():
             break
     result = np.zeros(n_columns)
-    for of_digits in reversed(sums):
-        result = result / step + of_digits
+    for digit_sums in reversed(sums):
+        result = result / step + digit_sums
     return result
 
 

@@ -102,13 +102,13 @@ def vote_classes(unit: IntArray, category: IntArray, n_units: int) -> ClassVotes
     """
     n_codes = int(category.max(initial=NO_CLASS)) + 1
     keys, counts = np.unique(unit * n_codes + category, return_counts=True)
-    of_unit, code = np.divmod(keys, n_codes)
+    key_unit, code = np.divmod(keys, n_codes)
     most = np.zeros(n_units, np.int64)
-    np.maximum.at(most, of_unit, counts)
-    leads = counts == most[of_unit]
-    tie = np.bincount(of_unit[leads], minlength=n_units) > 1
+    np.maximum.at(most, key_unit, counts)
+    leads = counts == most[key_unit]
+    tie = np.bincount(key_unit[leads], minlength=n_units) > 1
     winner = np.full(n_units, NO_CLASS, np.int64)
-    winner[of_unit[leads]] = code[leads]
+    winner[key_unit[leads]] = code[leads]
     return ClassVotes(np.where(tie, NO_CLASS, winner), most, tie)
 
 
@@ -375,6 +375,6 @@ def _majority(masks: MaskCrops, rows: IntArray) -> tuple[BoolArray, int, int]:
     inside &= votes > 0
     if not inside.any():
         return np.zeros((0, 0), np.bool_), 0, 0
-    of_rows, of_columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
-    y, x = int(of_rows[0]), int(of_columns[0])
-    return inside[y : int(of_rows[-1]) + 1, x : int(of_columns[-1]) + 1], left + x, top + y
+    y_inside, x_inside = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
+    y, x = int(y_inside[0]), int(x_inside[0])
+    return inside[y : int(y_inside[-1]) + 1, x : int(x_inside[-1]) + 1], left + x, top + y

@@ -98,8 +98,8 @@ def box_iou(boxes_a: FloatArray, boxes_b: FloatArray) -> FloatArray:
     """
     boxes = np.concatenate([check_boxes(boxes_a, "boxes_a"), check_boxes(boxes_b, "boxes_b")])
     n = len(np.reshape(boxes_a, (-1, 4)))
-    of_one_image = np.zeros(len(boxes), np.int64)
-    found = box_overlaps(Objects(of_one_image, (np.arange(len(boxes)) >= n).astype(np.int64), of_one_image), boxes)
+    one_image = np.zeros(len(boxes), np.int64)
+    found = box_overlaps(Objects(one_image, (np.arange(len(boxes)) >= n).astype(np.int64), one_image), boxes)
     iou = np.where((found.area[:n, None] > 0) | (found.area[n:] > 0), 0.0, np.nan)
     iou[found.i, found.j - n] = found.similarity("iou")
     return iou

@@ -105,8 +105,8 @@ def lines_from_points(
         number = np.cumsum(long_enough) - 1
         rows = long_enough[line]
         parts = shapely.linestrings(points[rows], indices=number[line[rows]])
-        shapes, of_shape = np.unique(shape[long_enough], return_inverse=True)
-        drawn = shapely.multilinestrings(parts, indices=of_shape.reshape(-1))
+        shapes, shape_index = np.unique(shape[long_enough], return_inverse=True)
+        drawn = shapely.multilinestrings(parts, indices=shape_index.reshape(-1))
         twice = ~shapely.is_simple(drawn)
         drawn[twice] = shapely.union_all(drawn[twice][:, None], axis=1)
         geometry[shapes] = drawn

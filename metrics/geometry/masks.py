@@ -224,19 +224,19 @@ def mask_polygon_intersection(masks: MaskCrops, i: IntArray, polygons: GeometryA
     """
     _check_length(i, "polygons", len(polygons))
     geometry, (polygon,) = distinct_geometries(np.asarray(polygons, np.object_))
-    of_polygons = np.nan_to_num(shapely.bounds(geometry).reshape(-1, 4), nan=0.0)
+    polygon_bounds = np.nan_to_num(shapely.bounds(geometry).reshape(-1, 4), nan=0.0)
     rows, mask = np.unique(i, return_inverse=True)
     bands, first = _bands(masks.take(rows))
     n_bands = np.diff(first)[mask]
     band, pair = ranges(first[mask], n_bands), np.repeat(np.arange(len(i)), n_bands)
-    of_bands = bands.bounds
-    low = np.minimum(of_bands[band], of_polygons[polygon[pair]])
-    high = np.maximum(of_bands[band], of_polygons[polygon[pair]])
+    band_bounds = bands.bounds
+    low = np.minimum(band_bounds[band], polygon_bounds[polygon[pair]])
+    high = np.maximum(band_bounds[band], polygon_bounds[polygon[pair]])
     near = np.flatnonzero((high[:, :2] < low[:, 2:]).all(axis=1))
     chosen, number = np.unique(band[near], return_inverse=True)
     pair = pair[near]
     edges = _joined(_mask_edges(bands, chosen), polygon_edges(geometry))
-    bounds = np.concatenate([of_bands[chosen], of_polygons])
+    bounds = np.concatenate([band_bounds[chosen], polygon_bounds])
     area = shared_areas(edges, bounds, number, len(chosen) + polygon[pair])
     extent = (high[near, 2:] - low[near, :2]).prod(axis=1)
     area[area < ROUNDING_SHARE * extent] = 0.0
@@ -277,8 +277,8 @@ def _mask_edges(masks: MaskCrops, rows: IntArray) -> Edges:
         order = np.argsort(x_left, kind="stable")
         edge = is_edge[order]
         # the padding ends every edge in its own row
-        of_mask = (x_left[order], x[edge + 1], y[edge] + int(masks.top[row]), -begins[turn[edge]])
-        for column, values in zip(columns, of_mask, strict=True):
+        mask_edges = (x_left[order], x[edge + 1], y[edge] + int(masks.top[row]), -begins[turn[edge]])
+        for column, values in zip(columns, mask_edges, strict=True):
             column.append(values)
         n_edges.append(len(edge))
     x_left, x_right, y_left, sign = (np.concatenate(column).astype(np.float64) for column in columns)

@@ -50,9 +50,9 @@ def crossings(
     """
     rings, owner = polygons, np.arange(len(polygons))
     if (shapely.get_type_id(polygons) != 3).any() or shapely.get_num_interior_rings(polygons).any():
-        parts, of_part = shapely.get_parts(polygons, return_index=True)
-        rings, of_ring = shapely.get_rings(parts, return_index=True)
-        owner = of_part[of_ring]
+        parts, polygon_of_part = shapely.get_parts(polygons, return_index=True)
+        rings, part_of_ring = shapely.get_rings(parts, return_index=True)
+        owner = polygon_of_part[part_of_ring]
     xy, ring = shapely.get_coordinates(rings, return_index=True)
     polygon = owner[ring]
     xy = (xy - corner[polygon]) / cell[polygon]
@@ -129,10 +129,10 @@ def _spans(line: IntArray, x: FloatArray, n_shapes: int) -> NDArray[np.uint8]:
     ends[some] = end[last][:, None]
     ends[some, 0] = end[first]
     n_gaps = n[some] // 2 - 1
-    of_gap = np.repeat(some, n_gaps)
+    gap_owner = np.repeat(some, n_gaps)
     gap = np.repeat(first + 1, n_gaps) + 2 * ranges(np.zeros_like(n_gaps), n_gaps)
-    order = np.lexsort((end[gap + 1] - end[gap], of_gap))
-    widest = gap[order[np.flatnonzero(np.diff(of_gap, append=-1))]]
+    order = np.lexsort((end[gap + 1] - end[gap], gap_owner))
+    widest = gap[order[np.flatnonzero(np.diff(gap_owner, append=-1))]]
     ends[some[n_gaps > 0], 1], ends[some[n_gaps > 0], 2] = end[widest], end[widest + 1]
     outlines = ends.reshape(n_shapes, OUTLINE_BYTES)
     outlines[~outlines.any(axis=1)] = WHOLE_BOX
@@ -201,8 +201,8 @@ class Outlines(Geometry):
         place = (y - y_min) / (y_max - y_min) * N_ROWS - 0.5
         row = np.clip(place.astype(np.int64), 0, N_ROWS - 2)
         first = self.row[shapes][:, None] * N_ROWS + row
-        of_rows = np.ascontiguousarray(self.outline).view(np.uint32).reshape(-1)  # a row is one number: faster
-        spans = [of_rows[rows].view(np.uint8).reshape(*rows.shape, 4) for rows in (first, first + 1)]
+        packed_rows = np.ascontiguousarray(self.outline).view(np.uint32).reshape(-1)  # a row is one number: faster
+        spans = [packed_rows[rows].view(np.uint8).reshape(*rows.shape, 4) for rows in (first, first + 1)]
         has_above, has_below = ((each[..., 1::2] > each[..., ::2]).view(np.uint16)[..., 0] for each in spans)
         above, below = (each.astype(np.float32) for each in spans)
         share = np.where(has_above == has_below, place - row, place - row >= 0.5).astype(np.float32)[..., None]

@@ -106,8 +106,8 @@ class Regions(Geometry):
         """The same objects, without the shapes of others that :meth:`take` keeps."""
         row = np.empty(len(self), np.int64)
         for kind in np.unique(self.kind).tolist():
-            of_kind = self.kind == kind
-            row[of_kind] = np.arange(int(of_kind.sum()))
+            is_kind = self.kind == kind
+            row[is_kind] = np.arange(int(is_kind.sum()))
         polygons, masks, lines = (self.row[self.kind == kind] for kind in (POLYGON, MASK, LINE))
         corners = np.stack([self.masks.left, self.masks.top], axis=1)[masks]
         crops = [(self.masks.crop(k), x, y) for k, (x, y) in zip(masks.tolist(), corners.tolist(), strict=True)]
@@ -163,9 +163,9 @@ class Regions(Geometry):
         swapped = self.kind[i[near]] > self.kind[j[near]]
         a, b = np.where(swapped, j[near], i[near]), np.where(swapped, i[near], j[near])
         for (kind_a, kind_b), compare in _COMPARE.items():
-            of_kinds = (self.kind[a] == kind_a) & (self.kind[b] == kind_b)
-            if of_kinds.any():
-                shared[near[of_kinds]] = compare(self, a[of_kinds], b[of_kinds])
+            is_pair = (self.kind[a] == kind_a) & (self.kind[b] == kind_b)
+            if is_pair.any():
+                shared[near[is_pair]] = compare(self, a[is_pair], b[is_pair])
         return shared
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:

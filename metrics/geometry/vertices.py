@@ -132,12 +132,12 @@ def intersection_measure(measure: Measure, a: GeometryArray, b: GeometryArray) -
         b: shape ``(P,)``, valid geometries
     """
 
-    def of_rows(start: int) -> FloatArray:
+    def rows_from(start: int) -> FloatArray:
         rows = slice(start, start + MAX_ROWS_AT_ONCE)
         return np.asarray(measure(overlay(shapely.intersection, a[rows], b[rows])), dtype=np.float64)
 
     starts = range(0, len(a), MAX_ROWS_AT_ONCE)
     if len(starts) <= 1:
-        return of_rows(0)
+        return rows_from(0)
     with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as threads:
-        return np.concatenate(list(threads.map(of_rows, starts)))
+        return np.concatenate(list(threads.map(rows_from, starts)))

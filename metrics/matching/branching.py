@@ -58,9 +58,9 @@ def search(weights: FloatArray, start: IntArray) -> tuple[IntArray, BoolArray]:
             rows = todo[first : first + step]
             found = _branch(ordered[rows], rest[rows], most[rows], width)
             proven[rows] = ~found.cut
-            of_nodes = np.empty_like(found.group)
-            np.put_along_axis(of_nodes, order[rows[found.graph]], found.group, axis=1)
-            _keep_best(rows, found, of_nodes, groups, most)
+            group_of_node = np.empty_like(found.group)
+            np.put_along_axis(group_of_node, order[rows[found.graph]], found.group, axis=1)
+            _keep_best(rows, found, group_of_node, groups, most)
     return groups, proven
 
 
@@ -93,9 +93,9 @@ def _order(weights: FloatArray, groups: IntArray, side: IntArray) -> IntArray:
     for number in range(int(side.max()) + 1):
         members = np.where((side == number)[:, None, :], weights, 0.0)
         short += np.maximum(members, 0.0).max(axis=2) - np.where(together, members, 0.0).sum(axis=2)
-    of_side = np.zeros((n_graphs, n))
-    np.add.at(of_side, (np.arange(n_graphs)[:, None], side), short)
-    return np.lexsort((-short, side, -np.take_along_axis(of_side, side, axis=1)), axis=1)
+    side_shortfall = np.zeros((n_graphs, n))
+    np.add.at(side_shortfall, (np.arange(n_graphs)[:, None], side), short)
+    return np.lexsort((-short, side, -np.take_along_axis(side_shortfall, side, axis=1)), axis=1)
 
 
 def _bounds_of_rest(weights: FloatArray, side: IntArray) -> FloatArray:
@@ -135,15 +135,15 @@ def _branch(weights: FloatArray, rest: FloatArray, most: FloatArray, width: int)
     for place in range(n):
         choices = (gains[:, :, 0] > FORBIDDEN / 2) & (np.arange(gains.shape[1]) <= n_groups[:, None])
         row, chosen = np.nonzero(choices)
-        of_graph = graph[row]
-        own = gains[row, chosen, 1:] + weights[of_graph, place, place + 1 :]
+        graph_of_row = graph[row]
+        own = gains[row, chosen, 1:] + weights[graph_of_row, place, place + 1 :]
         others = _best_of_others(gains[:, :, 1:], row, chosen)
         found = total[row] + gains[row, chosen, 0]
-        bound = found + np.maximum(own, others).sum(axis=1) + rest[of_graph, place + 1]
-        kept = np.flatnonzero(bound >= most[of_graph] - 2.0 * TIE)
+        bound = found + np.maximum(own, others).sum(axis=1) + rest[graph_of_row, place + 1]
+        kept = np.flatnonzero(bound >= most[graph_of_row] - 2.0 * TIE)
         if len(kept) > width:
-            kept = _greatest(kept, of_graph[kept], bound[kept], width, cut)
-        row, chosen, own, graph, total = row[kept], chosen[kept], own[kept], of_graph[kept], found[kept]
+            kept = _greatest(kept, graph_of_row[kept], bound[kept], width, cut)
+        row, chosen, own, graph, total = row[kept], chosen[kept], own[kept], graph_of_row[kept], found[kept]
         group = np.column_stack([group[row], chosen])
         n_groups = np.maximum(n_groups[row], chosen + 1)
         gains = gains[row, :, 1:]

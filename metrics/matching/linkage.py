@@ -46,11 +46,11 @@ class Nodes:
     similarity: FloatArray  #: shape ``(P,)``, sum over the pairs of objects of the two nodes
 
 
-def sharing(annotators: IntArray, u: IntArray, v: IntArray, of_v: IntArray | None = None) -> BoolArray:
-    """Mask of pairs of nodes with an annotator in common, from bit sets ``(V, W)``; ``of_v`` are those of ``v``."""
-    of_v = annotators if of_v is None else of_v
+def sharing(annotators: IntArray, u: IntArray, v: IntArray, annotators_v: IntArray | None = None) -> BoolArray:
+    """Mask of pairs of nodes with an annotator in common, from bit sets ``(V, W)``; ``v`` may have its own."""
+    annotators_v = annotators if annotators_v is None else annotators_v
     shared = np.zeros(len(u), np.bool_)
-    for own, other in zip(annotators.T, of_v.T, strict=True):
+    for own, other in zip(annotators.T, annotators_v.T, strict=True):
         shared |= (own[u] & other[v]) != 0
     return shared
 
@@ -109,9 +109,9 @@ def _summed(
     key, total = sums_of_keys(key, similarity, int(cells.sum()))
     graph = np.searchsorted(np.cumsum(cells), key, side="right")
     row, column = np.divmod(key - start[graph], np.maximum(n_nodes[graph], 1))
-    of_graph = (np.cumsum(n_nodes) - n_nodes)[graph]
-    first: IntArray = order[of_graph + row]
-    second: IntArray = order[of_graph + column]
+    graph_start = (np.cumsum(n_nodes) - n_nodes)[graph]
+    first: IntArray = order[graph_start + row]
+    second: IntArray = order[graph_start + column]
     return first, second, total
 
 

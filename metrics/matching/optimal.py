@@ -86,9 +86,9 @@ def match_optimal(
     size = np.bincount(first.unit, minlength=first.n_units)
     annotators = np.zeros((first.n_units, alone.annotators.shape[1]), np.int64)
     np.bitwise_or.at(annotators, first.unit, alone.annotators)
-    of_node = np.empty(first.n_units)
-    of_node[first.unit] = threshold
-    second = _stage(_Nodes(first.unit, size, annotators, of_node), i, j, similarity, prove)
+    node_threshold = np.empty(first.n_units)
+    node_threshold[first.unit] = threshold
+    second = _stage(_Nodes(first.unit, size, annotators, node_threshold), i, j, similarity, prove)
     return OptimalMatching(
         second.unit,
         second.n_units,
@@ -118,9 +118,9 @@ def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, prov
     n_edges = np.bincount(component[u[gainful]], minlength=n_components)
     hard = n_edges < n_members * (n_members - 1) // 2
     group = component
-    of_object = component[nodes.group]
+    object_component = component[nodes.group]
     first = np.empty(n_components, np.int64)  # row of the first object of every component
-    first[of_object[::-1]] = np.arange(len(of_object))[::-1]
+    first[object_component[::-1]] = np.arange(len(object_component))[::-1]
     inexact = np.zeros(n_components, np.bool_)
     surplus = np.empty((0, 2))
     if hard.any():
@@ -168,11 +168,11 @@ def _split_hard(
     n_of_node = n_members[component[in_hard]]
     place = np.zeros(len(component), np.int64)  # position of a node within its component
     for n in np.unique(n_of_node).tolist():
-        of_size = in_hard[n_of_node == n].reshape(-1, n)
-        place[of_size] = np.arange(n)
+        same_size = in_hard[n_of_node == n].reshape(-1, n)
+        place[same_size] = np.arange(n)
         step = max(1, _MAX_WEIGHTS_AT_ONCE // (n * n))
-        for start in range(0, len(of_size), step):
-            members = of_size[start : start + step]
+        for start in range(0, len(same_size), step):
+            members = same_size[start : start + step]
             slot = np.full(len(n_members), -1)  # position of a component among the members
             slot[component[members[:, 0]]] = np.arange(len(members))
             size, threshold = nodes.size[members], nodes.threshold[members[:, 0]]
@@ -190,15 +190,15 @@ def _split_hard(
 def are_large(component: IntArray, n_members: IntArray, annotators: IntArray) -> BoolArray:
     """Mask of the components ``(C,)`` that average linkage solves; ``annotators`` are bit sets ``(V, W)``."""
     large: BoolArray = n_members > MAX_NODES_MERGED
-    of_two = large & (n_members <= MAX_NODES_ASSIGNED)
-    if of_two.any():
-        rows = np.flatnonzero(of_two[component])
+    assignable = large & (n_members <= MAX_NODES_ASSIGNED)
+    if assignable.any():
+        rows = np.flatnonzero(assignable[component])
         one = _first_rows(component, rows, len(n_members))
         others = rows[(annotators[rows] != annotators[one[component[rows]]]).any(axis=1)]
         two = _first_rows(component, others, len(n_members))
         more = others[(annotators[others] != annotators[two[component[others]]]).any(axis=1)]
-        of_two[component[more]] = False
-        large &= ~of_two
+        assignable[component[more]] = False
+        large &= ~assignable
     return large
 
 
@@ -223,16 +223,16 @@ def _link(
     here = np.flatnonzero(number[u] >= 0)
     u, v, gain = u[here], v[here], gain[here]
     threshold = nodes.threshold[rows]
-    of_pair = threshold[number[u]]
-    annotators, of_component = nodes.annotators[rows], component[rows]
+    pair_threshold = threshold[number[u]]
+    annotators, node_component = nodes.annotators[rows], component[rows]
     linked = Nodes(
-        of_component,
-        places_of(of_component, sides_of(annotators)),
+        node_component,
+        places_of(node_component, sides_of(annotators)),
         nodes.size[rows],
         annotators,
         number[u],
         number[v],
-        gain + of_pair * (nodes.size[u] * nodes.size[v]),
+        gain + pair_threshold * (nodes.size[u] * nodes.size[v]),
     )
     joins = average_linkage_of(linked, float(threshold.min()))
     group = np.empty(len(rows), np.int64)
@@ -261,9 +261,9 @@ def _surplus(
     together = group[u] == group[v]
     # pairs that do not overlap lose the threshold
     lost = nodes.threshold[u] * (nodes.size[u] * nodes.size[v]) + gain
-    threshold, of_group = np.zeros(n_groups), np.zeros(n_groups, np.int64)
-    threshold[number], of_group[number] = nodes.threshold[rows], place[rows]
-    apart = sums_by(of_group, threshold * (n_of**2 - squares), n_inexact) / 2.0
+    threshold, group_place = np.zeros(n_groups), np.zeros(n_groups, np.int64)
+    threshold[number], group_place[number] = nodes.threshold[rows], place[rows]
+    apart = sums_by(group_place, threshold * (n_of**2 - squares), n_inexact) / 2.0
     total = sums_by(place[u[together]], lost[together], n_inexact) - apart
     side = sides_of(nodes.annotators)
     gains = np.flatnonzero((gain > 0.0) & ~sharing(nodes.annotators, u, v))

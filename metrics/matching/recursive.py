@@ -51,19 +51,19 @@ def match_recursive(
     starts = np.searchsorted(objects.annotator[j[order]], np.arange(int(objects.annotator.max(initial=0)) + 2))
     for current in np.unique(objects.annotator).tolist():
         taken[:] = False
-        of_current = order[starts[current] : starts[current + 1]]
-        earlier = objects.annotator[i[of_current]]
+        current_pairs = order[starts[current] : starts[current + 1]]
+        earlier = objects.annotator[i[current_pairs]]
         live, last = (
-            np.flatnonzero(above[of_current]),
+            np.flatnonzero(above[current_pairs]),
             -1,
         )  # what may still be matched, and the annotator it was tried with
         while True:
-            pairs = of_current[live]
+            pairs = current_pairs[live]
             live = live[(earlier[live] > last) & (unit[j[pairs]] < 0) & ~taken[unit[i[pairs]]]]
             if not len(live):
                 break
             last = int(earlier[live[0]])
-            pairs = of_current[np.searchsorted(earlier, last) : np.searchsorted(earlier, last, side="right")]
+            pairs = current_pairs[np.searchsorted(earlier, last) : np.searchsorted(earlier, last, side="right")]
             for allowed in passes:
                 free = pairs[np.flatnonzero(allowed[pairs] & (unit[j[pairs]] < 0) & ~taken[unit[i[pairs]]])]
                 chosen = free[_assigned(objects.sample[i[free]], i[free], j[free], similarity[free], threshold)]
@@ -95,8 +95,8 @@ def _assigned(sample: IntArray, p: IntArray, q: IntArray, similarity: FloatArray
     candidate = np.zeros(int(max(p.max(), q.max())) + 1, np.bool_)
     candidate[p[where]] = candidate[q[where]] = True
     compared = np.flatnonzero(hard & candidate[p] & candidate[q])
-    of_sample = np.split(compared, np.flatnonzero(np.diff(sample[compared])) + 1) if len(compared) else []
-    assigned = [pairs[_best_assignment(p[pairs], q[pairs], similarity[pairs])] for pairs in of_sample]
+    by_sample = np.split(compared, np.flatnonzero(np.diff(sample[compared])) + 1) if len(compared) else []
+    assigned = [pairs[_best_assignment(p[pairs], q[pairs], similarity[pairs])] for pairs in by_sample]
     chosen = np.concatenate([where[~hard[where]], *assigned])
     kept: IntArray = chosen[above[chosen]]
     return kept

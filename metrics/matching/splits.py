@@ -57,12 +57,12 @@ def find_splits(
         return found
     n_groups = int(group[-1]) + 1
     first = np.flatnonzero(np.r_[True, np.diff(group) > 0])
-    of_parts = geometry.union_area(part, group, n_groups)
+    parts_area = geometry.union_area(part, group, n_groups)
     rows, groups = np.r_[part, whole[first]], np.r_[group, group[first]]
     order = np.argsort(groups, kind="stable")
-    of_all = geometry.union_area(rows[order], groups[order], n_groups)
-    shared = of_parts + overlaps.area[whole[first]] - of_all
-    split = shared >= (threshold - TIE) * of_all
+    union_area = geometry.union_area(rows[order], groups[order], n_groups)
+    shared = parts_area + overlaps.area[whole[first]] - union_area
+    split = shared >= (threshold - TIE) * union_area
     found[whole[first[split]]] = True
     found[part[split[group]]] = True
     return found & candidates
@@ -123,8 +123,8 @@ def find_duplicates(objects: Objects, lone: BoolArray, geometry: Geometry, area:
     Example:
         >>> from ..geometry.boxes import Boxes
         >>> boxes = Boxes(np.array([[0, 0, 10, 10.], [0, 0, 10, 9.5], [5, 5, 9, 9.]]))
-        >>> of_one = Objects(np.zeros(3, np.int64), np.zeros(3, np.int64), np.ones(3, np.int64))
-        >>> find_duplicates(of_one, np.array([True, True, True]), boxes, boxes.area)
+        >>> one_annotator = Objects(np.zeros(3, np.int64), np.zeros(3, np.int64), np.ones(3, np.int64))
+        >>> find_duplicates(one_annotator, np.array([True, True, True]), boxes, boxes.area)
         array([False,  True, False])
     """
     repeats = np.zeros(len(objects), np.bool_)

@@ -118,8 +118,8 @@ def sweep_thresholds(
             waiting = []
     if large.objects.any():
         _link(objects, large, (i, j, values), levels, classes, first)
-    of_hard, of_inexact = (np.stack([at, objects.sample[row]]) for at, row in map(np.hstack, (hard, inexact)))
-    return Sweep(tuple(levels.tolist()), first, of_hard, of_inexact)
+    hard_at, inexact_at = (np.stack([at, objects.sample[row]]) for at, row in map(np.hstack, (hard, inexact)))
+    return Sweep(tuple(levels.tolist()), first, hard_at, inexact_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,25 +158,25 @@ class _Connected:
         root, undecided, linked = np.empty(shape, np.int64), np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
         firsts: list[IntArray] = []
         bits = annotator_bits(annotator)
-        of_object = np.arange(n)
+        node_of = np.arange(n)
         inside = np.zeros(n, np.int64)  # pairs within the component whose first object is in this row
         for at in reversed(range(n_levels)):
             new = np.flatnonzero(reached == at + 1)
-            u, v = of_object[i[new]], of_object[j[new]]
+            u, v = node_of[i[new]], node_of[j[new]]
             apart = np.flatnonzero(u != v)
             if len(apart):
                 n_components, component = components(u[apart], v[apart], n)
                 first = np.empty(n_components, np.int64)
                 first[component[::-1]] = np.arange(n)[::-1]
-                of_object = first[component[of_object]]
+                node_of = first[component[node_of]]
                 inside = sums_by(first[component], inside, n).astype(np.int64)
-            inside += np.bincount(of_object[u], minlength=n)
-            root[at] = of_object
-            size = np.bincount(of_object, minlength=n)
+            inside += np.bincount(node_of[u], minlength=n)
+            root[at] = node_of
+            size = np.bincount(node_of, minlength=n)
             whole = inside == size * (size - 1) // 2
-            large = are_large(of_object, size, bits) & ~whole
-            undecided[at] = ~(whole | large)[of_object]
-            linked[at] = large[of_object]
+            large = are_large(node_of, size, bits) & ~whole
+            undecided[at] = ~(whole | large)[node_of]
+            linked[at] = large[node_of]
             rows = np.flatnonzero(large)
             firsts.append(np.stack([np.full(len(rows), at), rows]))
         return cls(root, undecided, linked, np.hstack(firsts))
@@ -282,9 +282,9 @@ def _link(
             _write_groups(group, large.objects[at], row, first[at])
         return
     same = np.flatnonzero(objects.category[i] == objects.category[j])
-    of_class = replace(alone, u=u[same], v=v[same], similarity=similarity[same])
-    joins = average_linkage_of(of_class, float(levels[0]))
-    of_row = np.arange(len(row))  # node of every object
+    within_class = replace(alone, u=u[same], v=v[same], similarity=similarity[same])
+    joins = average_linkage_of(within_class, float(levels[0]))
+    node_of_row = np.arange(len(row))  # node of every object
     nodes = replace(alone, u=u[:0], v=v[:0], similarity=similarity[:0])
     for at in reversed(range(len(levels))):
         if not large.objects[at].any():
@@ -293,16 +293,16 @@ def _link(
         new = np.flatnonzero(until == at)
         nodes = replace(
             nodes,
-            u=np.concatenate([nodes.u, of_row[u[new]]]),
-            v=np.concatenate([nodes.v, of_row[v[new]]]),
+            u=np.concatenate([nodes.u, node_of_row[u[new]]]),
+            v=np.concatenate([nodes.v, node_of_row[v[new]]]),
             similarity=np.concatenate([nodes.similarity, similarity[new]]),
         )
         group = joins.groups(level)
         if len(levels) == 1:
-            group = improved(of_class, group, level)
-        of_node = np.empty(len(nodes.size), np.int64)
-        of_node[of_row] = group
-        nodes, of_row = contracted(nodes, of_node), group
+            group = improved(within_class, group, level)
+        group_of_node = np.empty(len(nodes.size), np.int64)
+        group_of_node[node_of_row] = group
+        nodes, node_of_row = contracted(nodes, group_of_node), group
         second = average_linkage_of(nodes, level).groups(level)
         if len(levels) == 1:
             second = improved(nodes, second, level)

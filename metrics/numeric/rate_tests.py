@@ -41,8 +41,8 @@ class RateMoments:
         different, place = distinct(group - lowest, int((group - lowest).max(initial=-1)) + 1)
         n = len(different)
         products = (columns[k] * columns[m] for k, m in zip(*_UPPER, strict=True))
-        of_group = np.bincount(place[columns[1] != 0], minlength=n)
-        return cls(different + lowest, of_group, _sums(place, columns, n), _sums(place, products, n))
+        n_observed = np.bincount(place[columns[1] != 0], minlength=n)
+        return cls(different + lowest, n_observed, _sums(place, columns, n), _sums(place, products, n))
 
     @classmethod
     def of_table(cls, group: IntArray, columns: FloatArray) -> RateMoments:
@@ -124,11 +124,11 @@ def rate_tests(
     """
     known = np.full(len(moments.n), np.nan) if expected is None else expected
     is_known = ~np.isnan(known)
-    own, whole, count, of_others = moments.sums.T
-    defined = (moments.n >= 2) & (whole > 0) & (is_known | (of_others > 0))
-    whole, of_others = np.where(whole > 0, whole, 1.0), np.where(of_others > 0, of_others, 1.0)
-    rate, others = own / whole, np.where(is_known, known, count / of_others)
-    against = np.where(is_known, 0.0, 1.0 / of_others)
+    own, whole, count, others_whole = moments.sums.T
+    defined = (moments.n >= 2) & (whole > 0) & (is_known | (others_whole > 0))
+    whole, others_whole = np.where(whole > 0, whole, 1.0), np.where(others_whole > 0, others_whole, 1.0)
+    rate, others = own / whole, np.where(is_known, known, count / others_whole)
+    against = np.where(is_known, 0.0, 1.0 / others_whole)
     weights = np.column_stack([1.0 / whole, -rate / whole, -against, others * against])
     first, second = _UPPER
     terms = moments.products * weights[:, first] * weights[:, second] * np.where(first == second, 1, 2)
