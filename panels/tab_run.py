@@ -1,4 +1,4 @@
-"""The tabs on a run as a whole: where to look first, the images and parts of them, and how it was computed."""
+"""The tabs on a run as a whole: where to look first and what to do next, images, parts of them, how it was done."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from ..agreement.parts.result import AgreementParts, DataPart
 from ..agreement.settings.errors import AgreementInputError
 from ..agreement.statistics.main_numbers import MainNumber
 from ..charts.figures import plot_parts, plot_scores, plot_thresholds
+from ..charts.reports.acceptance import MARKS, acceptance_sentence, shown_value
 from ..charts.reports.document import computation_markdown, overview_markdown
 from ..charts.reports.families import family_of
 from ..charts.reports.parts import arrow_of, finding_sentences
 from ..charts.text.headline import CARD_FORMS
 from ..charts.text.sections import plain_markdown
 from ..charts.text.words import counted, documents, ends_of, file_name, shown_number, shown_share
+from ..dataset_io.results.check import last_check
 from ..names import (
+    CHECK_AGREEMENT,
     COMPARE_AGREEMENT,
     DELETE_AGREEMENT,
     EXPORT_AGREEMENT,
@@ -29,9 +32,10 @@ from ..names import (
     SAVE_AGREEMENT_VIEWS,
     TAG_AGREEMENT_LABELS,
 )
-from .items import Choices, Field, Item, Link, button_item, chart_item, table_item, text_item
+from .items import Choices, Field, Item, Link, button_item, chart_item, link, table_item, text_item
 
 if TYPE_CHECKING:
+    from ..agreement.acceptance.outcome import Checked
     from .model_cache import Shown
     from .panel_state import PanelState
 
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 _MOST_RUNS = 8
 
 
-def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState) -> Iterator[Item]:
+def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState, choices: Choices) -> Iterator[Item]:
     """Where to look first, the next steps, and the answers to the three questions."""
     if len(shown.work):
         yield work_item(shown, dataset, 0, FIRST, title="Where to look first")
@@ -49,11 +53,13 @@ def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState) 
     text = "\n\n".join([*map(plain_markdown, shown.findings[1]), overview_markdown(shown.report)])
     if text.strip():
         yield text_item("overview", text)
+    yield from acceptance_items(state, choices)
     has_objects = shown.report.has_objects
     steps = [
         ("Save these as views", "bookmark_add", SAVE_AGREEMENT_VIEWS),
         *([("Make a consensus", "how_to_vote", RESOLVE_UNITS)] if has_objects else []),
         ("Tag labels", "sell", TAG_AGREEMENT_LABELS),
+        ("Check requirements", "fact_check", CHECK_AGREEMENT),
         ("Export the report", "file_download", EXPORT_AGREEMENT),
         ("Delete this run", "delete", DELETE_AGREEMENT),
     ]
@@ -66,6 +72,30 @@ def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState) 
         buttons.append(("Before and after the update", "compare_arrows", "run_operator", params))
     buttons += [compare_button(key, state) for key in state.comparable[:1]]
     yield button_item("next_steps", "Next steps", buttons)
+
+
+def acceptance_items(state: PanelState, choices: Choices) -> Iterator[Item]:
+    """The last check against requirements; what did not pass leads to the labels behind it."""
+    check = last_check(state.config)
+    if check is None:
+        return
+    fields = (
+        Field("requirement", lambda each: each.title, is_number=False),
+        Field("outcome", lambda each: MARKS[each.outcome], link=_behind, is_number=False),
+        Field("must be", lambda each: each.condition, is_number=False),
+        Field("value", shown_value, value=lambda each: each.value),
+        Field("why", lambda each: each.reason, is_number=False),
+    )
+    note = acceptance_sentence(check)
+    yield table_item("acceptance", fields, check.results, choices, title="Acceptance", note=note, per_page=PER_PAGE)
+
+
+def _behind(result: Checked) -> Link | None:
+    """The labels behind a requirement that did not pass."""
+    if not result.view:
+        return None
+    options = {**result.view, **({"tags": result.tags} if result.tags else {})}
+    return link(f"{result.title}: {MARKS[result.outcome]}", **options)
 
 
 def rule_items(shown: Shown, state: PanelState) -> Iterator[Item]:
