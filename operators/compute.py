@@ -290,17 +290,21 @@ def _check(ctx: foo.ExecutionContext, samples: SampleCollection, params: Mapping
     options = {"run_key": free_run_key(ctx.dataset), **given}
     overwrite = options.pop("overwrite", False)
     units = options.pop("units", False)
+    engine = {name: options.pop(name) for name in ("workers", "resume") if name in options}
     fields = options["fields"]
     check_samples(samples)
     if not fields:
         raise AgreementInputError("Choose the label fields of at least 2 annotators")
     if len(fields) == 1 and "annotator_attribute" not in options:
         raise AgreementInputError("Choose a second field, or the attribute of the labels that names their annotator")
+    for name, value in engine.items():
+        OPTIONS[name].checked(value)
     config = make_config(**options)
     source = unchecked_source(samples, config, units=units)
     check_annotator_attribute(source)
     try:
-        check_key_is_free(ctx.dataset, config.run_key, source.fields_written(config.run_key), overwrite=overwrite)
+        taken = overwrite or engine.get("resume", False)
+        check_key_is_free(ctx.dataset, config.run_key, source.fields_written(config.run_key), overwrite=taken)
     except AgreementInputError as error:
         # the form has a switch for what is an argument in Python
         raise AgreementInputError(str(error).replace("overwrite=True", "the switch “Overwrite”")) from error

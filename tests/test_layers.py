@@ -57,7 +57,10 @@ ORDER = (
     "agreement",
     *(f"charts/{room}" for room in ("text", "objects", "reports", "figures", "page")),
     "charts",
-    *(f"dataset_io/{room}" for room in ("database", "labels", "record", "families", "run", "app", "views", "units")),
+    *(
+        f"dataset_io/{room}"
+        for room in ("database", "labels", "record", "families", "run", "shards", "app", "views", "units")
+    ),
     *(f"dataset_io/{room}" for room in ("decide", "results", "annotation_files", "jobs")),
     "dataset_io",
     "operators",

@@ -94,6 +94,7 @@ class ObjectRecords(Records):
 
     family: ClassVar[str] = "objects"
     rows: ClassVar[Mapping[str, str]] = _ROWS
+    of_classes: ClassVar[str | None] = "category"
 
     def __add__(self, other: ObjectRecords) -> ObjectRecords:
         sample = other.threshold_sample.moved(self.n_samples + np.arange(other.n_samples))

@@ -129,6 +129,7 @@ class RatingRecords(Records):
 
     family: ClassVar[str] = "ratings"
     rows: ClassVar[Mapping[str, str]] = {"ratings": OF_SAMPLE, "score": OF_SAMPLE}
+    of_classes: ClassVar[str | None] = "ratings"
 
     @property
     def ratings(self) -> FloatArray:

@@ -25,6 +25,8 @@ from .no_labels import TITLE as NO_LABELS_TITLE
 ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
 #: it is a part of names of fields, indexes, saved views and files
 _RUN_KEY = re.compile(r"[a-z][a-z0-9_]{0,99}")
+#: processes of one machine; ``ProcessPoolExecutor`` takes no more on Windows
+_MOST_WORKERS = 61
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
@@ -51,6 +53,21 @@ def _whole_up_to(limit: int) -> Callable[[str, Any], int]:
         return int(value)
 
     return check
+
+
+def _workers(option: str, value: Any) -> int:
+    if not is_real(value) or value != int(value) or not 1 <= value <= _MOST_WORKERS:
+        raise AgreementInputError(f"`{option}` must be a whole number from 1 to {_MOST_WORKERS}, got {value!r}")
+    return int(value)
+
+
+def _executor(option: str, value: Any) -> Any:
+    if value is not None and not callable(getattr(value, "submit", None)):
+        raise AgreementInputError(
+            f"`{option}` must be a concurrent.futures.Executor, or None, got {type(value).__name__}; a client of Dask "
+            "gives one with client.get_executor()"
+        )
+    return value
 
 
 def _positive_or_none(option: str, value: Any) -> float | None:
@@ -432,6 +449,17 @@ _TABLE = (
     Option("overwrite", False, "Overwrite",
         "replace a run with the same key",
         true_or_false),
+    Option("workers", 1, "Worker processes",
+        "processes of this machine among which the samples are shared out, which pays from some 20,000 samples on; the "
+        "results are the same for any number",
+        _workers, input="number", changes_numbers=False),
+    Option("executor", None, "Executor",
+        "a ``concurrent.futures.Executor``, such as Dask's, whose processes share the samples out; instead of "
+        "``workers``",
+        _executor, changes_numbers=False),
+    Option("resume", False, "Continue",
+        "continue a run with this key and these options that was shared out and did not complete, from what is done",
+        true_or_false, changes_numbers=False),
     Option("progress", None, "Progress",
         "whether to show a progress bar; None: FiftyOne's default; or a callback that gets the progress bar",
         _progress),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -123,3 +124,58 @@ class ClassCodes(dict[str | None, int]):
     def n_codes(self) -> int:
         """Length of :meth:`names`."""
         return len(self._names) + 1
+
+    def looked_up(self) -> tuple[str | None, ...]:
+        """The class of every code from 1, None for labels without a class."""
+        return tuple(self._names)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeNames:
+    """What the codes in records stand for, from 1 on: classes, and the values of compared attributes."""
+
+    classes: tuple[str | None, ...] = ()
+    attributes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def class_names(self) -> list[str]:
+        """Name of every code of a class, the first for *missing*."""
+        return [_NOT_DRAWN, *(NO_LABEL if name is None else str(name) for name in self.classes)]
+
+    def attribute_values(self) -> dict[str, list[Any]]:
+        """The value of every code of an attribute, the first for *not given*."""
+        return {name: [None, *values] for name, values in self.attributes.items()}
+
+    def joined(self, others: Sequence[CodeNames] = ()) -> CodeNames:
+        """All names in ascending order, which does not depend on the order in which labels were read."""
+        every = (self, *others)
+        values = {name: {_typed(v): v for each in every for v in each.attributes[name]} for name in self.attributes}
+        return CodeNames(
+            tuple(sorted({name: None for each in every for name in each.classes}, key=_place)),
+            {name: tuple(sorted(found.values(), key=_place)) for name, found in values.items()},
+        )
+
+    def translated(self, names: CodeNames) -> tuple[IntArray, list[IntArray]] | None:
+        """The codes among other names of the codes of classes, and of attributes; None if they are the same."""
+        if self == names:
+            return None
+        attributes = [
+            _numbers_among(map(_typed, values), map(_typed, names.attributes[name]))
+            for name, values in self.attributes.items()
+        ]
+        return _numbers_among(self.classes, names.classes), attributes
+
+
+def _place(value: object) -> tuple[bool, bool, float, str, str]:
+    """Numbers before texts, and no value at the end."""
+    of_number = float(value) if is_number(value) else 0.0
+    return value is None, not is_number(value), of_number, str(value), type(value).__name__
+
+
+def _typed(value: Any) -> tuple[type, Any]:
+    return type(value), value
+
+
+def _numbers_among(values: Iterable[Any], names: Iterable[Any]) -> IntArray:
+    """The code of every value, after 0 for what is no value."""
+    numbers = {name: code for code, name in enumerate(names, 1)}
+    return np.array([0, *(numbers[value] for value in values)], np.int64)

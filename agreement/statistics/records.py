@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -17,6 +17,9 @@ AnyColumns = Mapping[str, NDArray[Any]]
 
 #: in ``Records.rows``: the column has one row per sample
 OF_SAMPLE = ""
+
+#: samples of a part of records that are in order
+PART_SAMPLES = 1_000
 
 R = TypeVar("R", bound="Records")
 
@@ -43,6 +46,7 @@ class Records:
     family: ClassVar[str]  #: the family of label types
     #: for every column ``OF_SAMPLE`` (one row per sample), or the name of the column with its number of rows per sample
     rows: ClassVar[Mapping[str, str]]
+    of_classes: ClassVar[str | None] = None  #: the column with codes of classes
 
     def __add__(self: R, other: R) -> R:
         return replace(self, parts=self.parts + other.parts)
@@ -64,9 +68,55 @@ class Records:
         return unpacked(self.column("otherwise"), self.n_annotators) if known else self.assigned
 
     def column(self, name: str) -> NDArray[Any]:
-        """A column of all samples."""
-        columns = [part[name] for part in self.parts]
-        return columns[0] if len(columns) == 1 else np.concatenate(columns)
+        """A column of all samples; its type does not depend on how samples were read together."""
+        return _joined([part[name] for part in self.parts])
+
+    def regrouped(self: R) -> R:
+        """The same records in parts of equally many samples: rounding of sums depends on what is added together."""
+        sizes = [len(part["score"]) for part in self.parts]
+        if all(size == PART_SAMPLES for size in sizes[:-1]) and sizes[-1] <= PART_SAMPLES:
+            return self
+        parts: list[Columns] = []
+        pieces: list[Columns] = []
+        room = PART_SAMPLES
+        for part, size in zip(self.parts, sizes, strict=True):
+            start = 0
+            starts = self._starts(part)
+            while start < size:
+                end = min(size, start + room)
+                pieces.append({name: part[name][starts[name][start] : starts[name][end]] for name in part})
+                room -= end - start
+                start = end
+                if not room:
+                    parts.append(_of_pieces(pieces))
+                    pieces, room = [], PART_SAMPLES
+        return replace(self, parts=(*parts, *([_of_pieces(pieces)] if pieces or not parts else [])))
+
+    def _starts(self, part: AnyColumns) -> dict[str, IntArray]:
+        """For every column the first row of every sample, and the number of rows."""
+        n = len(part["score"])
+        first = {OF_SAMPLE: np.arange(n + 1)}
+        for counted in {self.rows[name] for name in part} - {OF_SAMPLE}:
+            first[counted] = np.concatenate([[0], np.cumsum(part[counted], dtype=np.int64)])
+        return {name: first[self.rows[name]] for name in part}
+
+    def recoded(self: R, classes: IntArray, attributes: Sequence[IntArray]) -> R:
+        """The same records with other codes.
+
+        Args:
+            classes: the new code of every code of a class
+            attributes: of every compared attribute, the new code of every code of a value
+        """
+        return replace(self, parts=tuple(self._recoded(part, classes, attributes) for part in self.parts))
+
+    def _recoded(self, part: AnyColumns, classes: IntArray, attributes: Sequence[IntArray]) -> AnyColumns:
+        if self.of_classes is None or part[self.of_classes].dtype.kind == "f":  # numbers are no codes
+            return part
+        changed = {self.of_classes: compact(classes[part[self.of_classes]])}
+        if "attributes" in part:
+            columns = [new[part["attributes"][:, k]] for k, new in enumerate(attributes)]
+            changed["attributes"] = compact(np.column_stack(columns))
+        return {**part, **changed}
 
     def sample_values(self) -> SampleValues:
         """The values that all label types have."""
@@ -135,6 +185,17 @@ class Records:
             first = int(part[counted][:start].sum(dtype=np.int64))
             cut[name] = values[first : first + int(part[counted][start:end].sum(dtype=np.int64))]
         return cut
+
+
+def _joined(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    if len(columns) == 1:
+        return columns[0]
+    joined = np.concatenate(columns)
+    return joined if len({column.dtype for column in columns}) == 1 else compact(joined)
+
+
+def _of_pieces(pieces: Sequence[Columns]) -> Columns:
+    return {name: _joined([piece[name] for piece in pieces]) for name in pieces[0]}
 
 
 def compact(values: IntArray) -> NDArray[Any]:

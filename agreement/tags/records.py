@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ...metrics.numeric.arrays import BoolArray
-from ..statistics.records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed
+from ...metrics.numeric.arrays import BoolArray, IntArray
+from ..statistics.records import OF_SAMPLE, AnyColumns, Columns, Records, SampleValues, compact, packed
 from .compute import TagAgreement, TagBatch, compute_tags
 
 _TAG = "n_objects"
@@ -33,6 +33,7 @@ class TagRecords(Records):
         "annotator": _TAG,
         "tag": _TAG,
     }
+    of_classes: ClassVar[str | None] = "tag"
 
     def sample_values(self) -> SampleValues:
         """The values that all label types have."""
@@ -50,6 +51,14 @@ class TagRecords(Records):
     def read_otherwise(self) -> TagRecords:
         """The records of the same tags if a null label list had the other meaning."""
         return record_tags(compute_tags(self.batch(self.otherwise)), self.n_annotators)
+
+    def _recoded(self, part: AnyColumns, classes: IntArray, attributes: Sequence[IntArray]) -> AnyColumns:
+        """The tags of an annotator stand in the order of their codes."""
+        # the short form of super() does not work in classes with slots
+        found = super(TagRecords, self)._recoded(part, classes, attributes)
+        sample = np.repeat(np.arange(len(part["score"])), part["n_objects"])
+        order = np.lexsort((found["tag"], part["annotator"], sample))
+        return {**found, "tag": found["tag"][order]}
 
     def batch(self, assigned: BoolArray | None = None) -> TagBatch:
         """The tags, with who is assigned, or was by another reading."""

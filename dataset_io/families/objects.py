@@ -17,7 +17,7 @@ from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
 from ...agreement.matching.relations import differs_from, is_named, missed_by
 from ...agreement.matching.verdicts import CROWD, NO_VERDICT, VERDICTS
 from ...agreement.objects.records import ObjectRecords, record, unit_ids
-from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes
+from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes, CodeNames
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
@@ -288,6 +288,11 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             details={"in_pixels": self._in_pixels, "masks": sorted(self._facts.masks), "crowd": self._facts.crowd},
         )
 
+    def code_names(self) -> CodeNames:
+        """The classes and attribute values that were read so far."""
+        values = {codes.name: tuple(codes.values_of_codes()[1:]) for codes in self._attributes}
+        return CodeNames(self.codes.looked_up(), values)
+
     # ---- writing ----
 
     def values(self, labels: ObjectLabels, agreement: MatchedBatch) -> list[dict[str, Any]]:
@@ -351,6 +356,8 @@ def _facts_of_run(source: Source, known: ReportContext | None) -> LabelFacts:
     Raises:
         WholeRunNeededError: if they are no longer those of the run
     """
+    if known is not None and source.shard is not None:  # looked for before the samples were shared out
+        return LabelFacts(frozenset(known.details["masks"]), bool(known.details["crowd"]))
     found = label_facts(source)
     if known is None:
         return found

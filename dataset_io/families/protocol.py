@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
@@ -93,6 +94,10 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
+
+    def code_names(self) -> CodeNames:
+        """What the codes in the records stand for, so far."""
+        return CodeNames()
 
 
 def report_context(source: Source, run: RunFacts, class_names: Sequence[str] = (), **more: Any) -> ReportContext:

@@ -20,7 +20,7 @@ from ...agreement.ratings.compute import (
 from ...agreement.ratings.scale import check_listed, level_of
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import value_name
-from ...agreement.statistics.codes import NO_LABEL, ClassCodes
+from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ...names import DIFFERING_PAIRS, DIFFERS_FROM, pair_name
@@ -188,6 +188,10 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
         return report_context(self.source, run, self._codes.names(), details={"numbers": self._numbers})
+
+    def code_names(self) -> CodeNames:
+        """The classes that were read so far."""
+        return CodeNames(self._codes.looked_up())
 
     # ---- writing ----
 

@@ -13,7 +13,7 @@ from bson import ObjectId
 
 from ...agreement.matching.relations import MOST_NAMED, who_left_out
 from ...agreement.settings.options import value_name
-from ...agreement.statistics.codes import NO_LABEL, ClassCodes
+from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags
 from ...agreement.tags.records import TagRecords, record_tags
@@ -132,6 +132,10 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
         return report_context(self.source, run, self._codes.names())
+
+    def code_names(self) -> CodeNames:
+        """The classes that were read so far."""
+        return CodeNames(self._codes.looked_up())
 
     # ---- writing ----
 

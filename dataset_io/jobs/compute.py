@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any, Literal
 
 import numpy as np
@@ -55,18 +56,21 @@ from ..record.fields import fields_marked
 from ..record.lease import unless_deleted, writing
 from ..record.run import FAILED, Run, refresh
 from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
-from ..record.stored_records import delete_files
+from ..record.stored_records import delete_files, parts_of
 from ..results.load import with_samples
-from ..run.one_pass import Pass
+from ..run.one_pass import Compared, Noticed, Pass, run_facts
 from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections
+from ..shards.engines import Engine
+from ..shards.resume import continued_run
+from ..shards.share import share_out
 from ..units.units_field import add_units
 from .delete import delete_agreement
 
 logger = logging.getLogger(__name__)
 
 #: arguments of :func:`compute_agreement` that are not part of the config
-_NOT_OF_CONFIG = ("samples", "units", "overwrite", "progress")
+_NOT_OF_CONFIG = ("samples", "units", "overwrite", "workers", "executor", "resume", "progress")
 
 
 @takes_arrays
@@ -111,6 +115,9 @@ def compute_agreement(
     seed: int = 51,
     units: bool = False,
     overwrite: bool = False,
+    workers: int = 1,
+    executor: Executor | None = None,
+    resume: bool = False,
     progress: Progress = None,
 ) -> AgreementReport:
     """Compare the labels of several annotators, and write scores, verdicts and match ids to the dataset.
@@ -185,6 +192,12 @@ def compute_agreement(
         seed: seed of the random numbers of the intervals; the same data and seed give the same report
         units: also write one label for every object, as ``add_units`` does
         overwrite: replace a run with the same key
+        workers: processes of this machine among which the samples are shared out, which pays from some 20,000 samples
+            on; the results are the same for any number
+        executor: a ``concurrent.futures.Executor``, such as Dask's, whose processes share the samples out; instead of
+            ``workers``
+        resume: continue a run with this key and these options that was shared out and did not complete, from what is
+            done
         progress: whether to show a progress bar; None: FiftyOne's default; or a callback that gets the progress bar
 
     Returns:
@@ -195,7 +208,10 @@ def compute_agreement(
     """
     options = {name: value for name, value in locals().items() if name not in _NOT_OF_CONFIG}
     config = make_config(**options)
-    return run_agreement(samples, config, units=units, overwrite=overwrite, progress=progress)
+    engine = Engine(OPTIONS["workers"].checked(workers), OPTIONS["executor"].checked(executor))
+    return run_agreement(
+        samples, config, units=units, overwrite=overwrite, engine=engine, resume=resume, progress=progress
+    )
 
 
 def run_agreement(
@@ -204,29 +220,30 @@ def run_agreement(
     *,
     units: bool = False,
     overwrite: bool = False,
+    engine: Engine = Engine(),  # noqa: B008  it is a value
+    resume: bool = False,
     progress: Progress = None,
 ) -> AgreementReport:
     """Check, read, compute, write and record a run; arguments as in :func:`compute_agreement`."""
     started = time.perf_counter()
     OPTIONS["progress"].checked(progress)
-    family = _checked(samples, config, overwrite, units)
+    OPTIONS["resume"].checked(resume)
+    family = _checked(samples, config, overwrite or resume, units)
     source, config = family.source, family.source.config
     dataset, run_key = source.dataset, config.run_key
     fields = source.fields_written(run_key)
     with unless_deleted(dataset):
         with writing(dataset):
-            run = _register(source, fields, overwrite)
+            run = continued_run(source) if resume else _register(source, fields, overwrite)
         try:
             run.declare(fields)
             with rare_collections():
-                one_pass = Pass(family, run)
-                one_pass.work(progress)
-                compared = one_pass.compared()
+                compared, noticed = _compared(family, run, engine, progress)
                 if compared is None:
                     raise AgreementInputError(
                         "Agreement needs samples, but all of them were deleted or changed meanwhile"
                     )
-                report, records = compared.report(family, one_pass.run_facts(compared, started))
+                report, records = compared.report(family, run_facts(source, compared, noticed, started=started))
                 run.complete(report, records, fields, applied_steps(dataset))
         except BaseException as error:
             _after_failure(run, config, fields, error)
@@ -235,6 +252,18 @@ def run_agreement(
     if units:
         add_units(dataset, run_key, progress=progress)
     return with_samples(report, source.samples)
+
+
+def _compared(
+    family: LabelFamily[Any, Any], run: Run, engine: Engine, progress: Progress
+) -> tuple[Compared | None, Noticed]:
+    """What is compared, in this process or shared out among several."""
+    # a run that was shared out before has parts
+    if engine.is_shared or parts_of(str(run.run_id)):
+        return share_out(family, run, engine, progress)
+    one_pass = Pass(family, run)
+    one_pass.work(progress)
+    return one_pass.compared(), one_pass.noticed()
 
 
 def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool, units: bool) -> LabelFamily[Any, Any]:

@@ -36,7 +36,7 @@ from ..record.run_labels import open_run_labels
 from ..record.sample_index import ids_of, sample_keys
 from ..record.stored_records import OpenRecords
 from ..results.load import with_samples
-from ..run.one_pass import Compared, Pass, run_facts
+from ..run.one_pass import Compared, Noticed, Pass, run_facts
 from ..run.work_through import Progress, rare_collections
 from .compute import family_with_iou_from_data, run_agreement
 
@@ -89,7 +89,6 @@ class _Plan:
     again: NDArray[np.bytes_]  #: keys of the samples (videos) to compare
     left: list[ObjectId]  #: samples that are in the dataset, but no longer in the view of the run
     dropped: NDArray[np.bool_]  #: shape ``(S,)``, rows of the records that are replaced, or go
-    order: NDArray[np.bytes_]  #: keys of the samples (videos) in the order in which a run reads them
     n_repeated: int  #: repetitions of samples in the view
     n_samples: int  #: samples (videos) of the run now
 
@@ -115,16 +114,13 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         if plan.left:
             unset_values(dataset, list(source.fields_written(source.config.run_key)), plan.left)
         _require_same_kind(family, loaded, compared)
-        facts = run_facts(
-            source,
-            compared,
-            n_damaged=count_damaged_fields(source) if source.config.invalid == "skip" else 0,
-            started=started,
-            n_changed=n_left_out,
-            n_repeated=plan.n_repeated,
-            n_videos=plan.n_samples if source.on_frames else None,
+        noticed = Noticed(
+            count_damaged_fields(source) if source.config.invalid == "skip" else 0,
+            n_left_out,
+            plan.n_repeated,
+            plan.n_samples if source.on_frames else None,
         )
-        report, records = compared.report(family, facts)
+        report, records = compared.report(family, run_facts(source, compared, noticed, started=started))
         run.require_current()
         run.exchange(report, records, new_id, read, applied_steps(dataset))
     except BaseException:
@@ -169,7 +165,6 @@ def _plan(source: Source, loaded: OpenRecords, changes: Changes) -> _Plan:
         again,
         [row["_id"] for row in still_there],
         ~np.isin(rows, np.setdiff1d(now, again)),
-        sample_keys(dict.fromkeys(found)),
         len(found) - len(now),
         len(now),
     )
@@ -214,25 +209,18 @@ def _compare(
     """The records of all samples, and how many were left out, as somebody kept on changing them."""
     one_pass = Pass(family, run, again=True)
     one_pass.work(progress)
-    new, kept = one_pass.compared(), ~plan.dropped
+    new, kept, codes = one_pass.compared(), ~plan.dropped, family.code_names()  # the first codes are those of the run
     compared = None
     if kept.any():
-        compared = Compared(loaded.records.select(kept), loaded.index.select(kept), loaded.facts.select(kept))
+        compared = Compared(loaded.records.select(kept), loaded.index.select(kept), loaded.facts.select(kept), codes)
+        compared = compared.with_codes(codes.joined())
     if compared is not None and new is not None and compared.records.parts[0].keys() != new.records.parts[0].keys():
         raise WholeRunNeededError(WholeRunReason.OTHER_KIND)
     if new is not None:
         compared = new if compared is None else compared + new
     if compared is None:
         raise AgreementInputError("Agreement needs samples, but all of them were deleted; delete the run")
-    return _in_order(compared, plan), one_pass.n_left_out
-
-
-def _in_order(compared: Compared, plan: _Plan) -> Compared:
-    """The records in the order in which a run reads the samples, which decides between equals in lists of samples."""
-    order = np.argsort(plan.order, kind="stable")
-    rank = order[np.searchsorted(plan.order[order], compared.index.sample_ids())]
-    frames = compared.index.frame_numbers()
-    return compared.take(np.lexsort([*([] if frames is None else [frames]), rank]))
+    return compared.in_order(), one_pass.n_left_out
 
 
 def _require_same_kind(family: LabelFamily[Any, Any], loaded: OpenRecords, compared: Compared) -> None:

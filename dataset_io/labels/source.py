@@ -41,6 +41,23 @@ from .paths import all_fields, gold_of, is_of_frames, run_of
 
 
 @dataclass(frozen=True, slots=True)
+class Shard:
+    """A range of samples, of groups or of videos, by their ids; together shards are all samples."""
+
+    number: int  #: from 0
+    key: str  #: path of the id in a sample
+    low: ObjectId | None  #: the first id; None: no limit
+    high: ObjectId | None  #: the first id of the next shard; None: no limit
+
+    def stages(self, key: str) -> list[dict[str, Any]]:
+        """Stages that keep the documents whose id at a path is in the range."""
+        # written so that the first shard has what has no id at all
+        below = [] if self.high is None else [{key: {"$not": {"$gte": self.high}}}]
+        matched = [*below, *([] if self.low is None else [{key: {"$gte": self.low}}])]
+        return [{"$match": {"$and": matched}}] if matched else []
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """The samples, label fields and annotators of a run.
 
@@ -57,6 +74,7 @@ class Source:
     #: unique id of the run; never reused, not even for the same key
     run_id: str = dataclasses.field(default_factory=lambda: str(ObjectId()))
     among: tuple[ObjectId, ...] | None = None  #: only these samples, for frames only those of these videos
+    shard: Shard | None = None  #: only these samples
 
     @property
     def dataset(self) -> fo.Dataset:
@@ -153,7 +171,16 @@ class Source:
         stages = [*self._only(self.on_frames), *stages]
         return self.collection.aggregate(stages, allowDiskUse=True, **options)
 
+    @property
+    def shard_key(self) -> str:
+        """Path in a document of the id by which samples are shared out: of its group, its video, or its own."""
+        if self.on_frames:
+            return "_sample_id"
+        return "_id" if self.dataset.group_field is None else f"{self.dataset.group_field}._id"
+
     def _only(self, on_frames: bool) -> list[dict[str, Any]]:
+        if self.shard is not None:
+            return self.shard.stages("_id" if self.on_frames and not on_frames else self.shard.key)
         if self.among is None:
             return []
         return [{"$match": {"_sample_id" if on_frames else "_id": {"$in": list(self.among)}}}]

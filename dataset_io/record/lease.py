@@ -116,14 +116,14 @@ def unless_deleted(dataset: fo.Dataset) -> Iterator[None]:
 
 
 def _acquire(dataset: fo.Dataset, key: ObjectId) -> str:
-    owner = f"{_machine()} {os.getpid()} {psutil.Process().create_time()} {ObjectId()}"
+    owner = f"{this_process()} {ObjectId()}"
     deadline = time.monotonic() + PATIENCE_SECONDS
     pause = _PAUSES[0]
     while True:
         if database().datasets.update_one(_free(key), _lease_of(owner)).matched_count:
             return owner
         holder = _holder(dataset, key)
-        if holder is not None and _has_died(holder):
+        if holder is not None and has_died(holder):
             database().datasets.update_one(_held_by(key, holder), {"$unset": {names.LEASE: ""}})
             continue
         if time.monotonic() > deadline:
@@ -167,6 +167,11 @@ def _holder(dataset: fo.Dataset, key: ObjectId) -> str | None:
     return lease.get("owner")
 
 
+def this_process() -> str:
+    """What tells this process from all others: its machine, its id, and when it started."""
+    return f"{_machine()} {os.getpid()} {psutil.Process().create_time()}"
+
+
 @functools.cache
 def _machine() -> str:
     """The machine whose processes this process sees: its name, and what tells containers of one name apart."""
@@ -177,9 +182,9 @@ def _machine() -> str:
     return "/".join(seen)
 
 
-def _has_died(holder: str) -> bool:
-    """Whether a lease was held by a process of this machine that no longer exists."""
-    machine, process, started, _ = holder.split(" ")
+def has_died(holder: str) -> bool:
+    """Whether a process, by :func:`this_process`, was one of this machine and no longer exists."""
+    machine, process, started, *_ = holder.split(" ")
     if machine != _machine():
         return False
     try:

@@ -36,13 +36,14 @@ from ..database.fiftyone_private import (
 from ..database.stored_arrays import DAMAGED
 from . import changes
 from .fields import declare_fields, delete_fields, fields_marked, unset_undeclared
-from .lease import writing
+from .lease import has_died, this_process, writing
 from .sample_index import SampleIndex
 from .stored_records import (
     OpenRecords,
     StoredRecords,
     delete_files,
     delete_orphans,
+    delete_parts,
     has_records,
     open_index,
     open_records,
@@ -172,6 +173,13 @@ class Run:
     def status(self) -> str | None:
         """Recorded status, such as ``running`` or ``completed``."""
         return self.config.get("status")
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether it is recorded as running, but its process was one of this machine and is gone."""
+        record = self.config
+        process = record.get("process")
+        return record.get("status") == RUNNING and isinstance(process, str) and has_died(process)
 
     @property
     def field_key(self) -> str:
@@ -310,6 +318,7 @@ class Run:
             results_id=run_id,
             versions=versions(),
             seed=config.seed,
+            process=this_process(),
             **{changes.RECORD: changes.new_record(dataset)},
         )
         samples.register_run(config.run_key, record)
@@ -335,6 +344,7 @@ class Run:
             delete_orphans()
             file_id = self._store_report(report, str(self.run_id), applied)
             self._update({"$set": {"results": file_id, **_of_config({"status": COMPLETED})}})
+        delete_parts(str(self.run_id))
 
     def _store_report(self, report: AgreementReport, run_id: str, applied: Sequence[str]) -> ObjectId:
         """Store a report like FiftyOne's results, but under an id from the run's config, so that a half-written file of

@@ -66,6 +66,13 @@ class SampleIndex:
             return self.numbers()
         return _numbers(self._groups) if len(self._groups) == len(self._ids) and self._ids else None
 
+    def order(self) -> IntArray | None:
+        """Rows by group, sample and frame, shape ``(S,)``; None if that is how they stand."""
+        groups = [_rows(self._groups)] if len(self._groups) == len(self._ids) else []
+        frames = [np.array(self._frame_numbers)] if self._frame_numbers else []
+        order: IntArray = np.lexsort([*frames, _rows(self._ids), *groups])
+        return None if (order == np.arange(len(order))).all() else order
+
     def frame_numbers(self) -> IntArray | None:
         """Number of every frame, shape ``(S,)``; None if rows are not frames."""
         return np.array(self._frame_numbers, np.int64) if self._frame_numbers else None
@@ -126,15 +133,17 @@ class SampleIndex:
             selected._video_stamps = array("q", np.array(self._video_stamps, np.int64)[samples].tobytes())
         return selected
 
-    def __add__(self, other: SampleIndex) -> SampleIndex:
-        both = SampleIndex()
-        for index in (self, other):
-            both._ids += index._ids
-            both._groups += index._groups
-            both._frame_numbers += index._frame_numbers
-            both._stamps += index._stamps
-            both._video_stamps += index._video_stamps
-        return both
+    @classmethod
+    def concatenate(cls, parts: Iterable[SampleIndex]) -> SampleIndex:
+        """The samples of all parts."""
+        joined = cls()
+        for index in parts:
+            joined._ids += index._ids
+            joined._groups += index._groups
+            joined._frame_numbers += index._frame_numbers
+            joined._stamps += index._stamps
+            joined._video_stamps += index._video_stamps
+        return joined
 
     def sample_ids(self) -> NDArray[np.bytes_]:
         """The key of the sample of every row, for frames of the video."""

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import gridfs
 import numpy as np
 from bson import ObjectId
+from gridfs.errors import FileExists, NoFile
 from numpy.typing import NDArray
 
 from ...agreement.families.family import records_of
@@ -60,9 +61,9 @@ class StoredRecords:
     columns: list[_Bytes]
 
     @classmethod
-    def of(cls, records: Records, index: SampleIndex, facts: RowFacts, context: ReportContext) -> StoredRecords:
-        """The records of a run, packed for storing."""
-        of_records = {name: records.column(name) for name in sorted(records.parts[0], key=lambda n: n != "score")}
+    def of(cls, records: Records, index: SampleIndex, facts: RowFacts, context: Mapping[str, Any]) -> StoredRecords:
+        """The records of a run, or of a part of it, packed for storing; the context as JSON values."""
+        of_records = {name: records.column(name) for name in sorted(records.parts[0], key=lambda n: (n != "score", n))}
         columns: list[_Bytes] = []
         start = 0
         where: dict[str, dict[str, Any]] = {}
@@ -79,15 +80,19 @@ class StoredRecords:
                 where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
                 columns += [packed, padding]
                 start += len(packed) + len(padding)
-        return cls({**where, "context": context.to_stored()}, columns)
+        return cls({**where, "context": dict(context)}, columns)
 
     def write(self, run_id: str) -> None:
         """Store the records of a run, replacing earlier ones."""
+        self.write_to(_file_id(run_id))
+
+    def write_to(self, file_id: str) -> None:
+        """Store the records as a file, replacing an earlier one."""
         files = gridfs.GridFS(database())
-        files.delete(_file_id(run_id))
+        files.delete(file_id)
         header = json.dumps(self.header).encode()
         header = header.ljust(-(-len(header) // _ALIGNED) * _ALIGNED)
-        with files.new_file(_id=_file_id(run_id), chunk_size=_CHUNK) as file:
+        with files.new_file(_id=file_id, chunk_size=_CHUNK) as file:
             for part in (_LENGTH.pack(len(header)), header, *self.columns):
                 for start in range(0, len(part), _CHUNK):
                     file.write(bytes(part[start : start + _CHUNK]))
@@ -117,15 +122,73 @@ def stored_bytes(run_id: str) -> int:
 
 def open_records(run_id: str, report: AgreementReport) -> OpenRecords:
     """The stored records of the run of a report."""
-    file = gridfs.GridFS(database()).get(_file_id(run_id))
+    stored = open_file(_file_id(run_id), report.family)
+    return OpenRecords(
+        report, stored.records, stored.index, ReportContext.from_stored(stored.context, report), stored.facts
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """The content of a file of records."""
+
+    records: Records
+    index: SampleIndex
+    facts: RowFacts
+    context: dict[str, Any]  #: JSON values
+
+
+def open_file(file_id: str, family: str) -> OpenFile:
+    """The records in a file."""
+    file = gridfs.GridFS(database()).get(file_id)
     header, _ = _header(file)
     content = memoryview(file.read())
-    context = ReportContext.from_stored(header["context"], report)
     columns, beside = (_Unpacked(header[kind], content) for kind in ("records", "beside"))
-    records = records_of(report.family, columns, len(context.annotators), beside)
-    index = SampleIndex.from_arrays(_Unpacked(header["index"], content))
-    facts = RowFacts.from_arrays(_Unpacked(header["facts"], content))
-    return OpenRecords(report, records, index, context, facts)
+    return OpenFile(
+        records_of(family, columns, len(header["context"]["annotators"]), beside),
+        SampleIndex.from_arrays(_Unpacked(header["index"], content)),
+        RowFacts.from_arrays(_Unpacked(header["facts"], content)),
+        header["context"],
+    )
+
+
+# ---- files of a run that is shared out: its plan, and a file for each part ----
+
+
+def part_id(run_id: str, name: str) -> str:
+    """Id of a file of a run that goes when the run is complete."""
+    return f"{_file_id(run_id)}/{name}"
+
+
+def parts_of(run_id: str) -> list[str]:
+    """Names of the files of a run that go when it is complete, in ascending order; only whole files."""
+    start = _file_id(run_id) + "/"
+    found = database().fs.files.distinct("_id", {"_id": {"$regex": f"^{start}"}})
+    return sorted(file_id.removeprefix(start) for file_id in found)
+
+
+def write_part(run_id: str, name: str, content: Any) -> bool:
+    """Store JSON values as a file of a run; False if there is one already."""
+    try:
+        gridfs.GridFS(database()).put(json.dumps(content).encode(), _id=part_id(run_id, name))
+    except FileExists:
+        return False
+    return True
+
+
+def read_part(run_id: str, name: str) -> Any:
+    """JSON values that :func:`write_part` stored; None if there are none."""
+    try:
+        return json.loads(gridfs.GridFS(database()).get(part_id(run_id, name)).read())
+    except NoFile:
+        return None
+
+
+def delete_parts(run_id: str) -> None:
+    """Remove all files of a run that :func:`part_id` names, also what was written of them."""
+    start = {"$regex": f"^{_file_id(run_id)}/"}
+    database().fs.files.delete_many({"_id": start})
+    database().fs.chunks.delete_many({"files_id": start})
 
 
 def open_index(run_id: str) -> SampleIndex:
@@ -175,6 +238,7 @@ def delete_files(run_id: str, results: ObjectId | None = None, *, own: ObjectId 
             gridfs.GridFS(database()).delete(file_id)
     # last, as orphans are found by their records
     if runs.find_one({"config.results_id": run_id, **others}) is None:
+        delete_parts(run_id)
         delete_records(run_id)
 
 
@@ -186,7 +250,7 @@ def delete_orphans() -> None:
     found |= {*database().fs.chunks.distinct("files_id", {"files_id": ours})}
     if found:
         used = {run_id for name in _IDS for run_id in database().runs.distinct(f"config.{name}")}
-        for run_id in {file_id.removeprefix(_PREFIX) for file_id in found} - used:
+        for run_id in {file_id.removeprefix(_PREFIX).partition("/")[0] for file_id in found} - used:
             if ObjectId.is_valid(run_id):  # others are no runs of ours
                 delete_files(run_id)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import operator
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +15,7 @@ from bson import ObjectId
 
 from ...agreement.families.family import build_report
 from ...agreement.settings.no_labels import NOT_ASSIGNED, AnnotatorLists, reading_name
+from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
@@ -39,43 +42,82 @@ class Compared:
     records: Records
     index: SampleIndex
     facts: RowFacts
+    codes: CodeNames  #: what the codes in the records stand for
 
     def __add__(self, other: Compared) -> Compared:
-        facts = RowFacts.concatenate([self.facts, other.facts])
-        return Compared(self.records + other.records, self.index + other.index, facts)
+        return self.concatenate([self, other])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Compared]) -> Compared:
+        """The records of all parts, whose codes are the same."""
+        records = functools.reduce(operator.add, (part.records for part in parts))
+        index = SampleIndex.concatenate(part.index for part in parts)
+        return cls(records, index, RowFacts.concatenate([part.facts for part in parts]), parts[0].codes)
+
+    def with_codes(self, names: CodeNames) -> Compared:
+        """The same records with other codes."""
+        new = self.codes.translated(names)
+        return self if new is None else replace(self, records=self.records.recoded(*new), codes=names)
+
+    def in_order(self) -> Compared:
+        """The same whatever the order in which samples were read: by id, with codes of classes by name."""
+        order, named = self.index.order(), self.with_codes(self.codes.joined())
+        ordered = named if order is None else named.take(order)
+        return replace(ordered, records=ordered.records.regrouped())
 
     def take(self, rows: IntArray) -> Compared:
         """The same records in another order."""
-        return Compared(self.records.take(rows), self.index.select(rows), self.facts.select(rows))
+        return Compared(self.records.take(rows), self.index.select(rows), self.facts.select(rows), self.codes)
 
     def report(self, family: LabelFamily[Any, Any], facts: RunFacts) -> tuple[AgreementReport, StoredRecords]:
-        """The report on the samples, and what is stored of them."""
-        dataset = family.source.dataset
+        """The report on the samples, which are in order, and what is stored of them."""
+        dataset, context = family.source.dataset, family.context(facts)
+        if context.class_names:
+            context = replace(context, class_names=self.codes.class_names())
         context = replace(
-            family.context(facts),
+            context,
+            attribute_values=self.codes.attribute_values(),
             worst_samples=worst_samples(self.records.sample_values(), self.index, dataset),
             clusters=self.index.clusters(),
             describe=functools.partial(self.index.list_samples, dataset),
         )
         report = build_report(self.records, context)  # which needs much memory, so before the records are packed
         report = replace(report, look_first=look_first(self.records, self.index, dataset, context))
-        return report, StoredRecords.of(self.records, self.index, self.facts, context)
+        return report, StoredRecords.of(self.records, self.index, self.facts, context.to_stored())
 
 
-def run_facts(source: Source, compared: Compared, *, n_damaged: int, started: float, **more: Any) -> RunFacts:
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """What was noticed during a pass, in addition to the facts of each sample."""
+
+    n_damaged: int = 0  #: label fields that hold no labels
+    n_changed: int = 0  #: samples that somebody kept on changing, or deleted
+    n_repeated: int = 0  #: repetitions of samples in a view
+    n_videos: int | None = None  #: videos, if their frames are compared
+
+    def __add__(self, other: Noticed) -> Noticed:
+        videos = [n for n in (self.n_videos, other.n_videos) if n is not None]
+        return Noticed(
+            self.n_damaged + other.n_damaged,
+            self.n_changed + other.n_changed,
+            self.n_repeated + other.n_repeated,
+            sum(videos) if videos else None,
+        )
+
+
+def run_facts(source: Source, compared: Compared, noticed: Noticed, *, started: float) -> RunFacts:
     """What happened during a run.
 
     Args:
         source: the samples
         compared: what was compared of them
-        n_damaged: label fields that hold no labels
+        noticed: what was noticed meanwhile
         started: when it began, by ``time.perf_counter()``
-        **more: other facts
     """
     rows = compared.facts
     states = zip(source.annotators, *((rows.lists == state).sum(axis=0).tolist() for state in LIST_STATES), strict=True)
     return RunFacts(
-        n_invalid=n_damaged + int(rows.n_invalid.sum()),
+        n_invalid=noticed.n_damaged + int(rows.n_invalid.sum()),
         n_unknown=int(rows.n_unknown.sum()),
         n_added_assignments=int(rows.n_added.sum()),
         coverage=_coverage(source),
@@ -84,7 +126,9 @@ def run_facts(source: Source, compared: Compared, *, n_damaged: int, started: fl
         filtered=filtered_annotators(source),
         versions=versions(),
         lists=[AnnotatorLists(name, *reversed(counts)) for name, *counts in states],
-        **more,
+        n_changed=noticed.n_changed,
+        n_repeated=noticed.n_repeated,
+        n_videos=noticed.n_videos,
     )
 
 
@@ -144,19 +188,13 @@ class Pass:
         """What was compared; None if nothing was."""
         if self._records is None:
             return None
-        return Compared(self._records, self._index, RowFacts.concatenate(self._facts))
+        codes = self._family.code_names()
+        return Compared(self._records, self._index, RowFacts.concatenate(self._facts), codes).in_order()
 
-    def run_facts(self, compared: Compared, started: float) -> RunFacts:
-        """What happened during a run that consists of this pass."""
-        return run_facts(
-            self._source,
-            compared,
-            n_damaged=self._n_damaged,
-            started=started,
-            n_changed=self.n_left_out,
-            n_repeated=self.reader.n_repeated,
-            n_videos=None if self._videos is None else self._videos.n_videos,
-        )
+    def noticed(self) -> Noticed:
+        """What was noticed."""
+        n_videos = None if self._videos is None else self._videos.n_videos
+        return Noticed(self._n_damaged, self.n_left_out, self.reader.n_repeated, n_videos)
 
     def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
         read = self.reader.columns(rows)

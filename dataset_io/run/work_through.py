@@ -64,7 +64,7 @@ def work_through(
 
     in_flight: deque[tuple[int, Sent]] = deque()
     with (
-        fou.ProgressBar(total=reader.source.count(), progress=progress) as bar,
+        fou.ProgressBar(total=None if progress is False else reader.source.count(), progress=progress) as bar,
         ThreadPoolExecutor(_WRITERS, "agreement-write") as writers,
     ):
         try:

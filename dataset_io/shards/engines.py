@@ -1,0 +1,121 @@
+"""Where tasks are done: in processes of this machine, or by any ``concurrent.futures.Executor``."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import fiftyone as fo
+
+#: tasks that an engine of the user's has at once: how many processes it has, it does not say
+_MOST_AT_ONCE = 1_000
+#: seconds that tasks get to stop
+_STOPPING = 60.0
+#: loads this checkout in a process that cannot import it by the name that it has here: FiftyOne chooses one for plugins
+_LOAD = """
+import importlib, importlib.util, os, sys
+os.environ.update(environment)
+if name not in sys.modules and os.path.isfile(os.path.join(root, "__init__.py")):
+    spec = importlib.util.spec_from_file_location(
+        name, os.path.join(root, "__init__.py"), submodule_search_locations=[root]
+    )
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
+work = importlib.import_module(name + ".dataset_io.shards.work").work
+"""
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+class Submitted(Protocol):
+    """An engine that is running."""
+
+    most: int  #: tasks at once
+    is_ours: bool  #: whether it consists of children of this process
+
+    def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        """Have a task done."""
+
+    def stop(self, futures: Iterable[Future[Any]]) -> None:
+        """Wait until nothing is done any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Who does the work of a run; by default this process alone."""
+
+    workers: int = 1
+    executor: Executor | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes work."""
+        return self.executor is not None or self.workers > 1
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Submitted]:
+        """The engine while it runs."""
+        engine = _Processes(self.workers) if self.executor is None else _OfUser(self.executor)
+        try:
+            yield engine
+        finally:
+            engine.stop(())
+
+
+def _call(executor: Executor, task: Mapping[str, Any], environment: Mapping[str, str]) -> Future[dict[str, Any]]:
+    """Have a task done, by a call that every process can decode: of what Python has itself, with plain values."""
+    given = {"name": "annotator_agreement", "root": str(_ROOT), "environment": dict(environment)}
+    call = "(exec(load, given), given['work'](task))[1]"
+    return executor.submit(eval, call, {"load": _LOAD, "given": given, "task": dict(task)})
+
+
+class _OfUser:
+    """An executor that the user started, and ends."""
+
+    most, is_ours = _MOST_AT_ONCE, False
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        """Have a task done."""
+        return _call(self._executor, task, {})
+
+    def stop(self, futures: Iterable[Future[Any]]) -> None:
+        """Wait for what is being done; the others were cancelled."""
+        wait(list(futures), _STOPPING)
+
+
+class _Processes:
+    """Processes of this machine, started anew where one of them died: the pool of the standard library ends then."""
+
+    is_ours = True
+
+    def __init__(self, workers: int) -> None:
+        self.most = workers
+        self._pool = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        # connections to MongoDB do not survive a fork
+        return ProcessPoolExecutor(self.most, multiprocessing.get_context("spawn"))
+
+    def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        """Have a task done."""
+        chosen = {"FIFTYONE_DATABASE_URI": fo.config.database_uri, "FIFTYONE_DATABASE_NAME": fo.config.database_name}
+        port = {"FIFTYONE_PRIVATE_DATABASE_PORT": os.environ.get("FIFTYONE_PRIVATE_DATABASE_PORT")}
+        environment = {name: str(value) for name, value in {**chosen, **port}.items() if value}
+        try:
+            return _call(self._pool, task, environment)
+        except BrokenExecutor:
+            self._pool.shutdown(wait=True)
+            self._pool = self._start()
+            return _call(self._pool, task, environment)
+
+    def stop(self, futures: Iterable[Future[Any]]) -> None:
+        """End the processes after what they are doing."""
+        self._pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,215 @@
+"""Share a run out among processes: plan its shards, have them compared, and add up their records in their order.
+
+The report, the values and what is stored are those of a single process, whoever compared which shard and how often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter, deque
+from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from dataclasses import dataclass
+from typing import Any
+
+import fiftyone.core.utils as fou
+from bson import ObjectId
+from pymongo.errors import PyMongoError
+
+from ...agreement.settings.errors import AgreementInputError, short_message
+from ...agreement.statistics.codes import CodeNames
+from ...agreement.statistics.report import RunFacts
+from ..database.fiftyone_private import dataset_id
+from ..families.protocol import LabelFamily
+from ..labels.source import Shard, Source
+from ..labels.stored import NoRoomError
+from ..record.run import FAILED, Run, versions
+from ..record.stored_records import open_file, part_id, parts_of, read_part, write_part
+from ..run.one_pass import Compared, Noticed
+from ..run.work_through import Progress, return_memory
+from .engines import Engine, Submitted
+from .work import EMPTY, Task
+
+#: samples of a shard, or frames; those of one group, or video, are in one shard
+SHARD_SAMPLES = 5_000
+#: name of the part that says what is shared out
+PLAN = "plan"
+#: how often a shard is tried
+MOST_ATTEMPTS = 3
+#: seconds between two looks at whether the run still exists
+_LOOK = 1.0
+
+
+def shards_of(source: Source) -> tuple[list[Shard], int]:
+    """The shards of a source, by the order of ids, and the number of its documents; needs hardly any memory."""
+    key = source.shard_key
+    ids = {"$project": {"_id": True if key == "_id" else f"${key}"}}
+    # the documents of a dataset are sorted by an index, which has all that is asked for
+    stages: list[dict[str, Any]] = [ids, {"$sort": {"_id": 1}}] if source.is_view else [{"$sort": {key: 1}}, ids]
+    lows: list[ObjectId | None] = [None]
+    n_samples = n_of_shard = 0
+    last = None
+    for row in source.aggregate(stages):
+        found = row["_id"]
+        if n_of_shard >= SHARD_SAMPLES and found != last:
+            lows.append(found)
+            n_of_shard = 0
+        n_samples, n_of_shard, last = n_samples + 1, n_of_shard + 1, found
+    limits = zip(lows, [*lows[1:], None], strict=True)
+    return [Shard(number, key, *limit) for number, limit in enumerate(limits)], n_samples
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is shared out."""
+
+    shards: list[Shard]
+    n_samples: int
+    details: Mapping[str, Any]  #: what the family found out about all labels
+
+    @classmethod
+    def of(cls, family: LabelFamily[Any, Any], run_id: str) -> _Plan:
+        """The plan of a run, the stored one if it is continued."""
+        stored = read_part(run_id, PLAN)
+        if stored is None:
+            shards, n_samples = shards_of(family.source)
+            details = dict(family.context(RunFacts()).details)
+            limits = [[str(limit) if limit else None for limit in (each.low, each.high)] for each in shards]
+            stored = {"key": family.source.shard_key, "limits": limits, "n_samples": n_samples, "details": details}
+            write_part(run_id, PLAN, stored)
+        shards = [
+            Shard(number, stored["key"], *(ObjectId(limit) if limit else None for limit in limits))
+            for number, limits in enumerate(stored["limits"])
+        ]
+        return cls(shards, stored["n_samples"], stored["details"])
+
+
+def share_out(
+    family: LabelFamily[Any, Any], run: Run, engine: Engine, progress: Progress
+) -> tuple[Compared | None, Noticed]:
+    """Have all samples of a run compared.
+
+    Args:
+        family: reads the labels
+        run: the run; shards that are done are not done again
+        engine: who compares them
+        progress: as in :func:`compute_agreement`
+
+    Raises:
+        AgreementInputError: if labels cannot be compared, or a shard failed in all attempts
+    """
+    plan = _Plan.of(family, str(run.run_id))
+    with engine.running() as submitted, fou.ProgressBar(total=plan.n_samples, progress=progress) as bar:
+        sharing = _Sharing(plan, run, submitted)
+        try:
+            for n_samples in sharing.work():
+                bar.update(n_samples)
+        except BaseException:
+            sharing.stop()
+            raise
+    return _added_up(family, run)
+
+
+class _Sharing:
+    """Tasks on their way."""
+
+    def __init__(self, plan: _Plan, run: Run, engine: Submitted) -> None:
+        self._plan, self._run, self._engine = plan, run, engine
+        self._futures: dict[Future[dict[str, Any]], Shard] = {}
+        self._attempts: Counter[int] = Counter()
+
+    def work(self) -> Any:
+        """Have everything done; yields the numbers of samples."""
+        done = set(_parts_by_shard(self._run))
+        waiting = deque(shard for shard in self._plan.shards if shard.number not in done)
+        while waiting or self._futures:
+            while waiting and len(self._futures) < self._engine.most:
+                shard = waiting.popleft()
+                self._futures[self._engine.submit(self._task(shard))] = shard
+            self._run.require_current()
+            for future in wait(self._futures, _LOOK, FIRST_COMPLETED).done:
+                shard = self._futures.pop(future)
+                answer = self._answer(future)
+                if "refused" in answer:
+                    raise _refusal(answer)
+                if "failed" in answer and shard.number not in _parts_by_shard(self._run):
+                    self._attempts[shard.number] += 1
+                    if self._attempts[shard.number] >= MOST_ATTEMPTS:
+                        raise self._given_up(shard, answer["failed"])
+                    waiting.append(shard)
+                yield answer.get("n_samples", 0)
+
+    def stop(self) -> None:
+        """Tell the workers to stop, and wait until they did."""
+        for future in self._futures:
+            future.cancel()
+        with contextlib.suppress(PyMongoError):  # then they cannot write either
+            if self._run.is_current():
+                self._run.update(status=FAILED)
+        self._engine.stop(self._futures)
+
+    def _task(self, shard: Shard) -> dict[str, Any]:
+        low, high = (str(limit) if limit else None for limit in (shard.low, shard.high))
+        dataset = self._run.dataset
+        return Task(
+            str(dataset_id(dataset)),
+            dataset.name,
+            self._run.key,
+            str(self._run.run_id),
+            (shard.number, shard.key, low, high),
+            self._plan.details,
+            versions(),
+            self._engine.is_ours,
+            self._attempts[shard.number],
+        ).to_dict()
+
+    def _answer(self, future: Future[dict[str, Any]]) -> dict[str, Any]:
+        try:
+            return future.result()
+        except (Exception, CancelledError) as error:  # a worker died; engines say so in their own ways
+            return {"failed": short_message(f"{type(error).__name__}: {error}")}
+
+    def _given_up(self, shard: Shard, reason: str) -> AgreementInputError:
+        first, last = shard.low or "the first", shard.high or "the last"
+        what = {"_id": "samples", "_sample_id": "videos"}.get(shard.key, "groups")
+        return AgreementInputError(
+            f"Shard {shard.number + 1} of {len(self._plan.shards)} must be compared by a worker, but {MOST_ATTEMPTS} "
+            f"attempts failed ({what} from {first} to {last}), the last one with {reason}; what is done is kept: "
+            "compute again with resume=True, with fewer workers if they lack memory"
+        )
+
+
+def _refusal(answer: Mapping[str, str]) -> AgreementInputError:
+    """The error that a worker met."""
+    kind = NoRoomError if answer["kind"] == NoRoomError.__name__ else AgreementInputError
+    error = kind.__new__(kind)
+    error.args = (answer["refused"],)
+    return error
+
+
+def _parts_by_shard(run: Run) -> dict[int, str]:
+    """The name of the records of every shard that is done; of several attempts one, as they are the same."""
+    named = [name for name in parts_of(str(run.run_id)) if "-" in name]
+    return {int(name.partition("-")[0]): name for name in named}
+
+
+def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None, Noticed]:
+    """The records of all shards, in their order."""
+    run_id, noticed, parts = str(run.run_id), Noticed(), []
+    for _, name in sorted(_parts_by_shard(run).items()):
+        if name.endswith(EMPTY):
+            said = read_part(run_id, name)
+        else:
+            opened = open_file(part_id(run_id, name), family.source.family.name)
+            said = opened.context
+            attributes = {key: tuple(values) for key, values in said["attributes"].items()}
+            codes = CodeNames(tuple(said["classes"]), attributes)
+            parts.append(Compared(opened.records, opened.index, opened.facts, codes))
+        noticed += Noticed(**said["noticed"])
+    if not parts:
+        return None, noticed
+    codes = parts[0].codes.joined([part.codes for part in parts[1:]])
+    compared = Compared.concatenate([part.with_codes(codes) for part in parts])
+    del parts
+    return_memory()
+    return compared.in_order(), noticed

@@ -1,0 +1,344 @@
+"""Runs that are shared out: the same report, values and stored bytes as those of one process."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import fiftyone as fo
+import gridfs
+import psutil
+import pytest
+from fiftyone import ViewField as F
+from fiftyone.core.odm import get_db_conn
+
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.rated import rated_dataset
+from tests.datasets import random_annotators, stored
+
+from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement
+from annotator_agreement.dataset_io.record.run import FAILED, RUNNING, Run
+from annotator_agreement.dataset_io.shards import share, work
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr(share, "SHARD_SAMPLES", 4)
+
+
+@pytest.fixture(scope="module")
+def processes(private_fiftyone):
+    """Two processes that never heard of this one."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        yield pool
+
+
+class Shuffled(Executor):
+    """Does everything later, twice, and in another order: what engines may do that repeat lost work."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng, self._waiting, self._lock = random.Random(seed), [], threading.Lock()
+
+    def submit(self, function, /, *arguments, **options):
+        future = Future()
+        with self._lock:
+            self._waiting.append((future, function, arguments))
+        threading.Timer(0.05, self._do).start()
+        return future
+
+    def _do(self):
+        with self._lock:
+            future, function, arguments = self._waiting.pop(self._rng.randrange(len(self._waiting)))
+        future.set_running_or_notify_cancel()
+        function(*arguments)
+        future.set_result(function(*arguments))
+
+
+def contents(samples, fields, key="agreement", **options):
+    """The report, what is stored of it, and what is written on samples and labels."""
+    dataset = samples._dataset
+    before = left(dataset)
+    report = compute_agreement(samples, fields, run_key=key, **options).to_dict()
+    report["run"].pop("seconds")
+    run_id = Run(dataset, key).config["results_id"]
+    files = gridfs.GridFS(get_db_conn())
+    records = files.get(f"annotator_agreement/{run_id}").read()
+    assert not list(get_db_conn().fs.files.find({"_id": {"$regex": f"^annotator_agreement/{run_id}/"}}))
+    written = [_without_stamps(document) for document in _documents(dataset)]
+    delete_agreement(dataset, key)
+    assert left(dataset) == before
+    return report, records, written
+
+
+def left(dataset):
+    """What is there before and after a run."""
+    return {name: each for name, each in stored(dataset).items() if name not in ("dataset", "indexes")}
+
+
+def _documents(dataset):
+    found = list(dataset._sample_collection.find().sort("_id"))
+    return found + (list(dataset._frame_collection.find().sort("_id")) if dataset._has_frame_fields() else [])
+
+
+def _without_stamps(value):
+    if isinstance(value, dict):
+        return {name: _without_stamps(each) for name, each in value.items() if name != "last_modified_at"}
+    return [_without_stamps(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def assert_same(samples, fields, executor, **options):
+    alone = contents(samples, fields, **options)
+    shared = contents(samples, fields, executor=executor, **options)
+    assert {n: v for n, v in shared[0].items() if v != alone[0][n]} == {}
+    assert shared[1] == alone[1]
+    assert shared[2] == alone[2]
+
+
+@pytest.fixture
+def boxes(make_dataset):
+    return make_dataset(random_annotators(30, seed=5))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_boxes_are_the_same_in_any_order_and_done_twice(boxes, seed):
+    assert_same(boxes, ANNOTATORS, Shuffled(seed), resamples=50)
+
+
+def test_threads_and_processes_give_the_same(boxes, processes):
+    with ThreadPoolExecutor(3) as threads:
+        assert_same(boxes, ANNOTATORS, threads, resamples=50)
+    assert_same(boxes, ANNOTATORS, processes, resamples=50)
+
+
+def test_the_order_in_the_database_does_not_matter(make_dataset):
+    dataset = make_dataset(random_annotators(30, seed=5))
+    documents = list(dataset._sample_collection.find())
+    random.Random(1).shuffle(documents)
+    dataset._sample_collection.delete_many({})
+    dataset._sample_collection.insert_many(documents)
+    assert_same(dataset, ANNOTATORS, Shuffled(3), resamples=50)
+
+
+def test_attributes_are_the_same(boxes):
+    values = [True, 1, "1", 2.5, None, "x", False, 0]
+    for number, sample in enumerate(boxes):
+        for name in ANNOTATORS:
+            for k, label in enumerate(sample[name].detections if sample[name] else ()):
+                label["state"] = values[(number * 3 + k * k) % len(values)]
+        sample.save()
+    assert_same(boxes, ANNOTATORS, Shuffled(4), attributes="state", resamples=0)
+
+
+@pytest.mark.parametrize("view", ["sorted", "filtered", "limited"])
+def test_views_are_the_same(boxes, view):
+    views = {
+        "sorted": boxes.sort_by("filepath", reverse=True),
+        "filtered": boxes.filter_labels("alice", F("label") != "cat", only_matches=False),
+        "limited": boxes.sort_by("filepath").limit(17),
+    }
+    assert_same(views[view], ANNOTATORS, Shuffled(5), resamples=0)
+
+
+def test_labels_that_name_their_annotator_are_the_same(boxes):
+    boxes.add_sample_field("all", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    for sample in boxes:
+        sample["all"] = fo.Detections(
+            detections=[
+                fo.Detection(label=label.label, bounding_box=label.bounding_box, rater=name)
+                for name in ANNOTATORS
+                for label in (sample[name].detections if sample[name] else ())
+            ]
+        )
+        sample.save()
+    assert_same(boxes, "all", Shuffled(6), annotator_attribute="rater", resamples=0)
+
+
+@pytest.mark.parametrize("kind", ["Classification", "Classifications", "FloatField", "StringField"])
+def test_ratings_and_tags_are_the_same(make_dataset, kind):
+    rng = random.Random(7)
+
+    def value():
+        if kind == "Classifications":
+            return rng.sample(["b", "a", "d", "c", "zebra"], rng.randrange(4))
+        return rng.choice([0.5, 1.25, 3.0, None]) if kind == "FloatField" else rng.choice(["b", "a", "d", "c", None])
+
+    dataset = rated_dataset(make_dataset, {name: [value() for _ in range(30)] for name in ANNOTATORS}, kind)
+    assert_same(dataset, ANNOTATORS, Shuffled(8), resamples=50)
+
+
+def test_masks_are_the_same(make_dataset):
+    dataset = masked_dataset(make_dataset, random_masks(14))
+    assert_same(dataset, ANNOTATORS, Shuffled(9), resamples=50)
+
+
+def test_frames_are_the_same_and_no_video_is_divided(make_videos):
+    labels = random_annotators(40, seed=3)
+    lengths = [3, 6, 1, 5, 9, 2, 7, 4, 3]
+    starts = [sum(lengths[:k]) for k in range(len(lengths))]
+    videos = [
+        {name: labels[name][start : start + n] for name in ANNOTATORS} for start, n in zip(starts, lengths, strict=True)
+    ]
+    from tests.datasets import detections
+
+    videos = [{name: [detections(entry) for entry in rows] for name, rows in video.items()} for video in videos]
+    dataset = make_videos(videos)
+    assert_same(dataset, [f"frames.{name}" for name in ANNOTATORS], Shuffled(10), resamples=50)
+
+
+def test_groups_are_the_same_and_no_group_is_divided(make_dataset):
+    from tests.datasets import detections
+
+    labels, dataset = random_annotators(30, seed=2), make_dataset({})
+    dataset.add_group_field("group", default="left")
+    groups = [fo.Group() for _ in range(10)]
+    dataset.add_samples(
+        [
+            fo.Sample(
+                filepath=f"/images/{side}{k}.jpg",
+                group=group.element(side),
+                **{name: detections(labels[name][3 * k + place]) for name in ANNOTATORS},
+            )
+            for place, side in enumerate(("left", "middle", "right"))
+            for k, group in enumerate(groups)
+        ]
+    )
+    assert_same(dataset, ANNOTATORS, Shuffled(11), resamples=50)
+
+
+class Dying(Executor):
+    """Loses a task now and then, before or after it was done."""
+
+    def __init__(self, lost) -> None:
+        self._lost, self.asked = lost, []
+
+    def submit(self, function, /, *arguments, **options):
+        future, number = Future(), arguments[1]["task"]["shard"][0]
+        self.asked.append(number)
+        how = self._lost(number, self.asked.count(number))
+        try:
+            answer = None if how == "before" else function(*arguments)
+            if how is None:
+                future.set_result(answer)
+            else:
+                future.set_exception(RuntimeError("a worker died"))
+        except KeyboardInterrupt as error:
+            future.set_exception(error)
+        return future
+
+
+def test_a_shard_that_is_lost_is_tried_again(boxes):
+    lost = {(2, 1): "before", (2, 2): "before", (3, 1): "after"}
+    executor = Dying(lambda number, attempt: lost.get((number, attempt)))
+    assert_same(boxes, ANNOTATORS, executor, resamples=0)
+    assert executor.asked.count(2) == 3
+    assert executor.asked.count(3) == 1  # it was done
+
+
+def test_a_shard_that_is_lost_three_times_fails_the_run_which_can_be_continued(boxes):
+    expected = contents(boxes, ANNOTATORS, resamples=0)
+    executor = Dying(lambda number, attempt: "before" if number == 4 else None)
+    message = "Shard 5 of 8 must be compared by a worker, but 3 attempts failed .*samples from .* resume=True"
+    with pytest.raises(AgreementInputError, match=message):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor)
+    assert Run(boxes, "agreement").status == FAILED
+    with pytest.raises(AgreementInputError, match=r"same options, annotators and software .* other options"):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, iou=0.6, resume=True)
+    again = Dying(lambda number, attempt: None)
+    report = compute_agreement(boxes, ANNOTATORS, resamples=0, executor=again, resume=True).to_dict()
+    report["run"].pop("seconds")
+    assert report == expected[0]
+    assert set(again.asked) < set(range(8))
+    assert [_without_stamps(each) for each in _documents(boxes)] == expected[2]
+
+
+def test_a_run_that_is_deleted_meanwhile_leaves_nothing(boxes):
+    before = left(boxes)
+
+    def lost(number, attempt):
+        if number == 3:
+            delete_agreement(boxes, "agreement")
+
+    with pytest.raises(AgreementInputError, match=r"no longer being computed|was deleted or replaced"):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Dying(lost))
+    assert left(boxes) == before
+    assert not list(get_db_conn().fs.files.find({"_id": {"$regex": "^annotator_agreement/"}}))
+
+
+def test_labels_that_cannot_be_compared_are_refused_as_by_one_process(boxes):
+    sample = boxes.last()
+    sample["alice"] = fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, -1, 0.2])])
+
+    def lost(number, attempt):
+        if number == 2:
+            sample.save()
+
+    with pytest.raises(AgreementInputError, match=r"must have|must be"):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Dying(lost))
+    assert Run(boxes, "agreement").status == FAILED
+
+
+@pytest.mark.parametrize("status", ["completed", "none"])
+def test_only_runs_that_did_not_complete_are_continued(boxes, status):
+    if status == "completed":
+        compute_agreement(boxes, ANNOTATORS, resamples=0)
+    message = (
+        "`resume` needs a run that was shared out .* 'completed'" if status == "completed" else "must be an agreement"
+    )
+    with pytest.raises(AgreementInputError, match=message):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, resume=True)
+
+
+@pytest.mark.parametrize(("workers", "executor"), [(0, None), (1.5, None), ("2", None), (62, None), (1, 3)])
+def test_what_is_no_engine_is_refused(boxes, workers, executor):
+    with pytest.raises(AgreementInputError, match=r"`workers` must be a whole|`executor` must be a concurrent.futures"):
+        compute_agreement(boxes, ANNOTATORS, workers=workers, executor=executor)
+
+
+def test_workers_with_other_software_refuse(boxes, monkeypatch):
+    monkeypatch.setattr(work, "versions", lambda: {"numpy": "1.0"})
+    with pytest.raises(AgreementInputError, match=r"Workers must have the software .*, got numpy 1.0"):
+        compute_agreement(boxes, ANNOTATORS, executor=Dying(lambda *_: None))
+
+
+def test_workers_of_another_database_refuse(boxes, monkeypatch):
+    class Elsewhere:
+        datasets = get_db_conn().nothing
+
+    monkeypatch.setattr(work, "database", Elsewhere)
+    with pytest.raises(AgreementInputError, match="Workers must be connected to the database with the dataset"):
+        compute_agreement(boxes, ANNOTATORS, executor=Dying(lambda *_: None))
+
+
+@pytest.mark.slow
+def test_workers_of_this_machine_are_started_again_when_one_is_killed(make_dataset):
+    dataset = make_dataset(random_annotators(60, seed=5))
+    expected = contents(dataset, ANNOTATORS, resamples=0)
+    killed, own = [], psutil.Process()
+
+    def kill(bar):
+        children = [each for each in own.children() if "spawn_main" in " ".join(each.cmdline())]
+        if not killed and children:
+            killed.append(children[0].pid)
+            os.kill(children[0].pid, signal.SIGKILL)
+
+    found = contents(dataset, ANNOTATORS, resamples=0, workers=2, progress=fo.report_progress(kill, n=1))
+    assert killed
+    assert found == expected
+    assert not [each for each in own.children() if "spawn_main" in " ".join(each.cmdline())]
+
+
+def test_a_run_says_that_its_process_is_gone(boxes):
+    compute_agreement(boxes, ANNOTATORS, resamples=0)
+    run = Run(boxes, "agreement")
+    assert not run.was_killed
+    run.update(status=RUNNING)
+    assert not run.was_killed  # this process
+    machine, process, started = run.config["process"].split(" ")
+    run.update(process=f"{machine} {process} {float(started) - 100}")
+    assert run.was_killed
