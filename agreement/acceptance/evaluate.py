@@ -312,7 +312,7 @@ def _kept_ratings(
             wanted = [float(name) for name in filters.classes if _is_number(name)]
         else:
             wanted = [code for code, name in enumerate(context.class_names) if name in filters.classes]
-        chosen: BoolArray = np.isin(ratings, wanted).any(axis=1)
+        chosen: BoolArray = np.isin(ratings, wanted).sum(axis=1) > 0
         records, context = records.select(chosen), _of_samples(context, chosen)
     return records, context
 
