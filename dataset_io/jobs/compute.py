@@ -62,8 +62,7 @@ from ..run.one_pass import Compared, Noticed, Pass, run_facts
 from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
-from ..shards.resume import continued_run
-from ..shards.share import share_out
+from ..shards.share import continued_run, share_out
 from ..units.units_field import add_units
 from .delete import delete_agreement
 

@@ -181,6 +181,9 @@ class Run:
         process = record.get("process")
         return record.get("status") == RUNNING and isinstance(process, str) and has_died(process)
 
+    def _said_status(self) -> str:
+        return f"{self.status!r}" + (", but its process is gone" if self.was_killed else "")
+
     @property
     def field_key(self) -> str:
         """Prefix of its fields; differs from the key if it was renamed with FiftyOne's own ``rename_run()``."""
@@ -204,7 +207,7 @@ class Run:
         self.require()
         if self.status != COMPLETED:
             raise AgreementInputError(
-                f"The run {self.key!r} must be completed, got the status {self.status!r}; compute it again with "
+                f"The run {self.key!r} must be completed, got the status {self._said_status()}; compute it again with "
                 "overwrite=True"
             )
 
@@ -439,7 +442,7 @@ class Run:
         self.require()
         if self.status != COMPLETED:
             raise AgreementInputError(
-                f"The run {self.key!r} must be completed, got the status {self.status!r}; {self._compute_again()}"
+                f"The run {self.key!r} must be completed, got the status {self._said_status()}; {self._compute_again()}"
             )
         with self._undamaged():
             document = readable(database().runs.find_one({"_id": self.reference}) or {})

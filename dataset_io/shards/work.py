@@ -7,13 +7,13 @@ may be done twice, also at once: every attempt writes the same values, and its r
 from __future__ import annotations
 
 import multiprocessing
-import os
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import fiftyone as fo
+import psutil
 from bson import ObjectId
 
 from ...agreement.settings.config import AgreementConfig
@@ -89,7 +89,7 @@ def _end_with_parent() -> None:
 
     def watch() -> None:
         parent.join()
-        os._exit(1)
+        psutil.Process().kill()
 
     threading.Thread(target=watch, name=_WATCH, daemon=True).start()
 

@@ -342,3 +342,5 @@ def test_a_run_says_that_its_process_is_gone(boxes):
     machine, process, started = run.config["process"].split(" ")
     run.update(process=f"{machine} {process} {float(started) - 100}")
     assert run.was_killed
+    with pytest.raises(AgreementInputError, match="'running', but its process is gone; compute it again"):
+        run.report()
