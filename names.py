@@ -89,6 +89,8 @@ class FieldSet:
 
 #: suffixes of the attributes of labels that name the other annotators of their object, tag or sample
 MISSED_BY, DIFFERS_FROM = "_missed_by", "_differs_from"
+#: suffixes of what a run with a reference writes on labels of annotators, and on samples
+REFERENCE, REFERENCE_F1, REFERENCE_WORST = "_reference", "_reference_f1", "_reference_worst"
 #: suffix of the field of samples that names the pairs who differ, where annotators have plain fields without labels
 DIFFERING_PAIRS = "_differing_pairs"
 
@@ -97,6 +99,13 @@ def pair_name(a: str, b: str) -> str:
     """The name of two annotators in the list of pairs who differ: ``"alice, bob"``."""
     return ", ".join(sorted((a, b)))
 
+
+_OF_REFERENCE = {
+    REFERENCE_F1: FieldSpec("float", "F1 against the reference, mean over the annotators (0-1)", "reference"),
+    REFERENCE_WORST: FieldSpec(
+        "list", "Annotators with the lowest F1 against the reference; absent if all are 1", "reference"
+    ),
+}
 
 OBJECT_FIELDS = FieldSet(
     sample={
@@ -107,6 +116,7 @@ OBJECT_FIELDS = FieldSet(
         "_n_annotators": FieldSpec("int", "Number of annotators assigned to the sample"),
         "_n_units": FieldSpec("int", "Number of different physical objects that any annotator drew"),
         "_n_disputed": FieldSpec("int", "Number of physical objects on which the annotators do not fully agree"),
+        **_OF_REFERENCE,
     },
     label={
         "": FieldSpec(
@@ -122,6 +132,12 @@ OBJECT_FIELDS = FieldSet(
         ),
         MISSED_BY: FieldSpec("list", "Annotators who were assigned and did not draw the object; absent without any"),
         DIFFERS_FROM: FieldSpec("list", "Annotators who drew the object with another class; absent without any"),
+        REFERENCE: FieldSpec(
+            "str",
+            "What the reference says of the label: right, wrong_class, loose (it overlaps with an object of the "
+            "reference less than the threshold) or extra; absent where there is no reference",
+            "reference",
+        ),
     },
 )
 
@@ -235,7 +251,16 @@ def chosen_fields(fields: FieldSet, options: object, *, of_values: bool = False)
         for suffix, spec in fields.sample.items()
         if (spec.option is None or getattr(options, spec.option)) and (of_values or not spec.of_values)
     }
-    return FieldSet(chosen, fields.label)
+    of_labels = {
+        suffix: spec for suffix, spec in fields.label.items() if spec.option is None or getattr(options, spec.option)
+    }
+    return FieldSet(chosen, of_labels)
+
+
+def role_fields(fields: FieldSet, *, is_model: bool) -> dict[str, FieldSpec]:
+    """The fields that a run writes on the labels of a model, or of a reference."""
+    wanted = ("_id",) if is_model else ("_id", MISSED_BY)
+    return {suffix: fields.label[suffix] for suffix in wanted if suffix in fields.label}
 
 
 #: suffixes of the derived fields: one label for every object, and consensus labels

@@ -25,7 +25,11 @@ N_LISTED = 10
 #: scores that differ by at most this are equal
 _ROUNDING = 1e-9
 #: number of names in the key of a number: two for a pair, none for all sessions together; else one
-_N_NAMES = {"pairs": 2, "sessions": 0}
+_N_NAMES = (
+    {"pairs": 2, "sessions": 0, "models": 2}
+    | dict.fromkeys(("reference_classes", "reference_sizes"), 2)
+    | dict.fromkeys(("models_classes", "models_sizes"), 3)
+)
 
 
 @dataclass(frozen=True, slots=True)

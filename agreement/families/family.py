@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from ..ratings.numbers import headline_numbers as rating_headline
 from ..ratings.numbers import rating_numbers
 from ..ratings.numbers import sample_contents as rating_contents
 from ..ratings.report import RatingReport, build_rating_report
+from ..roles.summary import role_numbers, role_reports
 from ..statistics.content_order import Hashes
 from ..statistics.numbers import Numbers
 from ..statistics.records import AnyColumns, Records
@@ -170,12 +172,15 @@ def records_of(family: str, columns: AnyColumns, n_annotators: int, beside: AnyC
 
 def build_report(records: Records, context: ReportContext) -> AgreementReport:
     """The report on the samples of records."""
-    return FAMILIES[records.family].build(records, context)
+    report = FAMILIES[records.family].build(records, context)
+    roles = role_reports(records, context)
+    reference = [role for role in roles if role.name == context.config.reference]
+    return replace(report, reference=reference[0] if reference else None, models=roles[len(reference) :])
 
 
 def numbers_of(records: Records, context: ReportContext) -> Iterable[Numbers]:
     """The numbers of a report on rated samples."""
-    return FAMILIES[records.family].numbers(records, context)
+    return chain(FAMILIES[records.family].numbers(records, context), role_numbers(records, context))
 
 
 def tables_of(records: Records, context: ReportContext) -> Iterator[RunTables]:

@@ -229,7 +229,7 @@ class MatchedBatch(Agreement):
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     """Match the objects of a batch and score its samples."""
     read, of_crowd = batch.objects, batch.crowd
-    batch, overlaps, matching, counted, covered = _matched(batch, config)
+    batch, overlaps, matching, counted, covered = matched_objects(batch, config)
     crowd = (read.sample * batch.assigned.shape[1] + read.annotator)[~counted]
     objects, n_samples = batch.objects, batch.n_samples
     n_assigned = batch.assigned.sum(axis=1)
@@ -274,7 +274,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     )
 
 
-def _matched(
+def matched_objects(
     batch: Batch, config: AgreementConfig
 ) -> tuple[Batch, Overlaps, Matching, BoolArray, tuple[IntArray, IntArray]]:
     """Match the objects of a batch without crowd.

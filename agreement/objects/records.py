@@ -18,7 +18,17 @@ from ..matching.batch import Excuses, SamplePairs, TrackCounts, Tracks, count_tr
 from ..matching.compute import Agreement, MatchedBatch, MatchedPairs, Units
 from ..matching.verdicts import AGREED
 from ..settings.config import AgreementConfig
-from ..statistics.records import OF_SAMPLE, AnyColumns, Columns, Records, SampleValues, compact, packed, unpacked
+from ..statistics.records import (
+    OF_SAMPLE,
+    ROLE_ROWS,
+    AnyColumns,
+    Columns,
+    Records,
+    SampleValues,
+    compact,
+    packed,
+    unpacked,
+)
 from .threshold_sample import ThresholdSample
 from .variants import variant_columns
 
@@ -82,6 +92,7 @@ _ROWS = {
     "tally_units": _TALLY,
     "tally_differing": _TALLY,
     "tallied": _OBJECT,
+    **ROLE_ROWS,
 }
 
 

@@ -72,8 +72,11 @@ class SizeRule:
         """Index into ``SIZES`` for every unit, shape ``(U,)``; -1 without a size."""
         if self.limits is None:
             return np.full(len(agreement.units.sample), -1)
-        areas = self.areas_of_units(agreement) * (1.0 + _SLACK)
-        size: IntArray = np.searchsorted(self.limits, areas, side="right")
+        return self.of_areas(self.areas_of_units(agreement))
+
+    def of_areas(self, areas: FloatArray) -> IntArray:
+        """Index into ``SIZES`` for areas in ``unit``; -1 for nan."""
+        size: IntArray = np.searchsorted(self.limits or (), areas * (1.0 + _SLACK), side="right")
         return np.where(np.isnan(areas), -1, size)
 
 

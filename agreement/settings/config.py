@@ -47,6 +47,9 @@ class AgreementConfig:
     #: person of every one of ``annotators``, if several of them are sessions of one person, or if the values of the
     #: attribute were given names; else empty
     persons: tuple[str, ...] = ()
+    reference: str | None = _DEFAULT["reference"]
+    models: tuple[str, ...] = _DEFAULT["models"]
+    confidence_threshold: float | str | None = _DEFAULT["confidence_threshold"]
     iou: float = _DEFAULT["iou"]
     iou_from_data: bool = False  #: whether ``iou`` is the threshold that the data suggest
     similarity: Similarity = _DEFAULT["similarity"]
@@ -83,6 +86,11 @@ class AgreementConfig:
     def attribute_mode(self) -> bool:
         """Whether one field holds the labels of all annotators."""
         return self.annotator_attribute is not None
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The reference, then the models: fields or values of the attribute that are no annotators."""
+        return (*(() if self.reference is None else (self.reference,)), *self.models)
 
     @property
     def point_sigmas(self) -> FloatArray | float:
@@ -162,7 +170,22 @@ def make_config(
     if kept.get("map_folder") is not None:
         kept["disagreement_map"] = True
     chosen, persons = chosen_annotators(field_names, annotator_attribute, annotators)
-    return AgreementConfig(fields=field_names, annotators=chosen, persons=persons, **kept)
+    config = AgreementConfig(fields=field_names, annotators=chosen, persons=persons, **kept)
+    _check_roles(config)
+    return config
+
+
+def _check_roles(config: AgreementConfig) -> None:
+    """Raise unless the reference and the models are neither annotators nor the same."""
+    if config.reference in config.models:
+        raise AgreementInputError(f"`models` must not hold the `reference`, got {config.reference!r} as both")
+    for option, given in (("reference", [config.reference]), ("models", config.models)):
+        taken = [name for name in given if name in (*config.fields, *config.annotators)]
+        if taken:
+            raise AgreementInputError(
+                f"`{option}` must not be an annotator, got {taken[0]!r}, which is one of "
+                f"`{'fields' if taken[0] in config.fields else 'annotators'}`; name it in one of the two"
+            )
 
 
 def _check_fields(fields: tuple[str, ...], annotator_attribute: str | None) -> None:

@@ -27,6 +27,8 @@ ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
 _RUN_KEY = re.compile(r"[a-z][a-z0-9_]{0,99}")
 #: processes of one machine; ``ProcessPoolExecutor`` takes no more on Windows
 _MOST_WORKERS = 61
+#: confidence threshold of each half of the images: the one with the best F1 on the other half
+BEST_F1 = "best_f1"
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
@@ -103,6 +105,30 @@ def _name_or_none(option: str, value: Any) -> str | None:
     if value is not None and (not isinstance(value, str) or not ATTRIBUTE.fullmatch(value)):
         raise AgreementInputError(f"`{option}` must be the name of an attribute, or None, got {value!r}")
     return value
+
+
+def _field_or_none(option: str, value: Any) -> str | None:
+    if value is not None and (not isinstance(value, str) or not value):
+        raise AgreementInputError(f"`{option}` must be the name of a field, or of an annotator, or None, got {value!r}")
+    return value
+
+
+def _models(option: str, value: Any) -> tuple[str, ...]:
+    found = (value,) if isinstance(value, str) else value
+    if not isinstance(found, Sequence) or not all(isinstance(name, str) and name for name in found):
+        raise AgreementInputError(f"`{option}` must be names of fields with predictions, got {value!r}")
+    twice = repeated(found)
+    if twice:
+        raise AgreementInputError(f"`{option}` must be different fields, got {shown(twice)} more than once")
+    return tuple(found)
+
+
+def _confidence(option: str, value: Any) -> float | str | None:
+    if value is None or (isinstance(value, str) and value == BEST_F1):
+        return value
+    if not is_real(value) or not 0 <= value <= 1:
+        raise AgreementInputError(f'`{option}` must be in [0, 1], "{BEST_F1}" or None, got {value!r}')
+    return float(value)
 
 
 def _folder_or_none(option: str, value: Any) -> str | None:
@@ -329,6 +355,18 @@ _TABLE = (
         "a mapping of fields to names of annotators; with ``annotator_attribute``, a list of the annotators to "
         "compare, or a mapping of them to names. Annotators with the same name are sessions of one person: they are "
         "compared like different annotators, and the report on objects shows their agreement separately"),
+    Option("reference", None, "Reference",
+        "field of the true labels (such as honeypots, or decisions), or their value of ``annotator_attribute``, with "
+        "which every annotator is compared; no annotator itself. Images without its label list are left out",
+        _field_or_none),
+    Option("models", (), "Models",
+        "fields with predictions of models (or values of ``annotator_attribute``), each of which is compared with "
+        "every annotator; no annotators themselves",
+        _models),
+    Option("confidence_threshold", None, "Least confidence of predictions",
+        'predictions with a lower confidence are left out; ``"best_f1"``: each half of the images takes the threshold '
+        "that gives the best F1 with the annotators on the other half; ``None``: all predictions",
+        _confidence, tuple(GROUPS), dict.fromkeys(GROUPS, "models"), input="text"),
     Option("iou", 0.5, "Threshold",
         'least similarity of a match, in (0, 1]; ``"auto"``: the threshold at which a match is as likely chance as '
         "agreement, estimated from at most 2,000 samples before the run",

@@ -120,6 +120,12 @@ class ClassCodes(dict[str | None, int]):
         """Name of every code, ``names()[0]`` for *missing*."""
         return [_NOT_DRAWN, *(NO_LABEL if name is None else str(name) for name in self._names)]
 
+    def codes_in(self, other: ClassCodes) -> IntArray:
+        """The code in ``other`` of every code here; of classes that are not there, different codes that it has not."""
+        fresh = range(other.n_codes, other.n_codes + len(self._names))
+        found = (other.get(name, new) for name, new in zip(self._names, fresh, strict=True))
+        return np.array([MISSING, *found], np.int64)
+
     @property
     def n_codes(self) -> int:
         """Length of :meth:`names`."""

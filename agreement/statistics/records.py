@@ -20,6 +20,18 @@ OF_SAMPLE = ""
 
 #: samples of a part of records that are in order
 PART_SAMPLES = 1_000
+#: columns of the labels of roles, in the records of runs that have any: per sample, per label of a role, and per pair
+#: of a label of a role and one of an annotator
+ROLE_ROWS = {
+    **dict.fromkeys(("role_present", "n_role_labels", "n_role_pairs"), OF_SAMPLE),
+    **dict.fromkeys(
+        ("role", "role_label_id", "role_position", "role_category", "role_area", "role_boxes", "role_confidence"),
+        "n_role_labels",
+    ),
+    **dict.fromkeys(
+        ("pair_role", "pair_label", "pair_object", "pair_annotator", "pair_kind", "pair_iou"), "n_role_pairs"
+    ),
+}
 
 R = TypeVar("R", bound="Records")
 

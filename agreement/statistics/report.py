@@ -5,22 +5,27 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO, TypeVar
 
-import numpy as np
-
 from ... import names
-from ...metrics.numeric.arrays import FloatArray, IntArray
+from ...metrics.numeric.arrays import IntArray
 from ..evidence.hypotheses import Finding
 from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError
 from ..settings.no_labels import AnnotatorLists, OtherReading
 from .main_numbers import MainNumber
 from .presentation import shown_as
+from .role_reports import RoleReport
+from .values import Coefficients as Coefficients
+from .values import Each as Each
+from .values import Interval as Interval
+from .values import mean_defined as mean_defined
+from .values import number as number
+from .values import numbers_for_json as numbers_for_json
+from .values import read as read
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,13 +51,6 @@ class SampleReader(Protocol):
 
         If there is too much to read, only the number of samples or frames that more than that many were decided on.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Each:
-    """In ``parts``: a dictionary with values of this class."""
-
-    part: type
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,40 +88,6 @@ class ImageAlpha:
     ks: float | None
     n_images: int
     n_expected: int
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A 95 % confidence interval of a number for the population of samples, with these annotators.
-
-    It is bootstrapped over samples (whole videos or groups) with fixed matching: ``low`` and ``high`` are the
-    bias-corrected and accelerated (BCa) limits, which handle skewness, expanded as by Hesterberg; percentiles of the
-    resampled values if BCa is undefined. Shares close to 0 or 1, and shares that are the same on all samples, have
-    Wilson's interval; other numbers that are the same on all samples have none. ``error`` is the standard error
-    (standard deviation of the resampled values). ``n`` samples (videos, groups) say anything about the number.
-    None if undefined; numbers that use only some samples have an interval from 10 samples on.
-    """
-
-    low: float | None
-    high: float | None
-    error: float | None
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class Coefficients:
-    """Chance-corrected agreement on categories, with several definitions of chance; None where undefined.
-
-    Over ``n_units`` units with at least two ratings, and the categories that occur, unless stated otherwise. AC1 and
-    Brennan-Prediger do not fall if one category prevails (AC1 rises); alpha and Fleiss' kappa do.
-    """
-
-    n_units: int
-    percent_agreement: float | None
-    alpha: float | None
-    ac1: float | None
-    brennan_prediger: float | None
-    fleiss_kappa: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +143,8 @@ class ReportContext:
     details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: shape ``(S,)``, video or group of every sample (resampled as a whole); None without videos and groups
     clusters: IntArray | None = None
+    #: name of every class code of roles, whose classes have codes of their own
+    role_class_names: Sequence[str] = ()
     describe: Describe = lambda rows: [{"id": str(row), "filepath": None} for row in rows]  #: describes samples
 
     def to_stored(self) -> dict[str, Any]:
@@ -189,6 +155,7 @@ class ReportContext:
             "measure": self.measure,
             "attribute_values": {name: list(values) for name, values in self.attribute_values.items()},
             "details": dict(self.details),
+            "role_class_names": list(self.role_class_names),
         }
 
     @classmethod
@@ -235,6 +202,8 @@ class AgreementReport:
         "intervals": Each(Interval),
         "other_reading": OtherReading,
         "findings": Finding,
+        "reference": RoleReport,
+        "models": RoleReport,
     }
 
     run_key: str
@@ -264,6 +233,10 @@ class AgreementReport:
     #: what stands out, as far as tests confirm it, the greatest difference first; of ``n_tested`` hypotheses
     findings: list[Finding] = dataclasses.field(default_factory=list)
     n_tested: int = 0
+    #: every annotator against the reference; None without one
+    reference: RoleReport | None = None
+    #: every model against every annotator
+    models: list[RoleReport] = dataclasses.field(default_factory=list)
     schema_version: int = names.SCHEMA_VERSION
     #: None for a report that was not loaded from a dataset
     samples: SampleReader | None = dataclasses.field(default=None, compare=False, repr=False)
@@ -463,33 +436,3 @@ class AgreementReport:
         """
         figure: Figure = shown_as("plot_bias", self)
         return figure
-
-
-def read(part: Any, value: Any) -> Any:
-    """Rebuild a part of a report, including nested parts, from JSON values."""
-    if value is None:
-        return None
-    if isinstance(value, list):
-        return [read(part, entry) for entry in value]
-    if isinstance(part, Each):
-        return {name: read(part.part, entry) for name, entry in value.items()}
-    nested = getattr(part, "parts", {})
-    return part(**{name: read(nested[name], entry) if name in nested else entry for name, entry in value.items()})
-
-
-def number(value: float | np.floating[Any]) -> float | None:
-    """A float for JSON and MongoDB: None where it is undefined (nan)."""
-    return None if math.isnan(value) else float(value)
-
-
-def numbers_for_json(values: FloatArray) -> list[float | None]:
-    """As :func:`number`, of every value of a column."""
-    return [None if math.isnan(value) else value for value in values.tolist()]
-
-
-def mean_defined(values: FloatArray | Sequence[float]) -> tuple[float | None, int]:
-    """Mean of the values that are not nan (None if all are), and their number."""
-    values = np.asarray(values, np.float64)
-    defined = values[~np.isnan(values)]
-    # fsum is exact, so the order of samples does not matter
-    return (math.fsum(defined.tolist()) / len(defined) if len(defined) else None), len(defined)

@@ -12,6 +12,7 @@ from ..text.tables import Cell, Column, sample_table, table
 from ..text.words import counted, documents, shortened, shown_number, shown_share
 from .decided import DECIDED, decisions_section
 from .families import family_of
+from .role_sections import role_sections
 
 if TYPE_CHECKING:
     from ...agreement.statistics.report import AgreementReport
@@ -30,7 +31,7 @@ _COVERAGE = {
 _MOST_LISTS = 12
 _RULES = "How it was computed"
 #: sections that are left out of the short text first, and last, by their keys; of the others the last one
-_LEAVE_OUT = {"words": 1, "worst": -1, "rules": -2, "annotators": -3, "decided": -4}
+_LEAVE_OUT = {"words": 1, "worst": -1, "rules": -2, "annotators": -3, "decided": -4, "models": -5, "reference": -6}
 #: characters of a name in the short text, at most
 _NAME_LENGTH = 60
 #: samples that are listed in the short text
@@ -141,13 +142,29 @@ def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[S
     told = _rules(report)
     parts: list[Part] = [" · ".join(f"{name}: {text}" for name, text in told)] if flowing else [Facts(told)]
     worst = _worst(report, _FEW_WORST if flowing else None)
-    return [*shown, *_decisions(report), *worst, *_lists(report), Section(_RULES, parts, key="rules"), *_words(report)]
+    return [
+        *shown[:1],
+        *role_sections(report),
+        *shown[1:],
+        *_decisions(report),
+        *worst,
+        *_lists(report),
+        Section(_RULES, parts, key="rules"),
+        *_words(report),
+    ]
 
 
 def report_details(report: AgreementReport) -> list[Section]:
     """Everything else."""
     details = [section for build in family_of(report).details for section in build(report)]
-    return [*details, *image_alpha_details(report), *single_alphas(report), *_intervals(report), *_run(report)]
+    return [
+        *role_sections(report, full=True),
+        *details,
+        *image_alpha_details(report),
+        *single_alphas(report),
+        *_intervals(report),
+        *_run(report),
+    ]
 
 
 def _rules(report: AgreementReport) -> list[tuple[str, str]]:

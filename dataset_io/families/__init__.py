@@ -12,6 +12,7 @@ from .objects import ObjectFamily
 from .pixels import PixelFamily
 from .protocol import LabelFamily
 from .ratings import RatingFamily
+from .role_family import RoleFamily
 from .tags import TagFamily
 
 _FAMILIES: dict[str, Callable[[Source, ReportContext | None], LabelFamily[Any, Any]]] = {
@@ -32,4 +33,5 @@ def open_family(source: Source, known: ReportContext | None = None) -> LabelFami
     Raises:
         WholeRunNeededError: if the other samples must be compared again, too
     """
-    return _FAMILIES[source.family.name](source, known)
+    family = _FAMILIES[source.family.name](source, known)
+    return RoleFamily(family, known) if source.roles and isinstance(family, ObjectFamily) else family

@@ -38,7 +38,7 @@ class Videos:
         self._gone: set[ObjectId] = set()
         self._adding = threading.Lock()  # one thread reads ahead, another one reads edited samples again
         self._add([])
-        self._labelled = np.zeros((len(self.number), len(source.kinds)), np.bool_)
+        self._labelled = np.zeros((len(self.number), len(source.kinds_read)), np.bool_)
         for video_id, labelled in self._labelled_fields([]):
             if video_id in self.number:
                 self._labelled[self.number[video_id]] = labelled
@@ -88,7 +88,7 @@ class Videos:
         if video_id in self.number or video_id in self._gone:
             return
         of_video = list(self._labelled_fields([{"$match": {"_sample_id": video_id}}]))
-        n_fields = len(self._source.kinds)
+        n_fields = len(self._source.kinds_read)
         self._labelled_later[len(self.number)] = of_video[0][1] if of_video else np.zeros(n_fields, np.bool_)
         self._add([{"$match": {"_id": video_id}}])
         if video_id not in self.number:
@@ -98,7 +98,7 @@ class Videos:
         """For every video of the selected frames: the fields with a label list on any frame, ``(F,)``."""
         has_list = {
             f"field{field}": {"$max": {"$ne": [label_ids(kind, path), None]}}
-            for field, (kind, path) in enumerate(zip(self._source.kinds, self._source.label_paths, strict=True))
+            for field, (kind, path) in enumerate(zip(self._source.kinds_read, self._source.paths_read, strict=True))
         }
         # from the dataset, not the view: filtering labels does not change assignments
         by_video = {"$group": {"_id": "$_sample_id", **has_list}}

@@ -11,18 +11,19 @@ from typing import Any
 
 import numpy as np
 from bson import ObjectId
+from numpy.typing import NDArray
 
 from ...agreement.matching.batch import NO_TRACK, Batch, Tracks
 from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
 from ...agreement.matching.relations import differs_from, is_named, missed_by
 from ...agreement.matching.verdicts import CROWD, NO_VERDICT, VERDICTS
 from ...agreement.objects.records import ObjectRecords, record, unit_ids
-from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes, CodeNames
+from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes, CodeNames, is_number
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...names import DIFFERS_FROM, MISSED_BY
-from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
+from ..labels.assignment import NOT_NAMED, OF_ROLE, UNKNOWN, annotators_of, assigned_annotators
 from ..labels.checks import (
     LABEL_REQUIREMENT,
     check_files,
@@ -70,6 +71,7 @@ class ObjectLabels:
     field: IntArray  #: shape ``(N,)``, index of the field of every object
     position: IntArray  #: shape ``(N,)``, index of every object in the label list in the database
     label_ids: list[ObjectId]  #: ids of the objects
+    confidence: FloatArray  #: shape ``(N,)``, nan without one; read of models alone
 
 
 class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
@@ -80,8 +82,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         self.source = source = with_masks(source, facts)
         self.codes, of_codes = ClassCodes(source.config.aliases), {}
         if known is not None:
-            class_names = [None if name == NO_LABEL else name for name in known.class_names]
-            self.codes, of_codes = ClassCodes(source.config.aliases, class_names), dict(known.attribute_values)
+            self.codes, of_codes = self.codes_of(known.class_names), dict(known.attribute_values)
         self._attributes = [AttributeCodes(name, of_codes.get(name, ())) for name in source.config.attributes]
         self._run_key = source.config.run_key
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
@@ -89,7 +90,13 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         self._some_damaged = False
         self._crowd_attribute = source.config.crowd_attribute if facts.crowd else None
         self._readers = source.geometry_readers
-        self._in_pixels = any(reader.needs_size(source.config) for reader in self._readers)
+        self.in_pixels = any(reader.needs_size(source.config) for reader in self._readers)
+        self.reads_confidence = False
+
+    def codes_of(self, class_names: Sequence[str]) -> ClassCodes:
+        """Codes of classes of which some are known, beginning with *missing*."""
+        known = [None if name == NO_LABEL else name for name in class_names]
+        return ClassCodes(self.source.config.aliases, known)
 
     # ---- reading ----
 
@@ -97,7 +104,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         """Refuse labels that cannot be compared."""
         check_labels(self.source)
         check_attributes(self.source)
-        if self._in_pixels:
+        if self.in_pixels:
             check_sizes(self.source)
         if self.source.config.invalid == "error":
             check_files(self.source)
@@ -112,6 +119,8 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
                 columns["annotator"] = config.annotator_attribute
             if self.source.on_frames:
                 columns["index"] = "index"
+            if self.reads_confidence:
+                columns["confidence"] = "confidence"
             for name, attribute in columns.items():
                 projection[f"{name}{field}"] = of_each_label(path, {"$ifNull": [f"$$this.{attribute}", None]})
             compared = {f"attribute{k}_": name for k, name in enumerate(config.attributes)}
@@ -127,7 +136,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
     def load(self, row: dict[str, Any]) -> int:
         """Number of labels; large masks count as several."""
         n = sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
-        if self._in_pixels and n:
+        if self.in_pixels and n:
             width, height = map(pixels_or_0, row["size"])
             relative = sum(self._painted(row, field) for field in range(len(self.source.kinds)))
             n += int(relative * width * height / PIXELS_OF_A_LABEL)
@@ -147,10 +156,10 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         parts = [self._field_columns(rows, samples, field) for field in range(len(self.source.kinds))]
         joined = ObjectColumns.concatenate(parts)
         n_unknown = np.zeros(len(rows), np.int64)
-        known = joined.annotator != UNKNOWN
+        known = (joined.annotator != UNKNOWN) & (joined.annotator != OF_ROLE)
         if not known.all():
             if not self.source.config.annotators:
-                n_unknown = np.bincount(joined.sample[~known], minlength=len(rows))
+                n_unknown = np.bincount(joined.sample[joined.annotator == UNKNOWN], minlength=len(rows))
             joined = joined.rows(known)
         n_invalid = np.bincount(joined.sample[~joined.usable], minlength=len(rows))
         if n_invalid.any():
@@ -179,6 +188,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             field=joined.field,
             position=joined.position,
             label_ids=[joined.label_ids[k] for k in joined.origin.tolist()],
+            confidence=joined.confidence,
         )
         return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
 
@@ -190,6 +200,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             field=labels.field[rows],
             position=labels.position[rows],
             label_ids=[labels.label_ids[k] for k in np.flatnonzero(rows).tolist()],
+            confidence=labels.confidence[rows],
         )
 
     def _field_columns(self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int) -> ObjectColumns:
@@ -203,7 +214,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
 
         sample = np.repeat(np.arange(len(rows)), counts)
-        size_px = self._sizes(rows, samples, counts)[sample] if self._in_pixels else None
+        size_px = self._sizes(rows, samples, counts)[sample] if self.in_pixels else None
         columns = {name: values(name) for name in reader.columns}
         geometry, usable = reader.read(columns, self.source.config, size_px)
         classes = values("label")
@@ -220,6 +231,10 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         if self.source.on_frames:
             indexes = (index if is_track(index) else NO_TRACK for index in values("index"))
             track = np.fromiter(indexes, np.int64, n)
+        confidence = np.full(n, np.nan)
+        if self.reads_confidence:
+            given = (value if is_number(value) else np.nan for value in values("confidence"))
+            confidence = np.fromiter(given, np.float64, n)
         if self.source.is_view:
             position = label_positions(ids, [stored.label_ids[field] for stored in samples])
         else:
@@ -234,6 +249,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             usable=usable & are_whole,
             crowd=crowd,
             track=track,
+            confidence=confidence,
             attributes=attributes,
             label_ids=label_ids,
             origin=np.arange(n),
@@ -274,8 +290,8 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
     def record(self, labels: ObjectLabels, result: MatchedBatch) -> ObjectRecords:
         """The records of a batch."""
         counted = np.flatnonzero(result.counted)
-        binary = b"".join(labels.label_ids[k].binary for k in counted.tolist())
-        return record(result, np.frombuffer(binary, np.uint8).reshape(-1, _BYTES_OF_AN_ID), labels.field[counted])
+        label_ids = id_bytes([labels.label_ids[k] for k in counted.tolist()])
+        return record(result, label_ids, labels.field[counted])
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
@@ -285,7 +301,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             self.codes.names(),
             measure=self.source.kinds[0].measure,
             attribute_values={codes.name: codes.values_of_codes() for codes in self._attributes},
-            details={"in_pixels": self._in_pixels, "masks": sorted(self._facts.masks), "crowd": self._facts.crowd},
+            details={"in_pixels": self.in_pixels, "masks": sorted(self._facts.masks), "crowd": self._facts.crowd},
         )
 
     def code_names(self) -> CodeNames:
@@ -301,7 +317,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         verdict_names = {NO_VERDICT: None, **dict(enumerate(VERDICTS))}
         columns: tuple[list[Any], ...] = (
             [verdict_names[code] for code in agreement.object_verdict.tolist()],
-            _ids_of_objects(labels, agreement, self.source.annotators),
+            ids_of_objects(labels, agreement, self.source.annotators),
             agreement.object_iou.tolist(),
             agreement.units.votes[agreement.matching.unit].tolist(),
             agreement.units.assigned[agreement.matching.unit].tolist(),
@@ -371,6 +387,11 @@ def _facts_of_run(source: Source, known: ReportContext | None) -> LabelFacts:
     return facts
 
 
+def id_bytes(label_ids: Sequence[ObjectId]) -> NDArray[np.uint8]:
+    """The bytes of ids, shape ``(N, 12)``."""
+    return np.frombuffer(b"".join(label_id.binary for label_id in label_ids), np.uint8).reshape(-1, _BYTES_OF_AN_ID)
+
+
 def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:
     """Width and height of every image, ``(S, 2)``; nan where not known."""
     sizes = np.array([[pixels_or_0(length) for length in row["size"]] for row in rows], np.float64).reshape(-1, 2)
@@ -397,7 +418,7 @@ def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement:
     return every
 
 
-def _ids_of_objects(labels: ObjectLabels, agreement: MatchedBatch, annotators: Sequence[str]) -> list[str]:
+def ids_of_objects(labels: ObjectLabels, agreement: MatchedBatch, annotators: Sequence[str]) -> list[str]:
     """The unit id of every object that counts."""
     unit, objects = agreement.matching.unit, agreement.batch.objects
     counted = np.flatnonzero(agreement.counted).tolist()

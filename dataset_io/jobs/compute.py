@@ -50,6 +50,7 @@ from ..families.objects import ObjectFamily
 from ..families.protocol import LabelFamily
 from ..labels.annotator_attributes import check_annotator_attribute
 from ..labels.checks import check_annotators, check_room, count_damaged_fields
+from ..labels.roles import with_roles
 from ..labels.source import Source, open_source, refuse_decisions
 from ..labels.stored import NoRoomError, subsample_keys
 from ..record.fields import fields_marked
@@ -82,6 +83,9 @@ def compute_agreement(
     assigned_field: str | None = None,
     no_labels: NoLabels = "not_assigned",
     annotators: Mapping[str, str] | Sequence[str] | None = None,
+    reference: str | None = None,
+    models: str | Sequence[str] = (),
+    confidence_threshold: float | Literal["best_f1"] | None = None,
     iou: float | Literal["auto"] = 0.5,
     geometry: GeometryChoice = "auto",
     rasterize: str | None = None,
@@ -139,6 +143,13 @@ def compute_agreement(
         annotators: a mapping of fields to names of annotators; with ``annotator_attribute``, a list of the annotators
             to compare, or a mapping of them to names. Annotators with the same name are sessions of one person: they
             are compared like different annotators, and the report on objects shows their agreement separately
+        reference: field of the true labels (such as honeypots, or decisions), or their value of
+            ``annotator_attribute``, with which every annotator is compared; no annotator itself. Images without its
+            label list are left out
+        models: fields with predictions of models (or values of ``annotator_attribute``), each of which is compared with
+            every annotator; no annotators themselves
+        confidence_threshold: predictions with a lower confidence are left out; ``"best_f1"``: each half of the images
+            takes the threshold that gives the best F1 with the annotators on the other half; ``None``: all predictions
         iou: least similarity of a match, in (0, 1]; ``"auto"``: the threshold at which a match is as likely chance as
             agreement, estimated from at most 2,000 samples before the run
         geometry: geometry of an object that is compared; ``"auto"``: the shape (mask, polygon) if a label has one, else
@@ -270,7 +281,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     OPTIONS["units"].checked(units)
     if isinstance(samples, SampleCollection) and not is_generated(samples):
         reload_dataset(stored_dataset(samples))
-    source = open_source(samples, config, units=units)
+    source = with_roles(open_source(samples, config, units=units))
     refuse_decisions(source)
     check_annotator_attribute(source)
     family = open_family(source)
@@ -283,8 +294,8 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     family.check()
     check_room(source, paths)
     check_annotators(source)
-    if config.iou_from_data and isinstance(family, ObjectFamily):
-        return family_with_iou_from_data(family)
+    if config.iou_from_data and source.family.has_objects:
+        return open_family(source_with_iou_from_data(source))
     return family
 
 
@@ -327,14 +338,13 @@ WITHOUT_CROSSING = 0.5
 _SAMPLES_AT_ONCE = 200
 
 
-def family_with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
-    """The family with the threshold suggested by its labels, rounded to two decimals.
+def source_with_iou_from_data(source: Source) -> Source:
+    """The source with the threshold suggested by its labels, rounded to two decimals.
 
     Reads at most 2,000 samples (or frames), those with the smallest hashes of their ids, so that order does not matter.
     """
-    source = family.source
     # a separate family, because a family numbers classes in the order in which it reads them
-    reader = Reader(ObjectFamily(source))
+    reader = Reader(ObjectFamily(dataclasses.replace(source, roles=())))
     sample = ThresholdSample()
     ids = _some_ids(source)
     starts = range(0, len(ids), _SAMPLES_AT_ONCE)
@@ -349,7 +359,7 @@ def family_with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
     if found.reason:
         logger.warning("The labels suggest no matching threshold (%s); %s is used", found.reason, WITHOUT_CROSSING)
     config = dataclasses.replace(source.config, iou=max(iou, 0.01))
-    return ObjectFamily(dataclasses.replace(source, config=config))
+    return dataclasses.replace(source, config=config)
 
 
 def _some_ids(source: Source) -> list[ObjectId]:

@@ -24,9 +24,9 @@ from ...agreement.statistics.report import AgreementReport, RunFacts
 from ..database.fiftyone_private import reload_samples, sample_collection
 from ..decide.decisions import applied_steps
 from ..families import open_family
-from ..families.objects import ObjectFamily
 from ..families.protocol import LabelFamily, WholeRunNeededError, WholeRunReason
 from ..labels.checks import check_room, count_damaged_fields
+from ..labels.roles import with_roles
 from ..labels.source import Source, annotators_found, flattened, refuse_decisions, refuse_read_only
 from ..record.changes import RECORD, Changes, changes_since, new_record
 from ..record.fields import unset_values
@@ -38,7 +38,7 @@ from ..record.stored_records import OpenRecords
 from ..results.load import with_samples
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
 from ..run.work_through import Progress, rare_collections
-from .compute import family_with_iou_from_data, run_agreement
+from .compute import run_agreement, source_with_iou_from_data
 
 logger = logging.getLogger(__name__)
 
@@ -143,6 +143,7 @@ def _source(run: Run, record: dict[str, Any]) -> Source:
     samples = flattened(run.target(), on_frames=labels.on_frames)
     source = dataclasses.replace(labels.source(), samples=samples, run_id=str(record.get("files_id") or run.run_id))
     refuse_decisions(source)
+    source = with_roles(source)
     with_labels = [path for kind, path in zip(source.kinds, source.schema_paths, strict=True) if kind.is_label]
     refuse_read_only(run.dataset, [*with_labels, *source.config.fields] if with_labels else [])
     return source
@@ -187,7 +188,7 @@ def _family(source: Source, loaded: OpenRecords, plan: _Plan) -> LabelFamily[Any
         and set(annotators_found(changed)) - set(source.annotator_values)
     ):
         raise WholeRunNeededError(WholeRunReason.NEW_ANNOTATOR)
-    iou = family_with_iou_from_data(ObjectFamily(source)).source.config.iou if config.iou_from_data else config.iou
+    iou = source_with_iou_from_data(source).config.iou if config.iou_from_data else config.iou
     if iou != config.iou:
         raise WholeRunNeededError(WholeRunReason.OTHER_THRESHOLD, iou)
     family = open_family(changed, loaded.context)

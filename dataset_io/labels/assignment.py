@@ -31,12 +31,13 @@ class Assignment:
     n_added: IntArray  #: shape ``(S,)``, annotators known only from their labels, who are not listed as assigned
 
 
-#: numbers of annotators who appeared during the run or are not asked for, and of labels that name none
-UNKNOWN, NOT_NAMED = -1, -2
+#: numbers of annotators who appeared during the run or are not asked for, of labels that name none, and of those of a
+#: reference or model
+UNKNOWN, NOT_NAMED, OF_ROLE = -1, -2, -3
 
 
 def annotators_of(source: Source, field: int, n: int, values: Callable[[str], Iterable[Any]]) -> IntArray:
-    """The annotator of each of the ``n`` labels of a field, :data:`UNKNOWN` or :data:`NOT_NAMED`.
+    """The annotator of each of the ``n`` labels of a field, :data:`UNKNOWN`, :data:`NOT_NAMED` or :data:`OF_ROLE`.
 
     Args:
         source: the fields
@@ -47,7 +48,7 @@ def annotators_of(source: Source, field: int, n: int, values: Callable[[str], It
     owner = source.owner(field)
     if owner is not None:
         return np.full(n, owner)
-    number_of = source.annotator_numbers
+    number_of = {**dict.fromkeys(source.config.roles, OF_ROLE), **source.annotator_numbers}
     found = (NOT_NAMED if name is None else number_of.get(value_name(name), UNKNOWN) for name in values("annotator"))
     return np.fromiter(found, np.int64, n)
 
@@ -158,4 +159,5 @@ def _assign_whole_videos(assigned: BoolArray, rows: Sequence[dict[str, Any]], fi
     for k in np.flatnonzero(looked_at).tolist():
         labelled = rows[k]["labelled"]
         if labelled is not None:
-            assigned[k, np.asarray(field_annotator)[labelled]] = True
+            own = labelled[: len(field_annotator)]  # the fields of roles follow
+            assigned[k, np.asarray(field_annotator)[own]] = True

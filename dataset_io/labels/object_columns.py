@@ -11,8 +11,8 @@ import numpy as np
 from bson import ObjectId
 
 from ...metrics.geometry.objects import Geometry
-from ...metrics.geometry.regions import as_regions
-from ...metrics.numeric.arrays import BoolArray, IntArray
+from ...metrics.geometry.regions import joined
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 
 #: stands for the id of a damaged label, which is not usable
 _NO_ID = bytes(12)
@@ -22,7 +22,8 @@ _NO_ID = bytes(12)
 class ObjectColumns:
     """Labels as columns; ``origin`` is the index of a row in ``label_ids``, which is never reordered.
 
-    ``attributes`` has the shape ``(N, A)``: codes of the values of every compared attribute.
+    ``confidence`` is nan for labels without one, and of all but models. ``attributes`` has the shape ``(N, A)``: codes
+    of the values of every compared attribute.
     """
 
     sample: IntArray
@@ -34,6 +35,7 @@ class ObjectColumns:
     usable: BoolArray
     crowd: BoolArray
     track: IntArray
+    confidence: FloatArray
     attributes: IntArray
     label_ids: list[ObjectId]
     origin: IntArray
@@ -50,6 +52,7 @@ class ObjectColumns:
             self.usable[chosen],
             self.crowd[chosen],
             self.track[chosen],
+            self.confidence[chosen],
             self.attributes[chosen],
             self.label_ids,
             self.origin[chosen],
@@ -69,10 +72,11 @@ class ObjectColumns:
             category=column("category"),
             field=column("field"),
             position=column("position"),
-            geometry=_joined([part.geometry for part in parts]),
+            geometry=joined([part.geometry for part in parts]),
             usable=column("usable"),
             crowd=column("crowd"),
             track=column("track"),
+            confidence=column("confidence"),
             attributes=column("attributes"),
             label_ids=list(chain.from_iterable(part.label_ids for part in parts)),
             origin=np.concatenate([part.origin + offset for part, offset in zip(parts, offsets, strict=False)]),
@@ -92,13 +96,6 @@ class ObjectColumns:
         if not (ascending | (block[before] != block[after])).all():
             order = np.lexsort((usable.position, usable.field, low, high, block))
         return usable.rows(order)
-
-
-def _joined(geometries: list[Any]) -> Any:
-    """Join the geometries of several fields; mixed boxes and shapes become regions."""
-    if len({type(geometry) for geometry in geometries}) > 1:
-        geometries = [as_regions(geometry) for geometry in geometries]
-    return geometries[0].joined(geometries[1:])
 
 
 def label_positions(shown: Sequence[Sequence[ObjectId]], stored: Sequence[Sequence[ObjectId] | None]) -> IntArray:

@@ -19,7 +19,7 @@ from ...agreement.families.family import Family
 from ...agreement.ratings.scale import level_of
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
-from ...agreement.settings.no_labels import check_named, drew_nothing
+from ...agreement.settings.no_labels import NOT_ASSIGNED, check_named, drew_nothing
 from ...agreement.settings.options import value_name
 from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import (
@@ -58,6 +58,17 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
+class Role:
+    """A reference or a model: labels with which annotators are compared, of nobody who is one of them."""
+
+    name: str  #: its field, or its value of the attribute
+    is_model: bool  #: whether it is a model; else the reference
+    field: str  #: the field of its labels
+    kind: LabelKind  #: their type
+    of_attribute: bool  #: whether it is a value of the attribute of the annotators' field
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """The samples, label fields and annotators of a run.
 
@@ -75,6 +86,7 @@ class Source:
     run_id: str = dataclasses.field(default_factory=lambda: str(ObjectId()))
     among: tuple[ObjectId, ...] | None = None  #: only these samples, for frames only those of these videos
     shard: Shard | None = None  #: only these samples
+    roles: tuple[Role, ...] = ()  #: the reference, if there is one, then the models
 
     @property
     def dataset(self) -> fo.Dataset:
@@ -152,12 +164,49 @@ class Source:
         """The same paths in the schema of the dataset."""
         return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.config.fields, strict=True))
 
+    @property
+    def _beside(self) -> tuple[Role, ...]:
+        """The roles with a field of their own."""
+        return tuple(role for role in self.roles if not role.of_attribute)
+
+    @property
+    def kinds_read(self) -> tuple[LabelKind, ...]:
+        """Type of the labels of every field that is read: those of annotators, then those of roles."""
+        return (*self.kinds, *(role.kind for role in self._beside))
+
+    @property
+    def paths_read(self) -> tuple[str, ...]:
+        """Paths in a document, as ``label_paths``, of every field that is read."""
+        fields = (role.kind.label_path(role.field.removeprefix(names.FRAMES_PREFIX)) for role in self._beside)
+        return (*self.label_paths, *fields)
+
+    def number_read(self, role: Role) -> int:
+        """Place of the field of a role among those that are read."""
+        return 0 if role.of_attribute else len(self.kinds) + self._beside.index(role)
+
+    def of_role(self, role: Role) -> Source:
+        """The labels of a role, as a source of a single annotator."""
+        config = dataclasses.replace(
+            self.config, fields=(role.field,), annotators=(role.name,), persons=(), attributes=(), reference=None,
+            models=(), no_labels=NOT_ASSIGNED,
+        )  # fmt: skip
+        values: dict[str, Any] = {"field_annotator": (), "annotator_values": (role.name,)}
+        if not role.of_attribute:
+            config = dataclasses.replace(config, annotator_attribute=None, assigned_field=None)
+            values = {"field_annotator": (0,), "annotator_values": ()}
+        return dataclasses.replace(self, config=config, kinds=(role.kind,), annotators=(role.name,), roles=(), **values)
+
     def fields_written(self, run_key: str) -> dict[str, names.FieldSpec]:
         """Everything that a run of this key writes, by path in the dataset's schema."""
         of_labels = [path for kind, path in zip(self.kinds, self.schema_paths, strict=True) if kind.is_label]
         of_values = not all(kind.is_label for kind in self.kinds)
         fields = names.chosen_fields(self.kinds[0].fields, self.config, of_values=of_values)
-        return names.written_fields(run_key, fields, tuple(of_labels), on_frames=self.on_frames)
+        written = names.written_fields(run_key, fields, tuple(of_labels), on_frames=self.on_frames)
+        for role in self._beside:
+            of_role = names.role_fields(self.kinds[0].fields, is_model=role.is_model) if role.kind.is_label else {}
+            path = role.kind.label_path(role.field)
+            written |= {f"{path}.{run_key}{suffix}": spec for suffix, spec in of_role.items()}
+        return written
 
     def aggregate(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
         """Run aggregation stages on the documents."""
@@ -469,7 +518,12 @@ def _check_assigned_field(samples: SampleCollection, name: str) -> None:
 
 
 def annotators_found(source: Source) -> tuple[str, ...]:
-    """Names of all annotators on labels and in the assigned lists, sorted."""
+    """Names of all annotators on labels and in the assigned lists, sorted; not those of roles."""
+    return tuple(name for name in values_found(source) if name not in source.config.roles)
+
+
+def values_found(source: Source) -> tuple[str, ...]:
+    """All values of the attribute on labels and in the assigned lists, sorted."""
     config = source.config
     found = list(source.aggregate(_values_of(f"${source.label_paths[0]}.{config.annotator_attribute}")))
     names_found = {value_name(entry["_id"]) for entry in found if entry["_id"] is not None}

@@ -137,7 +137,7 @@ class Reader(Generic[Labels]):
             return False
         return all(
             not kind.is_label or not shown or list(shown) == stored or set(shown) <= set(stored or ())
-            for kind, shown, stored in zip(self.source.kinds, self._ids(row), sample.label_ids, strict=True)
+            for kind, shown, stored in zip(self.source.kinds_read, self._ids(row), sample.label_ids, strict=True)
         )
 
     def _sample(self, row: dict[str, Any]) -> StoredSample:
@@ -151,7 +151,7 @@ def _marks(source: Source) -> dict[str, Any]:
     """Projection of what tells whether a document was changed, and of what it belongs to."""
     ids = {
         f"id{field}": label_ids(kind, path)
-        for field, (kind, path) in enumerate(zip(source.kinds, source.label_paths, strict=True))
+        for field, (kind, path) in enumerate(zip(source.kinds_read, source.paths_read, strict=True))
     }
     of_frames = {"_sample_id": True, "frame_number": True} if source.on_frames else {}
     group_field = source.dataset.group_field
@@ -178,4 +178,4 @@ def _stored_sample(source: Source, row: dict[str, Any]) -> StoredSample:
 
 def _ids(source: Source, row: dict[str, Any]) -> list[list[Any] | None]:
     """The label ids of every field in a query result."""
-    return [row[f"id{field}"] for field in range(len(source.kinds))]
+    return [row[f"id{field}"] for field in range(len(source.kinds_read))]

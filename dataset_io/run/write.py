@@ -50,7 +50,7 @@ class Writer:
         self._on_samples = [path for path in inner if "." not in path]
         self._on_labels = {
             path: [name.removeprefix(f"{path}.") for name in inner if name.startswith(f"{path}.")]
-            for path in source.label_paths
+            for path in source.paths_read
         }
         self._refused: set[ObjectId] = set()
 
@@ -67,7 +67,7 @@ class Writer:
             update: dict[str, Any] = {"$set": values or {"_id": sample.sample_id}}
             if self._again or sample.sample_id in self._refused:  # it may have been written, and edited at once
                 update["$unset"] = self._left_out(sample, values)
-            operations.append(UpdateOne(as_read(sample, self._source.kinds, self._source.label_paths), update))
+            operations.append(UpdateOne(as_read(sample, self._source.kinds_read, self._source.paths_read), update))
         try:
             matched = self._source.collection.bulk_write(operations, ordered=False).matched_count
         except (BulkWriteError, DocumentTooLarge) as error:
@@ -81,7 +81,7 @@ class Writer:
     def _left_out(self, sample: StoredSample, values: dict[str, Any]) -> dict[str, Any]:
         """Paths at which a sample may have values of a former writing, and gets none."""
         paths = list(self._on_samples)
-        for kind, path, ids in zip(self._source.kinds, self._source.label_paths, sample.label_ids, strict=True):
+        for kind, path, ids in zip(self._source.kinds_read, self._source.paths_read, sample.label_ids, strict=True):
             in_list = kind.list_name is not None
             labels = [f"{path}.{position}" if in_list else path for position in range(len(ids or ()))]
             paths += [f"{label}.{name}" for label in labels for name in self._on_labels[path]]

@@ -233,6 +233,13 @@ def as_regions(geometry: Boxes | Regions) -> Regions:
     return Regions.of_boxes(geometry.xyxy) if isinstance(geometry, Boxes) else geometry
 
 
+def joined(geometries: Sequence[Any]) -> Any:
+    """The objects of several geometries, one after another; mixed boxes and shapes become regions."""
+    if len({type(geometry) for geometry in geometries}) > 1:
+        geometries = [as_regions(geometry) for geometry in geometries]
+    return geometries[0].joined(geometries[1:])
+
+
 def _starts(lengths: list[int]) -> IntArray:
     return np.cumsum([0, *lengths[:-1]])
 

@@ -306,8 +306,8 @@ def test_what_concerns_all_samples_is_computed_again_as_a_whole(dataset, caplog,
         Run(dataset, "agreement").update(versions={"fiftyone": "0.1"})
     if "iou" in options:
         other = {"iou": 0.37}
-        found = update.family_with_iou_from_data
-        monkeypatch.setattr(update, "family_with_iou_from_data", lambda family: _with_config(found(family), other))
+        found = update.source_with_iou_from_data
+        monkeypatch.setattr(update, "source_with_iou_from_data", lambda source: _with_config(found(source), other))
     _edit(dataset, **values)
     with caplog.at_level(logging.WARNING):
         updated = update_agreement(dataset)
@@ -315,9 +315,8 @@ def test_what_concerns_all_samples_is_computed_again_as_a_whole(dataset, caplog,
     assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, resamples=0, **options)
 
 
-def _with_config(family, values):
-    family.source = dataclasses.replace(family.source, config=dataclasses.replace(family.source.config, **values))
-    return family
+def _with_config(source, values):
+    return dataclasses.replace(source, config=dataclasses.replace(source.config, **values))
 
 
 def test_a_new_annotator_concerns_all_samples(make_dataset, caplog):

@@ -1,0 +1,1 @@
+"""Annotators against a reference, and against models."""

@@ -1,0 +1,183 @@
+"""The labels of references and models as columns of stored records, beside those of annotators, and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ..matching.batch import Batch
+from ..matching.compute import MatchedBatch
+from ..settings.config import AgreementConfig
+from ..statistics.records import Columns, Records, compact, packed, unpacked
+from .matching import RolePairs, match_role
+
+
+@dataclass(frozen=True, slots=True)
+class RoleLabels:
+    """The ``M`` labels of one role on a batch of samples, sorted by sample."""
+
+    present: BoolArray  #: shape ``(S,)``, samples with a label list of the role
+    sample: IntArray  #: shape ``(M,)``
+    category: IntArray  #: shape ``(M,)``, codes of the classes of roles
+    area: FloatArray  #: shape ``(M,)``
+    boxes_xyxy: FloatArray | None  #: shape ``(M, 4)``
+    label_ids: NDArray[np.uint8]  #: shape ``(M, 12)``
+    position: IntArray  #: shape ``(M,)``, index in the label list in the database
+    confidence: FloatArray  #: shape ``(M,)``, nan without one
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedRole:
+    """The labels of one role, and their pairs with those of annotators."""
+
+    labels: RoleLabels
+    pairs: RolePairs
+
+
+def matched_role(
+    agreement: MatchedBatch,
+    read: Batch,
+    role: Batch,
+    codes: IntArray,
+    label_ids: NDArray[np.uint8],
+    position: IntArray,
+    confidence: FloatArray,
+    config: AgreementConfig,
+) -> MatchedRole:
+    """Match the objects of a role with those of every annotator.
+
+    Args:
+        agreement: the agreement of the annotators
+        read: their objects as they were read, with crowd regions
+        role: the objects of the role on the same samples
+        codes: for every class of roles the code of the annotators' classes
+        label_ids: shape ``(M, 12)``, id of every object of the role
+        position: shape ``(M,)``, index of every object of the role in the label list in the database
+        confidence: shape ``(M,)``
+        config: the options
+    """
+    drawn = agreement.counted if read.crowd is None else agreement.counted | read.crowd
+    number = (np.cumsum(agreement.counted) - 1)[drawn]
+    categories = np.append(codes, 0)[role.objects.category]  # the codes of the annotators
+    objects = type(role.objects)(role.objects.sample, role.objects.annotator, categories)
+    batch = Batch(objects, role.geometry, role.assigned, role.crowd)
+    pairs = match_role(read.among(drawn), batch, config)
+    kept = np.ones(len(objects), np.bool_) if role.crowd is None else ~role.crowd
+    row = np.cumsum(kept) - 1
+    boxes = role.geometry.boxes_xyxy()
+    labels = RoleLabels(
+        role.assigned[:, 0],
+        objects.sample[kept],
+        role.objects.category[kept],
+        role.geometry.area[kept],
+        None if boxes is None else boxes[kept],
+        label_ids[kept],
+        position[kept],
+        confidence[kept],
+    )
+    of_pairs = RolePairs(
+        np.where(pairs.label >= 0, row[pairs.label] if len(row) else -1, -1),
+        np.where(pairs.drawn >= 0, number[pairs.drawn] if len(number) else -1, -1),
+        pairs.annotator,
+        pairs.kind,
+        pairs.iou,
+    )
+    return MatchedRole(labels, of_pairs)
+
+
+def role_columns(roles: Sequence[MatchedRole], n_objects: IntArray) -> Columns:
+    """The columns of all roles, sorted by sample.
+
+    Args:
+        roles: the roles
+        n_objects: shape ``(S,)``, objects of the annotators on every sample
+    """
+    n_samples = len(n_objects)
+    labels, pairs = [each.labels for each in roles], [each.pairs for each in roles]
+    numbers = np.repeat(np.arange(len(roles)), [len(each.sample) for each in labels])
+    sample = np.concatenate([each.sample for each in labels])
+    order = np.argsort(sample, kind="stable")
+    n_labels = np.bincount(sample, minlength=n_samples)
+    place = np.empty(len(sample), np.int64)  # of every label among those of its sample
+    place[order] = np.arange(len(sample)) - np.repeat(np.cumsum(n_labels) - n_labels, n_labels)
+    starts = np.cumsum([0, *(len(each.sample) for each in labels)])
+    # the sample of a pair is that of either label
+    first_object, of_object = np.cumsum(n_objects) - n_objects, np.repeat(np.arange(n_samples), n_objects)
+    label = np.concatenate([np.where(each.label >= 0, each.label + start, -1)
+                            for each, start in zip(pairs, starts, strict=False)])  # fmt: skip
+    drawn = np.concatenate([each.drawn for each in pairs])
+    of_pair = np.where(label >= 0, np.append(sample, 0)[label], np.append(of_object, 0)[drawn])
+    which = np.repeat(np.arange(len(roles)), [len(each.label) for each in pairs])
+    by_sample = np.lexsort((drawn, label, which, of_pair))
+
+    def of_labels(name: str) -> NDArray[np.float64]:
+        return np.concatenate([getattr(each, name) for each in labels])[order]
+
+    def of_pairs(name: str) -> NDArray[np.float64]:
+        return np.concatenate([getattr(each, name) for each in pairs])[by_sample]
+
+    objects = np.where(drawn >= 0, drawn - first_object[of_pair], -1) if len(of_pair) else drawn
+    columns: Columns = {
+        "role_present": packed(np.column_stack([each.present for each in labels])),
+        "n_role_labels": compact(n_labels),
+        "n_role_pairs": compact(np.bincount(of_pair, minlength=n_samples)),
+        "role": compact(numbers[order]),
+        "role_label_id": of_labels("label_ids").astype(np.uint8),
+        "role_position": compact(of_labels("position").astype(np.int64)),
+        "role_category": compact(of_labels("category").astype(np.int64)),
+        "role_area": of_labels("area").astype(np.float32),
+        "role_confidence": of_labels("confidence").astype(np.float32),
+        "pair_label": compact(np.where(label >= 0, np.append(place, -1)[label], -1)[by_sample]),
+        "pair_object": compact(objects[by_sample]),
+        "pair_annotator": compact(of_pairs("annotator").astype(np.int64)),
+        "pair_kind": of_pairs("kind").astype(np.uint8),
+        "pair_iou": of_pairs("iou"),
+        "pair_role": compact(which[by_sample]),
+    }
+    if all(each.boxes_xyxy is not None for each in labels):
+        columns["role_boxes"] = of_labels("boxes_xyxy").astype(np.float32)
+    return columns
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRole:
+    """The labels of one role in records, and their pairs with those of annotators."""
+
+    present: BoolArray  #: shape ``(S,)``
+    row: IntArray  #: shape ``(M,)``, row of every label in the columns of all roles
+    sample: IntArray  #: shape ``(M,)``
+    category: IntArray  #: shape ``(M,)``, codes of the classes of roles
+    pairs: RolePairs  #: rows of labels are those here, rows of annotators' labels those of the records
+    pair_sample: IntArray  #: shape ``(P,)``
+
+    @classmethod
+    def of(cls, records: Records, role: int, n_roles: int) -> StoredRole:
+        """One of the ``n_roles`` roles of records."""
+        n_labels, n_pairs, n_objects = (
+            records.column(name).astype(np.int64) for name in ("n_role_labels", "n_role_pairs", "n_objects")
+        )
+        n_samples = len(n_labels)
+        sample, of_pair = np.repeat(np.arange(n_samples), n_labels), np.repeat(np.arange(n_samples), n_pairs)
+        row = np.flatnonzero(records.column("role") == role)
+        number = np.full(len(sample) + 1, -1)
+        number[row] = np.arange(len(row))
+        own = np.flatnonzero(records.column("pair_role") == role)
+        of_pair = of_pair[own]
+        label, drawn, annotator, kind = (
+            records.column(f"pair_{name}")[own].astype(np.int64) for name in ("label", "object", "annotator", "kind")
+        )
+        first, first_drawn = np.cumsum(n_labels) - n_labels, np.cumsum(n_objects) - n_objects
+        pairs = RolePairs(
+            number[np.where(label >= 0, label + first[of_pair], -1)],
+            np.where(drawn >= 0, drawn + first_drawn[of_pair], -1),
+            annotator,
+            kind,
+            records.column("pair_iou")[own],
+        )
+        present = unpacked(records.column("role_present"), n_roles)[:, role]
+        category = records.column("role_category")[row].astype(np.int64)
+        return cls(present, row, sample[row], category, pairs, of_pair)

@@ -1,0 +1,103 @@
+"""Match the objects of a reference or model with those of every annotator, of each alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.geometry.objects import Objects
+from ...metrics.geometry.regions import joined
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges
+from ..matching.batch import Batch
+from ..matching.compute import matched_objects, matched_pairs, matching_of
+from ..settings.config import AgreementConfig
+
+#: least similarity of a label that was drawn loosely: below it two labels share too little to mean one object
+LOOSE = 0.1
+#: kinds of pairs: matched with equal classes, or with others, and overlapping below the threshold; a label of the role
+#: that the annotator is excused from by a crowd region, and one of the annotator in a crowd region of the role
+RIGHT, WRONG_CLASS, LOOSELY, EXCUSED, COVERED = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class RolePairs:
+    """What is known of ``P`` labels of a role and labels of annotators, of one role."""
+
+    label: IntArray  #: shape ``(P,)``, row of the label of the role; -1 for ``COVERED``
+    drawn: IntArray  #: shape ``(P,)``, row of the label of the annotator; -1 for ``EXCUSED``
+    annotator: IntArray  #: shape ``(P,)``
+    kind: IntArray  #: shape ``(P,)``
+    iou: FloatArray  #: shape ``(P,)``, nan for ``EXCUSED`` and ``COVERED``
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The pairs of a role and an annotator on every sample that both were assigned to, as samples of two annotators."""
+
+    batch: Batch
+    row: IntArray  #: shape ``(N,)``, row of every object of the batch among the objects of its side
+    annotator: IntArray  #: shape ``(V,)``, annotator of every cell
+
+    @classmethod
+    def of(cls, drawn: Batch, role: Batch) -> _Cells:
+        """All cells; the first side is the role."""
+        both: BoolArray = drawn.assigned & role.assigned
+        cell = (np.cumsum(both) - 1).reshape(both.shape)
+        n_cells, asked = int(both.sum()), both.sum(axis=1)
+        counts = asked[role.objects.sample]
+        repeated = np.repeat(np.arange(len(role.objects)), counts)
+        of_role = ranges((np.cumsum(asked) - asked)[role.objects.sample], counts)
+        rows = np.flatnonzero(both[drawn.objects.sample, drawn.objects.annotator])
+        of_drawn = cell[drawn.objects.sample[rows], drawn.objects.annotator[rows]]
+        side = np.repeat([0, 1], [len(repeated), len(rows)])
+        order = np.lexsort((side, np.r_[of_role, of_drawn]))
+        taken = np.r_[repeated, len(role.objects) + rows][order]
+        crowd = [np.zeros(len(each.objects), np.bool_) if each.crowd is None else each.crowd for each in (role, drawn)]
+        category = np.r_[role.objects.category, drawn.objects.category][taken]
+        batch = Batch(
+            Objects(np.r_[of_role, of_drawn][order], side[order], category),
+            joined([role.geometry, drawn.geometry]).take(taken),
+            np.ones((n_cells, 2), np.bool_),
+            np.concatenate(crowd)[taken],
+        )
+        return cls(batch, np.r_[repeated, rows][order], np.nonzero(both)[1])
+
+
+def match_role(drawn: Batch, role: Batch, config: AgreementConfig) -> RolePairs:
+    """Match the objects of a role with those of every annotator, of each alone.
+
+    For every annotator that is the matching of a run of two annotators by the method ``optimal``. What remains is
+    matched once more at the similarity ``LOOSE``.
+
+    Args:
+        drawn: the objects of the annotators, with their crowd regions
+        role: the objects of the role on the same samples, whose classes have the codes of the annotators' classes
+        config: the options of the run
+    """
+    config = dataclasses.replace(config, method="optimal")
+    cells = _Cells.of(drawn, role)
+    batch, overlaps, matching, counted, _ = matched_objects(cells.batch, config)
+    row, objects = cells.row[counted], batch.objects
+    pairs = matched_pairs(objects, batch.geometry, overlaps, matching)
+    found = [(pairs.i, pairs.j, np.where(pairs.same_class, RIGHT, WRONG_CLASS), pairs.iou)]
+    alone = np.ones(len(objects), np.bool_)
+    alone[pairs.i] = alone[pairs.j] = False
+    if config.iou > LOOSE and alone.any():
+        place, left = np.flatnonzero(alone), batch.among(alone)
+        of_left = overlaps.among(alone)
+        again = matched_pairs(left.objects, left.geometry, of_left, matching_of(left.objects, of_left, config, LOOSE))
+        found.append((place[again.i], place[again.j], np.full(len(again.i), LOOSELY), again.iou))
+    i, j, kind, iou = (np.concatenate(column) for column in zip(*found, strict=True))
+    # what does not count, as a crowd region of the other side covers it, and crowd regions themselves
+    out = ~counted & ~(False if cells.batch.crowd is None else cells.batch.crowd)
+    side, of_out, cell = cells.batch.objects.annotator[out], cells.row[out], cells.batch.objects.sample[out]
+    nothing = np.full(len(of_out), -1)
+    return RolePairs(
+        np.r_[row[i], np.where(side == 0, of_out, nothing)],
+        np.r_[row[j], np.where(side == 1, of_out, nothing)],
+        cells.annotator[np.r_[objects.sample[i], cell]],
+        np.r_[kind, np.where(side == 0, EXCUSED, COVERED)],
+        np.r_[iou, np.full(len(of_out), np.nan)],
+    )

@@ -1,0 +1,109 @@
+"""Annotators compared with a reference, and with models: the parts of a report."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .values import Each, Interval
+
+
+@dataclass(frozen=True, slots=True)
+class PartComparison:
+    """The labels of one class, or of one size, of an annotator against a reference or model.
+
+    ``precision`` is the share of the annotator's labels of this class that are matched with a label of the reference of
+    this class, ``recall`` the share of the labels of the reference. By size any class matches; the size is that of the
+    label of the reference, of labels without a match their own. ``iou`` is the share of the pixels in either mask of
+    this class that are in both (masks only).
+    """
+
+    name: str
+    n_labels: int
+    n_reference: int
+    n_matched: int
+    precision: float | None = None
+    recall: float | None = None
+    f1: float | None = None
+    mean_iou: float | None = None
+    iou: float | None = None
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
+
+
+@dataclass(frozen=True, slots=True)
+class RoleComparison:
+    """One annotator against a reference or model, on the ``n_samples`` images that both have.
+
+    Every label of one is matched with at most one of the other, as in the run, but for every annotator alone.
+    ``n_matched`` pairs reach the threshold, ``n_right`` of them with equal classes and ``n_wrong_class`` without.
+    ``n_loose`` labels of the annotator overlap below the threshold (by at least 0.1) with a label of the reference that
+    is not matched; ``n_extra`` do not. ``n_missed`` labels of the reference are not matched.
+
+    Objects and tags: ``precision`` is ``n_matched / n_labels``, ``recall`` ``n_matched / n_reference``, ``f1`` their
+    harmonic mean; ``pq`` the panoptic quality, which counts equal classes alone; ``class_accuracy`` ``n_right /
+    n_matched``; ``mean_iou`` the mean over matched pairs; ``bias`` the mean offset of boxes from those of the reference
+    in per cent of their size, as in :class:`~..objects.report.Bias`; ``jaccard`` ``n_matched / (labels of either)``.
+    Classes: ``accuracy`` and Cohen's ``kappa``. Numbers: ``mean_error`` (annotator - reference),
+    ``mean_absolute_error`` and ``accuracy`` (within the tolerance). Masks: ``mean_iou`` is the mean class IoU of images
+    without background, ``accuracy`` the share of equal pixels. ``confusion`` lists the 20 most frequent
+    ``{reference, annotator, n}`` with different classes.
+    """
+
+    name: str
+    n_samples: int
+    n_labels: int = 0
+    n_reference: int = 0
+    n_matched: int = 0
+    n_right: int = 0
+    n_wrong_class: int = 0
+    n_loose: int = 0
+    n_extra: int = 0
+    n_missed: int = 0
+    precision: float | None = None
+    recall: float | None = None
+    f1: float | None = None
+    pq: float | None = None
+    class_accuracy: float | None = None
+    mean_iou: float | None = None
+    jaccard: float | None = None
+    accuracy: float | None = None
+    kappa: float | None = None
+    mean_error: float | None = None
+    mean_absolute_error: float | None = None
+    bias: dict[str, float | None] = dataclasses.field(default_factory=dict)
+    confusion: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    n_unlisted: int = 0
+    classes: list[PartComparison] = dataclasses.field(default_factory=list)
+    sizes: list[PartComparison] = dataclasses.field(default_factory=list)
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {
+        "classes": PartComparison,
+        "sizes": PartComparison,
+        "intervals": Each(Interval),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RoleReport:
+    """Every annotator against a reference, or against a model.
+
+    ``n_samples`` images have its labels (``n_labels``) and an annotator; the other ``n_without`` are left out.
+    ``annotators`` are in the order of the report. ``mean`` has the mean over annotators of their numbers.
+    ``thresholds`` are the least confidences of its labels: one, or those of two halves of the images (the option
+    ``confidence_threshold``); empty without any.
+    """
+
+    name: str
+    n_samples: int
+    n_without: int
+    n_labels: int
+    annotators: list[RoleComparison]
+    mean: dict[str, float | None] = dataclasses.field(default_factory=dict)
+    thresholds: list[float] = dataclasses.field(default_factory=list)
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"annotators": RoleComparison, "intervals": Each(Interval)}

@@ -1,0 +1,120 @@
+"""Sections on a reference and on models, of reports of all families."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...agreement.statistics.role_reports import RoleComparison, RoleReport
+from ..text.sections import Part, Section
+from ..text.tables import Column, part_of, share_of, table
+from ..text.words import documents, listed, shown_number, shown_share
+
+if TYPE_CHECKING:
+    from ...agreement.statistics.report import AgreementReport
+
+#: numbers against a reference or model by the field that holds them: title, and how each is shown; those that a family
+#: has are shown, the first decides who is worst
+NUMBERS: dict[str, tuple[str, Callable[[float | None], str]]] = {
+    "f1": ("F1", shown_number),
+    "accuracy": ("accuracy", shown_share),
+    "mean_absolute_error": ("mean absolute error", shown_number),
+    "mean_error": ("mean error", shown_number),
+    "kappa": ("kappa", shown_number),
+    "precision": ("precision", shown_number),
+    "recall": ("recall", shown_number),
+    "jaccard": ("Jaccard", shown_number),
+    "pq": ("PQ", shown_number),
+    "class_accuracy": ("class accuracy", shown_share),
+    "mean_iou": ("mean {measure}", shown_number),
+}
+#: the numbers of the short report
+_FEW = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
+#: the numbers of classes and sizes, and rows of their tables at most
+_OF_PARTS, _MOST_ROWS = ("f1", "precision", "recall", "mean_iou"), 60
+#: numbers of which the greatest is the worst
+_ERRORS = {"mean_absolute_error"}
+_NOTE = (
+    "Precision: share of their labels that match one of the reference; recall: share of the reference that they drew; "
+    "both whatever the class."
+)
+
+
+def worst_first(role: RoleReport) -> list[RoleComparison]:
+    """The annotators, the worst against the role first; those without a number last."""
+    name = next((name for name in NUMBERS if any(getattr(one, name) is not None for one in role.annotators)), "f1")
+    sign = -1.0 if name in _ERRORS else 1.0
+
+    def order(one: RoleComparison) -> tuple[bool, float, str]:
+        value = getattr(one, name)
+        return value is None, sign * (value or 0.0), one.name
+
+    return sorted(role.annotators, key=order)
+
+
+def number_columns(role: RoleReport, measure: str, names: tuple[str, ...] | None = None) -> list[Column]:
+    """A column for every number that any annotator has."""
+    return [
+        Column(title.format(measure=measure), name, show, interval=names is None or name == next(iter(NUMBERS)))
+        for name, (title, show) in NUMBERS.items()
+        if (names is None or name in names) and any(getattr(one, name) is not None for one in role.annotators)
+    ]
+
+
+def role_sections(report: AgreementReport, *, full: bool = False) -> list[Section]:
+    """Annotators against the reference, the worst first; models against annotators."""
+    found = [] if report.reference is None else [_section(report, report.reference, "reference", full=full)]
+    return [*found, *(_section(report, model, "models", full=full) for model in report.models)]
+
+
+def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool) -> Section:
+    what = documents(report)
+    title = f"Against the reference {role.name}" if key == "reference" else f"The model {role.name}"
+    if not role.n_samples:
+        return Section(title, [f"No {what[:-1]} has labels of {role.name} and of an annotator."], key=key)
+    note = f"{role.n_samples:,} {what} have it" + f", {role.n_without:,} do not" * bool(role.n_without)
+    if role.thresholds:
+        note += f"; labels from a confidence of {listed([shown_number(value) for value in role.thresholds])} on"
+    columns = [Column("annotator", "name"), *number_columns(role, report.measure, None if full else _FEW)]
+    if any(one.n_labels for one in role.annotators):
+        columns += _counts(full)
+    parts: list[Part] = [table(columns, worst_first(role))]
+    if role.annotators[0].precision is not None or report.has_objects:
+        parts.append(_NOTE)
+    if full:
+        parts += _details(role, report.measure)
+    return Section(title, parts, note, key=key)
+
+
+def _counts(full: bool) -> list[Column]:
+    missed = Column("missed", lambda one: share_of(one.n_missed, one.n_reference))
+    if not full:
+        return [missed]
+    kinds = (("right", "n_right"), ("wrong class", "n_wrong_class"), ("loose", "n_loose"), ("extra", "n_extra"))
+    return [Column("labels", "n_labels"), *(_kind(title, name) for title, name in kinds), missed]
+
+
+def _kind(title: str, name: str) -> Column:
+    return Column(title, lambda one: part_of(getattr(one, name), one.n_labels))
+
+
+def _details(role: RoleReport, measure: str) -> list[Any]:
+    """Tables of the confusions, and of classes and sizes, of all annotators."""
+    tables = []
+    confusions = [{**entry, "name": one.name} for one in role.annotators for entry in one.confusion]
+    if confusions:
+        confusions.sort(key=lambda entry: -entry["n"])
+        columns = [Column("annotator", "name"), Column(role.name, "reference"), Column("annotator says", "annotator")]
+        tables.append(table([*columns, Column("times", "n")], confusions[:20], "Classes that differ"))
+    for title, part in (("class", "classes"), ("size", "sizes")):
+        rows = [
+            {"annotator": one.name, title: each.name, role.name: each.n_reference}
+            | {name: getattr(each, name) for name in _OF_PARTS}
+            for one in role.annotators
+            for each in getattr(one, part)
+        ]
+        numbers = [Column(NUMBERS[name][0].format(measure=measure), name, shown_number) for name in _OF_PARTS]
+        if rows:
+            columns = [*(Column(name, name) for name in ("annotator", title, role.name)), *numbers]
+            tables.append(table(columns, rows[:_MOST_ROWS], f"By {title}"))
+    return tables

@@ -1,0 +1,190 @@
+"""Read, compare and write the labels of a reference and of models in the pass over those of the annotators.
+
+What is found, computed and written of annotators is that of a run without roles.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...agreement.matching.batch import Batch
+from ...agreement.matching.compute import MatchedBatch
+from ...agreement.roles.columns import MatchedRole, matched_role, role_columns
+from ...agreement.statistics.codes import ClassCodes
+from ...agreement.statistics.records import Records
+from ...agreement.statistics.report import ReportContext, RunFacts
+from ...metrics.numeric.arrays import BoolArray
+from ..labels.roles import check_roles
+from ..labels.source import Role, Source
+from ..labels.stored import StoredSample
+from .objects import ObjectFamily, ObjectLabels, id_bytes
+from .protocol import LabelFamily, LabelsRead
+from .role_values import role_values
+
+#: parts of a query result that all readers of a sample need
+_OF_SAMPLES = ("size", "assigned", "video", "_sample_id", "frame_number")
+
+
+@dataclass(frozen=True, slots=True)
+class WithRoles:
+    """The labels of annotators and of every role on some samples."""
+
+    own: ObjectLabels
+    roles: list[ObjectLabels]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRoles:
+    """The agreement of annotators, and every role against them."""
+
+    own: MatchedBatch
+    roles: list[MatchedRole]
+
+
+class RoleReader:
+    """Reads the labels of one role from the query results on the samples of a run.
+
+    Args:
+        source: the labels of the annotators
+        role: the role
+        number: its number
+        inner: reads the labels of the annotators
+        known: the context of an earlier run, where only some samples are read
+        codes: codes of the classes of all roles
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        role: Role,
+        number: int,
+        inner: ObjectFamily,
+        known: ReportContext | None,
+        codes: ClassCodes,
+    ) -> None:
+        self.role, self._number, self._codes = role, number, codes
+        self._field = source.number_read(role)
+        if known is not None:
+            details = known.details["roles"][number]
+            known = dataclasses.replace(known, class_names=known.role_class_names, details=details)
+        of_role = source.of_role(role)
+        self.family = ObjectFamily(of_role, known)
+        if self.family.in_pixels and not inner.in_pixels:  # annotators who drew boxes are compared with boxes
+            of_role = dataclasses.replace(of_role, config=dataclasses.replace(of_role.config, geometry="box"))
+            self.family = ObjectFamily(of_role, known)
+        self.family.in_pixels = inner.in_pixels
+        self.family.codes = codes
+        self.family.reads_confidence = role.is_model
+        self._needs_label = role.of_attribute and source.config.assigned_field is None
+        self._own = [name for name in self.family.projection() if name not in _OF_SAMPLES]
+
+    def projection(self) -> dict[str, Any]:
+        """Projection of a document, with names of its own."""
+        projection = self.family.projection()
+        return {f"role{self._number}_{name}": projection[name] for name in self._own}
+
+    def rows(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The query results as those of a source with the role alone."""
+        place, prefix = f"id{self._field}", f"role{self._number}_"
+        found = []
+        for row in rows:
+            own = {name: row[prefix + name] for name in self._own}
+            own |= {name: row[name] for name in _OF_SAMPLES if name in row}
+            if "labelled" in row:
+                own["labelled"] = row["labelled"][self._field : self._field + 1]
+            found.append({**own, "id0": row[place]})
+        return found
+
+    def read(self, rows: Sequence[dict[str, Any]], samples: Sequence[StoredSample]) -> ObjectLabels:
+        """The labels of the role on some samples."""
+        field = self._field
+        of_role = [dataclasses.replace(sample, label_ids=(sample.label_ids[field],)) for sample in samples]
+        read = self.family.read(self.rows(rows), of_role)
+        labels: ObjectLabels = read.labels
+        if self._needs_label and read.drew is not None:  # nobody says that it is there on other samples
+            labels = dataclasses.replace(labels, batch=dataclasses.replace(labels.batch, assigned=read.drew))
+        return labels
+
+    def details(self) -> dict[str, Any]:
+        """What the context of a report holds of the role."""
+        found = self.family.context(RunFacts()).details
+        return {"name": self.role.name, "is_model": self.role.is_model, **found}
+
+
+class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):
+    """The labels of annotators, compared with each other as without roles, and those of roles beside them."""
+
+    def __init__(self, inner: ObjectFamily, known: ReportContext | None = None) -> None:
+        self._inner, self.source = inner, inner.source
+        class_names = () if known is None else known.role_class_names
+        self._codes = ClassCodes(self.source.config.aliases)
+        self._readers = [
+            RoleReader(self.source, role, number, inner, known, self._codes)
+            for number, role in enumerate(self.source.roles)
+        ]
+        if class_names:
+            self._codes = self._readers[0].family.codes_of(class_names)
+            for reader in self._readers:
+                reader.family.codes = self._codes
+
+    def check(self) -> None:
+        """Refuse labels that cannot be compared."""
+        self._inner.check()
+        check_roles(self.source)
+        for reader in self._readers:
+            reader.family.check()
+
+    def projection(self) -> dict[str, Any]:
+        """What is read of the annotators' labels, then of every role."""
+        projection = self._inner.projection()
+        for reader in self._readers:
+            projection |= reader.projection()
+        return projection
+
+    def load(self, row: dict[str, Any]) -> int:
+        """Number of labels."""
+        return self._inner.load(row) + sum(reader.family.load(reader.rows([row])[0]) for reader in self._readers)
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[WithRoles]:
+        """The labels of query results."""
+        read = self._inner.read(rows, samples)
+        roles = [reader.read(rows, samples) for reader in self._readers]
+        return dataclasses.replace(read, labels=WithRoles(read.labels, roles))  # type: ignore[arg-type, return-value]
+
+    def without(self, labels: WithRoles, kept: BoolArray) -> WithRoles:
+        """The labels of some of the samples."""
+        roles = [reader.family.without(each, kept) for reader, each in zip(self._readers, labels.roles, strict=True)]
+        return WithRoles(self._inner.without(labels.own, kept), roles)
+
+    def compute(self, labels: WithRoles) -> ComparedRoles:
+        """The agreement of annotators, and every role against them."""
+        own = self._inner.compute(labels.own)
+        codes = self._codes.codes_in(self._inner.codes)
+        read: Batch = labels.own.batch
+        roles = [
+            matched_role(own, read, each.batch, codes, id_bytes(each.label_ids), each.position, each.confidence,
+                         self.source.config)
+            for each in labels.roles
+        ]  # fmt: skip
+        return ComparedRoles(own, roles)
+
+    def values(self, labels: WithRoles, result: ComparedRoles) -> list[dict[str, Any]]:
+        """The values of every sample by path."""
+        updates = self._inner.values(labels.own, result.own)
+        role_values(self.source, labels.own, result.own, result.roles, updates)
+        return updates
+
+    def record(self, labels: WithRoles, result: ComparedRoles) -> Records:
+        """The records of a batch."""
+        records = self._inner.record(labels.own, result.own)
+        columns = role_columns(result.roles, result.own.n_objects)
+        return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
+
+    def context(self, run: RunFacts) -> ReportContext:
+        """The context of the report."""
+        context = self._inner.context(run)
+        details = {**context.details, "roles": [reader.details() for reader in self._readers]}
+        return dataclasses.replace(context, details=details, role_class_names=self._codes.names())

@@ -1,0 +1,124 @@
+"""What a run writes about roles: on the labels of annotators, of a reference and of models, and on samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...agreement.matching.compute import MatchedBatch
+from ...agreement.roles.columns import MatchedRole
+from ...agreement.roles.matching import COVERED, EXCUSED, LOOSELY, RIGHT, WRONG_CLASS
+from ...metrics.numeric.arrays import BoolArray, IntArray, sums_by
+from ...names import MISSED_BY, REFERENCE, REFERENCE_F1, REFERENCE_WORST
+from ..labels.source import Source
+from .objects import ObjectLabels, ids_of_objects
+
+#: what is written on the labels of annotators
+SAID = {RIGHT: "right", WRONG_CLASS: "wrong_class", LOOSELY: "loose"}
+EXTRA = "extra"
+
+
+def role_values(
+    source: Source,
+    labels: ObjectLabels,
+    agreement: MatchedBatch,
+    roles: Sequence[MatchedRole],
+    updates: list[dict[str, Any]],
+) -> None:
+    """Add the values about roles to those of every sample, by path.
+
+    Args:
+        source: the labels of the annotators
+        labels: these labels
+        agreement: their agreement
+        roles: the matched roles
+        updates: the values of every sample
+    """
+    key = source.config.run_key
+    unit_ids = ids_of_objects(labels, agreement, source.annotators)
+    for role, matched in zip(source.roles, roles, strict=True):
+        path = source.paths_read[source.number_read(role)]
+        own, units = matched.labels, _units(matched, agreement.unit)
+        places = zip(own.sample.tolist(), own.position.tolist(), units.tolist(), strict=True)
+        for sample, position, drawn in places:
+            updates[sample][f"{path}.{position}.{key}_id"] = unit_ids[drawn] if drawn >= 0 else None
+        if not role.is_model:
+            _on_annotators(source, labels, agreement, matched, updates)
+            missed = _missed(matched, agreement)
+            for label, annotators in _by_label(missed).items():
+                where = f"{path}.{own.position[label]}.{key}{MISSED_BY}"
+                updates[own.sample[label]][where] = [source.annotators[k] for k in annotators]
+            _on_samples(source, agreement, matched, missed, updates)
+
+
+def _units(matched: MatchedRole, unit: IntArray) -> IntArray:
+    """An object of the unit with which every label of the role is matched most often, ``(M,)``; -1 without one."""
+    pairs = matched.pairs
+    rows = np.flatnonzero(pairs.kind <= WRONG_CLASS)
+    label, of = pairs.label[rows], unit[pairs.drawn[rows]]
+    keys, first, row = np.unique(label * (int(of.max(initial=0)) + 1) + of, return_index=True, return_inverse=True)
+    n, iou = np.bincount(row, minlength=len(keys)), sums_by(row, pairs.iou[rows], len(keys))
+    # the last of every label: most objects, then the greatest overlap, then the first unit
+    order = np.lexsort((-keys, iou, n))
+    found = np.full(len(matched.labels.sample), -1)
+    found[label[first[order]]] = pairs.drawn[rows[first[order]]]
+    return found
+
+
+def _on_annotators(
+    source: Source, labels: ObjectLabels, agreement: MatchedBatch, matched: MatchedRole, updates: list[dict[str, Any]]
+) -> None:
+    """What the reference says about every label of annotators."""
+    key, pairs, objects = source.config.run_key, matched.pairs, agreement.objects
+    kind = np.full(len(objects), -1)
+    own = pairs.drawn >= 0
+    kind[pairs.drawn[own]] = pairs.kind[own]
+    judged = np.flatnonzero(matched.labels.present[objects.sample] & (kind != COVERED))
+    counted = np.flatnonzero(agreement.counted)[judged]
+    columns = (objects.sample[judged], labels.field[counted], labels.position[counted], kind[judged])
+    for sample, field, position, found in zip(*(column.tolist() for column in columns), strict=True):
+        updates[sample][f"{source.label_paths[field]}.{position}.{key}{REFERENCE}"] = SAID.get(found, EXTRA)
+
+
+def _missed(matched: MatchedRole, agreement: MatchedBatch) -> BoolArray:
+    """Who was assigned and has no label matched with a label of the role, shape ``(M, R)``."""
+    own, pairs = matched.labels, matched.pairs
+    missed: BoolArray = agreement.assigned[own.sample].copy()
+    there = (pairs.kind <= WRONG_CLASS) | (pairs.kind == EXCUSED)
+    missed[pairs.label[there], pairs.annotator[there]] = False
+    return missed
+
+
+def _by_label(missed: BoolArray) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for label, annotator in zip(*(column.tolist() for column in np.nonzero(missed)), strict=True):
+        found.setdefault(label, []).append(annotator)
+    return found
+
+
+def _on_samples(
+    source: Source, agreement: MatchedBatch, matched: MatchedRole, missed: BoolArray, updates: list[dict[str, Any]]
+) -> None:
+    """The mean F1 of the annotators on every sample, and who has the lowest."""
+    pairs, objects, own = matched.pairs, agreement.objects, matched.labels
+    shape = agreement.assigned.shape
+    n_both, n_matched = np.zeros(shape), np.zeros(shape)
+    np.add.at(n_both, (objects.sample, objects.annotator), 1)
+    covered = pairs.drawn[pairs.kind == COVERED]
+    np.subtract.at(n_both, (objects.sample[covered], objects.annotator[covered]), 1)
+    rows = np.flatnonzero(pairs.kind <= WRONG_CLASS)
+    np.add.at(n_matched, (own.sample[pairs.label[rows]], pairs.annotator[rows]), 1)
+    label, annotator = np.nonzero(missed)
+    np.add.at(n_both, (own.sample[label], annotator), 1)
+    n_both += n_matched
+    defined = (n_both > 0) & agreement.assigned & own.present[:, None]
+    f1 = np.where(defined, 2.0 * n_matched / np.maximum(n_both, 1.0), np.nan)
+    for sample in np.flatnonzero(defined.any(axis=1)).tolist():
+        key, values = source.config.run_key, f1[sample]
+        lowest = np.nanmin(values)
+        updates[sample][f"{key}{REFERENCE_F1}"] = float(np.nanmean(values))
+        if lowest < 1.0:
+            worst = np.flatnonzero(values <= lowest).tolist()
+            updates[sample][f"{key}{REFERENCE_WORST}"] = [source.annotators[k] for k in worst]

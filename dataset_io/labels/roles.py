@@ -1,0 +1,105 @@
+"""The reference and the models of a run: where their labels are, checked before anything is read or written."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from ... import names
+from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
+from .kinds import LabelKind, kind_of
+from .paths import is_of_frames, run_of
+from .source import Role, Source, comparable_fields, field_schema, own_fields, refuse_read_only, values_found
+from .stored import label_ids
+
+
+def with_roles(source: Source) -> Source:
+    """The source with the labels of the reference and the models of its options.
+
+    Raises:
+        AgreementInputError: if the labels of one cannot be compared with those of the annotators
+    """
+    config = source.config
+    if not config.roles:
+        return source
+    values = values_found(source) if config.attribute_mode else ()
+    roles = []
+    for name in config.roles:
+        option = "reference" if name == config.reference else "models"
+        if name in values:
+            roles.append(Role(name, option == "models", config.fields[0], source.kinds[0], of_attribute=True))
+        else:
+            kind = _kind(source, option, name, values)
+            if kind.is_label:
+                refuse_read_only(source.dataset, [name, kind.label_path(name)])
+            roles.append(Role(name, option == "models", name, kind, of_attribute=False))
+    return dataclasses.replace(source, roles=tuple(roles))
+
+
+def _kind(source: Source, option: str, name: str, values: Iterable[str]) -> LabelKind:
+    """The label type of the field of a role."""
+    schema, config = field_schema(source.samples), source.config
+    if name not in schema:
+        known = [field for field in comparable_fields(source.samples) if field not in config.fields]
+        what = f"label fields are {shown(known) or '(none)'}"
+        if config.attribute_mode:
+            what += f"; values of {config.annotator_attribute!r} are {shown(values) or '(none)'}"
+        raise AgreementInputError(
+            f"`{option}` must be a label field{' or an annotator' * config.attribute_mode}, got {name!r}, which does "
+            f"not exist{did_you_mean(name, [*known, *values])}; {what}"
+        )
+    written_by = run_of(name, schema[name])
+    if written_by is not None:
+        raise AgreementInputError(
+            f"`{option}` must hold labels of its own, got {name!r}, which the run {written_by!r} wrote"
+        )
+    kind = kind_of(schema[name]) if name not in own_fields(source.samples) else None
+    if kind is None or kind.comparable != source.kinds[0].comparable:
+        found = type(schema[name]).__name__ if kind is None else kind.title
+        raise AgreementInputError(
+            f"`{option}` must hold labels that can be compared with those of the annotators "
+            f"({source.kinds[0].title}), got {name!r} with {found}"
+        )
+    if is_of_frames(name) != source.on_frames:
+        where = f"frames ({names.FRAMES_PREFIX}…)" if source.on_frames else "samples"
+        raise AgreementInputError(f"`{option}` must be a field of {where}, as those of the annotators, got {name!r}")
+    return kind
+
+
+def check_roles(source: Source) -> None:
+    """Refuse a reference or model without any label list, and models without confidences where these are asked for.
+
+    Raises:
+        AgreementInputError: naming the field
+    """
+    threshold = source.config.confidence_threshold
+    for role in source.roles:
+        of_role = source.of_role(role)
+        path, option = of_role.label_paths[0], "models" if role.is_model else "reference"
+        ids = label_ids(role.kind, path)
+        if not role.of_attribute and not any(
+            True for _ in of_role.aggregate([{"$match": {"$expr": {"$ne": [ids, None]}}}, {"$limit": 1}])
+        ):
+            raise AgreementInputError(
+                f"`{option}` must have labels on some of the samples, got {role.name!r}, which is null on all of them"
+            )
+        if role.is_model and threshold is not None:
+            _check_confidences(of_role, role, path)
+
+
+def _check_confidences(source: Source, role: Role, path: str) -> None:
+    field = path if role.kind.list_name is not None else f"{path}._cls"
+    stages: list[dict[str, Any]] = [{"$match": {field: {"$exists": True, "$nin": [None, []]}}}]
+    stages.append({"$project": {"label": f"${path}"}})
+    if role.kind.list_name is not None:
+        stages.append({"$unwind": "$label"})
+    if role.of_attribute:
+        stages.append({"$match": {f"label.{source.config.annotator_attribute}": role.name}})
+    without = {"$match": {"label.confidence": {"$not": {"$type": "number"}}}}
+    n = sum(row["n"] for row in source.aggregate([*stages, without, {"$count": "n"}]))
+    if n:
+        raise AgreementInputError(
+            f"`confidence_threshold` needs the `confidence` of every label of the models, got {n:,} without in "
+            f"{role.name!r}; leave it out, or give them one"
+        )
