@@ -13,7 +13,7 @@ from ..matching.batch import Batch
 from ..matching.compute import MatchedBatch
 from ..settings.config import AgreementConfig
 from ..statistics.records import Columns, Records, compact, packed, unpacked
-from .matching import RolePairs, match_role
+from .matching import RolePairs, in_codes, match_role
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,13 @@ def matched_role(
     """
     drawn = agreement.counted if read.crowd is None else agreement.counted | read.crowd
     number = (np.cumsum(agreement.counted) - 1)[drawn]
-    categories = np.append(codes, 0)[role.objects.category]  # the codes of the annotators
-    objects = type(role.objects)(role.objects.sample, role.objects.annotator, categories)
-    batch = Batch(objects, role.geometry, role.assigned, role.crowd)
-    pairs = match_role(read.among(drawn), batch, config)
-    kept = np.ones(len(objects), np.bool_) if role.crowd is None else ~role.crowd
+    pairs = match_role(read.among(drawn), in_codes(role, codes), config)
+    kept = np.ones(len(role.objects), np.bool_) if role.crowd is None else ~role.crowd
     row = np.cumsum(kept) - 1
     boxes = role.geometry.boxes_xyxy()
     labels = RoleLabels(
         role.assigned[:, 0],
-        objects.sample[kept],
+        role.objects.sample[kept],
         role.objects.category[kept],
         role.geometry.area[kept],
         None if boxes is None else boxes[kept],

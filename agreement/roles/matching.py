@@ -33,15 +33,16 @@ class RolePairs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class Cells:
     """The pairs of a role and an annotator on every sample that both were assigned to, as samples of two annotators."""
 
     batch: Batch
     row: IntArray  #: shape ``(N,)``, row of every object of the batch among the objects of its side
-    annotator: IntArray  #: shape ``(V,)``, annotator of every cell
+    sample: IntArray  #: shape ``(V,)``, sample of every cell
+    annotator: IntArray  #: shape ``(V,)``, its annotator
 
     @classmethod
-    def of(cls, drawn: Batch, role: Batch) -> _Cells:
+    def of(cls, drawn: Batch, role: Batch) -> Cells:
         """All cells; the first side is the role."""
         both: BoolArray = drawn.assigned & role.assigned
         cell = (np.cumsum(both) - 1).reshape(both.shape)
@@ -62,7 +63,19 @@ class _Cells:
             np.ones((n_cells, 2), np.bool_),
             np.concatenate(crowd)[taken],
         )
-        return cls(batch, np.r_[repeated, rows][order], np.nonzero(both)[1])
+        return cls(batch, np.r_[repeated, rows][order], *np.nonzero(both))
+
+
+def optimal(config: AgreementConfig) -> AgreementConfig:
+    """The options of the matching of a role."""
+    return dataclasses.replace(config, method="optimal")
+
+
+def in_codes(role: Batch, codes: IntArray) -> Batch:
+    """The objects of a role with the codes of the annotators' classes, from the code there of every class of roles."""
+    objects = role.objects
+    category = np.append(codes, 0)[objects.category]
+    return Batch(Objects(objects.sample, objects.annotator, category), role.geometry, role.assigned, role.crowd)
 
 
 def match_role(drawn: Batch, role: Batch, config: AgreementConfig) -> RolePairs:
@@ -76,8 +89,8 @@ def match_role(drawn: Batch, role: Batch, config: AgreementConfig) -> RolePairs:
         role: the objects of the role on the same samples, whose classes have the codes of the annotators' classes
         config: the options of the run
     """
-    config = dataclasses.replace(config, method="optimal")
-    cells = _Cells.of(drawn, role)
+    config = optimal(config)
+    cells = Cells.of(drawn, role)
     batch, overlaps, matching, counted, _ = matched_objects(cells.batch, config)
     row, objects = cells.row[counted], batch.objects
     pairs = matched_pairs(objects, batch.geometry, overlaps, matching)

@@ -32,6 +32,8 @@ NUMBERS = {
     "jaccard": "n_both",
     **{f"bias.{measure}": "n_boxes" for measure in MEASURES},
 }
+#: numbers of a model that are those of the annotators the other way round
+_OF_MODELS = {"precision": "recall", "recall": "precision"}
 #: numbers of classes and sizes
 OF_PARTS = ("precision", "recall", "f1", "mean_iou")
 #: classes and sizes of annotators with intervals, at most
@@ -80,11 +82,13 @@ class AgainstRole:
     records: ObjectRecords
     context: ReportContext
     stored: StoredRole
+    is_model: bool
 
     @classmethod
     def of(cls, records: ObjectRecords, context: ReportContext, role: int) -> AgainstRole:
         """One of the roles of a run."""
-        return cls(records, context, StoredRole.of(records, role, len(role_names(context))))
+        names = role_names(context)
+        return cls(records, context, StoredRole.of(records, role, len(names)), names[role][1])
 
     @property
     def n_annotators(self) -> int:
@@ -258,8 +262,9 @@ class AgainstRole:
         order = np.argsort(-total, kind="stable")[:MAX_RESAMPLED]
         rows = GroupRows(n_groups, order[total[order] > 0] if by_sample else np.empty(0, np.int64))
         rows.add(group, sample, columns, self.records.n_samples)
-        places = [list(NUMBERS).index(name) for name in names]
-        basis = np.array([COLUMNS.index(NUMBERS[name]) for name in names])
+        computed = [_OF_MODELS.get(name, name) if self.is_model else name for name in names]
+        places = [list(NUMBERS).index(name) for name in computed]
+        basis = np.array([COLUMNS.index(NUMBERS[name]) for name in computed])
         found = {k: owner for k, owner in owners.items() if total[k] > 0}
         yield from rows.numbers(
             found, names, lambda sums: formula(sums)[..., places], basis, len(COLUMNS) + len(MEASURES)

@@ -42,10 +42,11 @@ class RoleComparison:
     ``n_loose`` labels of the annotator overlap below the threshold (by at least 0.1) with a label of the reference that
     is not matched; ``n_extra`` do not. ``n_missed`` labels of the reference are not matched.
 
-    Objects and tags: ``precision`` is ``n_matched / n_labels``, ``recall`` ``n_matched / n_reference``, ``f1`` their
-    harmonic mean; ``pq`` the panoptic quality, which counts equal classes alone; ``class_accuracy`` ``n_right /
-    n_matched``; ``mean_iou`` the mean over matched pairs; ``bias`` the mean offset of boxes from those of the reference
-    in per cent of their size, as in :class:`~..objects.report.Bias`; ``jaccard`` ``n_matched / (labels of either)``.
+    Objects and tags: ``precision`` is ``n_matched / n_labels``, ``recall`` ``n_matched / n_reference``; of a model,
+    whose labels ``n_reference`` counts, the other way round. ``f1`` is their harmonic mean; ``pq`` the panoptic
+    quality, which counts equal classes alone; ``class_accuracy`` ``n_right / n_matched``; ``mean_iou`` the mean over
+    matched pairs; ``jaccard`` ``n_matched / (labels of either)``; ``bias`` the mean offset of boxes from those of the
+    reference in per cent of their size, as in :class:`~..objects.report.Bias`.
     Classes: ``accuracy`` and Cohen's ``kappa``. Numbers: ``mean_error`` (annotator - reference),
     ``mean_absolute_error`` and ``accuracy`` (within the tolerance). Masks: ``mean_iou`` is the mean class IoU of images
     without background, ``accuracy`` the share of equal pixels. ``confusion`` lists the 20 most frequent

@@ -194,9 +194,13 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
 
     def without(self, labels: ObjectLabels, kept: BoolArray) -> ObjectLabels:
         """The objects of some of the samples."""
-        rows = kept[labels.batch.objects.sample]
+        chosen = self.among(labels, kept[labels.batch.objects.sample])
+        return dataclasses.replace(chosen, batch=labels.batch.select(kept))
+
+    def among(self, labels: ObjectLabels, rows: BoolArray) -> ObjectLabels:
+        """The objects in a mask ``(N,)``, of all samples."""
         return ObjectLabels(
-            batch=labels.batch.select(kept),
+            batch=labels.batch.among(rows),
             field=labels.field[rows],
             position=labels.position[rows],
             label_ids=[labels.label_ids[k] for k in np.flatnonzero(rows).tolist()],

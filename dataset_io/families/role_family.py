@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...agreement.matching.batch import Batch
 from ...agreement.matching.compute import MatchedBatch
 from ...agreement.roles.columns import MatchedRole, matched_role, role_columns
 from ...agreement.statistics.codes import ClassCodes
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...metrics.numeric.arrays import BoolArray
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.roles import check_roles
 from ..labels.source import Role, Source
-from ..labels.stored import StoredSample
+from ..labels.stored import StoredSample, half_of
 from .objects import ObjectFamily, ObjectLabels, id_bytes
 from .protocol import LabelFamily, LabelsRead
 from .role_values import role_values
@@ -106,12 +108,16 @@ class RoleReader:
         labels: ObjectLabels = read.labels
         if self._needs_label and read.drew is not None:  # nobody says that it is there on other samples
             labels = dataclasses.replace(labels, batch=dataclasses.replace(labels.batch, assigned=read.drew))
-        return labels
+        if not self.role.thresholds:
+            return labels
+        least = np.array(self.role.thresholds)[half_of(samples)][labels.batch.objects.sample]
+        return self.family.among(labels, labels.confidence >= least)
 
     def details(self) -> dict[str, Any]:
         """What the context of a report holds of the role."""
         found = self.family.context(RunFacts()).details
-        return {"name": self.role.name, "is_model": self.role.is_model, **found}
+        thresholds = list(self.role.thresholds)
+        return {"name": self.role.name, "is_model": self.role.is_model, "thresholds": thresholds, **found}
 
 
 class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):
@@ -121,55 +127,59 @@ class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):
         self._inner, self.source = inner, inner.source
         class_names = () if known is None else known.role_class_names
         self._codes = ClassCodes(self.source.config.aliases)
-        self._readers = [
+        self.readers = [
             RoleReader(self.source, role, number, inner, known, self._codes)
             for number, role in enumerate(self.source.roles)
         ]
         if class_names:
-            self._codes = self._readers[0].family.codes_of(class_names)
-            for reader in self._readers:
+            self._codes = self.readers[0].family.codes_of(class_names)
+            for reader in self.readers:
                 reader.family.codes = self._codes
 
     def check(self) -> None:
         """Refuse labels that cannot be compared."""
         self._inner.check()
         check_roles(self.source)
-        for reader in self._readers:
+        for reader in self.readers:
             reader.family.check()
 
     def projection(self) -> dict[str, Any]:
         """What is read of the annotators' labels, then of every role."""
         projection = self._inner.projection()
-        for reader in self._readers:
+        for reader in self.readers:
             projection |= reader.projection()
         return projection
 
     def load(self, row: dict[str, Any]) -> int:
         """Number of labels."""
-        return self._inner.load(row) + sum(reader.family.load(reader.rows([row])[0]) for reader in self._readers)
+        return self._inner.load(row) + sum(reader.family.load(reader.rows([row])[0]) for reader in self.readers)
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[WithRoles]:
         """The labels of query results."""
         read = self._inner.read(rows, samples)
-        roles = [reader.read(rows, samples) for reader in self._readers]
+        roles = [reader.read(rows, samples) for reader in self.readers]
         return dataclasses.replace(read, labels=WithRoles(read.labels, roles))  # type: ignore[arg-type, return-value]
 
     def without(self, labels: WithRoles, kept: BoolArray) -> WithRoles:
         """The labels of some of the samples."""
-        roles = [reader.family.without(each, kept) for reader, each in zip(self._readers, labels.roles, strict=True)]
+        roles = [reader.family.without(each, kept) for reader, each in zip(self.readers, labels.roles, strict=True)]
         return WithRoles(self._inner.without(labels.own, kept), roles)
 
     def compute(self, labels: WithRoles) -> ComparedRoles:
         """The agreement of annotators, and every role against them."""
         own = self._inner.compute(labels.own)
-        codes = self._codes.codes_in(self._inner.codes)
         read: Batch = labels.own.batch
+        codes = self.class_codes()
         roles = [
             matched_role(own, read, each.batch, codes, id_bytes(each.label_ids), each.position, each.confidence,
                          self.source.config)
             for each in labels.roles
         ]  # fmt: skip
         return ComparedRoles(own, roles)
+
+    def class_codes(self) -> IntArray:
+        """For every code of the classes of roles, the code of the annotators' classes."""
+        return self._codes.codes_in(self._inner.codes)
 
     def values(self, labels: WithRoles, result: ComparedRoles) -> list[dict[str, Any]]:
         """The values of every sample by path."""
@@ -186,5 +196,5 @@ class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
         context = self._inner.context(run)
-        details = {**context.details, "roles": [reader.details() for reader in self._readers]}
+        details = {**context.details, "roles": [reader.details() for reader in self.readers]}
         return dataclasses.replace(context, details=details, role_class_names=self._codes.names())

@@ -10,8 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, Literal
 
-import numpy as np
-from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
@@ -52,7 +50,7 @@ from ..labels.annotator_attributes import check_annotator_attribute
 from ..labels.checks import check_annotators, check_room, count_damaged_fields
 from ..labels.roles import with_roles
 from ..labels.source import Source, open_source, refuse_decisions
-from ..labels.stored import NoRoomError, subsample_keys
+from ..labels.stored import NoRoomError
 from ..record.fields import fields_marked
 from ..record.lease import unless_deleted, writing
 from ..record.run import FAILED, Run, refresh
@@ -60,7 +58,8 @@ from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_d
 from ..record.stored_records import delete_files, parts_of
 from ..results.load import with_samples
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
-from ..run.read import Reader
+from ..run.read import Reader, some_ids
+from ..run.role_thresholds import with_thresholds
 from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
 from ..shards.share import continued_run, share_out
@@ -294,9 +293,8 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     family.check()
     check_room(source, paths)
     check_annotators(source)
-    if config.iou_from_data and source.family.has_objects:
-        return open_family(source_with_iou_from_data(source))
-    return family
+    found = with_thresholds(source_with_iou_from_data(source) if config.iou_from_data else source)
+    return family if found is source else open_family(found)
 
 
 def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: bool) -> Run:
@@ -346,7 +344,7 @@ def source_with_iou_from_data(source: Source) -> Source:
     # a separate family, because a family numbers classes in the order in which it reads them
     reader = Reader(ObjectFamily(dataclasses.replace(source, roles=())))
     sample = ThresholdSample()
-    ids = _some_ids(source)
+    ids = some_ids(source, MAX_SAMPLES)
     starts = range(0, len(ids), _SAMPLES_AT_ONCE)
     found_rows = (row for start in starts for row in reader.again(ids[start : start + _SAMPLES_AT_ONCE]))
     for rows in reader.batched(found_rows):
@@ -360,9 +358,3 @@ def source_with_iou_from_data(source: Source) -> Source:
         logger.warning("The labels suggest no matching threshold (%s); %s is used", found.reason, WITHOUT_CROSSING)
     config = dataclasses.replace(source.config, iou=max(iou, 0.01))
     return dataclasses.replace(source, config=config)
-
-
-def _some_ids(source: Source) -> list[ObjectId]:
-    ids = list({row["_id"]: None for row in source.aggregate([{"$project": {"_id": True}}])})
-    order = np.argsort(subsample_keys(ids), kind="stable")[:MAX_SAMPLES]
-    return [ids[k] for k in order.tolist()]

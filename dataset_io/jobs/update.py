@@ -37,6 +37,7 @@ from ..record.sample_index import ids_of, sample_keys
 from ..record.stored_records import OpenRecords
 from ..results.load import with_samples
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
+from ..run.role_thresholds import with_thresholds
 from ..run.work_through import Progress, rare_collections
 from .compute import run_agreement, source_with_iou_from_data
 
@@ -178,8 +179,9 @@ def _family(source: Source, loaded: OpenRecords, plan: _Plan) -> LabelFamily[Any
         WholeRunNeededError: if they cannot be compared alone
         AgreementInputError: if they cannot be compared at all
     """
-    config, class_names = source.config, loaded.context.class_names
-    if len(set(class_names)) < len(class_names):
+    config = source.config
+    known_names = (loaded.context.class_names, loaded.context.role_class_names)
+    if any(len(set(class_names)) < len(class_names) for class_names in known_names):
         raise WholeRunNeededError(WholeRunReason.EQUAL_NAMES)
     changed = dataclasses.replace(source, among=tuple(ids_of(plan.again)))
     if (
@@ -191,6 +193,10 @@ def _family(source: Source, loaded: OpenRecords, plan: _Plan) -> LabelFamily[Any
     iou = source_with_iou_from_data(source).config.iou if config.iou_from_data else config.iou
     if iou != config.iou:
         raise WholeRunNeededError(WholeRunReason.OTHER_THRESHOLD, iou)
+    roles, known = with_thresholds(source).roles, loaded.context.details.get("roles", ())
+    if [list(role.thresholds) for role in roles] != [role["thresholds"] for role in known]:
+        raise WholeRunNeededError(WholeRunReason.OTHER_THRESHOLD)
+    source, changed = (dataclasses.replace(each, roles=roles) for each in (source, changed))
     family = open_family(changed, loaded.context)
     try:
         family.check()

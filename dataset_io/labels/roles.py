@@ -27,13 +27,17 @@ def with_roles(source: Source) -> Source:
     roles = []
     for name in config.roles:
         option = "reference" if name == config.reference else "models"
+        least = config.confidence_threshold if option == "models" else None
+        thresholds = (least, least) if isinstance(least, float) else ()
         if name in values:
-            roles.append(Role(name, option == "models", config.fields[0], source.kinds[0], of_attribute=True))
+            kind, of_attribute = source.kinds[0], True
         else:
             kind = _kind(source, option, name, values)
+            of_attribute = False
             if kind.is_label:
                 refuse_read_only(source.dataset, [name, kind.label_path(name)])
-            roles.append(Role(name, option == "models", name, kind, of_attribute=False))
+        field = config.fields[0] if of_attribute else name
+        roles.append(Role(name, option == "models", field, kind, of_attribute, thresholds))
     return dataclasses.replace(source, roles=tuple(roles))
 
 

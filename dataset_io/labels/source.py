@@ -66,6 +66,7 @@ class Role:
     field: str  #: the field of its labels
     kind: LabelKind  #: their type
     of_attribute: bool  #: whether it is a value of the attribute of the annotators' field
+    thresholds: tuple[float, ...] = ()  #: least confidence of its labels on either half of the images; empty for none
 
 
 @dataclass(frozen=True, slots=True)

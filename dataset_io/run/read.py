@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
+import numpy as np
 from bson import ObjectId
 
 from ...metrics.numeric.arrays import BoolArray, IntArray
@@ -13,7 +14,7 @@ from ..families.frames import Videos
 from ..families.protocol import LabelReader, Labels
 from ..labels.assignment import label_lists
 from ..labels.source import Source
-from ..labels.stored import StoredSample, label_ids
+from ..labels.stored import StoredSample, label_ids, subsample_keys
 
 #: limits of a batch: samples, labels, pairs of annotators over all samples, and pairs of labels of one sample
 BATCH_SAMPLES = 1_000
@@ -179,3 +180,10 @@ def _stored_sample(source: Source, row: dict[str, Any]) -> StoredSample:
 def _ids(source: Source, row: dict[str, Any]) -> list[list[Any] | None]:
     """The label ids of every field in a query result."""
     return [row[f"id{field}"] for field in range(len(source.kinds_read))]
+
+
+def some_ids(source: Source, at_most: int) -> list[ObjectId]:
+    """Ids of the samples with the smallest hashes, so that order does not matter."""
+    ids = list({row["_id"]: None for row in source.aggregate([{"$project": {"_id": True}}])})
+    order = np.argsort(subsample_keys(ids), kind="stable")[:at_most]
+    return [ids[k] for k in order.tolist()]

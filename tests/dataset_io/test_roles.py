@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from io import StringIO
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from tests.datasets import random_annotators
+from tests.datasets import detections, random_annotators
 
 import annotator_agreement as aa
+from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.dataset_io.record.run import Run
 
 NAMES = ("alice", "bob", "carol", "gold", "yolo")
@@ -128,3 +130,135 @@ def test_the_text_says_who_is_worst_first(labelled: fo.Dataset) -> None:
     assert report.reference is not None
     worst = sorted(report.reference.annotators, key=lambda one: one.f1)
     assert listed == [one.name for one in worst]
+
+
+def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> None:
+    report = aa.compute_agreement(labelled, ["alice", "bob", "carol"], models="yolo", confidence_threshold=0.4)
+    (model,) = report.models
+    view = labelled.filter_labels("yolo", fo.ViewField("confidence") >= 0.4, only_matches=False)
+    for sample in view:  # the same without the option
+        if sample.yolo is not None:
+            sample["sure"] = fo.Detections(detections=[label.copy() for label in sample.yolo.detections])
+        sample.save()
+    other = aa.compute_agreement(labelled, ["alice", "bob", "carol"], models="sure", run_key="other").models[0]
+    assert model.thresholds == [0.4, 0.4]
+    assert 0 < model.n_labels == other.n_labels < labelled.count("yolo.detections")
+    assert model.annotators == other.annotators
+
+
+def test_each_half_takes_the_threshold_that_is_best_on_the_other(labelled: fo.Dataset) -> None:
+    names = ["alice", "bob", "carol"]
+    report = aa.compute_agreement(labelled, names, models="yolo", confidence_threshold="best_f1", run_key="best")
+    found = report.models[0].thresholds
+    halves = [sample.id for sample in labelled if _half(sample.id) == 0], [s.id for s in labelled if _half(s.id) == 1]
+    for half, ids in enumerate(halves):
+        f1 = {}
+        for least in np.arange(20) / 20:
+            some = labelled.select(ids)
+            report = aa.compute_agreement(
+                some,
+                names,
+                models="yolo",
+                confidence_threshold=float(least),
+                run_key="one",
+                overwrite=True,
+                resamples=0,
+            )
+            rows = report.models[0].annotators
+            total = sum(row.n_labels + row.n_reference for row in rows)
+            f1[float(least)] = 2 * sum(row.n_matched for row in rows) / total
+        best = max(f1.values())
+        assert found[1 - half] == min(least for least, value in f1.items() if value >= best - 1e-12)
+
+
+def _half(sample_id: str) -> int:
+    digest = hashlib.blake2b(bytes.fromhex(sample_id), digest_size=8).digest()
+    return (int.from_bytes(digest, "little") >> 1) % 2
+
+
+def test_an_update_gives_the_report_of_a_new_run(labelled: fo.Dataset) -> None:
+    options = {"reference": "gold", "models": ["yolo"], "confidence_threshold": 0.3}
+    aa.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
+    first, second, third = labelled.limit(3)
+    first.gold = detections([("new class", (0.1, 0.1, 0.3, 0.3))])
+    second.yolo = None
+    third.alice = detections([("cat", (0.5, 0.5, 0.3, 0.3))])
+    for sample in (first, second, third):
+        sample.save()
+    updated = aa.update_agreement(labelled)
+    new = aa.compute_agreement(labelled, ["alice", "bob", "carol"], run_key="new", **options)
+    assert updated.reference == new.reference
+    assert updated.models == new.models
+    labelled.reload()
+    for path in Run(labelled, "new").config["fields_written"]:
+        other = path.replace(".new", ".agreement") if "." in path else path.replace("new", "agreement")
+        assert labelled.values(path) == labelled.values(other), path
+
+
+def test_views_give_the_numbers_of_their_samples(labelled: fo.Dataset) -> None:
+    options = {"reference": "gold", "models": ["yolo"]}
+    aa.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
+    view = labelled.limit(20)
+    own = aa.compute_agreement(view, ["alice", "bob", "carol"], run_key="own", **options)
+    found = aa.agreement_on(view)
+    assert (found.reference, found.models) == (own.reference, own.models)
+
+
+def test_deleting_and_renaming_leave_nothing_behind(labelled: fo.Dataset) -> None:
+    before = set(labelled.get_field_schema(flat=True))
+    aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
+    aa.rename_agreement(labelled, "agreement", "checked")
+    assert labelled.has_field("gold.detections.checked_missed_by")
+    assert aa.load_agreement(labelled, "checked").reference is not None
+    aa.delete_agreement(labelled, "checked")
+    labelled.reload()
+    assert set(labelled.get_field_schema(flat=True)) == before
+
+
+def test_the_reference_can_be_a_value_of_the_attribute(labelled: fo.Dataset) -> None:
+    for sample in labelled:
+        found = []
+        for name in ("alice", "bob", "carol", "gold"):
+            for label in [] if sample[name] is None else sample[name].detections:
+                copy = label.copy()
+                copy["rater"] = name
+                found.append(copy)
+        sample["labels"] = fo.Detections(detections=found)
+        sample["asked"] = [name for name in ("alice", "bob", "carol", "gold") if sample[name] is not None]
+        sample.save()
+    of_fields = aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", run_key="f")
+    options = {"annotator_attribute": "rater", "assigned_field": "asked", "run_key": "a"}
+    of_values = aa.compute_agreement(labelled, "labels", reference="gold", **options)
+    assert of_values.reference == of_fields.reference
+    assert [one.name for one in of_values.annotators] == ["alice", "bob", "carol"]
+    assert of_values.run.n_unknown == 0
+    beside = aa.compute_agreement(labelled, "labels", annotators=["alice", "bob", "carol"], reference="yolo",
+                                  **{**options, "run_key": "b"})  # fmt: skip
+    assert (
+        beside.reference
+        == aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="yolo", run_key="g").reference
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reference": "alice"}, "`reference` must not be an annotator, got 'alice'"),
+        ({"reference": "gold", "models": ["gold"]}, "`models` must not hold the `reference`, got 'gold' as both"),
+        ({"models": ["yolo", "yolo"]}, "`models` must be different fields, got yolo more than once"),
+        ({"reference": "golden"}, "`reference` must be a label field, got 'golden', which does not exist; did"),
+        ({"reference": "ground"}, r"`reference` must hold labels .*, got 'ground' with Classification"),
+        ({"reference": "nothing"}, "`reference` must have labels on some of the samples, got 'nothing', which is null"),
+        ({"models": "gold", "confidence_threshold": 0.5}, "`confidence_threshold` needs the `confidence`"),
+        ({"confidence_threshold": 0.5}, "`confidence_threshold` has no effect without `models`"),
+        ({"models": "yolo", "confidence_threshold": 2}, r"`confidence_threshold` must be in \[0, 1\], "),
+        ({"reference": 3}, "`reference` must be the name of a field"),
+        ({"models": 3}, "`models` must be names of fields with predictions, got 3"),
+    ],
+)  # fmt: skip
+def test_roles_that_cannot_be_used(labelled: fo.Dataset, options: dict[str, Any], message: str) -> None:
+    labelled.add_sample_field("ground", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classification)
+    labelled.add_sample_field("nothing", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    with pytest.raises(AgreementInputError, match=message):
+        aa.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
+    assert not labelled.list_runs()

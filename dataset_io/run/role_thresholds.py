@@ -1,0 +1,75 @@
+"""Find the confidence from which on the labels of a model agree best with those of the annotators."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ...agreement.matching.compute import matching_of, without_crowd
+from ...agreement.objects.threshold_sample import MAX_SAMPLES
+from ...agreement.roles.matching import Cells, in_codes, optimal
+from ...agreement.settings.options import BEST_F1
+from ...agreement.statistics.numbers import ratio
+from ...metrics.numeric.arrays import FloatArray
+from ..families import open_family
+from ..families.role_family import RoleFamily, WithRoles
+from ..labels.source import Source
+from ..labels.stored import half_of
+from .read import Reader, some_ids
+
+#: confidences that are tried
+CANDIDATES = np.arange(20) / 20.0
+_SAMPLES_AT_ONCE = 200
+
+
+def with_thresholds(source: Source) -> Source:
+    """The source with the thresholds of its models, if the option is ``"best_f1"``.
+
+    Either half of the images gets the candidate with the greatest F1 on the other half (the lowest of equals); all
+    annotators together, matched as in the run. Reads at most 2,000 samples, those with the smallest hashes of their
+    ids.
+    """
+    if source.config.confidence_threshold != BEST_F1 or not any(role.is_model for role in source.roles):
+        return source
+    family = open_family(source)
+    assert isinstance(family, RoleFamily)
+    reader = Reader(family)
+    ids = some_ids(source, MAX_SAMPLES)
+    counts = np.zeros((len(source.roles), 2, len(CANDIDATES), 2))
+    starts = range(0, len(ids), _SAMPLES_AT_ONCE)
+    rows = (row for start in starts for row in reader.again(ids[start : start + _SAMPLES_AT_ONCE]))
+    for some in reader.batched(rows):
+        counts += _counts(family, reader, some)
+    best = CANDIDATES[np.argmax(np.nan_to_num(ratio(2.0 * counts[..., 0], counts[..., 1])), axis=-1)]
+    roles = [
+        dataclasses.replace(role, thresholds=tuple(best[k, ::-1].tolist())) if role.is_model else role
+        for k, role in enumerate(source.roles)
+    ]
+    return dataclasses.replace(source, roles=tuple(roles))
+
+
+def _counts(family: RoleFamily, reader: Reader[WithRoles], rows: list[dict[str, Any]]) -> FloatArray:
+    """Matched pairs, and labels of either side, of every role, half and candidate, shape ``(roles, 2, C, 2)``."""
+    read = reader.columns(rows)
+    labels, half = read.labels, half_of(read.samples)
+    found = np.zeros((len(family.readers), 2, len(CANDIDATES), 2))
+    for number, of_role in enumerate(labels.roles):
+        if not family.readers[number].role.is_model:
+            continue
+        cells = Cells.of(labels.own.batch, in_codes(of_role.batch, family.class_codes()))
+        confidence = np.append(of_role.confidence, 0.0)
+        own = np.where(cells.batch.objects.annotator == 0, cells.row, -1)
+        counted = np.ones(len(own), np.bool_) if cells.batch.crowd is None else ~cells.batch.crowd
+        batch, overlaps, _ = without_crowd(cells.batch)
+        sure = np.where(own >= 0, confidence[own], np.inf)[counted]
+        of_half = half[cells.sample[batch.objects.sample]]
+        for place, least in enumerate(CANDIDATES.tolist()):
+            kept = sure >= least
+            matching = matching_of(batch.among(kept).objects, overlaps.among(kept), optimal(family.source.config))
+            n = np.bincount(of_half[kept], minlength=2)
+            _, first = np.unique(matching.unit, return_index=True)
+            found[number, :, place, 0] = n - np.bincount(of_half[kept][first], minlength=2)
+            found[number, :, place, 1] = n
+    return found
