@@ -25,6 +25,7 @@ from ..dataset_io.labels.annotator_attributes import check_annotator_attribute, 
 from ..dataset_io.labels.assignment import count_lists
 from ..dataset_io.labels.kinds import LabelKind, titles
 from ..dataset_io.labels.paths import is_of_frames
+from ..dataset_io.labels.roles import with_roles
 from ..dataset_io.labels.source import check_samples, comparable_fields, unchecked_source
 from ..dataset_io.record.run import list_agreements
 from ..dataset_io.record.run_keys import check_key_is_free, run_behind
@@ -32,7 +33,7 @@ from ..dataset_io.record.run_labels import open_run_labels
 from .compute_presets import Preset, comparable, preset_of
 from .form import Filled, Form, given_names
 from .inputs import Choice, Folded, FormField, Notice, Several, Switch, problem, warning
-from .option_inputs import given_options, list_fields, option_fields, unfolded
+from .option_inputs import given_options, list_fields, option_fields, role_fields, unfolded
 from .runs import open_panel_on
 from .selection import is_from_app, shows_part, shows_what_is_gone
 
@@ -59,6 +60,7 @@ def _fields(form: Filled) -> Iterator[FormField]:
         for field in _annotator_fields(dataset, params, of_fields, preset.options):
             yield field
             params.setdefault(field.name, preset.options.get(field.name))
+    yield from role_fields(dataset, candidates, fields, preset.options)
     try:
         samples = yield from _target_fields(form)
         if of_fields:
@@ -152,11 +154,15 @@ def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) 
     candidates = comparable_fields(dataset)
     kinds = [candidates[name] for name in fields if name in candidates]
     options = given_options(params, kinds if from_form else None)
-    for name in ("run_key", "overwrite", "annotators", "annotator_attribute", "assigned_field"):
+    for name in ("run_key", "overwrite", "annotators", "annotator_attribute", "assigned_field", "reference", "models"):
         if params.get(name) not in (None, "", []):
             options[name] = params[name]
     if from_form and len(fields) != 1:
         options.pop("annotator_attribute", None)
+    if from_form and "models" in options:
+        options["models"] = [name for name in options["models"] if name not in fields]
+    if from_form and options.get("reference") in (*fields, *options.get("models", ())):
+        del options["reference"]
     if from_form and any(kind.list_name is None for kind in kinds):
         options.pop("assigned_field", None)
     if from_form and "assigned_field" in options:
@@ -300,7 +306,7 @@ def _check(ctx: foo.ExecutionContext, samples: SampleCollection, params: Mapping
     for name, value in engine.items():
         OPTIONS[name].checked(value)
     config = make_config(**options)
-    source = unchecked_source(samples, config, units=units)
+    source = with_roles(unchecked_source(samples, config, units=units))
     check_annotator_attribute(source)
     try:
         taken = overwrite or engine.get("resume", False)

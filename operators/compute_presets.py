@@ -11,6 +11,8 @@ import fiftyone as fo
 from ..agreement.settings.options import OPTIONS
 from ..dataset_io.labels.annotator_attributes import (
     is_copy_of_ours,
+    is_likely_reference,
+    is_of_model,
     label_attributes,
     likely_annotator,
     likely_assigned,
@@ -48,7 +50,9 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
         fields = [name for name in options.get("fields", []) if isinstance(name, str)]
         if fields and set(fields) <= set(candidates) and (chosen is None or set(fields) == set(chosen)):
             return Preset(fields, _changed(options), run_key)
-    theirs = {name: kind for name, kind in candidates.items() if not is_copy_of_ours(dataset, name, kind)}
+    known = {name: kind for name, kind in candidates.items() if not is_copy_of_ours(dataset, name, kind)}
+    theirs = {name: kind for name, kind in known.items()
+              if not is_of_model(dataset, name, kind) and not is_likely_reference(dataset, name)} or known  # fmt: skip
     searched = [chosen[0]] if chosen is not None and len(chosen) == 1 else list(theirs)[:_MOST_SEARCHED]
     if chosen is None or len(chosen) == 1:
         for name in searched:

@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import fiftyone as fo
+from fiftyone.operators import types
+
 from ..agreement.settings.options import OPTIONS, Option
 from ..charts.text.sections import Section, as_markdown
 from ..charts.text.tables import Column, table
+from ..dataset_io.labels.annotator_attributes import is_likely_reference, is_of_model
 from ..dataset_io.labels.assignment import FieldCounts
 from ..dataset_io.labels.kinds import LabelKind
 from .inputs import Choice, FormField, Number, Several, Slider, Switch, Text
@@ -78,6 +82,34 @@ def list_fields(found: Sequence[FieldCounts], what: str, *, asked: bool, preset:
         titles = {str(value): meaning for value, meaning in option.choices.items()}
         label = f"{what.capitalize()} without a list: the annotator …"
         yield Choice(option.name, label, default=preset, values=titles, as_radio_buttons=True)
+
+
+def role_fields(
+    dataset: fo.Dataset, candidates: Mapping[str, LabelKind], fields: Sequence[str], presets: Mapping[str, Any]
+) -> Iterator[FormField]:
+    """The reference and the models, where other fields have labels of the same kind as those of the annotators.
+
+    Args:
+        dataset: the dataset
+        candidates: the fields that can be compared
+        fields: the chosen fields of annotators
+        presets: values of options when the form opens
+    """
+    chosen = [candidates[name] for name in fields if name in candidates]
+    others = [name for name, kind in candidates.items()
+              if name not in fields and chosen and kind.comparable == chosen[0].comparable]  # fmt: skip
+    if not others:
+        return
+    models = presets.get("models", [name for name in others if is_of_model(dataset, name, candidates[name])])
+    likely = [name for name in others if is_likely_reference(dataset, name) and name not in models]
+    preset = presets.get("reference", likely[0] if likely else None)
+    option = OPTIONS["reference"]
+    hint = "Optional: the true labels, such as honeypots or decisions, with which every annotator is compared"
+    yield Choice(option.name, option.title, hint, default=preset if preset in others else None, values=others,
+                 view=types.AutocompleteView())  # fmt: skip
+    hint = "Optional: predictions, compared with every annotator; nobody's numbers change by them"
+    yield Several("models", OPTIONS["models"].title, hint, default=[name for name in models if name in others],
+                  values=others)  # fmt: skip
 
 
 def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind] | None = None) -> dict[str, Any]:

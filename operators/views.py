@@ -21,7 +21,7 @@ from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.units.annotate import check_anno_key, check_backend, configured_backends, disputed_view
 from ..dataset_io.units.label_tags import DEFAULT_TAG, TagTarget
 from ..dataset_io.units.patches import DISPUTED, check_units, check_verdicts, has_units
-from ..dataset_io.views.view_request import check_request, options_without
+from ..dataset_io.views.view_request import OF_REFERENCE, check_request, options_without
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Switch
 from .selection import chosen_labels, chosen_samples, describe_choice, is_chosen
@@ -44,6 +44,9 @@ def _view_fields(form: Filled) -> Iterator[FormField]:
     if "confusion" not in without:
         hint = "Two classes of one object; if annotators are chosen, the first one gave the first class"
         yield Several("confusion", "Confused classes", hint)
+    if form.labels.config.reference is not None:
+        hint = "What the reference says of the labels; missed: its labels that an annotator did not draw"
+        yield Choice("reference", "Against the reference", hint, values=(_ANY, *OF_REFERENCE))
     if "votes" not in without:
         yield Number("least_votes", "Minimum number of votes", least=1, is_whole=True)
         yield Number("most_votes", "Maximum number of votes", least=1, is_whole=True)
@@ -55,7 +58,7 @@ def _view_fields(form: Filled) -> Iterator[FormField]:
 
 def _conditions(params: dict[str, Any]) -> dict[str, Any]:
     """The arguments of :func:`view_agreement` from a form; empty inputs are no conditions."""
-    wanted = ("verdict", "annotators", "missed_by", "classes", "confusion", "min_score", "max_score")
+    wanted = ("verdict", "annotators", "missed_by", "classes", "confusion", "reference", "min_score", "max_score")
     options = {name: params[name] for name in wanted if params.get(name) not in (None, "", [], _ANY)}
     votes = params.get("least_votes"), params.get("most_votes")
     return options if votes == (None, None) else {**options, "votes": votes}

@@ -75,7 +75,8 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
 
 def _with_fields(view: DatasetView, state: PanelState) -> DatasetView:
     """The view with the fields of the run alone."""
-    compared, written = state.config["options"]["fields"], state.config["fields_written"]
+    asked, written = state.config["options"], state.config["fields_written"]
+    compared = [*asked["fields"], *([asked["reference"]] if asked.get("reference") else [])]
     own = [path for path in written if path.removeprefix(FRAMES_PREFIX).startswith(f"{state.field_key}_")]
     return view.select_fields([path for path in (*compared, *own) if view.has_field(path)])
 

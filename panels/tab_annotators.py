@@ -16,6 +16,7 @@ from ..charts.text.sections import plain_markdown
 from ..charts.text.shortlists import MOST_ANNOTATORS, annotators_by_evidence, shortlist_annotators
 from ..charts.text.words import VERDICTS, ends_of, listed, other_class, shown_number, shown_share, signed
 from .items import Choices, Field, Item, Link, chart_item, link, table_item, text_item
+from .role_items import role_items
 
 #: verdicts in the table
 _VERDICTS = ("lone", "class_conflict", "missed")
@@ -42,6 +43,7 @@ def annotator_items(report: AgreementReport, choices: Choices, times: Sequence[d
         yield text_item("two", plain_markdown(OF_TWO))
     fields = list(_fields(report))
     yield table_item("annotators", fields, shown, choices, title=shortlist.title, note=note, per_page=_PER_PAGE)
+    yield from role_items(report, choices)
     yield from _findings(report, choices)
     yield from _pairs(report, choices)
     yield from _bias(report, shown, choices)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.batch import Batch
 from ..matching.compute import MatchedBatch
 from ..settings.config import AgreementConfig
 from ..statistics.records import Columns, Records, compact, packed, unpacked
-from .matching import RolePairs, in_codes, match_role
+from .matching import WRONG_CLASS, RolePairs, in_codes, match_role
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,25 @@ def role_columns(roles: Sequence[MatchedRole], n_objects: IntArray) -> Columns:
     if all(each.boxes_xyxy is not None for each in labels):
         columns["role_boxes"] = of_labels("boxes_xyxy").astype(np.float32)
     return columns
+
+
+def most_matched(pairs: RolePairs, unit: IntArray, n_labels: int) -> IntArray:
+    """A label of annotators in the unit with which every label of a role is matched most often; -1 without one.
+
+    Args:
+        pairs: of the role
+        unit: shape ``(N,)``, unit of every label of annotators
+        n_labels: number ``M`` of labels of the role
+    """
+    rows = np.flatnonzero(pairs.kind <= WRONG_CLASS)
+    label, of = pairs.label[rows], unit[pairs.drawn[rows]]
+    keys, first, row = np.unique(label * (int(of.max(initial=0)) + 1) + of, return_index=True, return_inverse=True)
+    n, iou = np.bincount(row, minlength=len(keys)), sums_by(row, pairs.iou[rows], len(keys))
+    # the last of every label: most labels, then the greatest overlap, then the first unit
+    order = np.lexsort((-keys, iou, n))
+    found = np.full(n_labels, -1)
+    found[label[first[order]]] = pairs.drawn[rows[first[order]]]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

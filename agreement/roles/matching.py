@@ -21,6 +21,11 @@ LOOSE = 0.1
 RIGHT, WRONG_CLASS, LOOSELY, EXCUSED, COVERED = range(5)
 
 
+#: what the reference says of the labels of such pairs, and of labels without one
+SAID = {RIGHT: "right", WRONG_CLASS: "wrong_class", LOOSELY: "loose"}
+EXTRA = "extra"
+
+
 @dataclass(frozen=True, slots=True)
 class RolePairs:
     """What is known of ``P`` labels of a role and labels of annotators, of one role."""

@@ -16,8 +16,8 @@ from ..statistics.numbers import Fields, Numbers, estimates
 from ..statistics.records import Records
 from ..statistics.report import ReportContext, mean_defined
 from ..statistics.role_reports import PartComparison, RoleComparison, RoleReport
-from .columns import StoredRole
-from .matching import LOOSELY, RIGHT, WRONG_CLASS
+from .columns import StoredRole, most_matched
+from .matching import EXTRA, LOOSELY, RIGHT, SAID, WRONG_CLASS
 from .numbers import COLUMNS, NUMBERS, AgainstRole, role_names
 
 #: pairs of classes listed for an annotator
@@ -148,3 +148,49 @@ def _confusion(compared: AgainstRole, annotator: int) -> tuple[list[dict[str, An
     entries.sort(key=lambda entry: (-entry[0], *entry[1:]))
     listed = [{"reference": a, "annotator": b, "n": count} for count, a, b in entries[:MAX_LISTED]]
     return listed, sum(count for count, *_ in entries[MAX_LISTED:])
+
+
+def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
+    """The labels of roles as columns, and what the reference says of every label of annotators.
+
+    Columns: ``row`` (of the sample), ``drawn`` (a label of annotators in the same unit, -1 without one), ``annotator``
+    (the name of the role), ``role`` (``reference`` or ``model``), ``field``, ``label_id``, ``label``, ``area``, and
+    ``reference``, which has the rows of the labels of annotators.
+    """
+    names_of_columns = ("row", "drawn", "annotator", "role", "field", "label_id", "label", "area")
+    columns: dict[str, list[Any]] = {name: [] for name in names_of_columns}
+    said: list[str | None] = []
+    for (name, _), (_, compared) in zip(role_names(context), compared_roles(records, context), strict=True):
+        stored = compared.stored
+        unit = np.concatenate([part["unit"].astype(np.int64) for part in compared.records.parts])
+        n_units = compared.records.column("n_units").astype(np.int64)
+        unit = unit + (np.cumsum(n_units) - n_units)[compared.drawn_sample]
+        n = len(stored.sample)
+        ids = compared.records.column("role_label_id")[stored.row].tobytes().hex()
+        columns["row"] += stored.sample.tolist()
+        columns["drawn"] += most_matched(stored.pairs, unit, n).tolist()
+        columns["annotator"] += [name] * n
+        columns["role"] += ["model" if compared.is_model else "reference"] * n
+        columns["field"] += [_field_of(context, name)] * n
+        columns["label_id"] += [ids[24 * k : 24 * (k + 1)] for k in range(n)]
+        names, _, of_role = compared.classes
+        columns["label"] += [names[k] for k in of_role.tolist()]
+        columns["area"] += compared.records.column("role_area")[stored.row].astype(np.float64).tolist()
+        if not compared.is_model:
+            kind, _ = compared.partner
+            judged = np.zeros(len(kind), np.bool_)
+            judged[compared.judged] = True
+            said = [
+                SAID.get(k, EXTRA) if known else None for k, known in zip(kind.tolist(), judged.tolist(), strict=True)
+            ]
+    return {**columns, "drawn": np.array(columns["drawn"], np.int64), "reference": said or [None] * _n_drawn(records)}
+
+
+def _n_drawn(records: Records) -> int:
+    return len(records.column("annotator")) if isinstance(records, ObjectRecords) else 0
+
+
+def _field_of(context: ReportContext, role: str) -> str:
+    """The field of the labels of a role."""
+    of_attribute = {each["name"] for each in context.details["roles"] if each["of_attribute"]}
+    return context.config.fields[0] if role in of_attribute else role

@@ -314,7 +314,8 @@ class AgreementReport:
         """All labels that were read, one row each, sorted by sample, from the stored records.
 
         Columns: ``sample_id`` (on videos also ``frame_number``), ``unit`` (the object, tag, class of a mask, or sample
-        that the label belongs to; for objects the match id that stands on the labels), ``annotator``, ``field``,
+        that the label belongs to; for objects the match id that stands on the labels), ``annotator``, ``field``, with
+        a reference or models ``role`` (annotator, reference or model) and ``reference`` (what it says of the label),
         ``label_id`` (objects), ``label`` (class, tag, text or number), ``verdict``, ``iou`` (objects: mean with the
         other labels of the object, nan without others) and ``area`` (objects: share of the image; masks: pixels).
         Regions that are crowd, and labels that were left out, have none; a tag that an annotator gave twice has one.

@@ -24,8 +24,10 @@ Rows = Callable[[Any], list[Row]]
 STORED = ("samples", "labels", "units")
 #: ends of an interval, in the columns after its number
 _ENDS = ("low", "high")
+#: name of an entry of a part of the comparison with a reference or model
+_OF_PART = {"classes": "class", "sizes": "size"}
 #: parts of a report that are not summaries of agreement
-_NOT_NUMBERS = ("run", "data_threshold", "sessions", "samples")
+_NOT_NUMBERS = ("run", "data_threshold", "sessions", "samples", "reference")
 _PLAIN = {"str", "int", "float", "bool", "None"}
 
 
@@ -249,6 +251,32 @@ def _findings(report: Any) -> list[Row]:
             for each in report.findings]  # fmt: skip
 
 
+def _of_roles(models: bool, part: str = "") -> Rows:
+    """Annotators against the reference, or against models; or their classes or sizes."""
+
+    def named(entry: Any, name: str) -> Row:
+        return {name if key == "name" else key: value for key, value in flat(entry).items()}
+
+    def rows(report: Any) -> list[Row]:
+        roles = report.models if models else [report.reference] if report.reference is not None else []
+        found: list[Row] = []
+        for role in roles:
+            of = {"model": role.name} if models else {}
+            for one in role.annotators:
+                entries = getattr(one, part) if part else []
+                found += [{**of, "annotator": one.name, **named(each, _OF_PART[part])} for each in entries]
+                found += [] if part else [{**of, **named(one, "annotator")}]
+        return found
+
+    return rows
+
+
+def _reference_confusion(report: Any) -> list[Row]:
+    """What annotators said where the reference says something else."""
+    of = report.reference.annotators if report.reference is not None else []
+    return [{"name": one.name, **entry} for one in of for entry in one.confusion]
+
+
 def _coefficients(report: Any) -> list[Row]:
     """Coefficients of ratings, one row for each kind of weights."""
     return [
@@ -285,4 +313,11 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "thresholds": ("thresholds", _entries("thresholds")),
     "best_matches": ("data_threshold", _best_matches),
     "rules": ("rules", _entries("rules")),
+    "reference": ("reference", _of_roles(models=False)),
+    "reference_classes": ("reference", _of_roles(models=False, part="classes")),
+    "reference_sizes": ("reference", _of_roles(models=False, part="sizes")),
+    "reference_confusion": ("reference", _reference_confusion),
+    "models": ("models", _of_roles(models=True)),
+    "models_classes": ("models", _of_roles(models=True, part="classes")),
+    "models_sizes": ("models", _of_roles(models=True, part="sizes")),
 }

@@ -117,7 +117,9 @@ class RoleReader:
         """What the context of a report holds of the role."""
         found = self.family.context(RunFacts()).details
         thresholds = list(self.role.thresholds)
-        return {"name": self.role.name, "is_model": self.role.is_model, "thresholds": thresholds, **found}
+        role = self.role
+        return {"name": role.name, "is_model": role.is_model, "of_attribute": role.of_attribute,
+                "thresholds": thresholds, **found}  # fmt: skip
 
 
 class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):

@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...agreement.matching.compute import MatchedBatch
-from ...agreement.roles.columns import MatchedRole
-from ...agreement.roles.matching import COVERED, EXCUSED, LOOSELY, RIGHT, WRONG_CLASS
-from ...metrics.numeric.arrays import BoolArray, IntArray, sums_by
+from ...agreement.roles.columns import MatchedRole, most_matched
+from ...agreement.roles.matching import COVERED, EXCUSED, EXTRA, SAID, WRONG_CLASS
+from ...metrics.numeric.arrays import BoolArray
 from ...names import MISSED_BY, REFERENCE, REFERENCE_F1, REFERENCE_WORST
 from ..labels.source import Source
 from .objects import ObjectLabels, ids_of_objects
-
-#: what is written on the labels of annotators
-SAID = {RIGHT: "right", WRONG_CLASS: "wrong_class", LOOSELY: "loose"}
-EXTRA = "extra"
 
 
 def role_values(
@@ -40,7 +36,8 @@ def role_values(
     unit_ids = ids_of_objects(labels, agreement, source.annotators)
     for role, matched in zip(source.roles, roles, strict=True):
         path = source.paths_read[source.number_read(role)]
-        own, units = matched.labels, _units(matched, agreement.unit)
+        own = matched.labels
+        units = most_matched(matched.pairs, agreement.unit, len(own.sample))
         places = zip(own.sample.tolist(), own.position.tolist(), units.tolist(), strict=True)
         for sample, position, drawn in places:
             updates[sample][f"{path}.{position}.{key}_id"] = unit_ids[drawn] if drawn >= 0 else None
@@ -51,20 +48,6 @@ def role_values(
                 where = f"{path}.{own.position[label]}.{key}{MISSED_BY}"
                 updates[own.sample[label]][where] = [source.annotators[k] for k in annotators]
             _on_samples(source, agreement, matched, missed, updates)
-
-
-def _units(matched: MatchedRole, unit: IntArray) -> IntArray:
-    """An object of the unit with which every label of the role is matched most often, ``(M,)``; -1 without one."""
-    pairs = matched.pairs
-    rows = np.flatnonzero(pairs.kind <= WRONG_CLASS)
-    label, of = pairs.label[rows], unit[pairs.drawn[rows]]
-    keys, first, row = np.unique(label * (int(of.max(initial=0)) + 1) + of, return_index=True, return_inverse=True)
-    n, iou = np.bincount(row, minlength=len(keys)), sums_by(row, pairs.iou[rows], len(keys))
-    # the last of every label: most objects, then the greatest overlap, then the first unit
-    order = np.lexsort((-keys, iou, n))
-    found = np.full(len(matched.labels.sample), -1)
-    found[label[first[order]]] = pairs.drawn[rows[first[order]]]
-    return found
 
 
 def _on_annotators(

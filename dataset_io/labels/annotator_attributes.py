@@ -12,9 +12,10 @@ from fiftyone.core.collections import SampleCollection
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.settings.options import value_name
+from ...names import FRAMES_PREFIX
 from ..database.fiftyone_private import stored_dataset
 from .kinds import LabelKind
-from .paths import all_fields, is_marked, is_of_frames, mark_of
+from .paths import all_fields, gold_of, is_marked, is_of_frames, mark_of
 from .source import Source, flattened
 
 #: attributes of FiftyOne's own labels
@@ -111,6 +112,30 @@ def is_copy_of_ours(samples: SampleCollection, field: str, kind: LabelKind) -> b
     schema = all_fields(stored_dataset(samples))
     of_labels = {f"{kind.label_path(field)}.{name}" for name in ("unit", "votes", "of")}
     return is_marked(schema.get(field)) or of_labels <= set(schema)
+
+
+def is_of_model(samples: SampleCollection, field: str, kind: LabelKind) -> bool:
+    """Whether a field looks like predictions: by its name, or as most of its first labels have a confidence."""
+    words = _words_of(field)
+    if any(word.startswith("predict") for word in words):
+        return True
+    if not kind.is_label or is_marked(all_fields(stored_dataset(samples)).get(field)):
+        return False
+    path = kind.label_path(field)
+    first = stored_dataset(samples).limit(_MOST_SAMPLES)
+    n = first.count(path)
+    return bool(n) and 2 * first.count(f"{path}.confidence") > n
+
+
+def is_likely_reference(samples: SampleCollection, field: str) -> bool:
+    """Whether a field looks like a reference: by its name, or as it holds decisions."""
+    name = field.removeprefix(FRAMES_PREFIX)
+    is_gold = gold_of(all_fields(stored_dataset(samples)).get(field)) == name
+    return is_gold or "gold" in _words_of(field) or name.lower() in ("ground_truth", "reference")
+
+
+def _words_of(field: str) -> list[str]:
+    return re.split(r"[^a-z]+", field.removeprefix(FRAMES_PREFIX).lower())
 
 
 def check_annotator_attribute(source: Source) -> None:

@@ -9,7 +9,11 @@ import numpy as np
 from fiftyone.core.collections import SampleCollection
 
 from ...agreement.families.family import tables_of
+from ...agreement.roles.summary import role_table
 from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.records import Records
+from ...agreement.statistics.report import ReportContext
+from ...metrics.numeric.arrays import IntArray
 from ..record.run import Run
 from ..record.sample_index import keys_of
 
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
 
 #: the tables, and their columns as far as the label type has them
 TABLES = {
-    "labels": ("unit", "annotator", "field", "label_id", "label", "verdict", "iou", "area"),
+    "labels": ("unit", "annotator", "role", "field", "label_id", "label", "verdict", "reference", "iou", "area"),
     "units": ("unit", "labels", "drawn_by", "missed_by", "votes", "assigned", "verdict", "iou", "cost"),
 }
 
@@ -64,11 +68,28 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
         if not config.attribute_mode:
             annotators = dict(zip(loaded.context.annotators, config.fields, strict=True))
         whole["field"] = [annotators[name] for name in whole["annotator"]]
+    if table == "labels" and loaded.context.details.get("roles"):
+        rows = _with_role_labels(whole, rows, records, loaded.context)
+        ids = np.array([*index.ids(), None], object)[rows]
     numbers = np.empty(0, np.int64) if frames is None else frames
     where = {"sample_id": ids, **({"frame_number": numbers[rows]} if on_frames else {})}
     whole["unit"] = [unit if unit is not None else of for unit, of in zip(whole["unit"], ids, strict=True)]
     found = pd.DataFrame({**where, **{name: whole[name] for name in TABLES[table] if name in whole}})
     return found.sort_values(list(where), kind="stable", ignore_index=True)
+
+
+def _with_role_labels(whole: dict[str, Any], rows: IntArray, records: Records, context: ReportContext) -> IntArray:
+    """Add the labels of roles to the columns, and what they say of the others; also returns the rows of all samples."""
+    n = len(rows)
+    found = role_table(records, context)
+    whole["unit"] = [*whole["unit"], *(None if k < 0 else whole["unit"][k] for k in found.pop("drawn").tolist())]
+    whole["reference"] = [*found.pop("reference"), *[None] * len(found["row"])]
+    whole["role"] = [*["annotator"] * n, *found["role"]]
+    of_roles = np.asarray(found.pop("row"), np.int64)
+    for name in set(whole) - {"unit", "reference", "role"}:
+        added = found.get(name, [np.nan if name == "iou" else None] * len(of_roles))
+        whole[name] = [*whole[name], *added]
+    return np.concatenate([rows, of_roles])
 
 
 def _joined(parts: list[Any]) -> Any:

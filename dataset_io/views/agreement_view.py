@@ -16,8 +16,8 @@ from ..labels.paths import all_fields, run_of
 from ..record.run_labels import RunLabels, open_run_labels
 from .document_views import with_documents
 from .from_records import ids_by_pair_score
-from .unit_views import with_labels
-from .view_request import ViewRequest, Votes, check_request
+from .unit_views import missed_of_reference, with_labels
+from .view_request import MISSED, ViewRequest, Votes, check_request
 
 #: stages that keep, leave out or change each sample for itself
 _OF_ONE_SAMPLE = (fo.Match, fo.SelectFields, fo.ExcludeFields)
@@ -33,6 +33,7 @@ def view_agreement(
     missed_by: str | None = None,
     classes: str | Sequence[str] | None = None,
     confusion: Sequence[str] | None = None,
+    reference: str | Sequence[str] | None = None,
     votes: Votes = None,
     min_score: float | None = None,
     max_score: float | None = None,
@@ -61,6 +62,9 @@ def view_agreement(
         classes: labels of this class, or one of several, and all labels of objects with such a label
         confusion: two classes given to one object: the labels of these classes. With one annotator: this annotator gave
             the first class, another one the second. With two: the first gave the first class, the other the second
+        reference: labels of which the reference says this: ``"right"``, ``"wrong_class"``, ``"loose"`` or ``"extra"``,
+            or several; ``"missed"``: the labels of the reference that an annotator (any of ``annotators``, if given)
+            did not draw
         votes: labels of objects with this number of annotators, or with ``(least, most)``, either may be None. For
             classes and numbers: labels on which this number of annotators agree
         min_score: samples with at least this score, the lowest first
@@ -80,6 +84,7 @@ def view_agreement(
         "missed_by": missed_by,
         "classes": classes,
         "confusion": confusion,
+        "reference": reference,
         "votes": votes,
         "min_score": min_score,
         "max_score": max_score,
@@ -97,6 +102,8 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
         by_score = ids is None
         view = view if ids is None else view.select(ids, ordered=True)
     view = view.match(_of_samples(labels, request))
+    if request.reference == (MISSED,):
+        return missed_of_reference(view, labels, request)
     # an index can sort only in the first stages; without an index, sorting the remaining samples last is faster
     has_index = labels.score_field in labels.dataset.list_indexes()
     if by_score and has_index:

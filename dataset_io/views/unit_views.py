@@ -10,7 +10,7 @@ from fiftyone.core.expressions import ViewExpression
 from fiftyone.core.view import DatasetView
 
 from ...agreement.families.family import TAGS
-from ...names import DIFFERS_FROM, FRAMES_PREFIX, MISSED_BY
+from ...names import DIFFERS_FROM, FRAMES_PREFIX, MISSED_BY, REFERENCE
 from ..record.run_labels import RunLabels
 from .class_values import class_values, contains_any, in_range, is_one_of, stored_as
 from .from_records import are_named, ids_of_labels_naming
@@ -43,6 +43,21 @@ def _on_samples(labels: RunLabels, request: ViewRequest) -> Iterator[dict[str, A
     for attribute, values in (*wanted, (labels.field_key, list(request.verdicts))):
         if values:
             yield {"$or": [{f"{path}.{attribute}": {"$in": values}} for path in labels.label_paths]}
+
+
+def missed_of_reference(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
+    """The labels of the reference that annotators did not draw; those of any of the requested annotators."""
+    reference = str(labels.config.reference)
+    field = reference if view.has_field(reference) else labels.config.fields[0]
+    missed = F(f"{labels.field_key}{MISSED_BY}")
+    named = contains_any(missed, request.annotators) if request.annotators else missed.length() > 0
+    conditions = [missed.exists(), named]
+    if field == labels.config.fields[0]:
+        conditions.append(is_one_of(F(labels.config.annotator_attribute), stored_as(reference)))
+    if request.classes:
+        conditions.append(is_one_of(F("label"), class_values(labels, request.classes)))
+    others = [name for name in labels.config.fields if name != field]
+    return view.filter_labels(field, F.all(conditions)).exclude_fields(others)
 
 
 class _LabelConditions:
@@ -78,6 +93,8 @@ class _LabelConditions:
         request = self._request
         if request.verdicts:
             yield is_one_of(F(self._key), request.verdicts)
+        if request.reference:
+            yield is_one_of(F(f"{self._key}{REFERENCE}"), request.reference)
         least, most = request.votes or (None, None)
         if request.missed_by is not None:
             least = max(least or 2, 2)

@@ -14,6 +14,10 @@ from .class_values import classes_of, has_class
 #: MongoDB holds no larger integers
 _MOST = 2**63 - 1
 
+#: what the reference says of labels of annotators; the last of its own: somebody did not draw it
+OF_REFERENCE = ("right", "wrong_class", "loose", "extra", "missed")
+MISSED = OF_REFERENCE[-1]
+
 Votes = int | tuple[int | None, int | None] | None
 
 
@@ -26,6 +30,7 @@ class ViewRequest:
     missed_by: str | None = None  #: annotator who missed the units
     classes: tuple[str, ...] = ()  #: classes of the units
     confusion: tuple[str, ...] = ()  #: two classes of one unit
+    reference: tuple[str, ...] = ()  #: what the reference says of labels, one of these
     votes: tuple[int | None, int | None] | None = None  #: least and most annotators who agree
     assigned: tuple[int | None, int | None] | None = None  #: least and most annotators asked for a unit
     min_score: float | None = None  #: lowest score of samples
@@ -50,6 +55,7 @@ class ViewRequest:
             self.missed_by,
             self.classes,
             self.confusion,
+            self.reference,
             self.votes,
             self.assigned,
         )
@@ -80,6 +86,7 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
         missed_by=asked.get("missed_by"),
         classes=_names("classes", asked.get("classes")),
         confusion=_confusion(asked.get("confusion")),
+        reference=_reference(labels, asked.get("reference")),
         votes=_votes(asked.get("votes")),
         assigned=_votes(asked.get("assigned")),
         min_score=_score("min_score", asked.get("min_score")),
@@ -119,6 +126,22 @@ def _verdicts(labels: RunLabels, value: Any) -> tuple[str, ...]:
             f"`verdict` must be one of {', '.join(known)}, got {unknown[0]!r}{did_you_mean(unknown[0], known)}"
         )
     return verdicts
+
+
+def _reference(labels: RunLabels, value: Any) -> tuple[str, ...]:
+    said = _names("reference", value)
+    unknown = [name for name in said if name not in OF_REFERENCE]
+    if unknown:
+        raise AgreementInputError(f"`reference` must be one of {', '.join(OF_REFERENCE)}, got {unknown[0]!r}")
+    if said and labels.config.reference is None:
+        raise AgreementInputError(
+            f"`reference` must be None for a run without a reference, got {value!r}; compute it with reference=…"
+        )
+    if MISSED in said and said != (MISSED,):
+        raise AgreementInputError(
+            f"`reference` must be {MISSED!r} alone, which shows labels of the reference, got {value!r}"
+        )
+    return said
 
 
 def _annotators(labels: RunLabels, value: Any) -> tuple[str, ...]:

@@ -135,11 +135,11 @@ def test_the_text_says_who_is_worst_first(labelled: fo.Dataset) -> None:
 def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> None:
     report = aa.compute_agreement(labelled, ["alice", "bob", "carol"], models="yolo", confidence_threshold=0.4)
     (model,) = report.models
-    view = labelled.filter_labels("yolo", fo.ViewField("confidence") >= 0.4, only_matches=False)
-    for sample in view:  # the same without the option
+    for sample in labelled:  # the same without the option
         if sample.yolo is not None:
-            sample["sure"] = fo.Detections(detections=[label.copy() for label in sample.yolo.detections])
-        sample.save()
+            sure = [label.copy() for label in sample.yolo.detections if label.confidence >= 0.4]
+            sample["sure"] = fo.Detections(detections=sure)
+            sample.save()
     other = aa.compute_agreement(labelled, ["alice", "bob", "carol"], models="sure", run_key="other").models[0]
     assert model.thresholds == [0.4, 0.4]
     assert 0 < model.n_labels == other.n_labels < labelled.count("yolo.detections")
@@ -148,27 +148,15 @@ def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> N
 
 def test_each_half_takes_the_threshold_that_is_best_on_the_other(labelled: fo.Dataset) -> None:
     names = ["alice", "bob", "carol"]
-    report = aa.compute_agreement(labelled, names, models="yolo", confidence_threshold="best_f1", run_key="best")
-    found = report.models[0].thresholds
-    halves = [sample.id for sample in labelled if _half(sample.id) == 0], [s.id for s in labelled if _half(s.id) == 1]
-    for half, ids in enumerate(halves):
+    options = {"models": "yolo", "resamples": 0, "sensitivity": False, "overwrite": True}
+    found = aa.compute_agreement(labelled, names, confidence_threshold="best_f1", **options).models[0].thresholds
+    for half in (0, 1):
+        some = labelled.select([sample_id for sample_id in labelled.values("id") if _half(sample_id) == half])
         f1 = {}
-        for least in np.arange(20) / 20:
-            some = labelled.select(ids)
-            report = aa.compute_agreement(
-                some,
-                names,
-                models="yolo",
-                confidence_threshold=float(least),
-                run_key="one",
-                overwrite=True,
-                resamples=0,
-            )
-            rows = report.models[0].annotators
-            total = sum(row.n_labels + row.n_reference for row in rows)
-            f1[float(least)] = 2 * sum(row.n_matched for row in rows) / total
-        best = max(f1.values())
-        assert found[1 - half] == min(least for least, value in f1.items() if value >= best - 1e-12)
+        for least in (0.0, 0.1, 0.4, 0.7, found[1 - half]):
+            rows = aa.compute_agreement(some, names, confidence_threshold=least, **options).models[0].annotators
+            f1[least] = 2 * sum(row.n_matched for row in rows) / sum(row.n_labels + row.n_reference for row in rows)
+        assert f1[found[1 - half]] == max(f1.values())
 
 
 def _half(sample_id: str) -> int:
@@ -262,3 +250,62 @@ def test_roles_that_cannot_be_used(labelled: fo.Dataset, options: dict[str, Any]
     with pytest.raises(AgreementInputError, match=message):
         aa.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
     assert not labelled.list_runs()
+
+
+def test_views_show_the_labels_behind_the_numbers(labelled: fo.Dataset) -> None:
+    report = aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold")
+    for one in report.reference.annotators:
+        for said, n in (("extra", one.n_extra), ("loose", one.n_loose), ("wrong_class", one.n_wrong_class)):
+            view = aa.view_agreement(labelled, reference=said, annotators=one.name)
+            assert view.count(f"{one.name}.detections") == n
+        view = aa.view_agreement(labelled, reference="missed", annotators=one.name)
+        assert view.count("gold.detections") == one.n_missed
+        assert not view.has_field("alice")
+    both = aa.view_agreement(labelled, reference=["extra", "loose"])
+    n = sum(one.n_extra + one.n_loose for one in report.reference.annotators)
+    assert sum(both.count(f"{name}.detections") for name in ("alice", "bob", "carol")) == n
+    with pytest.raises(
+        AgreementInputError, match="`reference` must be one of right, wrong_class, loose"
+    ):
+        aa.view_agreement(labelled, reference="wrong")
+    with pytest.raises(AgreementInputError, match="`reference` must be 'missed' alone"):
+        aa.view_agreement(labelled, reference=["missed", "extra"])
+    aa.compute_agreement(labelled, ["alice", "bob"], run_key="without")
+    with pytest.raises(AgreementInputError, match="`reference` must be None for a run without a reference"):
+        aa.view_agreement(labelled, "without", reference="extra")
+
+
+def test_tables_have_the_numbers_and_the_labels(labelled: fo.Dataset) -> None:
+    report = aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
+    frame = report.to_dataframe("reference").set_index("annotator")
+    assert frame.f1.to_dict() == {one.name: one.f1 for one in report.reference.annotators}
+    assert frame.f1_low["bob"] == report.reference.annotators[1].intervals["f1"].low
+    classes = report.to_dataframe("reference_classes")
+    assert classes.n_labels.sum() == frame.n_labels.sum()
+    assert set(report.to_dataframe("models").model) == {"yolo"}
+    labels = report.labels()
+    assert labels.role.value_counts().to_dict() == {
+        "annotator": report.n_objects + _n_alone(labelled),
+        "reference": labelled.count("gold.detections"),
+        "model": labelled.count("yolo.detections"),
+    }
+    own = labels[labels.annotator == "alice"].set_index("label_id")
+    for sample in labelled:
+        for label in sample.alice.detections if sample.alice is not None else ():
+            assert own.reference[label.id] == label["agreement_reference"]
+        for label in sample.gold.detections if sample.gold is not None else ():
+            row = labels[labels.label_id == label.id].iloc[0]
+            assert (row.annotator, row.field, row.label) == ("gold", "gold", label.label)
+            assert row.unit == (label["agreement_id"] or sample.id)
+    assert len(labels[labels.role != "annotator"]) + own.shape[0] < len(labels)
+
+
+def _n_alone(dataset: fo.Dataset) -> int:
+    """Labels on samples with one annotator, which are not rated."""
+    names = ("alice", "bob", "carol")
+    return sum(
+        len(sample[name].detections)
+        for sample in dataset
+        for name in names
+        if sample[name] is not None and sum(sample[other] is not None for other in names) < 2
+    )
