@@ -157,6 +157,9 @@ _OF_RATED_LABELS = {
     "": FieldSpec("str", "Verdict of the label: agreed, or class_conflict if any two annotators disagree"),
     "_votes": FieldSpec("int", "Number of annotators who agree with the label, including its own"),
     "_of": FieldSpec("int", "Number of annotators who rated the sample"),
+    REFERENCE: FieldSpec(
+        "str", "What the reference says of the label: right or wrong_class; absent without", "reference"
+    ),
     DIFFERS_FROM: FieldSpec("list", "Annotators who gave another class or value; absent without any"),
 }
 RATING_FIELDS = FieldSet(sample=_OF_RATINGS, label=_OF_RATED_LABELS)

@@ -189,6 +189,8 @@ def _value(option: Option, given: Any) -> Any:
         return {name: meant for name, _, meant in (entry.rpartition("=") for entry in given)}
     if option.input == "values" and isinstance(given, list | tuple):
         return [_number_if_one(entry) for entry in given]
+    if option.input == "text" and isinstance(given, str) and re.fullmatch(r"\s*\d*\.\d+\s*", given):
+        return float(given)
     return _number_if_one(given) if option.input == "text" else given
 
 

@@ -30,6 +30,7 @@ from ..ratings.numbers import headline_numbers as rating_headline
 from ..ratings.numbers import rating_numbers
 from ..ratings.numbers import sample_contents as rating_contents
 from ..ratings.report import RatingReport, build_rating_report
+from ..roles.rating_roles import rating_role_numbers, rating_role_reports
 from ..roles.summary import role_numbers, role_reports
 from ..statistics.content_order import Hashes
 from ..statistics.numbers import Numbers
@@ -173,14 +174,20 @@ def records_of(family: str, columns: AnyColumns, n_annotators: int, beside: AnyC
 def build_report(records: Records, context: ReportContext) -> AgreementReport:
     """The report on the samples of records."""
     report = FAMILIES[records.family].build(records, context)
-    roles = role_reports(records, context)
+    if isinstance(records, RatingRecords):
+        roles = rating_role_reports(records, context)
+    else:
+        roles = role_reports(records, context)
     reference = [role for role in roles if role.name == context.config.reference]
     return replace(report, reference=reference[0] if reference else None, models=roles[len(reference) :])
 
 
 def numbers_of(records: Records, context: ReportContext) -> Iterable[Numbers]:
     """The numbers of a report on rated samples."""
-    return chain(FAMILIES[records.family].numbers(records, context), role_numbers(records, context))
+    own = FAMILIES[records.family].numbers(records, context)
+    if isinstance(records, RatingRecords):
+        return chain(own, rating_role_numbers(records, context))
+    return chain(own, role_numbers(records, context))
 
 
 def tables_of(records: Records, context: ReportContext) -> Iterator[RunTables]:

@@ -128,7 +128,7 @@ class RatingRecords(Records):
     """
 
     family: ClassVar[str] = "ratings"
-    rows: ClassVar[Mapping[str, str]] = {"ratings": OF_SAMPLE, "score": OF_SAMPLE}
+    rows: ClassVar[Mapping[str, str]] = {"ratings": OF_SAMPLE, "score": OF_SAMPLE, "role_ratings": OF_SAMPLE}
     of_classes: ClassVar[str | None] = "ratings"
 
     @property

@@ -11,6 +11,7 @@ from ..labels.source import Source
 from .objects import ObjectFamily
 from .pixels import PixelFamily
 from .protocol import LabelFamily
+from .rating_role_family import RatingRoleFamily
 from .ratings import RatingFamily
 from .role_family import RoleFamily
 from .tags import TagFamily
@@ -34,4 +35,6 @@ def open_family(source: Source, known: ReportContext | None = None) -> LabelFami
         WholeRunNeededError: if the other samples must be compared again, too
     """
     family = _FAMILIES[source.family.name](source, known)
-    return RoleFamily(family, known) if source.roles and isinstance(family, ObjectFamily) else family
+    if source.roles and isinstance(family, ObjectFamily):
+        return RoleFamily(family, known)
+    return RatingRoleFamily(family, known) if source.roles and isinstance(family, RatingFamily) else family

@@ -52,9 +52,9 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
 
     def __init__(self, source: Source, known: ReportContext | None = None) -> None:
         self.source = source
-        self._numbers = source.kinds[0].is_number
-        self._level = level_of(source.config, numbers=self._numbers)
-        self._codes = ClassCodes(source.config.aliases, () if known is None else known.class_names)
+        self.numbers = source.kinds[0].is_number
+        self._level = level_of(source.config, numbers=self.numbers)
+        self.codes = ClassCodes(source.config.aliases, () if known is None else known.class_names)
         self._class_names: list[str] = []
 
     # ---- reading ----
@@ -71,7 +71,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
         for sample, value in self._conspicuous():
             if not self._is_usable(value):
                 unusable.append(sample)
-            elif self._numbers and value < 0:
+            elif self.numbers and value < 0:
                 negative.append(sample)
         if unusable and self.source.config.invalid == "error":
             raise unusable_labels_error([self._requirement], len(unusable), sorted(set(unusable)))
@@ -80,18 +80,18 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
 
     def _is_usable(self, value: Any) -> bool:
         """Whether a rating can be compared."""
-        return is_comparable(value) if self._numbers else is_class(value)
+        return is_comparable(value) if self.numbers else is_class(value)
 
     @property
     def _requirement(self) -> str:
-        return _NUMBERS_REQUIRED if self._numbers else _CLASSES_REQUIRED
+        return _NUMBERS_REQUIRED if self.numbers else _CLASSES_REQUIRED
 
     def _conspicuous(self) -> Iterator[tuple[str, Any]]:
         """Sample and value of all ratings on samples with a negative or possibly unusable rating."""
         conditions: list[dict[str, Any]] = []
         for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
             value = kind.value_path(path)
-            if not self._numbers:
+            if not self.numbers:
                 conditions.append({value: {"$type": NOT_COMPARED}})
                 continue
             no_number = {value: {"$not": {"$type": ["double", "int", "long"]}}}
@@ -108,7 +108,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
                 held = document.get(path)
                 if kind.is_label and isinstance(held, dict):
-                    yield document_title(document), held.get("value" if self._numbers else "label")
+                    yield document_title(document), held.get("value" if self.numbers else "label")
                 elif not kind.is_label and held is not None:
                     yield document_title(document), held
 
@@ -120,7 +120,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             values = self.source.aggregate([{"$match": there}, {"$group": {"_id": f"${kind.value_path(path)}"}}])
             given = [row["_id"] for row in values]
             found.update(_name_of(value) for value in given if self._is_usable(value))
-        aliases = {} if self._numbers else self.source.config.aliases
+        aliases = {} if self.numbers else self.source.config.aliases
         return {aliases.get(name, name) for name in found}
 
     def projection(self) -> dict[str, Any]:
@@ -152,12 +152,12 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
                 if not self._is_usable(value):
                     n_invalid[k] += 1
                 else:
-                    ratings[k, annotator] = value if self._numbers else self._codes[_name_of(value)]
+                    ratings[k, annotator] = value if self.numbers else self.codes[_name_of(value)]
         self._refuse(ratings, n_invalid, samples)
-        if len(self._class_names) != self._codes.n_codes:
+        if len(self._class_names) != self.codes.n_codes:
             # a new list, because batches that are being written use the old one
-            self._class_names = self._codes.names()
-        labels = RatingLabels(ratings, [] if self._numbers else self._class_names)
+            self._class_names = self.codes.names()
+        labels = RatingLabels(ratings, [] if self.numbers else self._class_names)
         none_unknown = np.zeros(len(rows), np.int64)
         return LabelsRead(labels, n_invalid, none_unknown, none_unknown.copy())
 
@@ -167,7 +167,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             affected = sorted(samples[k].title for k in np.flatnonzero(n_invalid).tolist())
             raise unusable_labels_error([self._requirement], int(n_invalid.sum()), affected)
         negative = ratings < 0
-        if self._numbers and self._level == "ratio" and negative.any():
+        if self.numbers and self._level == "ratio" and negative.any():
             affected = sorted(samples[k].title for k in np.flatnonzero(negative.any(axis=1)).tolist())
             raise _negative_error(int(negative.sum()), affected)
 
@@ -179,15 +179,15 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
 
     def compute(self, labels: RatingLabels) -> RatingAgreement:
         """Score the samples."""
-        return compute_ratings(labels.ratings, self.source.config.tolerance if self._numbers else 0.0)
+        return compute_ratings(labels.ratings, self.source.config.tolerance if self.numbers else 0.0)
 
     def record(self, labels: RatingLabels, result: RatingAgreement) -> RatingRecords:
         """The records of a batch."""
-        return record_ratings(result, numbers=self._numbers)
+        return record_ratings(result, numbers=self.numbers)
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
-        return report_context(self.source, run, self._codes.names(), details={"numbers": self._numbers})
+        return report_context(self.source, run, self.codes.names(), details={"numbers": self.numbers})
 
     def code_names(self) -> CodeNames:
         """The classes that were read so far."""
@@ -232,7 +232,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
 
     def _sample_values(self, labels: RatingLabels, agreement: RatingAgreement) -> list[dict[str, Any]]:
         of_rated = {"score": agreement.score, "entropy": agreement.entropy, "disputed": agreement.disputed}
-        if self._numbers:
+        if self.numbers:
             of_rated["mean"], of_rated["std"] = mean_and_spread(labels.ratings)
         majority = where_rated(agreement.rated & ~np.isnan(agreement.majority), agreement.majority)
         columns = {name: where_rated(agreement.rated, column) for name, column in of_rated.items()}
@@ -241,7 +241,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
         return values_by_path(self.source.config.run_key, columns)
 
     def _named(self, rating: float, labels: RatingLabels) -> str:
-        return value_name(rating) if self._numbers else labels.class_names[int(rating)]
+        return value_name(rating) if self.numbers else labels.class_names[int(rating)]
 
 
 def _name_of(value: object) -> str:

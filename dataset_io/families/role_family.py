@@ -24,10 +24,8 @@ from ..labels.source import Role, Source
 from ..labels.stored import StoredSample, half_of
 from .objects import ObjectFamily, ObjectLabels, id_bytes
 from .protocol import LabelFamily, LabelsRead
+from .role_rows import RoleRows
 from .role_values import role_values
-
-#: parts of a query result that all readers of a sample need
-_OF_SAMPLES = ("size", "assigned", "video", "_sample_id", "frame_number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class ComparedRoles:
     roles: list[MatchedRole]
 
 
-class RoleReader:
+class RoleReader(RoleRows):
     """Reads the labels of one role from the query results on the samples of a run.
 
     Args:
@@ -67,8 +65,6 @@ class RoleReader:
         known: ReportContext | None,
         codes: ClassCodes,
     ) -> None:
-        self.role, self._number, self._codes = role, number, codes
-        self._field = source.number_read(role)
         if known is not None:
             details = known.details["roles"][number]
             known = dataclasses.replace(known, class_names=known.role_class_names, details=details)
@@ -81,30 +77,11 @@ class RoleReader:
         self.family.codes = codes
         self.family.reads_confidence = role.is_model
         self._needs_label = role.of_attribute and source.config.assigned_field is None
-        self._own = [name for name in self.family.projection() if name not in _OF_SAMPLES]
-
-    def projection(self) -> dict[str, Any]:
-        """Projection of a document, with names of its own."""
-        projection = self.family.projection()
-        return {f"role{self._number}_{name}": projection[name] for name in self._own}
-
-    def rows(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The query results as those of a source with the role alone."""
-        place, prefix = f"id{self._field}", f"role{self._number}_"
-        found = []
-        for row in rows:
-            own = {name: row[prefix + name] for name in self._own}
-            own |= {name: row[name] for name in _OF_SAMPLES if name in row}
-            if "labelled" in row:
-                own["labelled"] = row["labelled"][self._field : self._field + 1]
-            found.append({**own, "id0": row[place]})
-        return found
+        super().__init__(source, role, number, self.family.projection())
 
     def read(self, rows: Sequence[dict[str, Any]], samples: Sequence[StoredSample]) -> ObjectLabels:
         """The labels of the role on some samples."""
-        field = self._field
-        of_role = [dataclasses.replace(sample, label_ids=(sample.label_ids[field],)) for sample in samples]
-        read = self.family.read(self.rows(rows), of_role)
+        read = self.family.read(self.rows(rows), self.samples(samples))
         labels: ObjectLabels = read.labels
         if self._needs_label and read.drew is not None:  # nobody says that it is there on other samples
             labels = dataclasses.replace(labels, batch=dataclasses.replace(labels.batch, assigned=read.drew))
@@ -115,11 +92,7 @@ class RoleReader:
 
     def details(self) -> dict[str, Any]:
         """What the context of a report holds of the role."""
-        found = self.family.context(RunFacts()).details
-        thresholds = list(self.role.thresholds)
-        role = self.role
-        return {"name": role.name, "is_model": role.is_model, "of_attribute": role.of_attribute,
-                "thresholds": thresholds, **found}  # fmt: skip
+        return {**super().details(), **self.family.context(RunFacts()).details}
 
 
 class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):

@@ -10,6 +10,7 @@ import numpy as np
 from ...agreement.matching.compute import matching_of, without_crowd
 from ...agreement.objects.threshold_sample import MAX_SAMPLES
 from ...agreement.roles.matching import Cells, in_codes, optimal
+from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import BEST_F1
 from ...agreement.statistics.numbers import ratio
 from ...metrics.numeric.arrays import FloatArray
@@ -34,7 +35,10 @@ def with_thresholds(source: Source) -> Source:
     if source.config.confidence_threshold != BEST_F1 or not any(role.is_model for role in source.roles):
         return source
     family = open_family(source)
-    assert isinstance(family, RoleFamily)
+    if not isinstance(family, RoleFamily):
+        raise AgreementInputError(
+            f"`confidence_threshold` must be a number for {source.kinds[0].title}, got {BEST_F1!r}: F1 needs objects"
+        )
     reader = Reader(family)
     ids = some_ids(source, MAX_SAMPLES)
     counts = np.zeros((len(source.roles), 2, len(CANDIDATES), 2))

@@ -10,7 +10,7 @@ from fiftyone.core.view import DatasetView
 
 from ...agreement.ratings.compute import CLASS_CONFLICT
 from ...agreement.ratings.compute import VERDICTS as RATING_VERDICTS
-from ...names import DIFFERING_PAIRS, DIFFERS_FROM, FRAMES_PREFIX, pair_name
+from ...names import DIFFERING_PAIRS, DIFFERS_FROM, FRAMES_PREFIX, REFERENCE, pair_name
 from ..families.ratings import LARGEST, LARGEST_INTEGER
 from ..labels.label_facts import NOT_COMPARED
 from ..record.run_labels import RunLabels
@@ -50,6 +50,10 @@ class _DocumentConditions:
             yield F(f"{self._key}_disputed").is_in(disputed)
         for name in request.annotators:
             yield self._is_given(name)
+        if request.reference:
+            own = [name for name in request.annotators or everybody if self._labels.kind_of(name).is_label]
+            said = f"{self._key}{REFERENCE}"
+            yield F.any([is_one_of(F(f"{self._path(name)}.{said}"), request.reference) for name in own])
         if request.is_pair:
             # masks differ by degrees; those that count have a score
             yield (

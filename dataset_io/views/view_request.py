@@ -137,6 +137,8 @@ def _reference(labels: RunLabels, value: Any) -> tuple[str, ...]:
         raise AgreementInputError(
             f"`reference` must be None for a run without a reference, got {value!r}; compute it with reference=…"
         )
+    if MISSED in said and not labels.family.has_objects:
+        raise AgreementInputError(f"`reference` must not be {MISSED!r} for a run on {labels.title}, got {value!r}")
     if MISSED in said and said != (MISSED,):
         raise AgreementInputError(
             f"`reference` must be {MISSED!r} alone, which shows labels of the reference, got {value!r}"

@@ -264,9 +264,7 @@ def test_views_show_the_labels_behind_the_numbers(labelled: fo.Dataset) -> None:
     both = aa.view_agreement(labelled, reference=["extra", "loose"])
     n = sum(one.n_extra + one.n_loose for one in report.reference.annotators)
     assert sum(both.count(f"{name}.detections") for name in ("alice", "bob", "carol")) == n
-    with pytest.raises(
-        AgreementInputError, match="`reference` must be one of right, wrong_class, loose"
-    ):
+    with pytest.raises(AgreementInputError, match="`reference` must be one of right, wrong_class, loose"):
         aa.view_agreement(labelled, reference="wrong")
     with pytest.raises(AgreementInputError, match="`reference` must be 'missed' alone"):
         aa.view_agreement(labelled, reference=["missed", "extra"])
@@ -292,11 +290,11 @@ def test_tables_have_the_numbers_and_the_labels(labelled: fo.Dataset) -> None:
     own = labels[labels.annotator == "alice"].set_index("label_id")
     for sample in labelled:
         for label in sample.alice.detections if sample.alice is not None else ():
-            assert own.reference[label.id] == label["agreement_reference"]
+            assert own.reference[label.id] == getattr(label, "agreement_reference", None)
         for label in sample.gold.detections if sample.gold is not None else ():
             row = labels[labels.label_id == label.id].iloc[0]
             assert (row.annotator, row.field, row.label) == ("gold", "gold", label.label)
-            assert row.unit == (label["agreement_id"] or sample.id)
+            assert row.unit == (getattr(label, "agreement_id", None) or sample.id)
     assert len(labels[labels.role != "annotator"]) + own.shape[0] < len(labels)
 
 

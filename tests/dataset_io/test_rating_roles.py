@@ -1,0 +1,112 @@
+"""A reference and models for classes and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, cohen_kappa_score, mean_absolute_error, precision_recall_fscore_support
+
+import annotator_agreement as aa
+from annotator_agreement.agreement import AgreementInputError
+from annotator_agreement.dataset_io.record.run import Run
+
+NAMES = ("alice", "bob", "carol")
+
+
+@pytest.fixture
+def rated(make_dataset: Any) -> fo.Dataset:
+    """Classes and numbers of three annotators, a reference and a model; some images lack some."""
+    dataset, rng = make_dataset({}), np.random.default_rng(3)
+    samples = []
+    for k in range(60):
+        sample, true, value = fo.Sample(f"/{k}.jpg"), int(rng.integers(3)), float(rng.normal())
+        for name in (*NAMES, "gold", "net"):
+            if rng.random() < 0.15:
+                continue
+            said = true if rng.random() < 0.7 else int(rng.integers(4))
+            sample[name] = fo.Classification(label="abcd"[said], confidence=float(rng.random()))
+            sample[f"{name}_size"] = fo.Regression(value=round(value + float(rng.normal(0, 0.3)), 2))
+        samples.append(sample)
+    dataset.add_samples(samples)
+    return dataset
+
+
+def _both(dataset: fo.Dataset, name: str, other: str, attribute: str) -> tuple[list[Any], list[Any]]:
+    pairs = zip(dataset.values(name), dataset.values(other), strict=True)
+    found = [(getattr(a, attribute), getattr(b, attribute)) for a, b in pairs if a is not None and b is not None]
+    own, true = zip(*found, strict=True)
+    return list(own), list(true)
+
+
+def test_classes_against_a_reference_are_those_of_scikit_learn(rated: fo.Dataset) -> None:
+    report = aa.compute_agreement(rated, NAMES, reference="gold", models=["net"])
+    assert report.reference.n_without == sum(value is None for value in rated.values("gold"))
+    for one in report.reference.annotators:
+        own, true = _both(rated, one.name, "gold", "label")
+        assert one.n_samples == len(own)
+        assert one.accuracy == pytest.approx(accuracy_score(true, own))
+        assert one.kappa == pytest.approx(cohen_kappa_score(true, own))
+        names = [part.name for part in one.classes]
+        expected = precision_recall_fscore_support(true, own, labels=names, zero_division=np.nan)
+        for k, part in enumerate(one.classes):
+            for value, of_all in zip((part.precision, part.recall, part.f1), expected[:3], strict=True):
+                assert (np.nan if value is None else value) == pytest.approx(of_all[k], nan_ok=True)
+        assert one.intervals["accuracy"].low < one.accuracy < one.intervals["accuracy"].high
+        said = rated.count_values(f"{one.name}.agreement_reference")
+        assert (said["right"], said["wrong_class"]) == (one.n_right, one.n_wrong_class)
+        view = aa.view_agreement(rated, reference="wrong_class", annotators=one.name)
+        assert len(view) == one.n_wrong_class == sum(entry["n"] for entry in one.confusion)
+    for one in report.models[0].annotators:
+        own, true = _both(rated, one.name, "net", "label")
+        assert one.accuracy == pytest.approx(accuracy_score(true, own))
+
+
+def test_numbers_against_a_reference_have_errors(rated: fo.Dataset) -> None:
+    fields = [f"{name}_size" for name in NAMES]
+    report = aa.compute_agreement(rated, fields, reference="gold_size", tolerance=0.2)
+    for one in report.reference.annotators:
+        own, true = _both(rated, one.name, "gold_size", "value")
+        assert one.mean_absolute_error == pytest.approx(mean_absolute_error(true, own))
+        assert one.mean_error == pytest.approx(np.mean(own) - np.mean(true))
+        assert one.accuracy == pytest.approx(np.mean(np.abs(np.subtract(own, true)) <= 0.2 + 1e-12))
+
+
+def test_numbers_and_fields_of_annotators_are_those_without_roles(rated: fo.Dataset) -> None:
+    without = aa.compute_agreement(rated, NAMES, run_key="r").to_dict()
+    before = {path: rated.values(path) for path in Run(rated, "r").config["fields_written"]}
+    found = aa.compute_agreement(rated, NAMES, reference="gold", models=["net"], run_key="r", overwrite=True).to_dict()
+    for report in (without, found):
+        for name in ("reference", "models"):
+            report.pop(name)
+            report["config"].pop(name)
+        report["run"].pop("seconds")
+    assert found == without
+    assert {path: rated.values(path) for path in before} == before
+
+
+def test_an_update_gives_the_report_of_a_new_run(rated: fo.Dataset) -> None:
+    options = {"reference": "gold", "models": ["net"], "confidence_threshold": 0.3}
+    aa.compute_agreement(rated, NAMES, **options)
+    sample = rated.first()
+    sample["gold"] = fo.Classification(label="new")
+    sample.save()
+    updated = aa.update_agreement(rated)
+    new = aa.compute_agreement(rated, NAMES, run_key="new", **options)
+    assert (updated.reference, updated.models) == (new.reference, new.models)
+
+
+def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
+    with pytest.raises(
+        AgreementInputError, match="`confidence_threshold` must be a number for Classification, got 'be"
+    ):
+        aa.compute_agreement(rated, NAMES, models="net", confidence_threshold="best_f1")
+    aa.compute_agreement(rated, NAMES, reference="gold")
+    with pytest.raises(AgreementInputError, match="`reference` must not be 'missed' for a run on Classification"):
+        aa.view_agreement(rated, reference="missed")
+    rated.add_sample_field("tags_a", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classifications)
+    rated.add_sample_field("tags_b", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classifications)
+    with pytest.raises(AgreementInputError, match="`reference` concerns objects that are matched, classes of whole"):
+        aa.compute_agreement(rated, ["tags_a", "tags_b"], reference="gold", run_key="tags")
