@@ -99,9 +99,7 @@ def test_an_update_gives_the_report_of_a_new_run(rated: fo.Dataset) -> None:
 
 
 def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
-    with pytest.raises(
-        AgreementInputError, match="`confidence_threshold` must be a number for Classification, got 'be"
-    ):
+    with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classification"):
         aa.compute_agreement(rated, NAMES, models="net", confidence_threshold="best_f1")
     aa.compute_agreement(rated, NAMES, reference="gold")
     with pytest.raises(AgreementInputError, match="`reference` must not be 'missed' for a run on Classification"):

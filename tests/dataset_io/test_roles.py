@@ -288,9 +288,10 @@ def test_tables_have_the_numbers_and_the_labels(labelled: fo.Dataset) -> None:
         "model": labelled.count("yolo.detections"),
     }
     own = labels[labels.annotator == "alice"].set_index("label_id")
+    said = own.reference.dropna().to_dict()
     for sample in labelled:
         for label in sample.alice.detections if sample.alice is not None else ():
-            assert own.reference[label.id] == getattr(label, "agreement_reference", None)
+            assert said.get(label.id) == getattr(label, "agreement_reference", None)
         for label in sample.gold.detections if sample.gold is not None else ():
             row = labels[labels.label_id == label.id].iloc[0]
             assert (row.annotator, row.field, row.label) == ("gold", "gold", label.label)
@@ -307,3 +308,42 @@ def _n_alone(dataset: fo.Dataset) -> int:
         for name in names
         if sample[name] is not None and sum(sample[other] is not None for other in names) < 2
     )
+
+
+def test_runs_are_compared_by_the_numbers_against_the_reference(labelled: fo.Dataset) -> None:
+    names = ["alice", "bob", "carol"]
+    first = aa.compute_agreement(labelled, names, reference="gold", run_key="before")
+    for sample in labelled:
+        if sample.gold is not None and sample.bob is not None:
+            sample.bob = fo.Detections(detections=[label.copy() for label in sample.gold.detections])
+            sample.save()
+    second = aa.compute_agreement(labelled, names, reference="gold", run_key="after")
+    comparison = aa.compare_agreement(labelled, "before", "after")
+    found = {part.name[0]: part.numbers for part in comparison.changes["reference"]}
+    assert second.reference.annotators[1].f1 == 1.0
+    assert found["bob"]["f1"].b == 1.0 > found["bob"]["f1"].a
+    assert found["bob"]["f1"].interval is not None
+    assert found["alice"]["f1"].difference == 0.0
+    assert first.reference.annotators[1].f1 < 1.0
+
+
+def test_crowd_regions_excuse(make_dataset: Any) -> None:
+    crowd = fo.Detection(label="cat", bounding_box=[0.5, 0.5, 0.5, 0.5], iscrowd=1)
+    small = [("cat", (0.1, 0.1, 0.2, 0.2)), ("cat", (0.6, 0.6, 0.1, 0.1))]
+    dataset = make_dataset({name: [small] for name in ("alice", "bob", "gold")})
+    sample = dataset.first()
+    sample.alice.detections[1] = crowd.copy()  # a crowd region instead of the second object
+    sample.save()
+    report = aa.compute_agreement(dataset, ["alice", "bob"], reference="gold")
+    alice, bob = report.reference.annotators
+    assert (alice.n_labels, alice.n_reference, alice.n_missed) == (1, 1, 0)
+    assert (bob.n_labels, bob.n_reference, bob.n_missed) == (2, 2, 0)
+    sample.gold.detections[1] = crowd.copy()
+    sample.alice.detections[1] = fo.Detection(label="cat", bounding_box=[0.6, 0.6, 0.1, 0.1])
+    sample.save()
+    report = aa.compute_agreement(dataset, ["alice", "bob"], reference="gold", overwrite=True)
+    alice, bob = report.reference.annotators
+    assert (alice.n_labels, alice.n_reference, alice.n_extra) == (1, 1, 0)
+    assert bob.f1 == 1.0
+    said = dataset.values("alice.detections.agreement_reference")[0]
+    assert said == ["right", None]
