@@ -13,7 +13,7 @@ from ..matching.batch import Batch
 from ..matching.compute import MatchedBatch
 from ..settings.config import AgreementConfig
 from ..statistics.records import Columns, Records, compact, packed, unpacked
-from .matching import WRONG_CLASS, RolePairs, in_codes, match_role
+from .matching import EXCUSED, WRONG_CLASS, RolePairs, in_codes, match_role
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,8 @@ def matched_role(
         confidence: shape ``(M,)``
         config: the options
     """
-    drawn = agreement.counted if read.crowd is None else agreement.counted | read.crowd
-    number = (np.cumsum(agreement.counted) - 1)[drawn]
-    pairs = match_role(read.among(drawn), in_codes(role, codes), config)
+    number = np.where(agreement.counted, np.cumsum(agreement.counted) - 1, -1)
+    pairs = match_role(read, in_codes(role, codes), config)
     kept = np.ones(len(role.objects), np.bool_) if role.crowd is None else ~role.crowd
     row = np.cumsum(kept) - 1
     boxes = role.geometry.boxes_xyxy()
@@ -76,14 +75,14 @@ def matched_role(
         position[kept],
         confidence[kept],
     )
-    of_pairs = RolePairs(
-        np.where(pairs.label >= 0, row[pairs.label] if len(row) else -1, -1),
-        np.where(pairs.drawn >= 0, number[pairs.drawn] if len(number) else -1, -1),
-        pairs.annotator,
-        pairs.kind,
-        pairs.iou,
-    )
-    return MatchedRole(labels, of_pairs)
+    label, drawn = np.append(row, -1)[pairs.label], np.append(number, -1)[pairs.drawn]
+    # a label that all other annotators are excused from is in no number: neither it nor what it is matched with counts
+    kind = np.where((pairs.drawn >= 0) & (drawn < 0), EXCUSED, pairs.kind)
+    there = label >= 0
+    there |= drawn >= 0
+    iou = np.where(kind == EXCUSED, np.nan, pairs.iou)
+    columns = (each[there] for each in (label, drawn, pairs.annotator, kind, iou))
+    return MatchedRole(labels, RolePairs(*columns))
 
 
 def role_columns(roles: Sequence[MatchedRole], n_objects: IntArray) -> Columns:
