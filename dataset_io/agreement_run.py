@@ -419,11 +419,7 @@ def trend(runs: Sequence[AgreementRun], names: Sequence[str] | None = None) -> A
     Raises:
         AgreementInputError: if there are no two runs, they are not on labels of one kind, or have one name
     """
-    if (
-        isinstance(runs, str)
-        or not isinstance(runs, Sequence)
-        or not all(isinstance(run, AgreementRun) for run in runs)
-    ):
+    if not isinstance(runs, Sequence) or not all(isinstance(run, AgreementRun) for run in runs):
         raise AgreementInputError(f'`runs` must be a list of runs, such as [aa.load(dataset, "v1"), …], got {runs!r}')
     several = len({run.dataset.name for run in runs}) > 1
     found = [f"{run.dataset.name}: {run.key}" if several else run.key for run in runs]

@@ -153,8 +153,8 @@ def _of_numbers(numbers: Numbers, rows: list[IntArray], drawn: IntArray) -> tupl
         pooled = variance / np.maximum(n_own, 1) + variance / np.maximum(n_rest, 1)
         error = np.sqrt(np.maximum(_squares(drawn, influence, n_drawn), pooled))
         found.append((values_of(numbers.formula, rest), error, np.minimum(n_own, n_rest)))
-    rest, error, n = (np.stack([each[k] for each in found]) for k in range(3))
-    return rest, error, n
+    stacked = [np.stack([each[k] for each in found]).astype(np.float64) for k in range(3)]
+    return stacked[0], stacked[1], stacked[2]
 
 
 def _gradient(numbers: Numbers, sums: FloatArray) -> FloatArray:

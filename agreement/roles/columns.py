@@ -81,8 +81,8 @@ def matched_role(
     there = label >= 0
     there |= drawn >= 0
     iou = np.where(kind == EXCUSED, np.nan, pairs.iou)
-    columns = (each[there] for each in (label, drawn, pairs.annotator, kind, iou))
-    return MatchedRole(labels, RolePairs(*columns))
+    found = RolePairs(label[there], drawn[there], pairs.annotator[there], kind[there], iou[there])
+    return MatchedRole(labels, found)
 
 
 def role_columns(roles: Sequence[MatchedRole], n_objects: IntArray) -> Columns:

@@ -118,7 +118,7 @@ class ClassCodes(dict[str | None, int]):
 
     def names(self) -> list[str]:
         """Name of every code, ``names()[0]`` for *missing*."""
-        return [_NOT_DRAWN, *(NO_LABEL if name is None else str(name) for name in self._names)]
+        return _names_of(self._names)
 
     def codes_in(self, other: ClassCodes) -> IntArray:
         """The code in ``other`` of every code here; of classes that are not there, different codes that it has not."""
@@ -138,14 +138,19 @@ class ClassCodes(dict[str | None, int]):
 
 @dataclass(frozen=True, slots=True)
 class CodeNames:
-    """What the codes in records stand for, from 1 on: classes, and the values of compared attributes."""
+    """What the codes in records stand for, from 1 on: classes, values of compared attributes, and classes of roles."""
 
     classes: tuple[str | None, ...] = ()
     attributes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    roles: tuple[str | None, ...] = ()
 
     def class_names(self) -> list[str]:
         """Name of every code of a class, the first for *missing*."""
-        return [_NOT_DRAWN, *(NO_LABEL if name is None else str(name) for name in self.classes)]
+        return _names_of(self.classes)
+
+    def role_class_names(self) -> list[str]:
+        """The same of the classes of roles."""
+        return _names_of(self.roles)
 
     def attribute_values(self) -> dict[str, list[Any]]:
         """The value of every code of an attribute, the first for *not given*."""
@@ -158,17 +163,22 @@ class CodeNames:
         return CodeNames(
             tuple(sorted({name: None for each in every for name in each.classes}, key=_place)),
             {name: tuple(sorted(found.values(), key=_place)) for name, found in values.items()},
+            tuple(sorted({name: None for each in every for name in each.roles}, key=_place)),
         )
 
-    def translated(self, names: CodeNames) -> tuple[IntArray, list[IntArray]] | None:
-        """The codes among other names of the codes of classes, and of attributes; None if they are the same."""
+    def translated(self, names: CodeNames) -> tuple[IntArray, list[IntArray], IntArray] | None:
+        """The codes among other names of those of classes, attributes and classes of roles; None if they are equal."""
         if self == names:
             return None
         attributes = [
             _numbers_among(map(_typed, values), map(_typed, names.attributes[name]))
             for name, values in self.attributes.items()
         ]
-        return _numbers_among(self.classes, names.classes), attributes
+        return _numbers_among(self.classes, names.classes), attributes, _numbers_among(self.roles, names.roles)
+
+
+def _names_of(classes: Iterable[str | None]) -> list[str]:
+    return [_NOT_DRAWN, *(NO_LABEL if name is None else str(name) for name in classes)]
 
 
 def _place(value: object) -> tuple[bool, bool, float, str, str]:

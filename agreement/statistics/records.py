@@ -18,6 +18,8 @@ AnyColumns = Mapping[str, NDArray[Any]]
 #: in ``Records.rows``: the column has one row per sample
 OF_SAMPLE = ""
 
+#: columns with codes of the classes of roles
+_ROLE_CODES = ("role_category", "role_ratings")
 #: samples of a part of records that are in order
 PART_SAMPLES = 1_000
 #: columns of the labels of roles, in the records of runs that have any: per sample, per label of a role, and per pair
@@ -112,14 +114,16 @@ class Records:
             first[counted] = np.concatenate([[0], np.cumsum(part[counted], dtype=np.int64)])
         return {name: first[self.rows[name]] for name in part}
 
-    def recoded(self: R, classes: IntArray, attributes: Sequence[IntArray]) -> R:
+    def recoded(self: R, classes: IntArray, attributes: Sequence[IntArray], roles: IntArray) -> R:
         """The same records with other codes.
 
         Args:
             classes: the new code of every code of a class
             attributes: of every compared attribute, the new code of every code of a value
+            roles: the new code of every code of a class of roles
         """
-        return replace(self, parts=tuple(self._recoded(part, classes, attributes) for part in self.parts))
+        parts = (self._recoded(part, classes, attributes) for part in self.parts)
+        return replace(self, parts=tuple(_with_codes_of_roles(part, roles) for part in parts))
 
     def _recoded(self, part: AnyColumns, classes: IntArray, attributes: Sequence[IntArray]) -> AnyColumns:
         if self.of_classes is None or part[self.of_classes].dtype.kind == "f":  # numbers are no codes
@@ -230,3 +234,9 @@ def packed(assigned: BoolArray) -> NDArray[np.uint8]:
 def unpacked(bits: NDArray[np.uint8], n_annotators: int) -> BoolArray:
     """Assignments, shape ``(S, R)``, from the bits of :func:`packed`."""
     return np.unpackbits(bits, axis=1, count=n_annotators).astype(np.bool_)
+
+
+def _with_codes_of_roles(part: AnyColumns, roles: IntArray) -> AnyColumns:
+    """The columns with other codes of the classes of roles; numbers are no codes."""
+    coded = [name for name in _ROLE_CODES if name in part and part[name].dtype.kind != "f"]
+    return {**part, **{name: compact(roles[part[name]]) for name in coded}}

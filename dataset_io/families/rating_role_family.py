@@ -10,7 +10,7 @@ import numpy as np
 
 from ...agreement.ratings.compute import RatingAgreement, agreeing
 from ...agreement.roles.matching import SAID
-from ...agreement.statistics.codes import ClassCodes
+from ...agreement.statistics.codes import ClassCodes, CodeNames
 from ...agreement.statistics.records import Records, compact
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, FloatArray
@@ -118,6 +118,10 @@ class RatingRoleFamily(LabelFamily[RatingsWithRoles, RatingAgreement]):
         records = self._inner.record(labels.own, result)
         table = labels.roles if self._inner.numbers else compact(np.nan_to_num(labels.roles).astype(np.int64))
         return dataclasses.replace(records, parts=({**records.parts[0], "role_ratings": table},))
+
+    def code_names(self) -> CodeNames:
+        """The classes and attribute values that were read so far."""
+        return dataclasses.replace(self._inner.code_names(), roles=self._codes.looked_up())
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""

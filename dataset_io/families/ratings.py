@@ -191,7 +191,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
 
     def code_names(self) -> CodeNames:
         """The classes that were read so far."""
-        return CodeNames(self._codes.looked_up())
+        return CodeNames(self.codes.looked_up())
 
     # ---- writing ----
 

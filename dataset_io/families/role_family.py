@@ -15,7 +15,7 @@ import numpy as np
 from ...agreement.matching.batch import Batch
 from ...agreement.matching.compute import MatchedBatch
 from ...agreement.roles.columns import MatchedRole, matched_role, role_columns
-from ...agreement.statistics.codes import ClassCodes
+from ...agreement.statistics.codes import ClassCodes, CodeNames
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
@@ -167,6 +167,10 @@ class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):
         records = self._inner.record(labels.own, result.own)
         columns = role_columns(result.roles, result.own.n_objects)
         return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
+
+    def code_names(self) -> CodeNames:
+        """The classes and attribute values that were read so far."""
+        return dataclasses.replace(self._inner.code_names(), roles=self._codes.looked_up())
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""

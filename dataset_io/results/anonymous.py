@@ -114,7 +114,7 @@ def anonymous_report(report: Report, key_file: str | os.PathLike[str] | bool = T
     aliases = Aliases(_letters(annotators, key_file))
     hidden = report_from_dict(aliases.hide(report.to_dict()) | {"family": report.family})
     # in the order of their letters: that of their names would tell who is who
-    parts = {part: sorted(getattr(hidden, part), key=name_of) for part in ("annotators", "pairs")}
+    parts: dict[str, Any] = {part: sorted(getattr(hidden, part), key=name_of) for part in ("annotators", "pairs")}
     samples = None if report.samples is None else _HiddenSamples(report.samples, aliases)
     return dataclasses.replace(hidden, samples=samples, **parts), aliases  # type: ignore[return-value]
 

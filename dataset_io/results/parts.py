@@ -166,7 +166,10 @@ class OpenParts:
         collection, keys = sample_collection(self.dataset), self.index.sample_keys()
         few = len(keys) < _READ_ALL * collection.estimated_document_count()
         names = {f"v{k}": f"${path}" for k, path in enumerate(divider.paths)}
-        stages = [*([{"$match": {"_id": {"$in": ids_of(keys)}}}] if few else []), {"$project": names}]
+        stages: list[dict[str, Any]] = [
+            *([{"$match": {"_id": {"$in": ids_of(keys)}}}] if few else []),
+            {"$project": names},
+        ]
         found = {
             document["_id"].binary.rstrip(b"\0"): [*_flat(document.get(name) for name in names)]
             for document in collection.aggregate(stages)
@@ -187,7 +190,7 @@ class OpenParts:
                 f"`scenario` must be one of the dataset, got {name!r}; there are {shown(map(repr, known)) or 'none'}"
                 f"{did_you_mean(name, known)}"
             )
-        kind, subsets = known[name].get("type"), known[name].get("subsets")
+        kind, subsets = known[name].get("type"), known[name].get("subsets") or ()
         if kind == "view":
             return None, [*subsets], None
         if kind in ("sample_field", "label_attribute"):

@@ -117,13 +117,14 @@ def _values(
         wanted |= {f"{prefix}.{config.annotator_attribute}": True for prefix in prefixes.values()}
     for document in sample_collection(dataset).find({"_id": {"$in": ids_of(keys)}}, wanted):
         for field, annotator in zip(config.fields, config.annotators or config.fields, strict=False):
-            labels = document
+            labels: Any = document
             for step in prefixes[field].split("."):
                 labels = (labels or {}).get(step) if isinstance(labels, dict | type(None)) else None
             by_annotator: dict[str, list[Any]] = defaultdict(list)
             for label in labels if isinstance(labels, list) else [labels] if isinstance(labels, dict) else ():
                 if isinstance(label, dict):
-                    name = label.get(config.annotator_attribute) if config.attribute_mode else annotator
+                    named_by = config.annotator_attribute
+                    name = annotator if named_by is None else label.get(named_by)
                     by_annotator[named.get(str(name), str(name))].append(label.get(attribute))
             yield from by_annotator.items()
 

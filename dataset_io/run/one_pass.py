@@ -74,6 +74,8 @@ class Compared:
         dataset, context = family.source.dataset, family.context(facts)
         if context.class_names:
             context = replace(context, class_names=self.codes.class_names())
+        if context.role_class_names:
+            context = replace(context, role_class_names=self.codes.role_class_names())
         context = replace(
             context,
             attribute_values=self.codes.attribute_values(),

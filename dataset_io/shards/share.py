@@ -205,7 +205,7 @@ def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None,
             opened = open_file(part_id(run_id, name), family.source.family.name)
             said = opened.context
             attributes = {key: tuple(values) for key, values in said["attributes"].items()}
-            codes = CodeNames(tuple(said["classes"]), attributes)
+            codes = CodeNames(tuple(said["classes"]), attributes, tuple(said["roles"]))
             parts.append(Compared(opened.records, opened.index, opened.facts, codes))
         noticed += Noticed(**said["noticed"])
     if not parts:

@@ -113,7 +113,8 @@ def _compare(task: Task) -> int:
     if compared is None:
         write_part(task.run_id, name + EMPTY, noticed)
         return 0
-    codes = {"classes": compared.codes.classes, "attributes": compared.codes.attributes}
+    names = compared.codes
+    codes = {"classes": names.classes, "attributes": names.attributes, "roles": names.roles}
     context = {"annotators": source.annotators, **codes, **noticed}
     StoredRecords.of(compared.records, compared.index, compared.facts, context).write_to(part_id(task.run_id, name))
     return len(compared.index)
