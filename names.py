@@ -260,7 +260,7 @@ def chosen_fields(fields: FieldSet, options: object, *, of_values: bool = False)
     return FieldSet(chosen, of_labels)
 
 
-def role_fields(fields: FieldSet, *, is_model: bool) -> dict[str, FieldSpec]:
+def fields_of_role(fields: FieldSet, *, is_model: bool) -> dict[str, FieldSpec]:
     """The fields that a run writes on the labels of a model, or of a reference."""
     wanted = ("_id",) if is_model else ("_id", MISSED_BY)
     return {suffix: fields.label[suffix] for suffix in wanted if suffix in fields.label}

@@ -51,8 +51,13 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
         if fields and set(fields) <= set(candidates) and (chosen is None or set(fields) == set(chosen)):
             return Preset(fields, _changed(options), run_key)
     known = {name: kind for name, kind in candidates.items() if not is_copy_of_ours(dataset, name, kind)}
-    theirs = {name: kind for name, kind in known.items()
-              if not is_of_model(dataset, name, kind) and not is_likely_reference(dataset, name)} or known  # fmt: skip
+    theirs = {
+        name: kind
+        for name, kind in known.items()
+        if not is_of_model(dataset, name, kind) and not is_likely_reference(dataset, name)
+    }
+    if not any(kind.is_label for kind in theirs.values()):
+        theirs = known
     searched = [chosen[0]] if chosen is not None and len(chosen) == 1 else list(theirs)[:_MOST_SEARCHED]
     if chosen is None or len(chosen) == 1:
         for name in searched:

@@ -8,15 +8,26 @@ from typing import Any
 
 from ..agreement.evidence.hypotheses import Finding
 from ..agreement.statistics.report import AgreementReport
+from ..agreement.statistics.role_reports import RoleComparison, RoleReport
 from ..charts.figures.matrices import annotator_order
 from ..charts.figures.people import plot_skill
 from ..charts.reports.families import family_of
+from ..charts.reports.role_sections import NUMBERS, worst_first
 from ..charts.text.advice import OF_TWO, finding_text
 from ..charts.text.sections import plain_markdown
 from ..charts.text.shortlists import MOST_ANNOTATORS, annotators_by_evidence, shortlist_annotators
-from ..charts.text.words import VERDICTS, ends_of, listed, other_class, shown_number, shown_share, signed
+from ..charts.text.words import (
+    VERDICTS,
+    documents,
+    ends_of,
+    listed,
+    other_class,
+    percent,
+    shown_number,
+    shown_share,
+    signed,
+)
 from .items import Choices, Field, Item, Link, chart_item, link, table_item, text_item
-from .role_items import role_items
 
 #: verdicts in the table
 _VERDICTS = ("lone", "class_conflict", "missed")
@@ -26,6 +37,9 @@ _SKILL_HINT = "Click a point: the labels of this annotator."
 _LARGE_OFFSET = 25.0
 #: rows on a page: all tables together fit two screens
 _PER_PAGE, _PER_PAGE_BELOW = 8, 5
+#: numbers in the tables
+_AGAINST = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
+_SAID = (("Wrong class", "n_wrong_class", "wrong_class"), ("Loose", "n_loose", "loose"), ("Extra", "n_extra", "extra"))
 #: with more names the headers of a matrix are vertical
 _ROOMY = 5
 
@@ -43,7 +57,7 @@ def annotator_items(report: AgreementReport, choices: Choices, times: Sequence[d
         yield text_item("two", plain_markdown(OF_TWO))
     fields = list(_fields(report))
     yield table_item("annotators", fields, shown, choices, title=shortlist.title, note=note, per_page=_PER_PAGE)
-    yield from role_items(report, choices)
+    yield from _roles(report, choices)
     yield from _findings(report, choices)
     yield from _pairs(report, choices)
     yield from _bias(report, shown, choices)
@@ -237,3 +251,58 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
     if len(report.annotators) == 2:
         note += " The median of two boxes lies between them: each shows half of the difference."
     yield table_item("bias", fields, entries, choices, title="How they draw", note=note, per_page=_PER_PAGE_BELOW)
+
+
+def _roles(report: AgreementReport, choices: Choices) -> Iterator[Item]:
+    """Every annotator against the reference, the worst first, and against each model."""
+    roles = [*([report.reference] if report.reference is not None else []), *report.models]
+    for number, role in enumerate(roles):
+        if role.annotators:
+            yield _role_table(report, role, number, choices)
+
+
+def _role_table(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Item:
+    is_reference = role is report.reference
+    fields = [Field("Annotator", lambda one: one.name, is_number=False, first_down=False)]
+    known = [name for name in _AGAINST if any(getattr(one, name) is not None for one in role.annotators)]
+    fields += [_role_number(report, name) for name in known]
+    if report.has_objects and is_reference:
+        fields += [_kind(*kind) for kind in _SAID]
+        fields.append(Field("Missed", _missed_of_reference, lambda one: one.n_missed, _reference_link))
+    title = f"Against the reference {role.name}" if is_reference else f"The model {role.name}"
+    note = f"{role.n_samples:,} {documents(report)} have it, {role.n_without:,} do not. […] are 95 % intervals."
+    if role.thresholds:
+        note += f" Labels from a confidence of {' or '.join(dict.fromkeys(map(shown_number, role.thresholds)))} on."
+    return table_item(f"role{number}", fields, worst_first(role), choices, title=title, note=note, per_page=_PER_PAGE)
+
+
+def _role_number(report: AgreementReport, name: str) -> Field:
+    title, show = NUMBERS[name]
+    short = shown_share if show is shown_share else functools.partial(shown_number, digits=2)
+
+    def text(one: RoleComparison) -> str:
+        return f"{short(getattr(one, name))}\n{ends_of(one.intervals.get(name), short)}".rstrip()
+
+    shown = title.format(measure=report.measure)
+    return Field(shown[0].upper() + shown[1:], text, lambda one: getattr(one, name))
+
+
+def _kind(title: str, name: str, said: str) -> Field:
+    def leads(one: Any) -> Link | None:
+        shown = f"Labels of {one.name}: {title.lower()}, says the reference"
+        return link(shown, annotators=one.name, reference=said) if getattr(one, name) else None
+
+    def text(one: Any) -> str:
+        n = getattr(one, name)
+        return f"{n:,}\n{percent(n, one.n_labels)}"
+
+    return Field(title, text, lambda one: getattr(one, name), leads)
+
+
+def _missed_of_reference(one: Any) -> str:
+    return f"{one.n_missed:,} of {one.n_reference:,}\n{percent(one.n_missed, one.n_reference)}"
+
+
+def _reference_link(one: Any) -> Link | None:
+    shown = f"What {one.name} missed: the labels of the reference"
+    return link(shown, annotators=one.name, reference="missed") if one.n_missed else None

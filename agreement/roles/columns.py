@@ -78,11 +78,9 @@ def matched_role(
     label, drawn = np.append(row, -1)[pairs.label], np.append(number, -1)[pairs.drawn]
     # a label that all other annotators are excused from is in no number: neither it nor what it is matched with counts
     kind = np.where((pairs.drawn >= 0) & (drawn < 0), EXCUSED, pairs.kind)
-    there = label >= 0
-    there |= drawn >= 0
+    there = (label >= 0) | (drawn >= 0)
     iou = np.where(kind == EXCUSED, np.nan, pairs.iou)
-    found = RolePairs(label[there], drawn[there], pairs.annotator[there], kind[there], iou[there])
-    return MatchedRole(labels, found)
+    return MatchedRole(labels, RolePairs(label[there], drawn[there], pairs.annotator[there], kind[there], iou[there]))
 
 
 def role_columns(roles: Sequence[MatchedRole], n_objects: IntArray) -> Columns:

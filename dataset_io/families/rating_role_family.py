@@ -38,20 +38,19 @@ class _RatingRole(RoleRows):
         self.family = RatingFamily(source.of_role(role))
         self.family.codes = codes
         super().__init__(source, role, number, self.family.projection())
-        self._threshold = role.thresholds[0] if role.thresholds else None
 
     def projection(self) -> dict[str, Any]:
         found = super().projection()
-        if self._threshold is not None:
+        if self.least_confidence is not None:
             found[f"role{self.number}_confidence"] = f"${self.path}.confidence"
         return found
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> FloatArray:
         """The ratings of the role, shape ``(S,)``."""
         ratings = self.family.read(self.rows(rows), self.samples(samples)).labels.ratings[:, 0]
-        if self._threshold is not None:
+        if self.least_confidence is not None:
             given = [row.get(f"role{self.number}_confidence") or 0.0 for row in rows]
-            ratings = np.where(np.array(given) >= self._threshold, ratings, np.nan)
+            ratings = np.where(np.array(given) >= self.least_confidence, ratings, np.nan)
         return ratings
 
 

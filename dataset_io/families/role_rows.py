@@ -49,6 +49,11 @@ class RoleRows:
         """The samples with the labels of the role alone."""
         return [dataclasses.replace(sample, label_ids=(sample.label_ids[self._field],)) for sample in samples]
 
+    @property
+    def least_confidence(self) -> float | None:
+        """Least confidence of the labels that are compared, if there is one for all images."""
+        return self.role.thresholds[0] if self.role.thresholds else None
+
     def details(self) -> dict[str, Any]:
         """What the context of a report holds of the role."""
         role = self.role

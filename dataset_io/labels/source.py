@@ -204,7 +204,7 @@ class Source:
         fields = names.chosen_fields(self.kinds[0].fields, self.config, of_values=of_values)
         written = names.written_fields(run_key, fields, tuple(of_labels), on_frames=self.on_frames)
         for role in self._beside:
-            of_role = names.role_fields(self.kinds[0].fields, is_model=role.is_model) if role.kind.is_label else {}
+            of_role = names.fields_of_role(self.kinds[0].fields, is_model=role.is_model) if role.kind.is_label else {}
             path = role.kind.label_path(role.field)
             written |= {f"{path}.{run_key}{suffix}": spec for suffix, spec in of_role.items()}
         return written
