@@ -56,8 +56,6 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
         for name, kind in known.items()
         if not is_of_model(dataset, name, kind) and not is_likely_reference(dataset, name)
     }
-    if not any(kind.is_label for kind in theirs.values()):
-        theirs = known
     searched = [chosen[0]] if chosen is not None and len(chosen) == 1 else list(theirs)[:_MOST_SEARCHED]
     if chosen is None or len(chosen) == 1:
         for name in searched:
@@ -70,7 +68,9 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
                 assigned = likely_assigned(dataset, attributes[attribute])
                 guess = {"annotator_attribute": attribute, "assigned_field": assigned}
                 return Preset([name], {option: value for option, value in guess.items() if value is not None})
-    return Preset(list(chosen) if chosen is not None else _alike(theirs))
+    # without two annotators beside them, what looks like a reference or a model is likely to be one
+    several = (fields for fields in (_alike(theirs), _alike(known)) if len(fields) > 1)
+    return Preset(list(chosen) if chosen is not None else next(several, _alike(known)))
 
 
 def _changed(options: Mapping[str, Any]) -> dict[str, Any]:
