@@ -35,6 +35,7 @@ from .matching import Matching, match_objects
 from .matching.pairs import Alignment, f1_score, panoptic_quality, segmentation_quality
 from .matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from .matching.threshold import ThresholdFromData, best_similarities, similarities_between_samples, threshold_from_data
+from .numeric.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from .pixels.boundaries import BoundaryAgreement, boundary_agreement
 from .pixels.joint_counts import JointCounts, disagreement_map, ignored_pixels, joint_counts
 
@@ -43,6 +44,7 @@ __all__ = [
     "MIN_SAMPLES",
     "THRESHOLDS",
     "Alignment",
+    "AlternativeAnnotatorTest",
     "BoundaryAgreement",
     "ConfidenceIntervals",
     "Intervals",
@@ -63,6 +65,7 @@ __all__ = [
     "Votes",
     "alpha_by_group",
     "alpha_of",
+    "alternative_annotator_test",
     "average_precision",
     "best_similarities",
     "bootstrap",

@@ -161,22 +161,27 @@ def _tail(excess: FloatArray, error: FloatArray, n: IntArray) -> FloatArray:
     return np.where(varies, tail, np.where(excess > ROUNDING, 0.0, 1.0))
 
 
-def false_discoveries(p_values: FloatArray, rate: float = 0.05) -> BoolArray:
+def false_discoveries(p_values: FloatArray, rate: float = 0.05, *, any_dependence: bool = False) -> BoolArray:
     """The hypotheses that are rejected at a false discovery rate, by the procedure of Benjamini and Hochberg.
 
     Args:
         p_values: shape ``(G,)``, of all hypotheses that were tested; nan: not tested
         rate: expected share of wrong ones among the rejected ones, at most
+        any_dependence: keep the rate however the p-values depend on each other (Benjamini and Yekutieli), not only if
+            they are independent or positively dependent
 
     Undefined:
         never; nothing is rejected where nothing was tested
 
     References:
         Y. Benjamini, Y. Hochberg, "Controlling the false discovery rate: a practical and powerful approach to multiple
-        testing", 1995
+        testing", 1995; Y. Benjamini, D. Yekutieli, "The control of the false discovery rate in multiple testing under
+        dependency", 2001, theorem 1.3
     """
     tested = ~np.isnan(p_values)
     ordered = np.sort(p_values[tested])
+    if any_dependence:
+        rate /= max((1 / np.arange(1, len(ordered) + 1)).sum(), 1.0)
     limits = rate * np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
     below = np.flatnonzero(ordered <= limits)
     if not len(below):

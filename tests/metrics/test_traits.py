@@ -21,6 +21,7 @@ Labels = np.ndarray
 #: public names that are no metrics
 NOT_METRICS = {
     "Alignment": "values of a metric, tested with mutual_best",
+    "AlternativeAnnotatorTest": "result of alternative_annotator_test",
     "BoundaryAgreement": "result of boundary_agreement",
     "COCO_SIGMAS": "published numbers, tested with keypoints",
     "ConfidenceIntervals": "result of bootstrap",
@@ -43,6 +44,7 @@ NOT_METRICS = {
     "TagSets": "columns, tested with sets",
     "ThresholdFromData": "result of threshold_from_data",
     "Votes": "values of unit_votes",
+    "alternative_annotator_test": "a test of scores, tested with alternative_annotator",
     "average_precision": "of an order, tested with average_precision",
     "best_similarities": "values of every object, tested with threshold",
     "bootstrap": "intervals of any statistic, tested with resampling",
