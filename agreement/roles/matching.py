@@ -10,7 +10,7 @@ import numpy as np
 from ...metrics.geometry.objects import Objects
 from ...metrics.geometry.regions import joined
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges
-from ..matching.batch import Batch
+from ..matching.batch import Batch, SamplePairs
 from ..matching.compute import matched_objects, matched_pairs, matching_of
 from ..settings.config import AgreementConfig
 
@@ -70,6 +70,28 @@ class Cells:
         )
         return cls(batch, np.r_[repeated, rows][order], *np.nonzero(both))
 
+    @classmethod
+    def of_annotators(cls, drawn: Batch) -> Cells:
+        """The cells of all pairs of annotators, numbered as in :class:`SamplePairs`."""
+        objects, pairs = drawn.objects, SamplePairs.of(drawn.objects, drawn.assigned)
+        asked = drawn.assigned.sum(axis=1)
+        counts = asked[objects.sample]
+        row = np.repeat(np.arange(len(objects)), counts)
+        other = np.nonzero(drawn.assigned)[1][ranges((np.cumsum(asked) - asked)[objects.sample], counts)]
+        different = other != objects.annotator[row]
+        row, other = row[different], other[different]
+        own = objects.annotator[row]
+        cell = pairs.row(objects.sample[row], np.minimum(own, other), np.maximum(own, other))
+        order = np.lexsort((own > other, cell))
+        row, side = row[order], (own > other)[order].astype(np.int64)
+        batch = Batch(
+            Objects(cell[order], side, objects.category[row]),
+            drawn.geometry.take(row),
+            np.ones((len(pairs.sample), 2), np.bool_),
+            None if drawn.crowd is None else drawn.crowd[row],
+        )
+        return cls(batch, row, pairs.sample, np.arange(len(pairs.sample)))
+
 
 def optimal(config: AgreementConfig) -> AgreementConfig:
     """The options of the matching of a role."""
@@ -83,6 +105,18 @@ def in_codes(role: Batch, codes: IntArray) -> Batch:
     return Batch(Objects(objects.sample, objects.annotator, category), role.geometry, role.assigned, role.crowd)
 
 
+def match_annotators(drawn: Batch, config: AgreementConfig) -> RolePairs:
+    """Match the objects of every two annotators, as :func:`match_role` does those of a role with each annotator.
+
+    Units of three and more annotators would not do as a standard for a role: who is matched alone finds more.
+
+    Returns:
+        pairs of a label of the first annotator and one of the second; ``annotator`` has the number of their pair on
+        their sample (:class:`SamplePairs`)
+    """
+    return _match(Cells.of_annotators(drawn), config)
+
+
 def match_role(drawn: Batch, role: Batch, config: AgreementConfig) -> RolePairs:
     """Match the objects of a role with those of every annotator, of each alone.
 
@@ -94,8 +128,11 @@ def match_role(drawn: Batch, role: Batch, config: AgreementConfig) -> RolePairs:
         role: the objects of the role on the same samples, whose classes have the codes of the annotators' classes
         config: the options of the run
     """
+    return _match(Cells.of(drawn, role), config)
+
+
+def _match(cells: Cells, config: AgreementConfig) -> RolePairs:
     config = optimal(config)
-    cells = Cells.of(drawn, role)
     batch, overlaps, matching, counted, _ = matched_objects(cells.batch, config)
     row, objects = cells.row[counted], batch.objects
     pairs = matched_pairs(objects, batch.geometry, overlaps, matching)
@@ -109,7 +146,7 @@ def match_role(drawn: Batch, role: Batch, config: AgreementConfig) -> RolePairs:
         found.append((place[again.i], place[again.j], np.full(len(again.i), LOOSELY), again.iou))
     i, j, kind, iou = (np.concatenate(column) for column in zip(*found, strict=True))
     # what does not count, as a crowd region of the other side covers it, and crowd regions themselves
-    out = ~counted & ~(False if cells.batch.crowd is None else cells.batch.crowd)
+    out = ~counted if cells.batch.crowd is None else ~counted & ~cells.batch.crowd
     side, of_out, cell = cells.batch.objects.annotator[out], cells.row[out], cells.batch.objects.sample[out]
     nothing = np.full(len(of_out), -1)
     return RolePairs(

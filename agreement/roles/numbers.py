@@ -153,19 +153,29 @@ class AgainstRole:
     @cached_property
     def sizes(self) -> tuple[IntArray, IntArray]:
         """Index into ``SIZES`` of every label of annotators ``(N,)``, and of the role ``(M,)``; -1 without a size."""
-        rule, config = SizeRule.of(self.records, self.context.config), self.context.config
+        rule, config = self.size_rule, self.context.config
         n = len(self.drawn_sample), len(self.stored.sample)
         if rule.limits is None or "role_boxes" not in self.records.parts[0]:
             return np.full(n[0], -1), np.full(n[1], -1)
         of_boxes = "visibility" in self.records.parts[0] or config.line_tolerance is not None
         columns = {"area": self.records.column("area")}
-        drawn, wanted = shown_area(columns), self.records.column("role_area")[self.stored.row].astype(np.float64)
+        drawn, wanted = shown_area(columns), self.role_area
         if of_boxes:
             drawn, wanted = (box_area(each) for each in self.boxes)
         if rule.unit == "px²" and not rule.in_pixels:
             pixels = self.records.column("size_px").astype(np.float64).prod(axis=1)
             drawn, wanted = drawn * pixels[self.drawn_sample], wanted * pixels[self.stored.sample]
         return rule.of_areas(drawn), rule.of_areas(wanted)
+
+    @cached_property
+    def size_rule(self) -> SizeRule:
+        """Which labels are small, medium and large."""
+        return SizeRule.of(self.records, self.context.config)
+
+    @property
+    def role_area(self) -> FloatArray:
+        """Area of the labels of the role, shape ``(M,)``."""
+        return self.records.column("role_area")[self.stored.row].astype(np.float64)
 
     @property
     def boxes(self) -> tuple[FloatArray, FloatArray]:

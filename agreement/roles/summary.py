@@ -19,6 +19,7 @@ from ..statistics.role_reports import PartComparison, RoleComparison, RoleReport
 from .columns import StoredRole, most_matched
 from .matching import EXTRA, LOOSELY, RIGHT, SAID, WRONG_CLASS
 from .numbers import COLUMNS, NUMBERS, AgainstRole, role_names
+from .person import person_comparison
 
 #: pairs of classes listed for an annotator
 MAX_LISTED = 20
@@ -68,8 +69,11 @@ def role_reports(records: Records, context: ReportContext) -> list[RoleReport]:
             if "." not in each
         }
         thresholds = context.details["roles"][number].get("thresholds", [])
+        person = person_comparison(compared, ranks, clusters) if is_model else None
         n_without = records.n_samples - int(present.sum())
-        reports.append(RoleReport(name, len(used), n_without, n_labels, summaries, mean, list(thresholds)))
+        reports.append(
+            RoleReport(name, len(used), n_without, n_labels, summaries, mean, list(thresholds), person=person)
+        )
     return reports
 
 

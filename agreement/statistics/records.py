@@ -33,6 +33,8 @@ ROLE_ROWS = {
     **dict.fromkeys(
         ("pair_role", "pair_label", "pair_object", "pair_annotator", "pair_kind", "pair_iou"), "n_role_pairs"
     ),
+    "n_left_out": OF_SAMPLE,
+    **dict.fromkeys((f"left_out_{name}" for name in ("label", "drawn", "a", "b", "kind", "iou")), "n_left_out"),
 }
 
 R = TypeVar("R", bound="Records")

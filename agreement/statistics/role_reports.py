@@ -89,6 +89,106 @@ class RoleComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class SideBySide:
+    """How far a model agrees with annotators, and how far those left out do, on the same images.
+
+    ``model`` is the F1 of the model with the annotators who remain, ``annotators`` that of those left out with the same
+    ones, and ``difference`` the first minus the second. Only matches with equal classes count. ``model_pq``,
+    ``annotators_pq`` and ``difference_pq`` are the same of the panoptic quality, which also falls with the overlap.
+    ``n_labels`` are those of the model, ``n_samples`` the images.
+    """
+
+    name: str
+    n_samples: int
+    n_labels: int
+    model: float | None = None
+    annotators: float | None = None
+    difference: float | None = None
+    model_pq: float | None = None
+    annotators_pq: float | None = None
+    difference_pq: float | None = None
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutTest:
+    """The model against one annotator left out, in the alternative annotator test.
+
+    ``advantage`` is the share of images on which the F1 of the model with the others is at least that of the
+    annotator, and ``advantage_of_annotator`` the other way round. ``p_value`` is of the hypothesis that the annotator
+    is better by :data:`EPSILON` or more, None where he has too few images (``n`` images, or videos); the model has
+    ``won`` where it is rejected.
+    """
+
+    name: str
+    n: int
+    advantage: float | None
+    advantage_of_annotator: float | None
+    p_value: float | None
+    won: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeTest:
+    """The alternative annotator test at one epsilon; ``passed`` where the model wins against half of the annotators."""
+
+    epsilon: float
+    winning_rate: float
+    passed: bool
+
+
+#: the difference that the model is allowed, in the sentence: what the authors of the test take for crowd workers
+EPSILON = 0.1
+#: those of the authors for crowd workers, skilled annotators and experts
+EPSILONS = (EPSILON, 0.15, 0.2)
+#: a model agrees as well as the annotators if it agrees at most this much less
+MARGIN = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class PersonComparison:
+    """Is the model as good as a person? Every annotator is left out in turn.
+
+    ``total`` has all images on which the model and at least two annotators were, ``annotators`` those of each left
+    out, ``classes`` and ``sizes`` the labels of each. ``least_epsilon`` is the smallest epsilon at which the model
+    passes, in hundredths. With fewer than three annotators who have enough images, ``tests`` are empty, and
+    ``advantage_probability`` and ``least_epsilon`` None.
+    """
+
+    total: SideBySide
+    annotators: list[SideBySide] = dataclasses.field(default_factory=list)
+    classes: list[SideBySide] = dataclasses.field(default_factory=list)
+    sizes: list[SideBySide] = dataclasses.field(default_factory=list)
+    left_out: list[LeftOutTest] = dataclasses.field(default_factory=list)
+    tests: list[AlternativeTest] = dataclasses.field(default_factory=list)
+    advantage_probability: float | None = None
+    least_epsilon: float | None = None
+
+    parts: ClassVar[dict[str, Any]] = {
+        "total": SideBySide,
+        "annotators": SideBySide,
+        "classes": SideBySide,
+        "sizes": SideBySide,
+        "left_out": LeftOutTest,
+        "tests": AlternativeTest,
+    }
+
+    @property
+    def verdict(self) -> str | None:
+        """``better``, ``as_well`` (at most :data:`MARGIN` less) or ``worse``; None without enough evidence."""
+        interval = self.total.intervals.get("difference")
+        if interval is None or interval.low is None or interval.high is None:
+            return None
+        if interval.low > 0:
+            return "better"
+        if interval.high < 0:
+            return "worse"
+        return "as_well" if interval.low >= -MARGIN else None
+
+
+@dataclass(frozen=True, slots=True)
 class RoleReport:
     """Every annotator against a reference, or against a model.
 
@@ -106,5 +206,11 @@ class RoleReport:
     mean: dict[str, float | None] = dataclasses.field(default_factory=dict)
     thresholds: list[float] = dataclasses.field(default_factory=list)
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+    #: of a model: whether it is as good as a person; None for a reference, and where no two annotators share an image
+    person: PersonComparison | None = None
 
-    parts: ClassVar[dict[str, Any]] = {"annotators": RoleComparison, "intervals": Each(Interval)}
+    parts: ClassVar[dict[str, Any]] = {
+        "annotators": RoleComparison,
+        "intervals": Each(Interval),
+        "person": PersonComparison,
+    }

@@ -15,6 +15,7 @@ import numpy as np
 from ...agreement.matching.batch import Batch
 from ...agreement.matching.compute import MatchedBatch
 from ...agreement.roles.columns import MatchedRole, matched_role, role_columns
+from ...agreement.roles.left_out import left_out_columns
 from ...agreement.statistics.codes import ClassCodes, CodeNames
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext, RunFacts
@@ -166,6 +167,8 @@ class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):
         """The records of a batch."""
         records = self._inner.record(labels.own, result.own)
         columns = role_columns(result.roles, result.own.n_objects)
+        if self.source.config.models:
+            columns |= left_out_columns(result.own, labels.own.batch, self.source.config)
         return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
 
     def code_names(self) -> CodeNames:

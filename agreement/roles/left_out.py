@@ -1,0 +1,127 @@
+"""Every annotator left out in turn, and compared with the others as a model is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ..matching.batch import Batch, SamplePairs
+from ..matching.compute import MatchedBatch
+from ..objects.records import ObjectRecords, shown_area
+from ..objects.sizes import SizeRule
+from ..objects.sums import MEASURES
+from ..settings.config import AgreementConfig
+from ..statistics.records import Columns, compact
+from ..statistics.report import ReportContext
+from .columns import StoredRole
+from .matching import COVERED, EXCUSED, LOOSELY, RolePairs, match_annotators
+from .numbers import AgainstRole, class_table
+
+#: the kind of a pair from the other side
+_MIRRORED = np.arange(LOOSELY + 3)
+_MIRRORED[[EXCUSED, COVERED]] = COVERED, EXCUSED
+
+
+def left_out_columns(agreement: MatchedBatch, read: Batch, config: AgreementConfig) -> Columns:
+    """The pairs of labels of every two annotators, each two matched alone, as columns of stored records.
+
+    Args:
+        agreement: the agreement of the annotators
+        read: their objects as they were read, with crowd regions
+        config: the options
+    """
+    drawn = agreement.counted if read.crowd is None else agreement.counted | read.crowd
+    batch, number = read.among(drawn), (np.cumsum(agreement.counted) - 1)[drawn]
+    found, pairs = match_annotators(batch, config), SamplePairs.of(batch.objects, batch.assigned)
+    kept = np.flatnonzero(found.kind != LOOSELY)
+    kept = kept[np.lexsort((found.drawn[kept], found.label[kept], found.annotator[kept]))]  # pairs are sorted by sample
+    of_pair = found.annotator[kept]
+    sample = pairs.sample[of_pair]
+    first = np.cumsum(agreement.n_objects) - agreement.n_objects
+
+    def in_sample(rows: IntArray) -> IntArray:
+        return np.where(rows >= 0, np.append(number, 0)[rows] - first[sample], -1)
+
+    return {
+        "n_left_out": compact(np.bincount(sample, minlength=agreement.n_samples)),
+        "left_out_label": compact(in_sample(found.label[kept])),
+        "left_out_drawn": compact(in_sample(found.drawn[kept])),
+        "left_out_a": compact(pairs.a[of_pair]),
+        "left_out_b": compact(pairs.b[of_pair]),
+        "left_out_kind": found.kind[kept].astype(np.uint8),
+        "left_out_iou": found.iou[kept],
+    }
+
+
+@dataclass(frozen=True)
+class LeftOut(AgainstRole):
+    """The labels of the annotator left out in the place of a role, and those of the others."""
+
+    annotator: int
+    rule: SizeRule
+
+    @classmethod
+    def of_annotator(cls, records: ObjectRecords, context: ReportContext, annotator: int, rule: SizeRule) -> LeftOut:
+        """One annotator, on samples that he was assigned to."""
+        n_objects, n_pairs = (records.column(name).astype(np.int64) for name in ("n_objects", "n_left_out"))
+        of_pair, first = np.repeat(np.arange(len(n_pairs)), n_pairs), np.cumsum(n_objects) - n_objects
+        label, drawn, a, b, kind = (
+            records.column(f"left_out_{name}").astype(np.int64) for name in ("label", "drawn", "a", "b", "kind")
+        )
+        own = np.flatnonzero((a == annotator) | (b == annotator))
+        second = b[own] == annotator
+        start = first[of_pair[own]]
+        mine, others = (
+            np.where(rows >= 0, rows + start, -1)
+            for rows in (np.where(second, drawn[own], label[own]), np.where(second, label[own], drawn[own]))
+        )
+        row = np.flatnonzero(records.column("annotator") == annotator)
+        number = np.full(int(n_objects.sum()) + 1, -1)
+        number[row] = np.arange(len(row))
+        pairs = RolePairs(
+            number[mine],
+            others,
+            np.where(second, a[own], b[own]),
+            np.where(second, _MIRRORED[kind[own]], kind[own]),
+            records.column("left_out_iou")[own],
+        )
+        sample, category = np.repeat(np.arange(len(n_objects)), n_objects)[row], records.column("category")[row]
+        stored = StoredRole(records.assigned[:, annotator], row, sample, category.astype(np.int64), pairs, of_pair[own])
+        return cls(records, context, stored, annotator, rule)
+
+    @cached_property
+    def both(self) -> BoolArray:
+        """Samples that the annotator and another one have, shape ``(S, R)``."""
+        both: BoolArray = self.records.assigned & self.stored.present[:, None]
+        both[:, self.annotator] = False
+        return both
+
+    @cached_property
+    def classes(self) -> tuple[list[str], IntArray, IntArray]:
+        """As of a role; both have the codes of annotators."""
+        names, of_annotators, _ = class_table(self.context)
+        drawn = of_annotators[self.records.column("category").astype(np.int64)]
+        return names, drawn, drawn[self.stored.row]
+
+    @property
+    def size_rule(self) -> SizeRule:
+        """That of all samples."""
+        return self.rule
+
+    @property
+    def role_area(self) -> FloatArray:
+        """Area of the labels of the annotator."""
+        return shown_area({"area": self.records.column("area")})[self.stored.row]
+
+    @property
+    def boxes(self) -> tuple[FloatArray, FloatArray]:
+        """Boxes of all labels, and of those of the annotator."""
+        drawn = self.records.column("boxes_xyxy").astype(np.float64)
+        return drawn, drawn[self.stored.row]
+
+    def offsets(self) -> tuple[IntArray, FloatArray]:
+        """None: nobody asks for the bias."""
+        return np.empty(0, np.int64), np.empty((0, len(MEASURES)))

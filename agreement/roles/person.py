@@ -1,0 +1,221 @@
+"""Is a model as good as a person? Its agreement with annotators, beside that of each of them left out in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...metrics.numeric.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..objects.sizes import SIZES
+from ..statistics.numbers import Fields, GroupRows, Key, estimates, ratio
+from ..statistics.report import number
+from ..statistics.role_reports import EPSILON, EPSILONS, AlternativeTest, LeftOutTest, PersonComparison, SideBySide
+from .left_out import LeftOut
+from .numbers import COLUMNS, AgainstRole
+
+#: annotators who are left out, those with most images; all others remain
+MAX_LEFT_OUT = 100
+#: numbers of every row of the report
+NAMES = ("model", "annotators", "difference", "model_pq", "annotators_pq", "difference_pq")
+#: columns of one side: labels of both, twice the matched labels with equal classes, and twice the sum of their IoU
+_N_BOTH, _F1, _PQ = range(3)
+
+
+def formula(sums: FloatArray) -> FloatArray:
+    """The numbers from sums of the columns of the model, then of the annotators; in the order of ``NAMES``."""
+    found = []
+    for above in (_F1, _PQ):
+        model, annotators = (ratio(sums[..., side + above], sums[..., side + _N_BOTH]) for side in (0, 3))
+        difference = model - annotators
+        found += [model, annotators, np.where(np.abs(difference) <= 1e-12, 0.0, difference)]
+    return np.stack(found, axis=-1)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The model and the annotators left out, on the ``S`` samples of the model."""
+
+    model: AgainstRole
+
+    @cached_property
+    def all_assigned(self) -> BoolArray:
+        """Who shares which sample with the model and another annotator, shape ``(S, R)``."""
+        assigned: BoolArray = self.model.both.copy()
+        assigned[assigned.sum(axis=1) < 2] = False
+        return assigned
+
+    @cached_property
+    def chosen(self) -> IntArray:
+        """The annotators who are left out in turn, ``J``."""
+        n_samples = self.all_assigned.sum(axis=0)
+        order = np.argsort(-n_samples, kind="stable")[:MAX_LEFT_OUT]
+        return np.sort(order[n_samples[order] > 0])
+
+    @cached_property
+    def assigned(self) -> BoolArray:
+        """The same of these alone, shape ``(S, J)``."""
+        return self.all_assigned[:, self.chosen]
+
+    @cached_property
+    def left_out(self) -> list[tuple[IntArray, LeftOut]]:
+        """Every one of them against all others, with the rows of his samples."""
+        records, context, rule = self.model.records, self.model.context, self.model.size_rule
+        rows = [np.flatnonzero(assigned) for assigned in self.assigned.T]
+        return [
+            (of_one, LeftOut.of_annotator(records.take(of_one), context, annotator, rule))
+            for annotator, of_one in zip(self.chosen.tolist(), rows, strict=True)
+        ]
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """Of the model, then of the annotator left out: the columns on every sample, sum of F1 and number of pairs.
+
+        The sums are over the annotators who remain. Shape ``(S, J, 2, 5)``; zeros where he was not assigned.
+        """
+        shape = self.assigned.shape
+        found = np.zeros((*shape, 2, 5))
+        group, sample, values = _values(self.model, "")
+        own = np.zeros((shape[0], self.model.n_annotators, 5))
+        own[sample, group] = values
+        found[:, :, 0] = np.where(self.assigned[..., None], own.sum(axis=1)[:, None] - own[:, self.chosen], 0.0)
+        for place, (rows, compared) in enumerate(self.left_out):
+            _, sample, values = _values(compared, "")
+            found[rows, place, 1] = np.column_stack([sums_by(sample, column, len(rows)) for column in values.T])
+        return found
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Mean F1 with the annotators who remain, of the model and of the one left out: shape ``(2, S, J)``.
+
+        F1 counts labels with equal classes alone. Of two who both drew nothing nothing is stored: they agree. Nan where
+        he was not assigned, and where neither the model nor anybody drew anything, unless that counts as agreement.
+        """
+        n_others = np.maximum(self.all_assigned.sum(axis=1) - 1, 1)[:, None]
+        model = self.model
+        n_drawn = model.records.column("n_objects") + np.bincount(model.stored.sample, minlength=len(n_others))
+        counts = self.assigned.copy()
+        if model.context.config.empty != "agree":
+            counts[n_drawn == 0] = False
+        sum_of_f1, n_pairs = np.moveaxis(self.columns[..., 3:], (-1, -2), (0, 1))
+        scores: FloatArray = np.where(counts, (sum_of_f1 + n_others - n_pairs) / n_others, np.nan)
+        return scores
+
+    def of_parts(self, part: str, n_parts: int) -> tuple[IntArray, IntArray, FloatArray]:
+        """Part, sample and columns of every (class, sample), or (size, sample), of both sides.
+
+        A label of the model counts once for every pair of an annotator left out and another one.
+        """
+        n_samples = len(self.assigned)
+        group, sample, values = _values(self.model, part)
+        weight = self.assigned.sum(axis=1)[sample] - np.isin(group // n_parts, self.chosen)
+        weight = np.where(self.all_assigned[sample, group // n_parts], weight, 0)
+        entries = [((group % n_parts) * n_samples + sample, 0, values * weight[:, None])]
+        for rows, compared in self.left_out:
+            group, sample, values = _values(compared, part)
+            entries.append(((group % n_parts) * n_samples + rows[sample], 3, values))
+        found, row = np.unique(np.concatenate([key for key, _, _ in entries]), return_inverse=True)
+        columns, start = np.zeros((len(found), 6)), 0
+        for key, side, values in entries:
+            for k in range(3):
+                columns[:, side + k] += sums_by(row[start : start + len(key)], values[:, k], len(found))
+            start += len(key)
+        return found // n_samples, found % n_samples, columns
+
+
+def _values(compared: AgainstRole, part: str) -> tuple[IntArray, IntArray, FloatArray]:
+    """Group, sample, the columns of one side, the F1, and 1, of every (group, sample)."""
+    group, sample, columns, _ = compared.rows(part)
+    n_both, n_right, iou = (columns[:, COLUMNS.index(name)] for name in ("n_both", "n_right", "iou_right"))
+    f1 = np.nan_to_num(ratio(2.0 * n_right, n_both))
+    return group, sample, np.column_stack([n_both, 2.0 * n_right, 2.0 * iou, f1, np.ones(len(group))])
+
+
+def person_comparison(model: AgainstRole, ranks: IntArray, clusters: IntArray | None = None) -> PersonComparison | None:
+    """The comparison of a model with the annotators left out; None where no two annotators share an image with it.
+
+    Args:
+        model: the model, on samples that it shares with an annotator
+        ranks: shape ``(S,)``, rank of every sample, or of its video or group, for resampling
+        clusters: shape ``(S,)``, video or group of every sample; None without any
+    """
+    sides, context, config = _Sides(model), model.context, model.context.config
+    if not len(sides.chosen):
+        return None
+    names = [context.annotators[k] for k in sides.chosen.tolist()]
+    sample, place = np.nonzero(sides.assigned)
+    of_all = np.flatnonzero(sides.assigned.any(axis=1))
+    columns = sides.columns[..., :3].reshape(*sides.assigned.shape, 6)
+    parts: list[tuple[list[Key], IntArray, IntArray, FloatArray]] = [
+        ([("total", "")], np.zeros(len(of_all), np.int64), of_all, columns[of_all].sum(axis=1)),
+        ([("annotators", name) for name in names], place, sample, columns[sample, place]),
+    ]
+    for part, titles in (("classes", model.classes[0]), ("sizes", list(SIZES))):
+        parts.append(([(part, title) for title in titles], *sides.of_parts(part, len(titles))))
+    keys = [key for of_part, *_ in parts for key in of_part]
+    rows = GroupRows(len(keys), np.arange(len(keys) if config.resamples else 0))
+    first, n_samples = 0, np.zeros(len(keys), np.int64)
+    for of_part, group, sample, values in parts:
+        group, some = group + first, values.any(axis=1)
+        rows.add(group[some], sample[some], values[some], 0)
+        n_samples += np.bincount(group, minlength=len(keys))
+        first += len(of_part)
+    used: dict[int, Key] = {k: key for k, key in enumerate(keys) if n_samples[k]}
+    basis = np.array([0, 3, 0, 0, 3, 0])
+    fields = Fields(
+        estimates(rows.numbers(used, NAMES, formula, basis, 6), ranks, resamples=config.resamples, seed=config.seed)
+    )
+    n_labels = _n_labels(sides)
+    found: dict[str, list[SideBySide]] = {part: [] for part, _ in keys}
+    for k, (part, name) in used.items():
+        found[part].append(SideBySide(name, int(n_samples[k]), n_labels[part, name], **fields.of(part, name)))
+    classes = sorted(found["classes"], key=lambda entry: (-entry.n_labels, entry.name))
+    return PersonComparison(
+        found["total"][0], found["annotators"], classes, found["sizes"], **_tests(sides.scores, names, clusters)
+    )
+
+
+def _n_labels(sides: _Sides) -> dict[Key, int]:
+    """Labels of the model by part and name."""
+    model = sides.model
+    shared: BoolArray = np.logical_or.reduce(sides.assigned, axis=1)
+    own = shared[model.stored.sample]
+    found: dict[Key, int] = {("total", ""): int(own.sum())}
+    for place, annotator in enumerate(sides.chosen.tolist()):
+        found["annotators", model.context.annotators[annotator]] = int(sides.assigned[model.stored.sample, place].sum())
+    for part, titles, codes in (("classes", model.classes[0], model.classes[2]), ("sizes", SIZES, model.sizes[1])):
+        counts = np.bincount(codes[own & (codes >= 0)], minlength=len(titles)).tolist()
+        found |= {(part, title): n for title, n in zip(titles, counts, strict=True)}
+    return found
+
+
+def _tests(scores: FloatArray, names: Sequence[str], clusters: IntArray | None) -> dict[str, Any]:
+    """The alternative annotator test: fields of the report."""
+
+    def test(epsilon: float) -> AlternativeAnnotatorTest:
+        return alternative_annotator_test(*scores, epsilon=epsilon, clusters=clusters)
+
+    result = test(EPSILON)
+    left_out = [
+        LeftOutTest(name, int(n), number(advantage), number(of_annotator), number(p_value), bool(won))
+        for name, n, advantage, of_annotator, p_value, won in zip(
+            names, result.n, result.advantage, result.advantage_of_annotator, result.p_value, result.won, strict=True
+        )
+    ]
+    if result.passed is None:
+        return {"left_out": left_out}
+    tests = [(epsilon, test(epsilon)) for epsilon in EPSILONS]
+    low, high = -1, 99  # hundredths: it passes at the second if at any, and not at the first
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if test(middle / 100).passed else (middle, high)
+    return {
+        "left_out": left_out,
+        "tests": [AlternativeTest(epsilon, each.winning_rate, bool(each.passed)) for epsilon, each in tests],
+        "advantage_probability": number(result.advantage_probability),
+        "least_epsilon": high / 100 if test(high / 100).passed else None,
+    }

@@ -1,0 +1,72 @@
+"""Records of a run with a model: the last of simulated annotators takes its place."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from tests.agreement.habits import CLASSES, Simulated
+
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.records import ObjectRecords, record
+from annotator_agreement.agreement.roles.columns import matched_role, role_columns
+from annotator_agreement.agreement.roles.left_out import left_out_columns
+from annotator_agreement.agreement.roles.summary import role_reports
+from annotator_agreement.agreement.settings.config import AgreementConfig
+from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
+from annotator_agreement.agreement.statistics.role_reports import PersonComparison
+from annotator_agreement.metrics import Objects
+
+
+def of_annotators(batch: Batch, annotators: list[int]) -> Batch:
+    """The batch of some annotators, with numbers from 0."""
+    number = np.full(batch.assigned.shape[1], -1)
+    number[annotators] = np.arange(len(annotators))
+    objects, annotator = batch.objects, number[batch.objects.annotator]
+    rows = np.lexsort((annotator, objects.sample))
+    rows = rows[annotator[rows] >= 0]
+    kept = Objects(objects.sample[rows], annotator[rows], objects.category[rows])
+    assigned = batch.assigned[:, annotators]
+    return dataclasses.replace(batch, objects=kept, geometry=batch.geometry.take(rows), assigned=assigned)
+
+
+def with_model(batch: Batch, config: AgreementConfig) -> ObjectRecords:
+    """The records of a batch whose last annotator is the model."""
+    n = batch.assigned.shape[1] - 1
+    people, model = of_annotators(batch, list(range(n))), of_annotators(batch, [n])
+    agreement = compute_agreement_of(people, config)
+    n_labels = len(model.objects)
+    role = matched_role(
+        agreement,
+        people,
+        model,
+        np.arange(len(CLASSES)),
+        np.zeros((n_labels, 12), np.uint8),
+        np.arange(n_labels),
+        np.ones(n_labels),
+        config,
+    )
+    records = record(agreement)
+    columns = role_columns([role], agreement.n_objects) | left_out_columns(agreement, people, config)
+    return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
+
+
+def context_of(simulated: Simulated, config: AgreementConfig) -> ReportContext:
+    """The context of such a run."""
+    return ReportContext(
+        config,
+        simulated.names[:-1],
+        CLASSES,
+        ["Detections"],
+        RunFacts(),
+        details={"roles": [{"name": simulated.names[-1], "is_model": True}]},
+        role_class_names=CLASSES,
+    )
+
+
+def person_of(batch: Batch, context: ReportContext) -> PersonComparison | None:
+    """The comparison of the model with the annotators left out."""
+    reports = role_reports(with_model(batch, context.config), context)
+    return reports[0].person

@@ -1,0 +1,230 @@
+"""Is a model as good as a person: against runs of every two annotators alone, scipy, and simulated models."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.agreement.habits import CLASSES, Habits, Simulated, simulate
+from tests.agreement.models import context_of, of_annotators, person_of, with_model
+
+from annotator_agreement.agreement.matching.batch import Batch
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.settings.config import AgreementConfig, make_config
+from annotator_agreement.agreement.statistics.role_reports import PersonComparison, SideBySide
+
+TEAM = (Habits("alice", miss=0.1), Habits("bob", miss=0.15, confuses=("car", "bus", 0.2)), Habits("carol", miss=0.05))
+MODEL = Habits("yolo", miss=0.2, duplicates=0.1, confuses=("bus", "tram", 0.1))
+SIDES = {"small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, np.inf)}
+
+
+def _config(**options: object) -> AgreementConfig:
+    return make_config([habits.name for habits in TEAM], models=["yolo"], resamples=0, **options)
+
+
+def _run(n_samples: int = 60, seed: int = 4) -> tuple[Simulated, Batch]:
+    """Overlapping boxes on some images, nothing on others, and not everybody everywhere."""
+    simulated = simulate((*TEAM, MODEL), n_samples, np.random.default_rng(seed), jitter=0.12)
+    batch = simulated.batch()
+    assigned = np.random.default_rng(seed).random(batch.assigned.shape) < 0.85
+    batch = batch.among(assigned[batch.objects.sample, batch.objects.annotator])
+    return simulated, dataclasses.replace(batch, assigned=assigned)
+
+
+def _pair(batch: Batch, a: int, b: int, config: AgreementConfig) -> dict[str, np.ndarray]:
+    """Labels and matches of every sample in a run of two annotators alone, by class and size."""
+    alone = compute_agreement_of(of_annotators(batch, [a, b]), config)
+    objects, pairs, n = alone.objects, alone.pairs, batch.n_samples
+    right = pairs.same_class
+    sample, category = objects.sample[pairs.i[right]], objects.category[pairs.i[right]]
+    pixels = alone.area * 640 * 480
+    found = {
+        "n": np.bincount(objects.sample, minlength=n),
+        "right": np.bincount(sample, minlength=n),
+        "iou": np.bincount(sample, pairs.iou[right], n),
+    }
+    for code, name in enumerate(CLASSES[1:], 1):
+        found[f"n {name}"] = np.bincount(objects.sample[objects.category == code], minlength=n)
+        found[f"right {name}"] = np.bincount(sample[category == code], minlength=n)
+    for name in SIDES:  # the size of a matched object is that of the first annotator's label
+        low, high = SIDES[name]
+        of_first = pixels.copy()
+        of_first[pairs.j] = pixels[pairs.i]
+        own = (of_first >= low) & (of_first < high)
+        found[f"n {name}"] = np.bincount(objects.sample[own], minlength=n)
+        found[f"right {name}"] = np.bincount(sample[own[pairs.i[right]]], minlength=n)
+    return found
+
+
+def _left_out(batch: Batch, config: AgreementConfig) -> list[tuple[int, int, dict, int, dict]]:
+    """Every sample, annotator left out and another one, with what the model and the one left out have with that one."""
+    n = batch.assigned.shape[1] - 1
+    pairs = {(a, b): _pair(batch, a, b, config) for a in range(n + 1) for b in range(n + 1) if a != b}
+    found = []
+    for s in range(batch.n_samples):
+        there = [k for k in range(n) if batch.assigned[s, k]]
+        if batch.assigned[s, n] and len(there) >= 2:
+            found += [(s, j, pairs[n, k], k, pairs[j, k]) for j in there for k in there if j != k]
+    return found
+
+
+def _f1(entries: list, side: int, suffix: str = "", above: str = "right") -> float:
+    total = sum(entry[side]["n" + suffix][entry[0]] for entry in entries)
+    return sum(2 * entry[side][above + suffix][entry[0]] for entry in entries) / total if total else np.nan
+
+
+def _same(entry: SideBySide, expected: list, suffix: str = "") -> None:
+    values = [_f1(expected, 2, suffix), _f1(expected, 4, suffix)]
+    assert (entry.model, entry.annotators) == pytest.approx(values, abs=1e-12)
+    assert entry.difference == pytest.approx(values[0] - values[1], abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def run() -> tuple[Simulated, Batch, PersonComparison, list]:
+    simulated, batch = _run()
+    config = _config()
+    return simulated, batch, person_of(batch, context_of(simulated, config)), _left_out(batch, config)
+
+
+def test_both_sides_are_those_of_runs_of_two_alone(run: tuple) -> None:
+    _, _, person, expected = run
+    _same(person.total, expected)
+    assert person.total.n_samples == len({entry[0] for entry in expected})
+    assert person.total.model_pq == pytest.approx(_f1(expected, 2, above="iou"), abs=1e-12)
+    assert person.total.annotators_pq == pytest.approx(_f1(expected, 4, above="iou"), abs=1e-12)
+    for k, entry in enumerate(person.annotators):
+        assert entry.name == TEAM[k].name
+        _same(entry, [row for row in expected if row[1] == k])
+
+
+def test_classes_and_sizes_are_those_of_runs_of_two_alone(run: tuple) -> None:
+    _, batch, person, expected = run
+    assert {entry.name for entry in person.classes} == set(CLASSES[1:])
+    assert [entry.name for entry in person.sizes] == list(SIDES)
+    for entry in (*person.classes, *person.sizes):
+        _same(entry, expected, f" {entry.name}")
+    images = {entry[0] for entry in expected}
+    own = (batch.objects.annotator == 3) & np.isin(batch.objects.sample, list(images))
+    assert sum(entry.n_labels for entry in person.classes) == person.total.n_labels == own.sum()
+    order = [(-entry.n_labels, entry.name) for entry in person.classes]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("empty", ["skip", "agree"])
+def test_the_test_is_that_of_scipy_on_f1_by_image(empty: str) -> None:
+    simulated, batch = _run(90, 5)
+    # nobody drew anything on a few images, and the model alone did on others
+    sample, annotator = batch.objects.sample, batch.objects.annotator
+    batch = batch.among(~((sample < 6) | ((sample < 12) & (annotator < 3))))
+    config = _config(empty=empty)
+    expected, n_drawn = _left_out(batch, config), np.bincount(batch.objects.sample, minlength=90)
+    person = person_of(batch, context_of(simulated, config))
+    p_values = []
+    for j, entry in enumerate(person.left_out):
+        differences, advantage = [], []
+        for s in range(batch.n_samples):
+            rows = [row for row in expected if row[:2] == (s, j)]
+            if not rows or (not n_drawn[s] and empty == "skip"):
+                continue
+            model, own = (np.mean([1.0 if np.isnan(_f1([row], side)) else _f1([row], side) for row in rows])
+                          for side in (2, 4))  # fmt: skip
+            advantage.append(model >= own - 1e-9)
+            differences.append(float(own >= model - 1e-9) - float(model >= own - 1e-9))
+        p_values.append(stats.ttest_1samp(differences, 0.1, alternative="less").pvalue)
+        assert entry.n == len(advantage) >= 30
+        assert entry.advantage == pytest.approx(np.mean(advantage))
+        assert entry.p_value == pytest.approx(p_values[-1], rel=1e-9)
+    won = stats.false_discovery_control(p_values, method="by") <= 0.05
+    assert [entry.won for entry in person.left_out] == won.tolist()
+    assert person.tests[0].winning_rate == pytest.approx(won.mean())
+    assert person.advantage_probability == pytest.approx(np.mean([entry.advantage for entry in person.left_out]))
+
+
+def test_the_least_epsilon_is_where_the_model_begins_to_pass(run: tuple) -> None:
+    simulated = simulate((*TEAM, Habits("yolo", miss=0.2)), 80, np.random.default_rng(1))
+    person = person_of(simulated.batch(), context_of(simulated, _config()))
+    least = person.least_epsilon
+    assert least is not None
+    assert [test.passed for test in person.tests] == [test.epsilon >= least for test in person.tests]
+    assert 0 < least < 1
+
+
+def test_two_annotators_or_few_images_give_no_test_but_both_sides() -> None:
+    simulated, batch = _run(29)
+    few = person_of(batch, context_of(simulated, _config()))
+    assert (few.tests, few.advantage_probability, few.least_epsilon) == ([], None, None)
+    assert [entry.p_value for entry in few.left_out] == [None] * 3
+    assert few.total.model is not None
+
+
+def test_nobody_shares_an_image_with_another_one() -> None:
+    simulated, batch = _run(20)
+    assigned = np.zeros_like(batch.assigned)
+    assigned[np.arange(20), np.arange(20) % 3] = assigned[:, 3] = True
+    kept = batch.among(assigned[batch.objects.sample, batch.objects.annotator])
+    kept = dataclasses.replace(kept, assigned=assigned)
+    assert person_of(kept, context_of(simulated, _config())) is None
+
+
+def test_the_order_of_annotators_and_images_changes_nothing() -> None:
+    simulated, batch = _run(40)
+    config = dataclasses.replace(_config(), resamples=50)
+    found = person_of(batch, context_of(simulated, config))
+    order = [2, 0, 1, 3]
+    turned = simulate((*TEAM, MODEL), 40, np.random.default_rng(4), jitter=0.12)  # the same
+    turned = dataclasses.replace(turned, habits=tuple(turned.habits[k] for k in order))
+    number = np.argsort(order)
+    objects = batch.objects
+    rows = np.lexsort((number[objects.annotator], -objects.sample))
+    objects = type(objects)(39 - objects.sample[rows], number[objects.annotator][rows], objects.category[rows])
+    other = dataclasses.replace(
+        batch, objects=objects, geometry=batch.geometry.take(rows), assigned=batch.assigned[::-1][:, order]
+    )
+    again = person_of(other, context_of(turned, config))
+    for part in ("annotators", "left_out"):
+        mine = {entry.name: entry for entry in getattr(found, part)}
+        for entry in getattr(again, part):
+            same = mine[entry.name]
+            names = ("model", "annotators", "difference") if part == "annotators" else ("n", "advantage")
+            assert [getattr(entry, k) for k in names] == pytest.approx([getattr(same, k) for k in names], rel=1e-9)
+    assert again.total.difference == pytest.approx(found.total.difference)
+    low, high = (each.total.intervals["difference"] for each in (found, again))
+    assert (low.low, low.high) == pytest.approx((high.low, high.high))
+
+
+def test_an_annotator_compared_with_itself_as_the_model_has_no_difference() -> None:
+    """The same labels for a model and for an annotator: left out, the two are equal."""
+    simulated, batch = _run(50)
+    everywhere = np.ones_like(batch.assigned)
+    kept = dataclasses.replace(of_annotators(batch, [0, 1, 2]), assigned=everywhere[:, :3])
+    objects = kept.objects
+    twice = np.r_[np.arange(len(objects)), np.flatnonzero(objects.annotator == 1)]
+    who = np.r_[objects.annotator, np.full(int((objects.annotator == 1).sum()), 3)]
+    order = np.lexsort((who, objects.sample[twice]))
+    rows = twice[order]
+    copied = dataclasses.replace(
+        kept,
+        objects=type(objects)(objects.sample[rows], who[order], objects.category[rows]),
+        geometry=kept.geometry.take(rows),
+        assigned=everywhere,
+    )
+    person = person_of(copied, context_of(simulated, _config()))
+    bob = next(entry for entry in person.annotators if entry.name == "bob")
+    assert bob.difference == 0.0
+    assert (person.left_out[1].advantage, person.left_out[1].p_value) == (1.0, 0.0)
+
+
+def test_the_numbers_of_annotators_do_not_change_with_a_model() -> None:
+    _, batch = _run(20)
+    config = _config()
+    people = of_annotators(batch, [0, 1, 2])
+    alone = compute_agreement_of(people, config)
+    records = with_model(batch, config)
+    again = next(iter(records.agreements(config)))
+    for a, b in combinations(range(3), 2):
+        rows = (again.sample_pairs.a == a) & (again.sample_pairs.b == b)
+        assert again.pair_score[rows] == pytest.approx(alone.pair_score[rows], nan_ok=True)
