@@ -7,7 +7,7 @@ from typing import Any
 
 from ..agreement.statistics.presentation import present_with
 
-_PLOTS = ("pairs", "confusion", "classes", "annotators", "votes", "iou", "scores", "thresholds", "bias")
+_PLOTS = ("pairs", "confusion", "classes", "annotators", "votes", "iou", "scores", "thresholds", "bias", "models")
 _PUBLIC = {
     **{f"plot_{name}": ".figures" for name in _PLOTS},
     **{f"ceiling_{name}": ".reports.ceilings" for name in ("frame", "sentence", "text")},

@@ -57,14 +57,16 @@ def left_out_columns(agreement: MatchedBatch, read: Batch, config: AgreementConf
 
 
 @dataclass(frozen=True)
-class LeftOut(AgainstRole):
+class LeftOutAnnotator(AgainstRole):
     """The labels of the annotator left out in the place of a role, and those of the others."""
 
     annotator: int
     rule: SizeRule
 
     @classmethod
-    def of_annotator(cls, records: ObjectRecords, context: ReportContext, annotator: int, rule: SizeRule) -> LeftOut:
+    def of_annotator(
+        cls, records: ObjectRecords, context: ReportContext, annotator: int, rule: SizeRule
+    ) -> LeftOutAnnotator:
         """One annotator, on samples that he was assigned to."""
         n_objects, n_pairs = (records.column(name).astype(np.int64) for name in ("n_objects", "n_left_out"))
         of_pair, first = np.repeat(np.arange(len(n_pairs)), n_pairs), np.cumsum(n_objects) - n_objects

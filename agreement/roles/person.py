@@ -15,7 +15,7 @@ from ..objects.sizes import SIZES
 from ..statistics.numbers import Fields, GroupRows, Key, estimates, ratio
 from ..statistics.report import number
 from ..statistics.role_reports import EPSILON, EPSILONS, AlternativeTest, LeftOutTest, PersonComparison, SideBySide
-from .left_out import LeftOut
+from .left_out import LeftOutAnnotator
 from .numbers import COLUMNS, AgainstRole
 
 #: annotators who are left out, those with most images; all others remain
@@ -26,7 +26,7 @@ NAMES = ("model", "annotators", "difference", "model_pq", "annotators_pq", "diff
 _N_BOTH, _F1, _PQ = range(3)
 
 
-def formula(sums: FloatArray) -> FloatArray:
+def values_of_sides(sums: FloatArray) -> FloatArray:
     """The numbers from sums of the columns of the model, then of the annotators; in the order of ``NAMES``."""
     found = []
     for above in (_F1, _PQ):
@@ -62,12 +62,12 @@ class _Sides:
         return self.all_assigned[:, self.chosen]
 
     @cached_property
-    def left_out(self) -> list[tuple[IntArray, LeftOut]]:
+    def left_out(self) -> list[tuple[IntArray, LeftOutAnnotator]]:
         """Every one of them against all others, with the rows of his samples."""
         records, context, rule = self.model.records, self.model.context, self.model.size_rule
         rows = [np.flatnonzero(assigned) for assigned in self.assigned.T]
         return [
-            (of_one, LeftOut.of_annotator(records.take(of_one), context, annotator, rule))
+            (of_one, LeftOutAnnotator.of_annotator(records.take(of_one), context, annotator, rule))
             for annotator, of_one in zip(self.chosen.tolist(), rows, strict=True)
         ]
 
@@ -167,7 +167,9 @@ def person_comparison(model: AgainstRole, ranks: IntArray, clusters: IntArray | 
     used: dict[int, Key] = {k: key for k, key in enumerate(keys) if n_samples[k]}
     basis = np.array([0, 3, 0, 0, 3, 0])
     fields = Fields(
-        estimates(rows.numbers(used, NAMES, formula, basis, 6), ranks, resamples=config.resamples, seed=config.seed)
+        estimates(
+            rows.numbers(used, NAMES, values_of_sides, basis, 6), ranks, resamples=config.resamples, seed=config.seed
+        )
     )
     n_labels = _n_labels(sides)
     found: dict[str, list[SideBySide]] = {part: [] for part, _ in keys}

@@ -429,6 +429,18 @@ class AgreementReport:
         figure: Figure = shown_as("plot_thresholds", self)
         return figure
 
+    def plot_models(self, model: str | None = None) -> Figure:
+        """F1 of a model with the annotators beside that of annotators left out, by size and class, with intervals.
+
+        Args:
+            model: one of ``models`` of the run; by default the first
+
+        Raises:
+            AgreementInputError: if there is no such model, or it shares no image with two annotators
+        """
+        figure: Figure = shown_as("plot_models", self, model)
+        return figure
+
     def plot_bias(self) -> Figure:
         """Mean offset of every annotator's boxes from the median box of the objects, with 95 % intervals.
 

@@ -9,6 +9,7 @@ from plotly.graph_objects import Figure
 from .class_bars import plot_classes
 from .distributions import plot_iou, plot_scores, plot_votes
 from .matrices import plot_confusion, plot_pairs
+from .model_bars import plot_models
 from .parts import plot_parts
 from .people import plot_annotators, plot_bias, plot_verdicts
 from .thresholds import plot_thresholds
@@ -24,6 +25,7 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "iou": plot_iou,
     "bias": plot_bias,
     "thresholds": plot_thresholds,
+    "models": plot_models,
 }
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "plot_classes",
     "plot_confusion",
     "plot_iou",
+    "plot_models",
     "plot_pairs",
     "plot_parts",
     "plot_scores",

@@ -212,6 +212,23 @@ def _merges(report: Any) -> list[Row]:
     ]
 
 
+def _persons(report: AgreementReport) -> list[Row]:
+    """Every model beside the annotators left out: in all, by annotator (with the test), class and size."""
+    return [
+        {"role": model.name, "part": part, **flat(entry), **of_tests.get(entry.name, {})}
+        for model in report.models
+        if model.person is not None
+        for part, entries, tests in (
+            ("total", [model.person.total], []),
+            ("annotators", model.person.annotators, model.person.left_out),
+            ("classes", model.person.classes, []),
+            ("sizes", model.person.sizes, []),
+        )
+        for of_tests in [{each.name: flat(each) for each in tests}]
+        for entry in entries
+    ]
+
+
 def _clusters(report: Any) -> list[Row]:
     return [
         {"join": join, "annotator": name, "similarity": entry.similarity}
@@ -320,4 +337,5 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "models": ("models", _of_roles(models=True)),
     "models_classes": ("models", _of_roles(models=True, part="classes")),
     "models_sizes": ("models", _of_roles(models=True, part="sizes")),
+    "persons": ("models", _persons),
 }

@@ -9,6 +9,7 @@ from ...agreement.statistics.role_reports import RoleComparison, RoleReport
 from ..text.sections import Part, Section
 from ..text.tables import Column, part_of, share_of, table
 from ..text.words import documents, listed, shown_number, shown_share
+from .person_section import person_section
 
 if TYPE_CHECKING:
     from ...agreement.statistics.report import AgreementReport
@@ -64,7 +65,10 @@ def number_columns(role: RoleReport, measure: str, names: tuple[str, ...] | None
 def role_sections(report: AgreementReport, *, full: bool = False) -> list[Section]:
     """Annotators against the reference, the worst first; models against annotators."""
     found = [] if report.reference is None else [_section(report, report.reference, "reference", full=full)]
-    return [*found, *(_section(report, model, "models", full=full) for model in report.models)]
+    for model in report.models:
+        person = person_section(model, documents(report), full=full)
+        found += [*([] if person is None else [person]), _section(report, model, "models", full=full)]
+    return found
 
 
 def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool) -> Section:

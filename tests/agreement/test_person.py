@@ -218,6 +218,19 @@ def test_an_annotator_compared_with_itself_as_the_model_has_no_difference() -> N
     assert (person.left_out[1].advantage, person.left_out[1].p_value) == (1.0, 0.0)
 
 
+def test_a_copy_passes_more_often_than_one_that_misses_a_fifth_more() -> None:
+    """``tools/bench/model_as_annotator.py`` has 500 datasets, and a model at the boundary."""
+    passed = {0.05: 0, 0.25: 0}
+    for miss in passed:
+        for seed in range(8):
+            habits = [*(Habits(name, miss=0.05) for name in ("alice", "bob", "carol")), Habits("yolo", miss=miss)]
+            simulated = simulate(habits, 100, np.random.default_rng(seed), jitter=0.03)
+            person = person_of(simulated.batch(), context_of(simulated, _config()))
+            passed[miss] += person.tests[-1].passed
+    assert passed[0.05] >= 5
+    assert passed[0.25] == 0
+
+
 def test_the_numbers_of_annotators_do_not_change_with_a_model() -> None:
     _, batch = _run(20)
     config = _config()

@@ -1,0 +1,80 @@
+"""Models and annotators side by side as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import plotly.graph_objects as go
+
+from ..reports.person_section import person_sentence
+from ..text.words import shown_interval, signed
+from .theme import BLUE, LINE_HEIGHT, ORANGE, figure, require, safe, shortened
+
+if TYPE_CHECKING:
+    from ...agreement.statistics.report import AgreementReport, Interval
+    from ...agreement.statistics.role_reports import SideBySide
+
+#: classes that are drawn, the most frequent ones
+_MOST = 20
+_ROW = 34
+
+
+def plot_models(report: AgreementReport, model: str | None = None) -> go.Figure:
+    """F1 of a model with the annotators, and of annotators left out with the others, by size and class."""
+    persons = {one.name: one.person for one in report.models if one.person is not None}
+    require(persons, "no model shares images with two annotators")
+    name = next(iter(persons)) if model is None else model
+    require(name in persons, f"there is no model {name!r}")
+    person = persons[name]
+    parts = (("total", [person.total]), ("size", person.sizes), ("class", person.classes[:_MOST]))
+    rows = [(part, entry) for part, entries in parts for entry in entries if entry.difference is not None]
+    require(rows, "there are no labels to compare")
+    keys = [(part, entry.name) for part, entry in rows]
+    bars = [_bars("annotators", "annotators", rows, ORANGE), _bars(name, "model", rows, BLUE)]
+    drawn = figure(bars, person_sentence(name, person), height=80 + _ROW * max(3, len(rows)), above=LINE_HEIGHT)
+    drawn.update_layout(barmode="group", showlegend=True)
+    drawn.update_xaxes(title_text="F1 with the other annotators", range=[0, 1.02])
+    # a class may have the name of a size: bars have numbers, and names are written beside them
+    texts = [safe(shortened(_title(*key))) for key in keys]
+    drawn.update_yaxes(tickmode="array", tickvals=list(range(len(rows))), ticktext=texts, autorange="reversed")
+    return drawn
+
+
+def _title(part: str, name: str) -> str:
+    return {"total": "all", "size": f"{name} (size)"}.get(part, name)
+
+
+def _bars(who: str, side: str, rows: Sequence[tuple[str, SideBySide]], color: str) -> go.Bar:
+    """The bars of one side, whose intervals are lines."""
+    values = [getattr(entry, side) for _, entry in rows]
+    ends = [_ends(entry.intervals.get(side), value) for (_, entry), value in zip(rows, values, strict=True)]
+    hover = [
+        f"{safe(_title(part, entry.name))}, {safe(who)}<br>F1 {shown_interval(value, entry.intervals.get(side))}<br>"
+        f"difference {shown_interval(entry.difference, entry.intervals.get('difference'), signed)}"
+        for (part, entry), value in zip(rows, values, strict=True)
+    ]
+    return go.Bar(
+        name=safe(who),
+        orientation="h",
+        x=values,
+        y=list(range(len(rows))),
+        marker={"color": color},
+        error_x={
+            "array": [high - value for (_, high), value in zip(ends, values, strict=True)],
+            "arrayminus": [value - low for (low, _), value in zip(ends, values, strict=True)],
+            "symmetric": False,
+            "thickness": 1.5,
+            "width": 0,
+        },
+        customdata=[[part, entry.name] for part, entry in rows],
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _ends(interval: Interval | None, value: float) -> tuple[float, float]:
+    """The ends of an interval; twice the value without one."""
+    if interval is None or interval.low is None or interval.high is None:
+        return value, value
+    return interval.low, interval.high

@@ -1,0 +1,77 @@
+"""A model beside annotators left out, on a dataset: computed, stored, shown and updated."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import fiftyone as fo
+import numpy as np
+import pytest
+
+from tests.agreement.habits import CLASSES, Habits, simulate
+
+import annotator_agreement as aa
+from annotator_agreement.charts.page.page import report_page
+
+PEOPLE = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def labelled(make_dataset: Any) -> fo.Dataset:
+    """Three careful annotators, a model that draws as they do, and one that misses a fifth more."""
+    habits = [*(Habits(name, miss=0.04) for name in (*PEOPLE, "copy")), Habits("hasty", miss=0.24)]
+    drawn = simulate(habits, 45, np.random.default_rng(11), jitter=0.03)
+    labels: dict[str, list[list[Any]]] = {name: [[] for _ in range(45)] for name in drawn.names}
+    boxes = drawn.xyxy_rel.copy()
+    boxes[:, 2:] -= boxes[:, :2]
+    for row, (sample, annotator) in enumerate(zip(drawn.sample.tolist(), drawn.annotator.tolist(), strict=True)):
+        labels[drawn.names[annotator]][sample].append((CLASSES[drawn.category[row]], boxes[row].tolist()))
+    return make_dataset(labels)
+
+
+def test_it_stands_in_the_report_its_text_its_page_and_its_tables(labelled: fo.Dataset) -> None:
+    report = aa.compute_agreement(labelled, PEOPLE, models=["copy", "hasty"])
+    copy, hasty = (model.person for model in report.models)
+    assert copy is not None
+    assert hasty is not None
+    assert (copy.verdict, hasty.verdict) == ("as_well", "worse")
+    assert copy.tests[-1].winning_rate > hasty.tests[-1].winning_rate == 0.0
+    text = StringIO()
+    report.print_report(file=text)
+    said = " ".join(text.getvalue().split())
+    for sentence in (
+        "copy agrees with the annotators as well as they agree with each other",
+        "hasty agrees with the annotators less than they agree with each other",
+        f"(F1 {copy.total.model:.2f} against {copy.total.annotators:.2f}",
+        "Alternative annotator test: of 3 annotators, it wins against",
+    ):
+        assert sentence in said
+    assert "Is hasty as good as a person?" in report_page(report)
+    frame = report.to_dataframe("persons")
+    total = frame[(frame["role"] == "copy") & (frame["part"] == "total")].iloc[0]
+    assert (total["model"], total["difference_low"]) == (copy.total.model, copy.total.intervals["difference"].low)
+    bob = frame[(frame["role"] == "hasty") & (frame["part"] == "annotators") & (frame["name"] == "bob")].iloc[0]
+    assert bob["p_value"] == hasty.left_out[1].p_value
+    assert type(report).from_dict(report.to_dict()) == report
+    assert aa.load_agreement(labelled).models == report.models
+
+
+def test_an_update_and_a_view_give_what_a_run_on_their_samples_gives(labelled: fo.Dataset) -> None:
+    aa.compute_agreement(labelled, PEOPLE, models=["copy"], resamples=50)
+    sample = labelled.skip(3).first()
+    sample.bob.detections = sample.bob.detections[:1]
+    sample.save()
+    updated = aa.update_agreement(labelled)
+    again = aa.compute_agreement(labelled, PEOPLE, models=["copy"], resamples=50, run_key="again")
+    assert updated.models[0].person == again.models[0].person
+    view = labelled[5:40]
+    of_view = aa.compute_agreement(view, PEOPLE, models=["copy"], resamples=50, run_key="part")
+    assert aa.agreement_on(view, "again").models[0].person == of_view.models[0].person
+
+
+def test_a_run_without_models_stores_and_says_nothing_of_it(labelled: fo.Dataset) -> None:
+    report = aa.compute_agreement(labelled, PEOPLE, reference="hasty")
+    assert report.reference is not None
+    assert report.reference.person is None
+    assert report.to_dataframe("persons").empty
