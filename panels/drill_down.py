@@ -125,6 +125,12 @@ def _of_point(item: Item, click: Click) -> Link | None:
     """The labels behind a bar or point, looked up by its place because the App may still show an earlier chart."""
     if not item.get("points"):
         return None
+    for trace in item["data"]:
+        heights = _places(trace["y"], click.get("y"))
+        both = [place for place in _places(trace["x"], click.get("x")) if place in heights]
+        if both:
+            found: Link | None = item["points"][both[0]]
+            return found
     (trace,) = item["data"][:1]
     places = _places(trace["x"], click.get("x"))
     if len(places) > 1:

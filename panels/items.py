@@ -157,7 +157,7 @@ def button_item(name: str, title: str, buttons: Iterable[tuple[str, str, str, di
 
 
 def chart_item(
-    name: str, draw: Callable[[], Any], hint: str = "", leads: Callable[[Any], Link] | None = None
+    name: str, draw: Callable[[], Any], hint: str = "", leads: Callable[[Any], Link | None] | None = None
 ) -> list[Item]:
     """A chart; nothing if the report has no numbers for it.
 

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..agreement.evidence.hypotheses import Finding
+from ..agreement.families.family import OBJECTS
 from ..agreement.statistics.report import AgreementReport
-from ..agreement.statistics.role_reports import RoleComparison, RoleReport
+from ..agreement.statistics.role_reports import RoleComparison, RoleReport, SideBySide
+from ..charts.figures import plot_models
 from ..charts.figures.matrices import annotator_order
 from ..charts.figures.people import plot_skill
 from ..charts.reports.families import family_of
+from ..charts.reports.person_section import person_sentence, test_sentences
 from ..charts.reports.role_sections import NUMBERS, worst_first
 from ..charts.text.advice import OF_TWO, finding_text
 from ..charts.text.sections import plain_markdown
@@ -32,6 +35,7 @@ from .items import Choices, Field, Item, Link, chart_item, link, table_item, tex
 #: verdicts in the table
 _VERDICTS = ("lone", "class_conflict", "missed")
 _EDGES = {"size": "Size", "left": "Left", "top": "Top", "right": "Right", "bottom": "Bottom"}
+_SIDES_HINT = "A click on a class shows its objects; on all, the disputed ones."
 _SKILL_HINT = "Click a point: the labels of this annotator."
 #: an offset of so many per cent has the darkest shade
 _LARGE_OFFSET = 25.0
@@ -257,8 +261,56 @@ def _roles(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """Every annotator against the reference, the worst first, and against each model."""
     roles = [*([report.reference] if report.reference is not None else []), *report.models]
     for number, role in enumerate(roles):
+        if role.person is not None:
+            yield from _person(report, role, number, choices)
         if role.annotators:
             yield _role_table(report, role, number, choices)
+
+
+def _person(report: AgreementReport, model: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
+    """Whether a model is as good as a person: in words, both side by side, and every annotator left out."""
+    person = model.person
+    if person is None:
+        return
+    told = [person_sentence(model.name, person), *test_sentences(person, documents(report))]
+    first, *others = map(plain_markdown, told)
+    yield text_item(f"person{number}", "\n\n".join([f"**{first}**", *others]))
+    yield from chart_item(f"sides{number}", lambda: plot_models(report, model.name), _SIDES_HINT, _behind_bar)
+
+    def share(title: str, name: str) -> Field:
+        found = {entry.name: getattr(entry, name) for entry in person.left_out}
+        return Field(title, lambda one: shown_share(found[one.name]), lambda one: found[one.name])
+
+    def difference(one: SideBySide) -> str:
+        return f"{signed(one.difference, 2)}\n{ends_of(one.intervals.get('difference'), _short_signed)}".rstrip()
+
+    def labels_of(one: SideBySide) -> Link:
+        return link(f"Objects of {one.name}", annotators=one.name)
+
+    fields = [
+        Field("Left out", lambda one: one.name, is_number=False, first_down=False),
+        Field(f"F1 of {model.name}", lambda one: shown_number(one.model, 2), lambda one: one.model),
+        Field(
+            "F1 of the annotator", lambda one: shown_number(one.annotators, 2), lambda one: one.annotators, labels_of
+        ),
+        Field("Difference", difference, lambda one: one.difference),
+        share("Model at least as good", "advantage"),
+        share("Annotator at least as good", "advantage_of_annotator"),
+    ]
+    title = f"{model.name} against every annotator left out"
+    yield table_item(f"left{number}", fields, person.annotators, choices, title=title, per_page=_PER_PAGE_BELOW)
+
+
+def _short_signed(value: float | None) -> str:
+    return signed(value, 2)
+
+
+def _behind_bar(key: Any) -> Link | None:
+    """The objects of a class; of all, those that are disputed."""
+    part, name = key
+    if part == "class":
+        return link(f"Objects that somebody called {name!r}", classes=name, assigned=(2, None))
+    return link("Disputed objects", verdict=list(OBJECTS.disputed)) if part == "total" else None
 
 
 def _role_table(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Item:

@@ -92,7 +92,7 @@ class LeftOutAnnotator(AgainstRole):
         )
         sample, category = np.repeat(np.arange(len(n_objects)), n_objects)[row], records.column("category")[row]
         stored = StoredRole(records.assigned[:, annotator], row, sample, category.astype(np.int64), pairs, of_pair[own])
-        return cls(records, context, stored, annotator, rule)
+        return cls(records, context, stored, is_model=False, annotator=annotator, rule=rule)
 
     @cached_property
     def both(self) -> BoolArray:
