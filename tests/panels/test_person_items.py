@@ -53,3 +53,8 @@ def test_every_bar_of_a_class_leads_to_its_objects_on_either_side(report: Any, t
         assert options.get("classes") == (name if part == "class" else None)
         assert part == "class" or "lone" in options["verdict"]
     assert {key[1] for key in bars["data"][0]["customdata"] if key[0] == "class"} <= set(CLASSES)
+
+
+def test_a_model_that_is_not_there_is_not_drawn(report: Any) -> None:
+    with pytest.raises(AgreementInputError, match="There is nothing to draw: there is no model 'resnet'"):
+        report.plot_models("resnet")
