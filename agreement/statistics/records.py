@@ -90,6 +90,8 @@ class Records:
     def regrouped(self: R) -> R:
         """The same records in parts of equally many samples: rounding of sums depends on what is added together."""
         sizes = [len(part["score"]) for part in self.parts]
+        if not any(sizes):
+            return replace(self, parts=self.parts[:1])
         if all(size == PART_SAMPLES for size in sizes[:-1]) and sizes[-1] <= PART_SAMPLES:
             return self
         parts: list[Columns] = []
@@ -106,7 +108,7 @@ class Records:
                 if not room:
                     parts.append(_of_pieces(pieces))
                     pieces, room = [], PART_SAMPLES
-        return replace(self, parts=(*parts, *([_of_pieces(pieces)] if pieces or not parts else [])))
+        return replace(self, parts=(*parts, *([_of_pieces(pieces)] if pieces else [])))
 
     def _starts(self, part: AnyColumns) -> dict[str, IntArray]:
         """For every column the first row of every sample, and the number of rows."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,8 +15,8 @@ import fiftyone as fo
 
 #: tasks that an engine of the user's has at once: how many processes it has, it does not say
 _MOST_AT_ONCE = 1_000
-#: seconds that tasks get to stop
-_STOPPING = 60.0
+#: seconds that tasks get to stop, and processes without a task to end
+_STOPPING, _ENDING = 60.0, 5.0
 #: loads this checkout in a process that cannot import it by the name that it has here: FiftyOne chooses one for plugins
 _LOAD = """
 import importlib, importlib.util, os, sys
@@ -91,6 +91,19 @@ class _OfUser:
         wait(list(futures), _STOPPING)
 
 
+class _Context(SpawnContext):
+    """Starts processes, not forks, which connections to MongoDB do not survive, and remembers them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[SpawnProcess] = []
+
+    def Process(self, *arguments: Any, **options: Any) -> SpawnProcess:  # type: ignore[override]
+        """A process that is about to start."""
+        self.started.append(SpawnProcess(*arguments, **options))
+        return self.started[-1]
+
+
 class _Processes:
     """Processes of this machine, started anew where one of them died: the pool of the standard library ends then."""
 
@@ -101,8 +114,8 @@ class _Processes:
         self._pool = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
-        # connections to MongoDB do not survive a fork
-        return ProcessPoolExecutor(self.most, multiprocessing.get_context("spawn"))
+        self._context = _Context()
+        return ProcessPoolExecutor(self.most, self._context)
 
     def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Have a task done."""
@@ -112,10 +125,16 @@ class _Processes:
         try:
             return _call(self._pool, task, environment)
         except BrokenExecutor:
-            self._pool.shutdown(wait=True)
+            self.stop(())
             self._pool = self._start()
             return _call(self._pool, task, environment)
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
         """End the processes after what they are doing."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        wait(list(futures), _STOPPING)
+        # the pool would wait for ever for a process that waits for what a killed one has locked
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in self._context.started:
+            process.join(_ENDING)
+            if process.is_alive():
+                process.kill()
