@@ -104,7 +104,7 @@ def test_names_are_completed_and_a_misspelt_one_is_corrected(run):
 
 def test_help_is_short_for_a_run_and_complete_for_a_method(aa, run):
     text = pydoc.plain(pydoc.render_doc(run))
-    assert len(text.splitlines()) < 120
+    assert len(text.splitlines()) < 140
     assert all(f" |  {name}(" in text or name in aa.AgreementRun.__doc__ for name in run._names() if name != "report")
     of_view = pydoc.plain(pydoc.render_doc(run.view))
     assert "missed_by: objects that two or more" in of_view
