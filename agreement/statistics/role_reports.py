@@ -190,7 +190,7 @@ class PersonComparison:
         return "as_well" if interval.low >= -MARGIN else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RoleReport:
     """Every annotator against a reference, or against a model.
 
@@ -216,3 +216,6 @@ class RoleReport:
         "intervals": Each(Interval),
         "person": PersonComparison,
     }
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.name!r}: {len(self.annotators)} annotators, {self.n_samples} images>"

@@ -41,13 +41,15 @@ def ceiling_sentence(ceiling: Ceiling) -> str:
         return _UNDEFINED[ceiling.undefined]
     ends = ends_of(ceiling.intervals.get("map"), _value)
     best = f"{_value(ceiling.map)} {ends}".rstrip()
-    said = f"No model can be expected to exceed mAP {best} on these labels, which annotators reach among each other."
+    said = f"Annotators reach mAP {best} against each other: what a model can be expected to reach on these labels."
     model = ceiling.model
     if model is None:
         return said
     if model.map is None:
         return f"{said} {model.name} has no mAP."
-    return f"{said} {model.name} has mAP {_value(model.map)}, {shown_share(model.share)} of that."
+    said += f" {model.name} has mAP {_value(model.map)}, {shown_share(model.share)} of that"
+    more = "; its confidence, which annotators do not give, puts its doubtful labels last"
+    return f"{said}{more if model.share is not None and model.share > 1 else ''}."
 
 
 def ceiling_section(ceiling: Ceiling) -> Section:

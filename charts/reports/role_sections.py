@@ -35,10 +35,12 @@ _FEW = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall",
 _OF_PARTS, _MOST_ROWS = ("f1", "precision", "recall", "mean_iou"), 60
 #: numbers of which the greatest is the worst
 _ERRORS = {"mean_absolute_error"}
-_NOTE = (
-    "Precision: share of their labels that match one of the reference; recall: share of the reference that they drew; "
-    "both whatever the class."
-)
+_NOTES = {
+    "reference": "Precision: share of their labels that match one of the reference; recall: share of the reference that "
+    "they drew; both whatever the class.",
+    "models": "Precision: share of the labels of {name} that match one of the annotator; recall: share of the "
+    "annotator's labels that {name} found; both whatever the class.",
+}
 
 
 def worst_first(role: RoleReport) -> list[RoleComparison]:
@@ -78,20 +80,21 @@ def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool)
         return Section(title, [f"No {what[:-1]} has labels of {role.name} and of an annotator."], key=key)
     note = f"{role.n_samples:,} {what} have it" + f", {role.n_without:,} do not" * bool(role.n_without)
     if role.thresholds:
-        note += f"; labels from a confidence of {listed([shown_number(value) for value in role.thresholds])} on"
+        note += f"; labels from a confidence of {listed([*dict.fromkeys(map(shown_number, role.thresholds))])} on"
     columns = [Column("annotator", "name"), *number_columns(role, report.measure, None if full else _FEW)]
     if any(one.n_labels for one in role.annotators):
-        columns += _counts(full)
+        columns += _counts(role, key, full=full)
     parts: list[Part] = [table(columns, worst_first(role))]
     if role.annotators[0].precision is not None or report.has_objects:
-        parts.append(_NOTE)
+        parts.append(_NOTES[key].format(name=role.name))
     if full:
         parts += _details(role, report.measure)
     return Section(title, parts, note, key=key)
 
 
-def _counts(full: bool) -> list[Column]:
-    missed = Column("missed", lambda one: share_of(one.n_missed, one.n_reference))
+def _counts(role: RoleReport, key: str, *, full: bool) -> list[Column]:
+    title = "missed" if key == "reference" else f"{role.name} alone"
+    missed = Column(title, lambda one: share_of(one.n_missed, one.n_reference))
     if not full:
         return [missed]
     kinds = (("right", "n_right"), ("wrong class", "n_wrong_class"), ("loose", "n_loose"), ("extra", "n_extra"))

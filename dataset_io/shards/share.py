@@ -68,6 +68,7 @@ class _Plan:
     shards: list[Shard]
     n_samples: int
     details: Mapping[str, Any]  #: what the family found out about all labels
+    thresholds: list[list[float]]  #: of every role
 
     @classmethod
     def of(cls, family: LabelFamily[Any, Any], run_id: str) -> _Plan:
@@ -77,13 +78,19 @@ class _Plan:
             shards, n_samples = shards_of(family.source)
             details = dict(family.context(RunFacts()).details)
             limits = [[str(limit) if limit else None for limit in (each.low, each.high)] for each in shards]
-            stored = {"key": family.source.shard_key, "limits": limits, "n_samples": n_samples, "details": details}
+            stored = {
+                "key": family.source.shard_key,
+                "limits": limits,
+                "n_samples": n_samples,
+                "details": details,
+                "thresholds": [list(role.thresholds) for role in family.source.roles],
+            }
             write_part(run_id, PLAN, stored)
         shards = [
             Shard(number, stored["key"], *(ObjectId(limit) if limit else None for limit in limits))
             for number, limits in enumerate(stored["limits"])
         ]
-        return cls(shards, stored["n_samples"], stored["details"])
+        return cls(shards, stored["n_samples"], stored["details"], stored["thresholds"])
 
 
 def share_out(
@@ -160,6 +167,7 @@ class _Sharing:
             str(self._run.run_id),
             (shard.number, shard.key, low, high),
             self._plan.details,
+            self._plan.thresholds,
             versions(),
             self._engine.is_ours,
             self._attempts[shard.number],
@@ -174,10 +182,13 @@ class _Sharing:
     def _given_up(self, shard: Shard, reason: str) -> AgreementInputError:
         first, last = shard.low or "the first", shard.high or "the last"
         what = {"_id": "samples", "_sample_id": "videos"}.get(shard.key, "groups")
+        hint = ""
+        if self._engine.is_ours:
+            hint = "; in a script, compute under `if __name__ == '__main__':`, as its processes read the script, too"
         return AgreementInputError(
             f"Shard {shard.number + 1} of {len(self._plan.shards)} must be compared by a worker, but {MOST_ATTEMPTS} "
             f"attempts failed ({what} from {first} to {last}), the last one with {reason}; what is done is kept: "
-            "compute again with resume=True, with fewer workers if they lack memory"
+            f"compute again with resume=True, with fewer workers if they lack memory{hint}"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from ...agreement.statistics.report import ReportContext, RunFacts
 from ..database.fiftyone_private import database, reload_dataset
 from ..families import open_family
 from ..labels.paths import is_of_frames
+from ..labels.roles import with_roles
 from ..labels.source import Shard, Source, flattened, unchecked_source
 from ..record.run import RUNNING, Run, versions
 from ..record.stored_records import StoredRecords, part_id, write_part
@@ -42,6 +43,7 @@ class Task:
     run_id: str
     shard: tuple[int, str, str | None, str | None]  #: number, key, and both limits
     details: Mapping[str, Any]  #: what the family found out about all labels
+    thresholds: Sequence[Sequence[float]]  #: least confidence of the labels of every role on either half of the images
     versions: Mapping[str, str]  #: software that a worker must have
     ends_with_parent: bool  #: whether the process that does it is to end with the one that asked for it
     attempt: int = 0  #: engines that remember results tell attempts apart by it
@@ -101,7 +103,9 @@ def _compare(task: Task) -> int:
     run = _opened(task)
     number, key, low, high = task.shard
     limits = (None if limit is None else ObjectId(limit) for limit in (low, high))
-    source = _source(run, Shard(number, key, *limits))
+    source = with_roles(_source(run, Shard(number, key, *limits)))
+    roles = zip(source.roles, task.thresholds, strict=True)
+    source = replace(source, roles=tuple(replace(role, thresholds=tuple(found)) for role, found in roles))
     known = ReportContext(source.config, source.annotators, (), (), RunFacts(), details=task.details)
     name = f"{number:06d}"
     is_first = write_part(task.run_id, name, None)

@@ -118,7 +118,7 @@ def test_it_shows_itself_in_a_sentence_with_its_interval_as_text_as_html_and_as_
     found, text = run.ceiling(resamples=200), io.StringIO()
     interval = found.intervals["map"]
     assert interval.low < found.map < interval.high
-    shown = f"exceed mAP {found.map:.2f} [{interval.low:.2f}, {interval.high:.2f}] on these labels"
+    shown = f"reach mAP {found.map:.2f} [{interval.low:.2f}, {interval.high:.2f}] against each other"
     assert shown in found.sentence
     found.print_report(text)
     assert shown in " ".join(text.getvalue().split())
