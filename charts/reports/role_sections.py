@@ -36,8 +36,8 @@ _OF_PARTS, _MOST_ROWS = ("f1", "precision", "recall", "mean_iou"), 60
 #: numbers of which the greatest is the worst
 _ERRORS = {"mean_absolute_error"}
 _NOTES = {
-    "reference": "Precision: share of their labels that match one of the reference; recall: share of the reference that "
-    "they drew; both whatever the class.",
+    "reference": "Precision: share of their labels that match one of the reference; recall: share of the reference "
+    "that they drew; both whatever the class.",
     "models": "Precision: share of the labels of {name} that match one of the annotator; recall: share of the "
     "annotator's labels that {name} found; both whatever the class.",
 }
