@@ -125,6 +125,24 @@ def test_the_order_in_the_database_does_not_matter(make_dataset):
     assert_same(dataset, ANNOTATORS, Shuffled(3), resamples=50)
 
 
+def test_a_reference_and_models_are_the_same(boxes):
+    rng = random.Random(11)
+    boxes.clone_sample_field("bob", "yolo")
+    for sample in boxes:
+        for k, label in enumerate(sample.yolo.detections if sample.yolo else ()):
+            label.confidence, label.label = rng.random(), ("zebra" if k % 5 == 0 else label.label)
+        sample.save()
+    roles = {"reference": ANNOTATORS[0], "models": ["yolo"], "confidence_threshold": "best_f1"}
+    assert_same(boxes, ANNOTATORS[1:], Shuffled(11), resamples=50, **roles)
+
+
+def test_classes_of_a_reference_are_the_same(make_dataset):
+    rng = random.Random(12)
+    values = {name: [rng.choice(["b", "a", "d", "c", None]) for _ in range(30)] for name in ANNOTATORS}
+    dataset = rated_dataset(make_dataset, values, "Classification")
+    assert_same(dataset, ANNOTATORS[1:], Shuffled(12), resamples=50, reference=ANNOTATORS[0])
+
+
 def test_attributes_are_the_same(boxes):
     values = [True, 1, "1", 2.5, None, "x", False, 0]
     for number, sample in enumerate(boxes):
