@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,8 +180,8 @@ _Numbers = Callable[[Requirement, str | None], _Found]
 def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: CheckedRun) -> _Numbers:
     """The numbers of requirements with the same filters."""
     if filters.against == REFERENCE:
-        if filters.has_object_filters or filters.tags:
-            reason = "numbers against the reference are of all objects of a run, not of some"
+        if filters.attributes or filters.area or filters.iou or filters.tags or len(_part_of(filters)) > 1:
+            reason = "numbers against the reference are of all objects of a run, of one class or of one size"
             return lambda *_: _Found(reason=reason)
         return lambda wanted, annotator: _of_reference(wanted, annotator, run.report)
     records, context = run.records, run.context
@@ -352,19 +352,30 @@ def _kept_tags(filters: Requirement, records: TagRecords, context: ReportContext
     return record_tags(compute_tags(batch), len(places)), _of_samples(context, chosen)
 
 
+#: fields of numbers against the reference by their name in requirements, where that is another
+_AGAINST_REFERENCE = {"iou": "mean_iou", "oks": "mean_iou", "error": "mean_absolute_error"}
+
+
+def _part_of(wanted: Requirement) -> list[tuple[str, str]]:
+    """The classes and sizes that a requirement is about, each with the table of the reference that has it."""
+    return [*(("classes", name) for name in wanted.classes), *(("sizes", name) for name in wanted.size)]
+
+
 def _of_reference(wanted: Requirement, annotator: str | None, report: AgreementReport) -> _Found:
-    """A number of an annotator against the reference, where the report has that part."""
-    reference = getattr(report, "reference", None)
-    if reference is None:
+    """A number of an annotator against the reference, of all objects, a class or a size."""
+    if report.reference is None:
         return _Found(reason="the run has no reference")
-    entries: Iterable[Any] = _entry(reference, "annotators") or ()
-    entry = next((each for each in entries if _entry(each, "name") == annotator), None)
-    if entry is None:
+    entry: Any = next((each for each in report.reference.annotators if each.name == annotator), None)
+    if entry is None or not entry.n_samples:
         return _Found(reason=f"{annotator} has no image with a reference")
-    if not _has(entry, wanted.metric):
-        return _Found(reason=f"the reference of this label type has no number {wanted.metric!r}")
-    interval = (_entry(entry, "intervals") or {}).get(wanted.metric)
-    return _Found(_entry(entry, wanted.metric), interval, _entry(entry, "n_objects"), _entry(entry, "n_samples"))
+    n_images, name = entry.n_samples, _AGAINST_REFERENCE.get(wanted.metric, wanted.metric)
+    for table, part in _part_of(wanted):
+        entry = next((each for each in getattr(entry, table) if each.name == part), None)
+        if entry is None:
+            return _Found(n_objects=0, n_images=n_images, reason=f"neither {annotator} nor the reference has {part!r}")
+    if not hasattr(entry, name):
+        return _Found(reason=f"against the reference there is no number {wanted.metric!r} of these labels")
+    return _Found(getattr(entry, name), entry.intervals.get(name), entry.n_reference, n_images)
 
 
 # ---- the outcome ----

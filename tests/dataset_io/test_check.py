@@ -278,3 +278,27 @@ def test_the_order_of_requirements_and_their_number_change_nothing(run):
     for name, wanted in list(keys.items())[::5]:
         assert _one(run, **wanted).value == found[name].value
     assert np.isfinite([each.value for each in found.values()]).any()
+
+
+def test_annotators_are_judged_against_the_reference(run):
+    """The numbers of the report, of all objects, a class and a size; carol is the reference."""
+    against = aa.compute(run.dataset, ["alice", "bob"], run_key="roles", reference="carol", resamples=50)
+    bases = {
+        "all": {"metric": "f1", "at_least": 0.5},
+        "a class": {"metric": "recall", "at_least": 0.5, "classes": "cat"},
+        "a size": {"metric": "iou", "at_least": 0.5, "size": "large"},
+        "two": {"metric": "f1", "at_least": 0.5, "classes": ["cat", "dog"]},
+    }
+    found = against.check({"requirements": {name: {"against": "reference", **each} for name, each in bases.items()}})
+    of = {(each.name, each.annotator): each for each in found.results}
+    for entry in against.report.reference.annotators:
+        assert of["all", entry.name].value == entry.f1
+        assert (of["all", entry.name].low, of["all", entry.name].n_objects) == (
+            entry.intervals["f1"].low,
+            entry.n_reference,
+        )
+        cat = next(each for each in entry.classes if each.name == "cat")
+        assert of["a class", entry.name].value == cat.recall
+        sizes = {each.name: each.mean_iou for each in entry.sizes}
+        assert of["a size", entry.name].value == sizes.get("large")
+        assert "of one class or of one size" in of["two", entry.name].reason
