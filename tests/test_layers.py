@@ -42,7 +42,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "command_line": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
 }
 #: layers that are a single module
-MODULES = ("names", "command_line")
+MODULES = ("names",)
 #: the rooms of the product: each imports those before it; the face of a folder (its ``__init__.py``) is its last room
 ORDER = (
     "names",

@@ -51,7 +51,7 @@ def test_pip_install_gives_the_package(private_fiftyone, checkout, tmp_path):
         "dataset_io",
         "operators",
         "names.py",
-        "command_line.py",
+        "command_line",
         "py.typed",
     } <= installed
     assert not {"tests", "tools"} & installed

@@ -55,7 +55,7 @@ from ..record.fields import fields_marked
 from ..record.lease import unless_deleted, writing
 from ..record.run import FAILED, Run, refresh
 from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
-from ..record.stored_records import delete_files, stored_parts
+from ..record.stored_records import delete_files, part_names
 from ..results.load import with_samples
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
 from ..run.read import Reader, some_ids
@@ -268,7 +268,7 @@ def _compared(
 ) -> tuple[Compared | None, Noticed]:
     """What is compared, in this process or shared out among several."""
     # a run that was shared out before has parts
-    if engine.is_shared or stored_parts(str(run.run_id)):
+    if engine.is_shared or part_names(str(run.run_id)):
         return share_out(family, run, engine, progress)
     one_pass = Pass(family, run)
     one_pass.work(progress)

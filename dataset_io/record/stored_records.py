@@ -160,7 +160,7 @@ def part_id(run_id: str, name: str) -> str:
     return f"{_file_id(run_id)}/{name}"
 
 
-def stored_parts(run_id: str) -> list[str]:
+def part_names(run_id: str) -> list[str]:
     """Names of the files of a run that go when it is complete, in ascending order; only whole files."""
     start = _file_id(run_id) + "/"
     found = database().fs.files.distinct("_id", {"_id": {"$regex": f"^{start}"}})

@@ -26,7 +26,7 @@ from ..labels.source import Shard, Source
 from ..labels.stored import NoRoomError
 from ..record.lease import this_process
 from ..record.run import FAILED, RUNNING, Run, versions
-from ..record.stored_records import open_file, part_id, read_part, stored_parts, write_part
+from ..record.stored_records import open_file, part_id, part_names, read_part, write_part
 from ..run.one_pass import Compared, Noticed
 from ..run.work_through import Progress, return_memory
 from .engines import Engine, Submitted
@@ -202,7 +202,7 @@ def _refusal(answer: Mapping[str, str]) -> AgreementInputError:
 
 def _parts_by_shard(run: Run) -> dict[int, str]:
     """The name of the records of every shard that is done; of several attempts one, as they are the same."""
-    named = [name for name in stored_parts(str(run.run_id)) if "-" in name]
+    named = [name for name in part_names(str(run.run_id)) if "-" in name]
     return {int(name.partition("-")[0]): name for name in named}
 
 

@@ -8,7 +8,7 @@ import sys
 
 from .private_fiftyone import ROOT
 
-PACKAGES = ("names", "metrics", "agreement", "charts", "dataset_io", "operators", "panels")
+PACKAGES = ("names", "metrics", "agreement", "charts", "dataset_io", "operators", "panels", "command_line")
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import names
+from .. import names
 
 #: exit codes
 PASSED, FAILED, NOT_COMPUTED = 0, 1, 2
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     given = parser.parse_args(arguments)
-    from .agreement.settings.errors import AgreementInputError  # `--help` needs no numpy
+    from ..agreement.settings.errors import AgreementInputError  # `--help` needs no numpy
 
     try:
         # what FiftyOne prints meanwhile is no part of the answer
@@ -73,7 +73,7 @@ def _dataset(given: argparse.Namespace, *, create: bool = False) -> Any:
     """
     import fiftyone as fo
 
-    from .agreement.settings.errors import AgreementInputError, did_you_mean
+    from ..agreement.settings.errors import AgreementInputError, did_you_mean
 
     if given.dataset not in fo.list_datasets():
         if create:
@@ -84,7 +84,7 @@ def _dataset(given: argparse.Namespace, *, create: bool = False) -> Any:
 
 
 def _import(given: argparse.Namespace) -> Answered:
-    from .dataset_io import files
+    from ..dataset_io import files
 
     options: dict[str, Any] = {"overwrite": given.overwrite}
     if given.format:
@@ -102,7 +102,7 @@ def _source(files: Sequence[str]) -> Any:
     Raises:
         AgreementInputError: if several files do not say whose they are
     """
-    from .agreement.settings.errors import AgreementInputError
+    from ..agreement.settings.errors import AgreementInputError
 
     named = [file.partition("=") for file in files]
     if all(is_named and name for name, is_named, _ in named) and len({name for name, *_ in named}) == len(files):
@@ -115,7 +115,7 @@ def _source(files: Sequence[str]) -> Any:
 
 
 def _compute(given: argparse.Namespace) -> Answered:
-    from .dataset_io import compute
+    from ..dataset_io import compute
 
     fields: Any = given.fields if len(given.fields) > 1 else given.fields[0]
     options = dict(given.option or ())
@@ -139,7 +139,7 @@ def _export(given: argparse.Namespace) -> Answered:
 
 
 def _check(given: argparse.Namespace) -> Answered:
-    from .agreement.acceptance.outcome import FAILED as REQUIREMENT_FAILED
+    from ..agreement.acceptance.outcome import FAILED as REQUIREMENT_FAILED
 
     check = _run(given).check(given.requirements)
     code = PASSED if check.passed else FAILED if check.outcome == REQUIREMENT_FAILED else NOT_COMPUTED
@@ -147,8 +147,8 @@ def _check(given: argparse.Namespace) -> Answered:
 
 
 def _run(given: argparse.Namespace) -> Any:
-    from . import charts as charts  # results are shown by it
-    from .dataset_io import load
+    from .. import charts as charts  # results are shown by it
+    from ..dataset_io import load
 
     return load(_dataset(given), given.run)
 
@@ -157,7 +157,7 @@ def _text_of(result: Any, **options: Any) -> str:
     """What a result prints."""
     import io
 
-    from . import charts as charts
+    from .. import charts as charts
 
     printed = io.StringIO()
     result.print_report(file=printed, **options)
