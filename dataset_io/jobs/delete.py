@@ -80,13 +80,14 @@ def _delete(run: Run) -> None:
     refuse_read_only(dataset, declared)
     if not documents and not declared and run.reference is None:
         run.require()
+    being_written = run.is_being_written
     if run.exists:
         run.update(status=DELETING)
     recorded = run.recorded_paths()
     remove_saved_views(dataset, keys)
     remove_app_settings(dataset, keys)
     _delete_maps(dataset, documents, declared)
-    delete_fields(dataset, declared)
+    delete_fields(dataset, declared, being_written=being_written)
     unset_undeclared(dataset, sorted(recorded - set(declared)))
     _forget(run, documents)
     mend(dataset)

@@ -54,8 +54,15 @@ def refuse_field_of_user(dataset: fo.Dataset, path: str, run_key: str) -> None:
         raise AgreementInputError(f"`{path}` must be free, but it is a field of the dataset; rename or delete it")
 
 
-def delete_fields(dataset: fo.Dataset, paths: Iterable[str]) -> None:
-    """Delete fields and their values."""
+def delete_fields(dataset: fo.Dataset, paths: Iterable[str], *, being_written: bool = False) -> None:
+    """Delete fields and their values.
+
+    Args:
+        dataset: the dataset
+        paths: the fields
+        being_written: whether somebody may be writing them. All samples get a new time stamp then, so that nobody who
+            read them before writes them now; all runs take that for a change
+    """
     deleted = outermost(paths)
     if not deleted:
         return
@@ -64,7 +71,7 @@ def delete_fields(dataset: fo.Dataset, paths: Iterable[str]) -> None:
         own = all(is_marked(dataset.get_field(path)) for path in deleted)
         # values first: FiftyOne cannot save a sample with values of which the schema does not know
         for place in places(dataset, deleted):
-            _unset(place, {}, changes=not own)
+            _unset(place, {}, changes=being_written or not own)
         undeclare(dataset, deleted)
 
 

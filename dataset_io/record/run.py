@@ -181,6 +181,12 @@ class Run:
         process = record.get("process")
         return record.get("status") == RUNNING and isinstance(process, str) and has_died(process)
 
+    @property
+    def is_being_written(self) -> bool:
+        """Whether a process may be computing or updating it."""
+        record = self.config
+        return not self.was_killed and (record.get("status") == RUNNING or bool(record.get("updating")))
+
     def _said_status(self) -> str:
         return f"{self.status!r}" + (", but its process is gone" if self.was_killed else "")
 

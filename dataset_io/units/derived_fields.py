@@ -121,9 +121,10 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
             with writing(dataset):
                 run.require_current()
                 refuse_field_of_user(dataset, path, labels.field_key)
+                before = (run.config.get(RECORD) or {}).get(derived.suffix) or {}
                 run.update(fields_added=[path], **{entry: started})
                 if dataset.get_field(path) is not None:
-                    delete_fields(dataset, [path])
+                    delete_fields(dataset, [path], being_written=before.get("status") == RUNNING)
                 _declare(dataset, labels.field_key, path, derived)
             with rare_collections():
                 result = _Pass(units, derived, labels, check).execute(progress)

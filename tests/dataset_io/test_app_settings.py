@@ -23,7 +23,7 @@ from annotator_agreement.dataset_io.app.settings import AppSettings, annotator_c
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.record.run_labels import open_run_labels
 
-FIELDS = [f"agreement{suffix}" for suffix in names.OBJECT_FIELDS.sample]
+FIELDS = [f"agreement{suffix}" for suffix, spec in names.OBJECT_FIELDS.sample.items() if spec.option is None]
 
 
 @pytest.fixture
