@@ -34,7 +34,7 @@ TABS = {
     "parts": "By",
     "objects": "Objects",
     "decide": "Decide",
-    "rules": "How it was computed",
+    "rules": "Run",
 }
 FIRST_TAB, DECIDE_TAB = "overview", "decide"
 

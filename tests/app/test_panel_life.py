@@ -94,7 +94,7 @@ def test_the_panel_shows_the_run_that_is_chosen(report: Any, app: AppPage, datas
     app.expect_at_rest()
     app.expect_score(report)
     expect(app.choice("Run")).to_have_value("agreement")
-    app.open_tab("How it was computed", "This run: agreement")
+    app.open_tab("Run", "This run: agreement")
     app.panel.get_by_role("button", name="Delete", exact=True).click()
     expect(app.form).to_contain_text("agreement")
     expect(app.form).not_to_contain_text("strict")
