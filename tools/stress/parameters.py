@@ -213,14 +213,17 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     yield Call("list_agreements", plugin.list_agreements, {"dataset": dataset})
     yield Call("delete_agreement", plugin.delete_agreement, {"dataset": dataset, **run})
     exported = {"path": "x.json", "format": "json", "overwrite": True}
+    exported |= {"by": (), "anonymous": False, "requirements": None}
     yield Call("export_agreement", plugin.export_agreement, {"dataset": dataset, **run, **exported})
+    wanted = {"requirements": {"requirements": {"all": {"metric": "f1", "at_least": 0.5}}}}
+    yield Call("check_agreement", plugin.check_agreement, {"dataset": dataset, **run, **wanted})
     yield Call("agreement_on", plugin.agreement_on, {"view": dataset, **run, "resamples": 0})
     yield Call("agreement_samples", plugin.agreement_samples, {"dataset": dataset, **run})
     keys = {"key_a": BASE, "key_b": SECOND, "resamples": 0, "seed": 51}
     yield Call("compare_agreement", plugin.compare_agreement, {"dataset": dataset, **keys})
     yield Call("rename_agreement", plugin.rename_agreement, {"dataset": dataset, **run, "new_run_key": "renamed"})
     shown = dict.fromkeys(
-        ("verdict", "annotators", "missed_by", "classes", "confusion", "votes", "min_score", "max_score")
+        ("verdict", "annotators", "missed_by", "classes", "confusion", "votes", "min_score", "max_score", "reference")
     )
     yield Call("view_agreement", plugin.view_agreement, {"samples": dataset, **run, **shown})
     yield Call("save_agreement_views", plugin.save_agreement_views, {"dataset": dataset, **run})
@@ -415,6 +418,8 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "color_by": None,
             "link_instances": False,
         },
+        "check_agreement": {**run, "requirements": "requirements.yaml"},
+        "human_ceiling": run,
         "compare_agreement": {**run, "other_run_key": SECOND},
         "export_agreement": {**run, "format": "json", "path": "x.json", "overwrite": True},
         "update_agreement": run,
@@ -452,7 +457,8 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         operator = foo.get_operator(f"{PLUGIN}/{name}")
         of_labels = name in _of_labels(labels)
         of, mend = (labels.dataset, labels.mend) if of_labels else (dataset, None)
-        for offset, part in enumerate(("form", "execution")):
+        is_metric = isinstance(operator, getattr(foo, "EvaluationMetric", ()))  # which FiftyOne's evaluation computes
+        for offset, part in enumerate(("form",) if is_metric else ("form", "execution")):
             after = _nothing if part == "form" else mend
             yield Call(f"{name} ({part})", _called(operator, of, part), valid, json_values, offset, 2, after)
     unknown = set(manifest_operators()) - set(parameters)
