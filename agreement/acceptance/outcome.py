@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..statistics.presentation import shown_as
+from ..statistics.presentation import ShowsItself, shown_as
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -41,12 +40,14 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AcceptanceCheck:
+class AcceptanceCheck(ShowsItself):
     """Whether a run meets its requirements.
 
     ``outcome`` is ``failed`` if any requirement failed, else ``not enough data`` if any has not enough, else
     ``passed``.
     """
+
+    shown_by: ClassVar[str] = "acceptance"
 
     run_key: str
     source: str  #: name of the requirements file
@@ -84,18 +85,6 @@ class AcceptanceCheck:
     def __repr__(self) -> str:
         said = ", ".join(f"{len(self.of(each))} {each}" for each in (PASSED, FAILED, NOT_ENOUGH) if self.of(each))
         return f"<{type(self).__name__} of {self.run_key!r}: {self.outcome} ({said}); print_report() says more>"
-
-    def _repr_html_(self) -> str:
-        shown: str = shown_as("acceptance_html", self)
-        return shown
-
-    def print_report(self, file: TextIO | None = None) -> None:
-        """Print the check as aligned text.
-
-        Args:
-            file: output file, standard output by default
-        """
-        (file or sys.stdout).write(shown_as("acceptance_text", self) + "\n")
 
     def to_markdown(self) -> str:
         """The check as Markdown."""

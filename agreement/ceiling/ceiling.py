@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.errors import AgreementInputError
 from ..statistics.numbers import Fields
-from ..statistics.presentation import shown_as
+from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import Each, Interval, number
 from .directed import AREAS, N_AREAS, PairCounts, parts_of_key
 from .measured import Means, Ordered, Scored, by_confidence, expected, intervals, values
@@ -84,13 +83,15 @@ class ModelScore:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Ceiling:
+class Ceiling(ShowsItself):
     """What annotators reach against each other, measured as detectors are: mean average precision (mAP).
 
     The labels of one annotator are taken as detections of the objects of another: precision at 101 recall points,
     averaged over the IoU thresholds .50, .55 … .95 and over the classes that the other used, as COCO does; then over
     all ordered pairs of annotators, on the images about which both were asked. Undefined numbers are None.
     """
+
+    shown_by: ClassVar[str] = "ceiling"
 
     run_key: str
     measure: str  #: similarity of two labels, such as ``IoU`` or ``OKS``
@@ -120,10 +121,6 @@ class Ceiling:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.run_key!r}: {self.sentence}>"
 
-    def _repr_html_(self) -> str:
-        shown: str = shown_as("ceiling_html", self)
-        return shown
-
     def f1_at(self, iou: float) -> float | None:
         """F1 of annotators among each other at a threshold.
 
@@ -140,14 +137,6 @@ class Ceiling:
         """The ceiling in one sentence."""
         said: str = shown_as("ceiling_sentence", self)
         return said
-
-    def print_report(self, file: TextIO | None = None) -> None:
-        """Print the ceiling as aligned text.
-
-        Args:
-            file: output file, standard output by default
-        """
-        (file or sys.stdout).write(shown_as("ceiling_text", self) + "\n")
 
     def to_dataframe(self, table: str = "classes") -> DataFrame:
         """A table: ``summary``, ``classes``, ``areas``, ``pairs`` or ``model``; undefined numbers are nan."""

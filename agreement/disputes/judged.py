@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ...metrics.bootstrap.draws import hstack
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..statistics.numbers import Fields, Numbers, estimates, ratio
-from ..statistics.presentation import shown_as
+from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import Each, Interval
 
 if TYPE_CHECKING:
@@ -67,8 +66,10 @@ class AnnotatorDecided:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DecisionReport:
+class DecisionReport(ShowsItself):
     """What was decided on the objects of a run, and how right annotators and consensus were."""
+
+    shown_by: ClassVar[str] = "decisions"
 
     run_key: str
     field: str  #: the field of decisions
@@ -101,18 +102,6 @@ class DecisionReport:
     def __repr__(self) -> str:
         decided = f"{self.n_disputed_decided:,} of {self.n_disputed:,} disputed {self.unit}s decided"
         return f"<{type(self).__name__} of {self.run_key!r}: {decided}; print_report() says more>"
-
-    def _repr_html_(self) -> str:
-        shown: str = shown_as("decisions_html", self)
-        return shown
-
-    def print_report(self, file: TextIO | None = None) -> None:
-        """Print the report as aligned text.
-
-        Args:
-            file: output file, standard output by default
-        """
-        (file or sys.stdout).write(shown_as("decisions_text", self) + "\n")
 
     def to_dataframe(self) -> DataFrame:
         """What every annotator did, and what a rule decided, a row each; undefined numbers are nan."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ... import names
-from ..statistics.presentation import shown_as
+from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import Each, Interval, read
 
 if TYPE_CHECKING:
@@ -81,13 +80,15 @@ class DecidedBetween:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class AgreementComparison:
+class AgreementComparison(ShowsItself):
     """The changes from one run to another, over the samples that have at least two assigned annotators in both.
 
     ``numbers`` has the numbers of the whole report by path; ``changes`` has the numbers of ``pairs``, ``classes``,
     ``annotators`` and so on that both runs have. Intervals come from a paired bootstrap: both runs use the same
     resamples of the shared samples (of whole videos or groups), so effects of hard samples cancel out.
     """
+
+    shown_by: ClassVar[str] = "comparison"
 
     a: str
     b: str
@@ -125,10 +126,6 @@ class AgreementComparison:
         what = f"{self.n_samples:,} shared {'frames' if self.on_frames else 'samples'}"
         return f"<{type(self).__name__} from {self.a!r} to {self.b!r}: {what}; print_report() says more>"
 
-    def _repr_html_(self) -> str:
-        shown: str = shown_as("comparison_html", self)
-        return shown
-
     def to_dict(self) -> dict[str, Any]:
         """The comparison as JSON-serialisable values."""
         return dataclasses.asdict(self)
@@ -138,14 +135,6 @@ class AgreementComparison:
         """Rebuild a comparison from :meth:`to_dict`."""
         comparison: AgreementComparison = read(cls, values)
         return comparison
-
-    def print_report(self, file: TextIO | None = None) -> None:
-        """Print the comparison as aligned text.
-
-        Args:
-            file: output file, standard output by default
-        """
-        (file or sys.stdout).write(shown_as("comparison_text", self) + "\n")
 
     def to_dataframe(self, table: str = "numbers") -> DataFrame:
         """A table of the comparison as a pandas DataFrame; undefined numbers are nan.

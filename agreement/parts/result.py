@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ..settings.arguments import repeated
 from ..settings.errors import AgreementInputError, did_you_mean
 from ..statistics.main_numbers import COMPARED, MainNumber
-from ..statistics.presentation import shown_as
+from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import AgreementReport, Interval
 
 if TYPE_CHECKING:
@@ -66,13 +65,15 @@ class PartSamples(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class AgreementParts:
+class AgreementParts(ShowsItself):
     """The main numbers of a run by parts of its samples (:meth:`AgreementRun.by`), or of several runs (``trend()``).
 
     A sample with several values (tags, labels) is in several parts. A part is compared with all samples that are not in
     it. Numbers that are no sums over samples (alpha of images, of which the distances between images are a part) are
     left out.
     """
+
+    shown_by: ClassVar[str] = "parts"
 
     by: str  #: what divides the samples
     run_key: str | None  #: None: the parts are runs
@@ -131,10 +132,6 @@ class AgreementParts:
         of = "" if self.run_key is None else f" of {self.run_key!r}"
         return f"<{type(self).__name__}{of} by {self.by}: {len(self.parts)} parts; print_report() says more>"
 
-    def _repr_html_(self) -> str:
-        shown: str = shown_as("parts_html", self)
-        return shown
-
     def to_dict(self) -> dict[str, Any]:
         """The parts as JSON-serialisable values."""
         plain = {name: getattr(self, name) for name in ("by", "run_key", "family", "what", "measure", "ordered")}
@@ -146,14 +143,6 @@ class AgreementParts:
         """The table, and which parts stand out, as Markdown."""
         shown: str = shown_as("parts_markdown", self)
         return shown
-
-    def print_report(self, file: TextIO | None = None) -> None:
-        """Print the table, and which parts stand out.
-
-        Args:
-            file: output file, standard output by default
-        """
-        (file or sys.stdout).write(shown_as("parts_text", self) + "\n")
 
     def to_dataframe(self) -> DataFrame:
         """One row for every part and number: value, interval, the rest, difference with interval; undefined is nan."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, TextIO
 
 _found_by: list[Callable[[str], Callable[..., Any]]] = []
 
@@ -29,3 +30,22 @@ def shown_as(name: str, *arguments: Any, **options: Any) -> Any:
     if not _found_by:  # as in a process that reads a pickled result
         importlib.import_module(f"{__package__.rpartition('.agreement')[0]}.charts")
     return _found_by[0](name)(*arguments, **options)
+
+
+class ShowsItself:
+    """A result that prints itself and is a page in notebooks."""
+
+    __slots__ = ()
+    shown_by: ClassVar[str]  #: what the names of the functions that show it begin with
+
+    def _repr_html_(self) -> str:
+        shown: str = shown_as(f"{self.shown_by}_html", self)
+        return shown
+
+    def print_report(self, file: TextIO | None = None) -> None:
+        """Print it as aligned text.
+
+        Args:
+            file: output file, standard output by default
+        """
+        (file or sys.stdout).write(shown_as(f"{self.shown_by}_text", self) + "\n")
