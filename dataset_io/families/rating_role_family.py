@@ -10,17 +10,16 @@ import numpy as np
 
 from ...agreement.ratings.compute import RatingAgreement, agreeing
 from ...agreement.roles.matching import SAID
-from ...agreement.statistics.codes import ClassCodes, CodeNames
+from ...agreement.statistics.codes import ClassCodes
 from ...agreement.statistics.records import Records, compact
-from ...agreement.statistics.report import ReportContext, RunFacts
+from ...agreement.statistics.report import ReportContext
 from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ...names import REFERENCE
-from ..labels.roles import check_roles
 from ..labels.source import Role, Source
 from ..labels.stored import StoredSample
-from .protocol import LabelFamily, LabelsRead
+from .protocol import LabelsRead
 from .ratings import RatingFamily, RatingLabels
-from .role_rows import RoleRows
+from .role_rows import FamilyWithRoles, RoleRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +34,9 @@ class _RatingRole(RoleRows):
     """Reads the ratings of one role."""
 
     def __init__(self, source: Source, role: Role, number: int, codes: ClassCodes) -> None:
-        self.family = RatingFamily(source.of_role(role))
-        self.family.codes = codes
-        super().__init__(source, role, number, self.family.projection())
+        self.ratings = RatingFamily(source.of_role(role))
+        self.ratings.codes = codes
+        super().__init__(source, role, number, self.ratings)
 
     def projection(self) -> dict[str, Any]:
         found = super().projection()
@@ -47,34 +46,21 @@ class _RatingRole(RoleRows):
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> FloatArray:
         """The ratings of the role, shape ``(S,)``."""
-        ratings = self.family.read(self.rows(rows), self.samples(samples)).labels.ratings[:, 0]
+        ratings = self.ratings.read(self.rows(rows), self.samples(samples)).labels.ratings[:, 0]
         if self.least_confidence is not None:
             given = [row.get(f"role{self.number}_confidence") or 0.0 for row in rows]
             ratings = np.where(np.array(given) >= self.least_confidence, ratings, np.nan)
         return ratings
 
 
-class RatingRoleFamily(LabelFamily[RatingsWithRoles, RatingAgreement]):
+class RatingRoleFamily(FamilyWithRoles[RatingsWithRoles, RatingAgreement]):
     """The ratings of annotators, compared with each other as without roles, and those of roles beside them."""
 
     def __init__(self, inner: RatingFamily, known: ReportContext | None = None) -> None:
-        self._inner, self.source = inner, inner.source
-        self._codes = ClassCodes(self.source.config.aliases, () if known is None else known.role_class_names)
-        self._readers = [_RatingRole(self.source, role, k, self._codes) for k, role in enumerate(self.source.roles)]
-
-    def check(self) -> None:
-        """Refuse labels that cannot be compared."""
-        self._inner.check()
-        check_roles(self.source)
-        for reader in self._readers:
-            reader.family.check()
-
-    def projection(self) -> dict[str, Any]:
-        """What is read of the annotators' labels, then of every role."""
-        projection = self._inner.projection()
-        for reader in self._readers:
-            projection |= reader.projection()
-        return projection
+        self._inner, source = inner, inner.source
+        codes = ClassCodes(source.config.aliases, () if known is None else known.role_class_names)
+        self._readers = [_RatingRole(source, role, k, codes) for k, role in enumerate(source.roles)]
+        super().__init__(inner, codes, self._readers)
 
     def load(self, row: dict[str, Any]) -> int:
         """Number of ratings."""
@@ -102,7 +88,7 @@ class RatingRoleFamily(LabelFamily[RatingsWithRoles, RatingAgreement]):
         true = labels.roles[:, 0]
         tolerance = config.tolerance
         if not self._inner.numbers:
-            codes, tolerance = np.append(self._codes.codes_in(self._inner.codes), 0).astype(np.float64), 0.0
+            codes, tolerance = np.append(self._role_codes.codes_in(self._inner.codes), 0).astype(np.float64), 0.0
             true = np.where(np.isnan(true), np.nan, codes[np.nan_to_num(true).astype(np.int64)])
         right = agreeing(result.ratings, true[:, None], tolerance)
         judged = ~np.isnan(result.ratings) & ~np.isnan(true)[:, None]
@@ -117,13 +103,3 @@ class RatingRoleFamily(LabelFamily[RatingsWithRoles, RatingAgreement]):
         records = self._inner.record(labels.own, result)
         table = labels.roles if self._inner.numbers else compact(np.nan_to_num(labels.roles).astype(np.int64))
         return dataclasses.replace(records, parts=({**records.parts[0], "role_ratings": table},))
-
-    def code_names(self) -> CodeNames:
-        """The classes and attribute values that were read so far."""
-        return dataclasses.replace(self._inner.code_names(), roles=self._codes.looked_up())
-
-    def context(self, run: RunFacts) -> ReportContext:
-        """The context of the report."""
-        context = self._inner.context(run)
-        details = {**context.details, "roles": [reader.details() for reader in self._readers]}
-        return dataclasses.replace(context, details=details, role_class_names=self._codes.names())

@@ -16,16 +16,15 @@ from ...agreement.matching.batch import Batch
 from ...agreement.matching.compute import MatchedBatch
 from ...agreement.roles.columns import MatchedRole, matched_role, role_columns
 from ...agreement.roles.left_out import left_out_columns
-from ...agreement.statistics.codes import ClassCodes, CodeNames
+from ...agreement.statistics.codes import ClassCodes
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from ..labels.roles import check_roles
 from ..labels.source import Role, Source
 from ..labels.stored import StoredSample, half_of
 from .objects import ObjectFamily, ObjectLabels, id_bytes
-from .protocol import LabelFamily, LabelsRead
-from .role_rows import RoleRows
+from .protocol import LabelsRead
+from .role_rows import FamilyWithRoles, RoleRows
 from .role_values import role_values
 
 
@@ -70,65 +69,47 @@ class RoleReader(RoleRows):
             details = known.details["roles"][number]
             known = dataclasses.replace(known, class_names=known.role_class_names, details=details)
         of_role = source.of_role(role)
-        self.family = ObjectFamily(of_role, known)
-        if self.family.in_pixels and not inner.in_pixels:  # annotators who drew boxes are compared with boxes
+        family = ObjectFamily(of_role, known)
+        if family.in_pixels and not inner.in_pixels:  # annotators who drew boxes are compared with boxes
             of_role = dataclasses.replace(of_role, config=dataclasses.replace(of_role.config, geometry="box"))
-            self.family = ObjectFamily(of_role, known)
-        self.family.in_pixels = inner.in_pixels
-        self.family.codes = codes
-        self.family.reads_confidence = role.is_model
+            family = ObjectFamily(of_role, known)
+        family.in_pixels = inner.in_pixels
+        family.codes = codes
+        family.reads_confidence = role.is_model
+        self.objects = family
         self._needs_label = role.of_attribute and source.config.assigned_field is None
-        super().__init__(source, role, number, self.family.projection())
+        super().__init__(source, role, number, family)
 
     def read(self, rows: Sequence[dict[str, Any]], samples: Sequence[StoredSample]) -> ObjectLabels:
         """The labels of the role on some samples."""
-        read = self.family.read(self.rows(rows), self.samples(samples))
+        read = self.objects.read(self.rows(rows), self.samples(samples))
         labels: ObjectLabels = read.labels
         if self._needs_label and read.drew is not None:  # nobody says that it is there on other samples
             labels = dataclasses.replace(labels, batch=dataclasses.replace(labels.batch, assigned=read.drew))
         if not self.role.thresholds:
             return labels
         least = np.array(self.role.thresholds)[half_of(samples)][labels.batch.objects.sample]
-        return self.family.among(labels, labels.confidence >= least)
+        return self.objects.among(labels, labels.confidence >= least)
 
     def details(self) -> dict[str, Any]:
         """What the context of a report holds of the role."""
-        return {**super().details(), **self.family.context(RunFacts()).details}
+        return {**super().details(), **self.objects.context(RunFacts()).details}
 
 
-class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):
+class RoleFamily(FamilyWithRoles[WithRoles, ComparedRoles]):
     """The labels of annotators, compared with each other as without roles, and those of roles beside them."""
 
     def __init__(self, inner: ObjectFamily, known: ReportContext | None = None) -> None:
-        self._inner, self.source = inner, inner.source
-        class_names = () if known is None else known.role_class_names
-        self._codes = ClassCodes(self.source.config.aliases)
+        self._inner, source = inner, inner.source
+        codes = inner.codes_of(known.role_class_names) if known is not None else ClassCodes(source.config.aliases)
         self.readers = [
-            RoleReader(self.source, role, number, inner, known, self._codes)
-            for number, role in enumerate(self.source.roles)
+            RoleReader(source, role, number, inner, known, codes) for number, role in enumerate(source.roles)
         ]
-        if class_names:
-            self._codes = self.readers[0].family.codes_of(class_names)
-            for reader in self.readers:
-                reader.family.codes = self._codes
-
-    def check(self) -> None:
-        """Refuse labels that cannot be compared."""
-        self._inner.check()
-        check_roles(self.source)
-        for reader in self.readers:
-            reader.family.check()
-
-    def projection(self) -> dict[str, Any]:
-        """What is read of the annotators' labels, then of every role."""
-        projection = self._inner.projection()
-        for reader in self.readers:
-            projection |= reader.projection()
-        return projection
+        super().__init__(inner, codes, self.readers)
 
     def load(self, row: dict[str, Any]) -> int:
         """Number of labels."""
-        return self._inner.load(row) + sum(reader.family.load(reader.rows([row])[0]) for reader in self.readers)
+        return self._inner.load(row) + sum(reader.objects.load(reader.rows([row])[0]) for reader in self.readers)
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[WithRoles]:
         """The labels of query results."""
@@ -138,7 +119,7 @@ class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):
 
     def without(self, labels: WithRoles, kept: BoolArray) -> WithRoles:
         """The labels of some of the samples."""
-        roles = [reader.family.without(each, kept) for reader, each in zip(self.readers, labels.roles, strict=True)]
+        roles = [reader.objects.without(each, kept) for reader, each in zip(self.readers, labels.roles, strict=True)]
         return WithRoles(self._inner.without(labels.own, kept), roles)
 
     def compute(self, labels: WithRoles) -> ComparedRoles:
@@ -155,7 +136,7 @@ class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):
 
     def class_codes(self) -> IntArray:
         """For every code of the classes of roles, the code of the annotators' classes."""
-        return self._codes.codes_in(self._inner.codes)
+        return self._role_codes.codes_in(self._inner.codes)
 
     def values(self, labels: WithRoles, result: ComparedRoles) -> list[dict[str, Any]]:
         """The values of every sample by path."""
@@ -170,13 +151,3 @@ class RoleFamily(LabelFamily[WithRoles, ComparedRoles]):
         if self.source.config.models:
             columns |= left_out_columns(result.own, labels.own.batch, self.source.config)
         return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
-
-    def code_names(self) -> CodeNames:
-        """The classes and attribute values that were read so far."""
-        return dataclasses.replace(self._inner.code_names(), roles=self._codes.looked_up())
-
-    def context(self, run: RunFacts) -> ReportContext:
-        """The context of the report."""
-        context = self._inner.context(run)
-        details = {**context.details, "roles": [reader.details() for reader in self.readers]}
-        return dataclasses.replace(context, details=details, role_class_names=self._codes.names())

@@ -1,4 +1,4 @@
-"""The part of a query result that holds the labels of a reference or model."""
+"""What families of labels with a reference and models share: reading the labels of each role, beside annotators'."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from ...agreement.statistics.codes import ClassCodes, CodeNames
+from ...agreement.statistics.report import ReportContext, RunFacts
+from ..labels.roles import check_roles
 from ..labels.source import Role, Source
 from ..labels.stored import StoredSample
+from .protocol import LabelFamily, Labels, Result
 
 #: parts of a query result that all readers of a sample need
 _OF_SAMPLES = ("size", "assigned", "video", "_sample_id", "frame_number")
@@ -20,14 +24,14 @@ class RoleRows:
         source: the labels of the annotators
         role: the role
         number: its number
-        projection: what is read of its labels
+        family: reads and compares its labels
     """
 
-    def __init__(self, source: Source, role: Role, number: int, projection: dict[str, Any]) -> None:
-        self.role, self.number = role, number
+    def __init__(self, source: Source, role: Role, number: int, family: LabelFamily[Any, Any]) -> None:
+        self.role, self.number, self.family = role, number, family
         self._field = source.number_read(role)
         self.path = source.paths_read[self._field]
-        self._projection = {name: value for name, value in projection.items() if name not in _OF_SAMPLES}
+        self._projection = {name: value for name, value in family.projection().items() if name not in _OF_SAMPLES}
 
     def projection(self) -> dict[str, Any]:
         """Projection of a document, with names of its own."""
@@ -63,3 +67,40 @@ class RoleRows:
             "of_attribute": role.of_attribute,
             "thresholds": list(role.thresholds),
         }
+
+
+class FamilyWithRoles(LabelFamily[Labels, Result]):
+    """A family that reads, compares and writes the labels of roles beside those of annotators.
+
+    Args:
+        inner: the family of the annotators' labels
+        codes: codes of the classes of all roles
+        readers: reads the labels of every role, each with a family of its own
+    """
+
+    def __init__(self, inner: LabelFamily[Any, Any], codes: ClassCodes, readers: Sequence[RoleRows]) -> None:
+        self.source, self._family, self._role_codes, self._roles = inner.source, inner, codes, readers
+
+    def check(self) -> None:
+        """Refuse labels that cannot be compared."""
+        self._family.check()
+        check_roles(self.source)
+        for reader in self._roles:
+            reader.family.check()
+
+    def projection(self) -> dict[str, Any]:
+        """What is read of the annotators' labels, then of every role."""
+        projection = self._family.projection()
+        for reader in self._roles:
+            projection |= reader.projection()
+        return projection
+
+    def code_names(self) -> CodeNames:
+        """The classes and attribute values that were read so far."""
+        return dataclasses.replace(self._family.code_names(), roles=self._role_codes.looked_up())
+
+    def context(self, run: RunFacts) -> ReportContext:
+        """The context of the report."""
+        context = self._family.context(run)
+        details = {**context.details, "roles": [reader.details() for reader in self._roles]}
+        return dataclasses.replace(context, details=details, role_class_names=self._role_codes.names())
