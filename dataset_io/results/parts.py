@@ -98,18 +98,9 @@ class OpenParts:
         whole = self.columns.part("all", every, resamples=0 if known else config.resamples, seed=config.seed)
         return whole if known is None else whole.with_intervals(known)
 
-    def by(
-        self,
-        field: str | None = None,
-        *,
-        views: Sequence[str | SampleCollection] | None = None,
-        scenario: str | None = None,
-        bins: int | Sequence[float] | None = None,
-        equal: bool = False,
-        by_date: str | None = None,
-    ) -> AgreementParts:
+    def by(self, field: str | None = None, **options: Any) -> AgreementParts:
         """The parts; see ``AgreementRun.by``."""
-        by, groups, samples = self._divided(field, views, scenario, bins, equal, by_date)
+        by, groups, samples = self._divided(field, **options)
         config, report = self.context.config, FAMILIES[self.records.family].report
         parts, n_tested = parts_of(self.columns, groups, self.whole, resamples=config.resamples, seed=config.seed)
         return AgreementParts(
