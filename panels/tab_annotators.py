@@ -43,6 +43,8 @@ _LARGE_OFFSET = 25.0
 _PER_PAGE, _PER_PAGE_BELOW = 8, 5
 #: numbers in the tables
 _AGAINST = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
+#: of these, those that counts beside them say, too: how many labels are extra, missed or of another class
+_COUNTED = ("precision", "recall", "class_accuracy")
 _SAID = (("Wrong class", "n_wrong_class", "wrong_class"), ("Loose", "n_loose", "loose"), ("Extra", "n_extra", "extra"))
 #: with more names the headers of a matrix are vertical
 _ROOMY = 5
@@ -315,10 +317,12 @@ def _behind_bar(key: Any) -> Link | None:
 
 def _role_table(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Item:
     is_reference = role is report.reference
+    has_counts = report.has_objects and is_reference
     fields = [Field("Annotator", lambda one: one.name, is_number=False, first_down=False)]
-    known = [name for name in _AGAINST if any(getattr(one, name) is not None for one in role.annotators)]
+    names = [name for name in _AGAINST if not (has_counts and name in _COUNTED)]
+    known = [name for name in names if any(getattr(one, name) is not None for one in role.annotators)]
     fields += [_role_number(report, name) for name in known]
-    if report.has_objects and is_reference:
+    if has_counts:
         fields += [_kind(*kind) for kind in _SAID]
         fields.append(Field("Missed", _missed_of_reference, lambda one: one.n_missed, _reference_link))
     title = f"Against the reference {role.name}" if is_reference else f"The model {role.name}"

@@ -41,6 +41,7 @@ def plot_parts(parts: AgreementParts, number: str | None = None) -> go.Figure:
         "array": [(end.high or 0.0) - value if end else 0.0 for end, value in zip(known, values, strict=True)],
         "arrayminus": [value - (end.low or 0.0) if end else 0.0 for end, value in zip(known, values, strict=True)],
         "symmetric": False,
+        "color": LINE,
         "thickness": 1.5,
         "width": 0,
     }
