@@ -42,10 +42,9 @@ from .results.compare import compare_agreement
 from .results.decided_labels import export_decided
 from .results.decided_list import export_decided_against
 from .results.export import export_agreement
-from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
+from .results.load import agreement_on, agreement_samples, agreement_times, changed_since, load_agreement
 from .results.measure_ceiling import agreement_ceiling
 from .results.parts import OpenParts, open_parts
-from .results.times import agreement_times
 from .run.work_through import Progress
 from .units.annotate import annotate_disputed
 from .units.label_tags import tag_agreement_labels

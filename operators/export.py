@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,9 +21,12 @@ from ..dataset_io.record.run import list_agreements
 from ..dataset_io.results.decided_labels import decided_to_export, format_of_decided
 from ..dataset_io.results.export import checked_path
 from ..dataset_io.results.file_writing import checked_file
-from .form import Filled, Form
+from ..dataset_io.results.parts import dividing_fields
+from ..dataset_io.results.requirements_file import read_requirements
+from .form import Filled, Form, given_names
 from .gold import chosen_gold, counted_first, gold_choice
-from .inputs import Choice, FormField, Notice, Several, Switch, warning
+from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Switch, warning
+from .option_inputs import unfolded
 
 _PLACE = "A file on the machine of the App's server; missing folders are created"
 _DOWNLOAD = Switch("download", "Download it with the browser, too", default=True)
@@ -85,12 +88,36 @@ def _report_fields(form: Filled) -> Iterator[FormField]:
     if "path" in form.params:
         path = _report_path(form, form.params["path"])
         checked_path(path, _report_format(form), overwrite=form.get("overwrite", False))
+    yield Folded(label="Parts, requirements, names", fields=tuple(_folded_fields(form)))
+    if requirements := _requirements(form):
+        read_requirements(requirements)
+
+
+def _folded_fields(form: Filled) -> Iterator[FormField]:
+    if _report_format(form) != "json":
+        hint = "The main numbers for each value of these fields, too"
+        yield Several("by", "By", hint, values=dividing_fields(form.dataset, form.labels.config.fields))
+    hint = "Check the run against this file, and write the outcome, too"
+    yield ServerFile("requirements", "Requirements file", hint)
+    yield Switch("anonymous", "Letters instead of the names of annotators", "Who decided is left out, too")
+    if unfolded(form.params).get("anonymous"):
+        hint = "Has everybody's letter, for its owner alone; one that exists is read. Empty: letters for this time"
+        yield FormField("key_file", "Key file", hint)
+
+
+def _requirements(form: Filled) -> str | None:
+    given = unfolded(form.params).get("requirements")
+    path: str | None = given.get("absolute_path") if isinstance(given, Mapping) else given
+    return path or None
 
 
 def _export_report(form: Filled) -> dict[str, Any]:
-    path = _report_path(form, form.params.get("path"))
-    format, overwrite = _report_format(form), form.get("overwrite", False)
-    return _told_of_file(form, export_agreement(form.dataset, form.run_key, path, format=format, overwrite=overwrite))
+    path, params = _report_path(form, form.params.get("path")), unfolded(form.params)
+    options = {"format": _report_format(form), "overwrite": form.get("overwrite", False)}
+    options |= {"requirements": _requirements(form), "by": given_names(params, "by")}
+    if params.get("anonymous"):
+        options["anonymous"] = params.get("key_file") or params["anonymous"]
+    return _told_of_file(form, export_agreement(form.dataset, form.run_key, path, **options))
 
 
 EXPORT_REPORT = Form(

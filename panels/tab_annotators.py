@@ -27,6 +27,7 @@ from ..charts.text.words import (
     other_class,
     percent,
     shown_number,
+    shown_seconds,
     shown_share,
     signed,
 )
@@ -75,18 +76,17 @@ def _times(times: Sequence[dict[str, Any]], choices: Choices) -> Item:
     """How long everybody took, beside how far they agree."""
     fields = [
         Field("Annotator", lambda row: row["annotator"], is_number=False, first_down=False),
-        Field("Seconds for an image", _seconds, lambda row: row["seconds_image"]),
+        Field(
+            "Seconds for an image",
+            lambda row: shown_seconds(row).replace(" ", "\n", 1),
+            lambda row: row["seconds_image"],
+        ),
         Field("For a label", lambda row: f"{row['seconds_label']:.1f}", lambda row: row["seconds_label"]),
         Field("Images", lambda row: f"{row['n_images']:,}", lambda row: row["n_images"]),
         Field("Score", lambda row: shown_number(_known(row["score"]), 2), lambda row: _known(row["score"])),
     ]
     note = "Medians, as the labels say it now. […] are 95 % intervals."
     return table_item("times", fields, times, choices, title="How long they took", note=note, per_page=_PER_PAGE_BELOW)
-
-
-def _seconds(row: dict[str, Any]) -> str:
-    ends = "" if row["low"] != row["low"] else f"\n[{row['low']:.0f}, {row['high']:.0f}]"
-    return f"{row['seconds_image']:.1f}{ends}"
 
 
 def _known(value: float) -> float | None:

@@ -43,6 +43,9 @@ class SampleReader(Protocol):
     def read(self, table: str) -> DataFrame:
         """A table: ``"samples"``, ``"labels"`` or ``"units"``."""
 
+    def times(self, report: Any, attribute: str | None = None, per: str | None = None) -> DataFrame:
+        """How long the annotators of a report on these samples took; without rows where labels do not say."""
+
     def n_changed(self) -> int | None:
         """How many samples were changed since the run; None if that is not known."""
 
@@ -301,8 +304,9 @@ class AgreementReport:
 
         Args:
             table: ``"summary"`` (the main numbers), ``"pairs"``, ``"annotators"``, ``"samples"``, ``"labels"`` and
-                ``"units"`` (read from the stored records), ``"intervals"``, ``"worst_samples"``, and the tables of the
-                label type: ``"classes"``, ``"confusion"``, ``"thresholds"`` and so on
+                ``"units"`` (read from the stored records), ``"times"`` (read from the labels), ``"intervals"``,
+                ``"worst_samples"``, and the tables of the label type: ``"classes"``, ``"confusion"``, ``"thresholds"``
+                and so on
 
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..text.headline import headline, image_alpha_details, single_alphas
 from ..text.sections import MOST_LINES, Facts, Part, Section, as_markdown, as_text, with_texts
 from ..text.tables import Cell, Column, sample_table, table
-from ..text.words import counted, documents, shortened, shown_number, shown_share
+from ..text.words import counted, documents, shortened, shown_number, shown_seconds, shown_share
 from .decided import DECIDED, decisions_section
 from .families import family_of
 from .role_sections import role_sections
@@ -172,6 +172,7 @@ def report_details(report: AgreementReport) -> list[Section]:
         *image_alpha_details(report),
         *single_alphas(report),
         *_intervals(report),
+        *_times(report),
         *_run(report),
     ]
 
@@ -266,6 +267,23 @@ def _range(low: float | None, high: float | None) -> Cell:
 
 def _error(value: float | None) -> Cell:
     return Cell(value, shown_number(value, 4))
+
+
+def _times(report: AgreementReport) -> list[Section]:
+    """How long annotators took, where labels or samples say so."""
+    found = None if report.samples is None else report.samples.times(report)
+    if found is None or found.empty:
+        return []
+    columns = [
+        Column("annotator", "annotator"),
+        Column("seconds for an image", lambda row: Cell(row["seconds_image"], shown_seconds(row))),
+        Column("for a label", "seconds_label", "{:.1f}".format),
+        Column("images", "n_images"),
+        Column("labels", "n_labels"),
+        Column("score", lambda row: shown_number(None if row["score"] != row["score"] else row["score"])),
+    ]
+    note = "medians, as the labels say it now, with 95 % intervals"
+    return [Section("How long they took", [table(columns, found.to_dict("records"))], note)]
 
 
 def _run(report: AgreementReport) -> list[Section]:

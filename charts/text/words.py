@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,6 +63,12 @@ def shown_interval(
     """A number and its interval: ``0.647 [0.603, 0.691]``; only the number without an interval."""
     ends = ends_of(interval, show) if value is not None else ""
     return f"{show(value)} {ends}".rstrip()
+
+
+def shown_seconds(row: Mapping[str, Any]) -> str:
+    """Seconds for an image and their interval: ``15.5 [12, 19]``."""
+    ends = "" if row["low"] != row["low"] else f" [{row['low']:.0f}, {row['high']:.0f}]"
+    return f"{row['seconds_image']:.1f}{ends}"
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:

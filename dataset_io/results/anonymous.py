@@ -72,13 +72,26 @@ class Aliases:
                     known[same] = self.hide(value, str(name))
                 hidden.append(known[same])
             frame[name] = hidden
-        return frame
+        return _by_letter(frame)
 
     def hide_parts(self, parts: AgreementParts) -> AgreementParts:
         """The same parts under other names, where these are names of annotators."""
         named = [dataclasses.replace(part, name=self.hide(part.name)) for part in parts.parts]
         key = None if parts.run_key is None else self.hide(parts.run_key)
         return dataclasses.replace(parts, by=self.hide(parts.by), run_key=key, parts=named)
+
+
+def _by_letter(frame: DataFrame) -> DataFrame:
+    """A table with everybody in the order of the letters: that of the names would tell who is who."""
+    if "annotator" in frame:
+        by = [name for name in ("sample_id", "frame_number", "annotator") if name in frame]
+        return frame.sort_values(by, kind="stable", ignore_index=True)
+    if "drawn_by" in frame and len(frame):
+        rows = zip(frame["drawn_by"], frame["labels"], strict=True)
+        drawn = [list(zip(*sorted(zip(*row, strict=True), key=lambda each: each[0]), strict=True)) for row in rows]
+        frame["drawn_by"], frame["labels"] = ([[*each[k]] if each else [] for each in drawn] for k in (0, 1))
+        frame["missed_by"] = [sorted(names) for names in frame["missed_by"]]
+    return frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +103,9 @@ class _HiddenSamples:
 
     def read(self, table: str) -> DataFrame:
         return self.aliases.hide_in(self.samples.read(table))
+
+    def times(self, report: AgreementReport, attribute: str | None = None, per: str | None = None) -> DataFrame:
+        return self.aliases.hide_in(self.samples.times(report, attribute, per))
 
     def n_changed(self) -> int | None:
         return self.samples.n_changed()

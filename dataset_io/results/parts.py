@@ -60,6 +60,19 @@ class Divider:
     many: bool  #: whether a sample may have several values
 
 
+def dividing_fields(dataset: fo.Dataset, compared: Sequence[str]) -> list[str]:
+    """Fields that samples can be divided by, apart from those that a run compared and what this plugin wrote."""
+    found = []
+    for name, field in dataset.get_field_schema().items():
+        if name in _NOT_OFFERED or name in compared or is_marked(field):
+            continue
+        inner = field.field if isinstance(field, fo.ListField) else field
+        kind = getattr(field, "document_type", None)
+        if isinstance(inner, _PLAIN) or kind in (fo.Classification, fo.Regression):
+            found.append(name)
+    return found[:_MOST_OFFERED]
+
+
 class OpenParts:
     """Samples of a run whose parts are asked for; their columns are computed once.
 
@@ -193,15 +206,7 @@ class OpenParts:
 
     def offered(self) -> dict[str, str]:
         """What the samples can be divided by: fields by name, and ``scenario:…`` and ``views`` if there are any."""
-        fields, found = self.dataset.get_field_schema(), []
-        for name, field in fields.items():
-            if name in _NOT_OFFERED or name in self.context.config.fields or is_marked(field):
-                continue
-            inner = field.field if isinstance(field, fo.ListField) else field
-            kind = getattr(field, "document_type", None)
-            if isinstance(inner, _PLAIN) or kind in (fo.Classification, fo.Regression):
-                found.append(name)
-        offered = {name: name for name in found[:_MOST_OFFERED]}
+        offered = {name: name for name in dividing_fields(self.dataset, self.context.config.fields)}
         offered |= {f"scenario:{name}": f"{name} (scenario)" for name in scenarios_of(self.dataset)}
         return offered | ({"views": "saved views"} if self.dataset.has_saved_views else {})
 

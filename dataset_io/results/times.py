@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
 import numpy as np
-from fiftyone.core.collections import SampleCollection
 from numpy.typing import NDArray
 from scipy.stats import binom
 
 from ...agreement.settings.annotators import session_names
-from ...agreement.settings.arguments import is_real, one_of, takes_arrays
+from ...agreement.settings.arguments import is_real, one_of
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.report import AgreementReport, ReportContext
@@ -23,8 +22,6 @@ from ...metrics.bootstrap.confidence import MIN_SAMPLES
 from ..database.fiftyone_private import sample_collection
 from ..labels.paths import is_of_frames, where_labels_are
 from ..record.sample_index import ids_of
-from .load import agreement_on
-from .parts import open_parts
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -36,40 +33,11 @@ _COLUMNS = ("annotator", "n_images", "n_labels", "seconds_image", "low", "high",
 
 
 def time_attribute(dataset: fo.Dataset, fields: Sequence[str]) -> str | None:
-    """The attribute of labels that says how long they took; None if there is none."""
+    """The attribute of labels, or field of samples, that says how long they took; None if there is none."""
     schema = dataset.get_field_schema(flat=True)
     lists = [where_labels_are(schema, field) for field in fields if not is_of_frames(field)]
     known = (name for name in (LEAD_TIME, CREATED_AT) if any(f"{prefix}.{name}" in schema for prefix in lists))
-    return next(known, None)
-
-
-@takes_arrays
-def agreement_times(
-    samples: SampleCollection, run_key: str, attribute: str | None = None, *, per: str | None = None
-) -> DataFrame:
-    """How long each annotator of a run took, beside how far they agree; read from the labels as they are now.
-
-    The median over images, with a 95 % interval from 10 images on (order statistics), and the median over labels.
-
-    Args:
-        samples: the dataset, or a view of it
-        run_key: key of the run
-        attribute: attribute of labels with seconds, or with the time at which a label was made: then a label took as
-            long as passed since the one before it on the image, and an image from its first to its last label. None:
-            ``lead_time``, as an import of Label Studio's files keeps it, else ``created_at``
-        per: what the seconds of the attribute are for, ``"image"`` (all of its labels have the same) or ``"label"``;
-            None: the image for ``lead_time``, else the label
-
-    Returns:
-        a pandas DataFrame with ``annotator``, ``n_images`` and ``n_labels`` with a time, ``seconds_image`` with its
-        interval (``low``, ``high``), ``seconds_label``, and the ``score``; without rows if labels do not say
-
-    Raises:
-        AgreementInputError: if there is no such run, or no such attribute
-    """
-    opened = open_parts(samples, run_key)
-    report = opened.report or agreement_on(samples, run_key, resamples=0)
-    return times_of(opened.dataset, opened.index.sample_keys(), report, opened.context, attribute, per)
+    return next(known, LEAD_TIME if lists and LEAD_TIME in schema else None)
 
 
 def times_of(
@@ -80,7 +48,7 @@ def times_of(
     attribute: str | None = None,
     per: str | None = None,
 ) -> DataFrame:
-    """As :func:`agreement_times`, of samples that are known by their keys."""
+    """As ``run.times()``, of samples that are known by their keys, with the scores of a report on them."""
     import pandas as pd  # a run does not need it
 
     schema, config = dataset.get_field_schema(flat=True), context.config
@@ -88,17 +56,21 @@ def times_of(
     if found is None:
         return pd.DataFrame(columns=list(_COLUMNS))
     prefixes = {field: where_labels_are(schema, field) for field in config.fields}
-    if not any(f"{prefix}.{found}" in schema for prefix in prefixes.values()):
-        raise AgreementInputError(f"`attribute` must be an attribute of the labels of the run, got {attribute!r}")
-    per = one_of("per", per or ("image" if found == LEAD_TIME else "label"), ("image", "label"))
-    of_images: dict[str, list[float]] = defaultdict(list)
-    of_labels: dict[str, list[float]] = defaultdict(list)
-    for name, values in _values(dataset, keys, prefixes, config, found):
-        image, labels = _seconds(values, per)
-        of_images[name] += image
-        of_labels[name] += labels
+    of_labels = any(f"{prefix}.{found}" in schema for prefix in prefixes.values())
+    if not of_labels and found not in schema:
+        raise AgreementInputError(
+            f"`attribute` must be an attribute of the labels of the run, or a field of samples, got {attribute!r}"
+        )
+    per_image = found == LEAD_TIME or not of_labels
+    per = one_of("per", per or ("image" if per_image else "label"), ("image", "label"))
+    images: dict[str, list[float]] = defaultdict(list)
+    labels: dict[str, list[float]] = defaultdict(list)
+    for name, values in _values(dataset, keys, prefixes, config, found, of_labels=of_labels):
+        of_image, of_each = _seconds(values, per)
+        images[name] += of_image
+        labels[name] += of_each
     entries: Sequence[Any] = report.annotators
-    rows = [_row(each.name, of_images[each.name], of_labels[each.name], each.score) for each in entries]
+    rows = [_row(each.name, images[each.name], labels[each.name], each.score) for each in entries]
     return pd.DataFrame([row for row in rows if row["n_images"]], columns=list(_COLUMNS))
 
 
@@ -108,11 +80,15 @@ def _values(
     prefixes: Mapping[str, str],
     config: AgreementConfig,
     attribute: str,
+    *,
+    of_labels: bool,
 ) -> Iterator[tuple[str, list[Any]]]:
-    """Annotator and values of the labels of every image and annotator."""
+    """Annotator and values of the labels of every image and annotator; of a field of samples, for every label."""
     persons = session_names(config.annotators, config.persons) if config.persons else config.annotators
     named = dict(zip(config.annotators, persons, strict=True))  # in attribute mode the values may have got names
-    wanted = {f"{prefix}.{attribute}": True for prefix in prefixes.values()}
+    wanted = {f"{prefix}.{attribute if of_labels else '_id'}": True for prefix in prefixes.values()}
+    if not of_labels:
+        wanted[attribute] = True
     if config.attribute_mode:
         wanted |= {f"{prefix}.{config.annotator_attribute}": True for prefix in prefixes.values()}
     for document in sample_collection(dataset).find({"_id": {"$in": ids_of(keys)}}, wanted):
@@ -126,7 +102,16 @@ def _values(
                     named_by = config.annotator_attribute
                     name = annotator if named_by is None else label.get(named_by)
                     by_annotator[named.get(str(name), str(name))].append(label.get(attribute))
-            yield from by_annotator.items()
+            for name, values in by_annotator.items():
+                yield name, values if of_labels else [_of_sample(document, attribute, name)] * len(values)
+
+
+def _of_sample(document: Mapping[str, Any], field: str, annotator: str) -> Any:
+    """The value of a field of samples, by annotator if it is a dictionary."""
+    value: Any = document
+    for step in field.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value.get(annotator) if isinstance(value, Mapping) else value
 
 
 def _seconds(values: list[Any], per: str) -> tuple[list[float], list[float]]:

@@ -136,3 +136,31 @@ def test_a_file_that_is_no_key_is_refused_and_left_alone(dataset, tmp_path, cont
         load(dataset).export(tmp_path / "a.json", anonymous=path)
     assert path.read_text() == content
     assert not (tmp_path / "a.json").exists()
+
+
+def test_tables_are_in_the_order_of_the_letters(dataset, tmp_path):
+    """Rows and lists in the order of the names would tell who is who."""
+    # the letters run against the names
+    key = tmp_path / "key.json"
+    key.write_text(json.dumps(dict(zip(sorted(NAMES), "CBA", strict=True))))
+    run = load(dataset)
+    path = run.export(tmp_path / "tables.zip", anonymous=key)
+    with zipfile.ZipFile(path) as archive:
+        labels, units = (
+            pd.read_csv(io.BytesIO(archive.read(f"{name}.csv")), encoding="utf-8-sig") for name in ("labels", "units")
+        )
+    for _, rows in labels.groupby("sample_id"):
+        assert rows["annotator"].is_monotonic_increasing
+    lists = {name: units[name].map(json.loads) for name in ("drawn_by", "missed_by", "labels")}
+    for name in ("drawn_by", "missed_by"):
+        assert all(each == sorted(each) for each in lists[name])
+    # each keeps the class that they gave
+    letters = json.loads(key.read_text())
+    known = run.units()
+    for (drawn, said), (names, classes) in zip(
+        zip(lists["drawn_by"], lists["labels"], strict=True),
+        zip(known["drawn_by"], known["labels"], strict=True),
+        strict=True,
+    ):
+        expected = sorted(zip([letters[name] for name in names], classes, strict=True), key=lambda each: each[0])
+        assert [*zip(drawn, said, strict=True)] == expected

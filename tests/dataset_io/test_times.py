@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -105,8 +107,46 @@ def test_nothing_where_labels_do_not_say(make_dataset):
     run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
     assert run.times().empty
     with pytest.raises(
-        AgreementInputError, match="`attribute` must be an attribute of the labels of the run, got 'pace'"
+        AgreementInputError,
+        match="`attribute` must be an attribute of the labels of the run, or a field of samples, got 'pace'",
     ):
         run.times("pace")
     with pytest.raises(AgreementInputError, match="`per` must be"):
         load(with_attribute(make_dataset, lambda name, k, n: ("lead_time", 1.0))).times(per="day")
+
+
+def test_times_are_in_the_full_report_its_page_and_its_tables(make_dataset, tmp_path):
+    made = with_attribute(make_dataset, lambda name, k, n: ("lead_time", 10.0 if name == "alice" else 20.5))
+    run, said = load(made), io.StringIO()
+    run.print_report(file=said)
+    assert "How long they took" not in said.getvalue()
+    run.print_report(full=True, file=said)
+    rows = said.getvalue().partition("How long they took")[2].splitlines()
+    alice = next(row for row in rows if "alice" in row).split()
+    assert alice[1:4] == ["10.0", "[10,", "10]"]
+    assert "How long they took" in run.export(tmp_path / "page.html").read_text(encoding="utf-8")
+    frame = run.report.to_dataframe("times")
+    assert frame.equals(run.times())
+    with zipfile.ZipFile(run.export(tmp_path / "tables.zip")) as archive:
+        assert "times.csv" in archive.namelist()
+    half = run.on(made.limit(20))
+    assert half.report.to_dataframe("times").equals(half.times())
+
+
+def test_seconds_in_a_field_of_samples(make_dataset):
+    dataset = make_dataset(random_annotators(20, ANNOTATORS))
+    dataset.set_values("effort", [float(k) for k in range(20)])
+    dataset.set_values("by_person", [{"alice": 3.0, "bob": 5.0 + k} for k in range(20)])
+    dataset.set_values("lead_time", [7.0] * 20)
+    run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+    drew = {
+        name: [k for k, each in enumerate(dataset.values(name)) if each is not None and each.detections]
+        for name in ANNOTATORS
+    }
+    for name, of_all in run.times("effort").set_index("annotator")["seconds_image"].items():
+        assert of_all == np.median(drew[name])
+    by_person = run.times("by_person").set_index("annotator")
+    assert by_person.loc["alice", "seconds_image"] == 3.0
+    assert by_person.loc["bob", "seconds_image"] == 5.0 + np.median(drew["bob"])
+    assert set(run.times()["seconds_image"]) == {7.0}
+    assert run.times("effort")["n_labels"].tolist() == [sum(counts(dataset, name)) for name in ANNOTATORS]

@@ -170,7 +170,8 @@ def test_who_changes_the_format_only_means_the_path_to_follow(export, dataset, t
 
 def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, tmp_path):
     inputs = form(export, dataset, run_key="agreement")
-    assert list(inputs) == ["run_key", "format", "path", "download", "overwrite"]
+    shown = ["run_key", "format", "path", "download", "overwrite"]
+    assert list(inputs) == [*shown, "advanced", "by", "requirements", "anonymous"]
     assert inputs["path"]["default"].endswith(f"{dataset.name}-agreement.html")
     taken = tmp_path / "report.html"
     taken.write_text("mine")
@@ -178,6 +179,27 @@ def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, t
     assert inputs["problem"]["invalid"]
     assert "already" in inputs["problem"]["view"]["label"]
     assert "problem" not in form(export, dataset, run_key="agreement", path=str(taken), overwrite=True)
+
+
+def test_parts_requirements_and_letters_are_asked_for(export, dataset, form, tmp_path):
+    rules = tmp_path / "requirements.yaml"
+    rules.write_text("requirements:\n  all:\n    metric: score\n    at_least: 0.99\n")
+    dataset.set_values("camera", [("left", "right")[k % 2] for k in range(len(dataset))])
+    inputs = form(export, dataset, advanced={"anonymous": True})
+    assert "key_file" in inputs
+    assert inputs["by"]["view"]["choices"][0]["value"] == "tags"
+    folded = {"by": ["camera"], "anonymous": True, "requirements": {"absolute_path": str(rules)}}
+    page, key = tmp_path / "page.html", tmp_path / "key.json"
+    folded["key_file"] = str(key)
+    _execute(export, dataset, run_key="agreement", format="html", path=str(page), advanced=folded)
+    text = page.read_text("utf-8")
+    for said in ("by camera", "left", "right", "score ≥ 0.99"):
+        assert said in text
+    assert not any(f"<td>{name}</td>" in text for name in ANNOTATORS)
+    assert sorted(json.loads(key.read_text("utf-8"))) == ANNOTATORS
+    rules.write_text("requirements:\n  all:\n    metric: skore\n    at_least: 0.99\n")
+    told = form(export, dataset, advanced={"requirements": str(rules)})["problem"]["view"]["label"]
+    assert told.startswith("requirements.yaml, line 3: `metric`")
 
 
 def test_a_dataset_without_runs_gets_a_sentence(export, make_dataset, form):
