@@ -28,7 +28,7 @@ def label_key(field: str, label_id: object, kind: LabelKind) -> str:
 
 def hash_of_label(label: Stored, kind: LabelKind) -> str:
     """A hash of the class and the geometry, number or mask of a stored label."""
-    content = {name: label[name] for name in sorted(kind.content) if label.get(name) is not None}
+    content = {name: label[name] for name in kind.content if label.get(name) is not None}
     named = label.get("label")
     named = named if named is None or isinstance(named, str) else value_name(named)
     return hashlib.blake2b(bson.encode({"label": named, **content}), digest_size=8).hexdigest()

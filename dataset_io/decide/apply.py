@@ -18,7 +18,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 
 import fiftyone as fo
-import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 from pymongo import UpdateOne
@@ -328,8 +327,7 @@ class _Document:
         self._fields = list(opened.fields)
         right = whole_labels(labels_in(document.get(opened.gold.name), opened.kind))
         self._right = {label["_id"]: label for label in right}
-        first, last = np.searchsorted(objects.members.sample, [sample, sample + 1]).tolist()
-        self._unit = {each["id"]: unit for unit in range(first, last) for each in objects.found[unit]}
+        self._unit = {each["id"]: unit for unit in objects.of_sample(sample) for each in objects.found[unit]}
 
     def apply(self) -> tuple[UpdateOne, list[Stored]] | None:
         """The update, and the decisions after it; None if there is nothing to do."""
@@ -432,9 +430,9 @@ class _Document:
 
     def _after(self, decision: Stored, changes: list[Stored]) -> Stored:
         """A decision with its labels as they are now, and what was done to them."""
-        keys = {*(() if self._is_drawn(decision) else decision["labels"]), *(change["key"] for change in changes)}
-        hashes = {key: self._edits.hash(key) for key in sorted(keys)}
-        there = {key: found for key, found in hashes.items() if found is not None}
+        labels = () if self._is_drawn(decision) else zip(decision["labels"], decision["hashes"], strict=True)
+        hashes = {**dict(labels), **{change["key"]: self._edits.hash(change["key"]) for change in changes}}
+        there = {key: found for key, found in sorted(hashes.items()) if found is not None}
         part = {
             "step": self._work.step,
             "by": self._work.by,

@@ -110,6 +110,7 @@ class Decidable:
         self._content = content
         self._field = members.field.tolist()
         self._first = np.searchsorted(members.unit, np.arange(members.n_units + 1)).tolist()
+        self._first_unit = np.searchsorted(members.sample, np.arange(members.n_samples + 1)).tolist()
         self._hashes: dict[int, dict[str, str]] = {}
         self._asked: dict[int, list[int]] = {}
         self.found: list[list[Stored]] = [[] for _ in members.unit_ids]
@@ -128,6 +129,10 @@ class Decidable:
         fields = [self._fields[field] for field in self._field]
         pairs = zip(fields, self.members.label_ids, strict=True)
         return [label_key(name, label_id, kind) for (name, kind), label_id in pairs]
+
+    def of_sample(self, sample: int) -> range:
+        """The objects of a sample."""
+        return range(self._first_unit[sample], self._first_unit[sample + 1])
 
     def rows(self, unit: int) -> range:
         """The members of an object."""

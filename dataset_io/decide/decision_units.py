@@ -171,10 +171,9 @@ class DecisionUnits:
 
     def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
         """True if the geometry, number or mask of a label is not the right one."""
-        label_content, right_content = (
-            {name: each[name] for name in self.kind.content if each.get(name) is not None} for each in (label, right)
-        )
-        return label_content != right_content and bson.encode(label_content) != bson.encode(right_content)  # nan is nan
+        differing = [name for name in self.kind.content if label.get(name) != right.get(name)]
+        one, other = ({name: each.get(name) for name in differing} for each in (label, right))
+        return bool(differing) and bson.encode(one) != bson.encode(other)  # nan is nan
 
     # ---- labels that somebody drew ----
 

@@ -19,6 +19,9 @@ from ..labels.label_facts import is_class
 #: no object; or it is left for later
 Choice = Literal["version", "consensus", "own", "none", "skip"]
 
+_CHOICES = get_args(Choice)
+_MISSING = object()
+
 #: a stored decision, or label
 Stored = dict[str, Any]
 
@@ -95,7 +98,7 @@ def whole_labels(entries: Sequence[Any]) -> list[Stored]:
 
 def is_decision(entry: Any) -> bool:
     """True if an entry has all that a decision has."""
-    if not _has(entry, _TYPES) or entry["choice"] not in get_args(Choice) or not _has_hashes(entry):
+    if not _has(entry, _TYPES) or entry["choice"] not in _CHOICES or not _has_hashes(entry):
         return False
     if not _are_texts(entry["classes"]) or not _are_texts(entry["asked"]):
         return False
@@ -126,7 +129,7 @@ def _has(entry: Any, types: Mapping[str, tuple[type, ...]]) -> bool:
     """True if an entry is a document with values of some types."""
     if not isinstance(entry, dict):
         return False
-    return all(name in entry and isinstance(entry[name], wanted) for name, wanted in types.items())
+    return all(isinstance(entry.get(name, _MISSING), wanted) for name, wanted in types.items())
 
 
 def _has_hashes(entry: Stored) -> bool:
@@ -136,7 +139,7 @@ def _has_hashes(entry: Stored) -> bool:
 
 
 def _are_texts(values: Sequence[Any]) -> bool:
-    return all(isinstance(each, str) for each in values)
+    return {*map(type, values)} <= {str}
 
 
 def is_by_rule(decision: Stored, steps_by_rule: Set[str]) -> bool:

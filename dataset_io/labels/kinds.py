@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
@@ -30,17 +30,16 @@ class LabelKind:
     #: reads the geometry of objects if some have masks; None if this type has no masks
     mask_geometry: GeometryReader | None = None
     values: tuple[str, ...] = ()  #: attributes, other than the class, that hold what a label without a geometry says
+    # asked for every label, so they are computed once
+    is_label: bool = field(init=False)  #: whether the field holds labels, not plain values
+    #: the attributes that, with the class, say what a label says: its geometry, number or mask; sorted
+    content: tuple[str, ...] = field(init=False)
 
-    @property
-    def content(self) -> list[str]:
-        """The attributes that, with the class, say what a label says: its geometry, number or mask."""
+    def __post_init__(self) -> None:
         reader = self.mask_geometry or self.geometry
-        return list(self.values if reader is None else reader.columns.values())
-
-    @property
-    def is_label(self) -> bool:
-        """Whether the field holds labels, not plain values."""
-        return issubclass(self.stored, fol.Label)
+        content = self.values if reader is None else reader.columns.values()
+        object.__setattr__(self, "is_label", issubclass(self.stored, fol.Label))
+        object.__setattr__(self, "content", tuple(sorted(content)))
 
     @property
     def is_temporal(self) -> bool:
@@ -67,9 +66,9 @@ class LabelKind:
         """Names by which an option can refer to this label type: family, comparable types, and itself."""
         return frozenset((self.compared_as, self.comparable, self.title.lower()))
 
-    def label_path(self, field: str) -> str:
+    def label_path(self, name: str) -> str:
         """Path of the label, or of the list of labels, of a field."""
-        return f"{field}.{self.list_name}" if self.list_name else field
+        return f"{name}.{self.list_name}" if self.list_name else name
 
     def value_path(self, path: str) -> str:
         """Path of the class or number of a single label or plain value."""
