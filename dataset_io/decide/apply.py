@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,7 +23,7 @@ from fiftyone.core.collections import SampleCollection
 from pymongo import UpdateOne
 
 from ... import names
-from ...agreement.settings.arguments import one_of, takes_arrays, text_of, texts_of, true_or_false
+from ...agreement.settings.arguments import one_of, print_to, takes_arrays, text_of, texts_of, true_or_false
 from ...agreement.settings.options import OPTIONS, value_name
 from ...charts.reports.decided import applied_section, but_left_out
 from ...charts.text.sections import as_text
@@ -112,7 +111,7 @@ class Applied:
         Args:
             file: output file, standard output by default
         """
-        (file or sys.stdout).write(as_text([applied_section(self._title(), self.annotators)]) + "\n")
+        print_to(file, as_text([applied_section(self._title(), self.annotators)]))
 
     def to_dataframe(self) -> DataFrame:
         """Changes to the labels of every annotator, a row each."""
