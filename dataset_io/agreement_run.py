@@ -92,6 +92,11 @@ class _Method(Generic[P, R]):
         given, signature = _split(self.function, self.n_given)
 
         def method(*arguments: Any, **options: Any) -> R:
+            if found is None and not (arguments and isinstance(arguments[0], owner)):
+                got = type(arguments[0]).__name__ if arguments else "none"
+                raise AgreementInputError(
+                    f"{self.place}() must be called on a run, as load(dataset) gives it, got {got}"
+                )
             run, *others = arguments if found is None else (found, *arguments)
             check_call(self.place, signature, others, options)
             return self.function(*run._given(self.whole, self.place)[: self.n_given], *others, **options)

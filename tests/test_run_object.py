@@ -75,6 +75,28 @@ def test_the_report_is_printed_whole_or_in_part(run):
     assert len(full.getvalue()) > len(short.getvalue())
 
 
+def test_a_report_is_printed_to_open_files_only(aa, run, dataset, tmp_path):
+    results = [run, run.report, run.by("tags"), run.compare(run)]
+    results.append(aa.files.save(dataset, PEOPLE, tmp_path / "a.json"))
+    run.decisions.decide(verdict="agreed")
+    results.append(run.decisions.apply(preview=True))
+    message = r"`file` must be a text file that is open for writing in UTF-8, got .*; give open\('report.txt'"
+    with open(tmp_path / "bytes", "wb") as of_bytes, open(tmp_path / "bytes", encoding="utf-8") as to_read:
+        for result in results:
+            for file in ("report.txt", tmp_path / "report.txt", of_bytes, to_read):
+                with pytest.raises(aa.AgreementInputError, match=message):
+                    result.print_report(file=file)
+    with pytest.raises(aa.AgreementInputError, match=r"`full` must be True or False, got 'report.txt'"):
+        run.print_report("report.txt")
+
+
+def test_methods_are_called_on_a_run(aa, run, dataset):
+    for arguments, got in (((), "none"), ((dataset, "agreement"), "Dataset"), (("agreement",), "str")):
+        with pytest.raises(aa.AgreementInputError, match=rf"run.view\(\) must be called on a run, .*, got {got}$"):
+            aa.AgreementRun.view(*arguments)
+    assert aa.AgreementRun.view(run, verdict="missed") == run.view(verdict="missed")
+
+
 def test_the_tables_have_every_label_unit_and_sample(run, dataset):
     assert len(run.labels()) == sum(dataset.count(f"{name}.detections") for name in PEOPLE)
     assert (run.units()["assigned"] > 1).sum() == run.report.n_units

@@ -181,6 +181,21 @@ def writing_to(option: str, path: object) -> Iterator[None]:
         raise AgreementInputError(f"`{option}` must be writable, got {str(path)!r}: {reason}") from error
 
 
+def print_to(file: Any, text: str) -> None:
+    """Print a text to an open file, standard output if that is None.
+
+    Raises:
+        AgreementInputError: if it is no file that can be written to
+    """
+    try:
+        (sys.stdout if file is None else file).write(text + "\n")
+    except (AttributeError, TypeError, ValueError) as error:
+        raise AgreementInputError(
+            f"`file` must be a text file that is open for writing in UTF-8, got {file!r}; "
+            "give open('report.txt', 'w', encoding='utf-8')"
+        ) from error
+
+
 def repeated(values: Iterable[str]) -> list[str]:
     """What a list has more than once, sorted."""
     return sorted(value for value, n in Counter(values).items() if n > 1)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, TextIO
+
+from ..settings.arguments import print_to
 
 _found_by: list[Callable[[str], Callable[..., Any]]] = []
 
@@ -48,4 +49,4 @@ class ShowsItself:
         Args:
             file: output file, standard output by default
         """
-        (file or sys.stdout).write(shown_as(f"{self.shown_by}_text", self) + "\n")
+        print_to(file, shown_as(f"{self.shown_by}_text", self))

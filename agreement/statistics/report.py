@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO, TypeVar
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO, TypeVar
 from ... import names
 from ...metrics.numeric.arrays import IntArray
 from ..evidence.hypotheses import Finding
+from ..settings.arguments import print_to, true_or_false
 from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError
 from ..settings.no_labels import AnnotatorLists, OtherReading
@@ -294,7 +294,7 @@ class AgreementReport:
             full: all sections, not only the most important ones
             file: output file, standard output by default
         """
-        (file or sys.stdout).write(shown_as("report_text", self, full=full) + "\n")
+        print_to(file, shown_as("report_text", self, full=true_or_false("full", full)))
 
     def to_dataframe(self, table: str = "summary") -> DataFrame:
         """A table of the report as a pandas DataFrame; undefined numbers are nan.

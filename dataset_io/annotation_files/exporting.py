@@ -64,6 +64,7 @@ from .label_documents import (
 from .label_studio import address_of, label_studio_tasks, name_in
 from .long_table import not_in_table, table_text
 from .summaries import AnnotatorInFile, ExportSummary
+from .written_fields import field_name
 
 #: samples whose consensus is made at once
 _BATCH = 1_000
@@ -166,8 +167,10 @@ def export_annotations(
     arguments = [repr(str(target))]
     read_as = sorted(set(types.values()))
     arguments.append(f"label_types={read_as if len(read_as) > 1 else read_as[0]!r}")
+    if is_shared or len(set(map(field_name, kinds))) < len(kinds):  # else each has a field of their own
+        arguments.append("into='attribute'")
     if is_shared:
-        arguments += ["into='attribute'", f"field={source.config.fields[0]!r}"]
+        arguments.append(f"field={source.config.fields[0]!r}")
     if len({Path(image.name).name for image in images}) < len(images):
         arguments.append("match='path'")
     annotators_in, separate = (

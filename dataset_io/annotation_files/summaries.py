@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
+from ...agreement.settings.arguments import print_to
 from ...charts.text.sections import Note, Section, as_markdown, as_text
 from ...charts.text.tables import Column, table
 from ...charts.text.words import counted
@@ -82,7 +82,7 @@ class _Summary:
 
     def print_report(self, file: TextIO | None = None) -> None:
         """Print the summary."""
-        print(self, file=file or sys.stdout)
+        print_to(file, str(self))
 
     def _extent(self) -> str:
         """The format, and how many annotators and images."""

@@ -111,7 +111,7 @@ class FieldWriter:
             owners = shown(repr(entry.owner) for entry in self.fields if entry.path in repeated)
             raise AgreementInputError(
                 f"Every annotator must have a field of their own, got {shown(map(repr, repeated))} for {owners}; give "
-                "them other names with `annotators`"
+                "them other names with `annotators`, or import into='attribute'"
             )
         own = own_fields(self.dataset)
         for path in paths:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,7 +22,7 @@ from fiftyone.core.collections import SampleCollection
 from pymongo import UpdateOne
 
 from ... import names
-from ...agreement.settings.arguments import one_of, takes_arrays, text_of, texts_of, true_or_false
+from ...agreement.settings.arguments import one_of, print_to, takes_arrays, text_of, texts_of, true_or_false
 from ...agreement.settings.options import OPTIONS, value_name
 from ...charts.reports.decided import applied_section, but_left_out
 from ...charts.text.sections import as_text
@@ -111,7 +110,7 @@ class Applied:
         Args:
             file: output file, standard output by default
         """
-        (file or sys.stdout).write(as_text([applied_section(self._title(), self.annotators)]) + "\n")
+        print_to(file, as_text([applied_section(self._title(), self.annotators)]))
 
     def to_dataframe(self) -> DataFrame:
         """Changes to the labels of every annotator, a row each."""
@@ -463,7 +462,7 @@ def undo_applied(
 
     Labels are again what they were, with their ids and all attributes: what was changed of them changes back, deleted
     labels are there again at their places, added ones are gone. An object of which a label was edited since stays as it
-    is, and is counted.
+    is, and is counted. Where somebody decided again since, that decision stays.
 
     Args:
         dataset: the dataset, or a view of it
@@ -507,13 +506,8 @@ def latest_applied(gold: Gold) -> AppliedStep | None:
     types = {"step": "string", "by": "string", "at": "date"}
     stages: list[Stored] = [
         {"$match": {f"{gold.decisions}.id": {"$exists": True}, f"{part}.0": {"$exists": True}}},
-        {
-            "$project": dict.fromkeys(
-                (f"{gold.decisions}.{REPLACED_BY}", f"{part}.step", f"{part}.at", f"{part}.by"), True
-            )
-        },
+        {"$project": dict.fromkeys((f"{part}.step", f"{part}.at", f"{part}.by"), True)},
         {"$unwind": f"${gold.decisions}"},
-        {"$match": {f"{gold.decisions}.{REPLACED_BY}": {"$exists": False}}},
         {"$unwind": f"${part}"},
         {"$match": {f"{part}.{name}": {"$type": each} for name, each in types.items()}},
         {
@@ -557,37 +551,45 @@ class _Undoing:
         for document in self._gold.collection.find({"_id": {"$in": list(ids)}}, wanted):
             edits, found = LabelEdits(document, self._kinds), Counter(n_objects=0, n_changed=0)
             stored = document.get(self._gold.decisions)
-            entries = reversed(stored if isinstance(stored, list) else [])
-            after = [self._before(edits, each, found) if is_decision(each) else each for each in entries]
+            log = list(stored) if isinstance(stored, list) else []
+            for at in reversed(range(len(log))):
+                if is_decision(log[at]):
+                    self._take_back(edits, log, at, found)
             counts[document["_id"]] = found
             if found["n_objects"]:
-                updates[document["_id"]] = edits.update({self._gold.decisions: after[::-1]}), after[::-1]
+                updates[document["_id"]] = edits.update({self._gold.decisions: log}), log
         refused = _write(self._gold, updates)
         for document_id, found in counts.items():
             if document_id not in refused:
                 self.total.update(found)
         return refused
 
-    def _before(self, edits: LabelEdits, decision: Stored, counts: Counter[str]) -> Stored:
-        """A decision as it was before the step, whose labels are changed back; unchanged if that is not possible."""
+    def _take_back(self, edits: LabelEdits, log: list[Any], at: int, counts: Counter[str]) -> None:
+        """Change the labels of a decision back, if that is possible, and the log; those after it are done."""
+        decision = log[at]
         parts = decision.get(APPLIED) or []
-        if self._step not in (part["step"] for part in parts) or REPLACED_BY in decision:
-            return decision
+        if self._step not in (part["step"] for part in parts):
+            return
         changes = [self._declared(change) for change in parts[-1]["changes"]]
         hashes = dict(zip(decision["labels"], decision["hashes"], strict=True))
         is_as_applied = all(
             edits.can_take_back(change) and edits.hash(change["key"]) == hashes.get(change["key"]) for change in changes
         )
-        if parts[-1]["step"] != self._step or not is_as_applied:
+        later = list(_later(log, at))
+        is_last = parts[-1]["step"] == self._step and not any(log[k].get(APPLIED) for k in later)
+        if not is_last or not is_as_applied:
             counts["n_changed"] += 1
-            return decision
+            return
         for change in reversed(changes):
             edits.take_back(change)
         counts["n_objects"] += 1
-        before = {**decision, "labels": parts[-1]["labels"], "hashes": parts[-1]["hashes"], APPLIED: parts[:-1]}
+        before = {name: parts[-1][name] for name in ("labels", "hashes")}
+        log[at] = {**decision, **before, APPLIED: parts[:-1]}
         if len(parts) == 1:
-            del before[APPLIED]
-        return before
+            del log[at][APPLIED]
+        for k in later:  # decided on the labels as they were applied, with those that were added or without
+            if set(zip(log[k]["labels"], log[k]["hashes"], strict=True)) <= hashes.items():
+                log[k] = {**log[k], **before}
 
     def _declared(self, change: Stored) -> Stored:
         """A change without what runs wrote on a deleted label that were deleted since."""
@@ -595,3 +597,11 @@ class _Undoing:
         if not gone:
             return change
         return {**change, "before": {name: value for name, value in change["before"].items() if name not in gone}}
+
+
+def _later(log: Sequence[Any], at: int) -> Iterator[int]:
+    """Places of the decisions that stand in the place of one, the next one first; they follow it in the log."""
+    for k in range(at + 1, len(log)):
+        if is_decision(log[k]) and log[k]["id"] == log[at].get(REPLACED_BY):
+            at = k
+            yield k

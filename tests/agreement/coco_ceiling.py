@@ -27,6 +27,8 @@ class Label:
     box: Sequence[float]
     crowd: bool = False
     score: float = 0.99
+    shape: Any = None  #: what is drawn in the box, if it is not the box
+    area: float | None = None  #: its area
 
 
 def coco_precision(
@@ -74,7 +76,7 @@ def _entry(label: Label, number: int) -> dict[str, Any]:
         "image_id": label.image,
         "category_id": label.category,
         "bbox": list(label.box),
-        "area": label.box[2] * label.box[3],
+        "area": label.box[2] * label.box[3] if label.area is None else label.area,
         "iscrowd": int(label.crowd),
         "score": label.score,
         "label": label,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import numpy as np
 import pytest
+import shapely
 
 from tests.agreement.coco_ceiling import (
     Label,
@@ -16,13 +20,17 @@ from tests.agreement.coco_ceiling import (
 )
 from tests.agreement.test_lvis import LVIS, lvis  # noqa: F401  # a fixture
 from tests.chance import seeds
+from tests.metrics.test_keypoints import coco_oks
 
 from annotator_agreement.agreement.ceiling import measured
 from annotator_agreement.agreement.matching.batch import Batch
-from annotator_agreement.metrics import Objects
+from annotator_agreement.metrics import COCO_SIGMAS, MaskCrops, Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry.keypoints import Keypoints
+from annotator_agreement.metrics.geometry.polygons import Polygons
+from annotator_agreement.metrics.geometry.regions import Regions
 
-pytest.importorskip("pycocotools")
+coco_masks = pytest.importorskip("pycocotools.mask")
 
 
 def _random_labels(seed: int, n_images: int, *, crowd: bool) -> list[list[Label]]:
@@ -52,7 +60,8 @@ def _batch(drawn: list[list[Label]], n_images: int, geometry=None) -> Batch:
                                                             [row[2].category for row in rows]))  # fmt: skip
     crowd = np.array([label.crowd for _, _, label in rows])
     assigned = np.ones((n_images, len(drawn)), np.bool_)
-    return Batch(Objects(*columns), Boxes(boxes) if geometry is None else geometry(boxes), assigned, crowd=crowd)
+    drawn_as = Boxes(boxes) if geometry is None else geometry([label.shape for *_, label in rows])
+    return Batch(Objects(*columns), drawn_as, assigned, crowd=crowd)
 
 
 @pytest.mark.parametrize("crowd", [False, True], ids=["", "with crowd regions"])
@@ -62,6 +71,84 @@ def test_random_labels_have_the_precision_of_cocos_program_by_pair_and_size(seed
     scored = constant(_batch(drawn, 15))
     for reference, detector in ((0, 1), (1, 0)):
         precision = coco_precision(drawn[reference], drawn[detector], range(1, 16))
+        for area in range(4):
+            expected = coco_mean(precision[..., area])
+            assert of_pair(scored, 2, reference, detector, area) == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+def _corner(label: Label) -> Label:
+    """A rectangle of whole pixels without its upper right quarter, whose area is exact as polygon and as pixels."""
+    left, top, right, bottom = (round(end) for end in (*label.box[:2], *np.add(label.box[:2], label.box[2:])))
+    width, height = max(right - left, 2), max(bottom - top, 2)
+    pixels = np.ones((height, width), np.bool_)
+    pixels[: height // 2, width // 2 :] = False
+    box = [left, top, width, height]
+    return dataclasses.replace(label, box=box, shape=(pixels, left, top), area=float(pixels.sum()))
+
+
+def _masks(corners: list) -> Regions:
+    return Regions.of_masks(MaskCrops.from_crops(corners))
+
+
+def _polygons(corners: list) -> Regions:
+    rings = []
+    for pixels, left, top in corners:
+        height, width = pixels.shape
+        x, y = left + width // 2, top + height // 2
+        rings.append(
+            [(left, top), (x, top), (x, y), (left + width, y), (left + width, top + height), (left, top + height)]
+        )
+    return Regions.of_polygons(Polygons.from_geometry(np.array([shapely.Polygon(ring) for ring in rings], object)))
+
+
+def _overlap_of_corners(detections: list[Label], truth: list[Label]) -> Any:
+    """IoU by COCO's program; of a crowd region the share of the detection."""
+    painted = []
+    for label in (*detections, *truth):
+        pixels, left, top = label.shape
+        image = np.zeros((900, 900), np.bool_, order="F")  # and 40 pixels before the first row and column
+        image[top + 40 : top + 40 + len(pixels), left + 40 : left + 40 + pixels.shape[1]] = pixels
+        painted.append(coco_masks.encode(image.astype(np.uint8)))
+    n = len(detections)
+    return coco_masks.iou(painted[:n], painted[n:], [int(label.crowd) for label in truth])
+
+
+def _person(label: Label) -> Label:
+    """Seventeen points in the box."""
+    rng = np.random.default_rng(label.category)
+    points = np.add(label.box[:2], rng.uniform(0, 1, (17, 2)) * label.box[2:])
+    sides = np.ptp(points, axis=0)
+    return dataclasses.replace(label, box=[*points.min(axis=0), *sides], shape=points, area=float(sides.prod()))
+
+
+def _keypoints(points: list) -> Keypoints:
+    return Keypoints(np.array(points).reshape(-1, 17, 2), COCO_SIGMAS)
+
+
+def _overlap_of_persons(detections: list[Label], truth: list[Label]) -> Any:
+    """OKS by COCO's program, with the mean area of the two."""
+    return np.array([[coco_oks(a.shape.tolist(), b.shape.tolist(), (a.area + b.area) / 2) for a in truth]
+                     for b in detections])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("drawn_as", "geometry", "overlap", "crowd"),
+    [
+        (_corner, _masks, _overlap_of_corners, False),
+        (_corner, _masks, _overlap_of_corners, True),
+        (_corner, _polygons, _overlap_of_corners, False),
+        (_corner, _polygons, _overlap_of_corners, True),
+        (_person, _keypoints, _overlap_of_persons, False),
+    ],
+    ids=["masks", "masks with crowd regions", "polygons", "polygons with crowd regions", "keypoints"],
+)
+@pytest.mark.parametrize("seed", seeds(4))
+def test_shapes_have_the_precision_of_cocos_program(drawn_as, geometry, overlap, crowd: bool, seed: int) -> None:
+    drawn = [[drawn_as(label) for label in labels] for labels in _random_labels(seed, 12, crowd=crowd)]
+    scored = constant(_batch(drawn, 12, geometry))
+    for reference, detector in ((0, 1), (1, 0)):
+        precision = coco_precision(drawn[reference], drawn[detector], range(1, 13), overlap)
+        assert 0.01 < coco_mean(precision[..., 0]) < 0.99
         for area in range(4):
             expected = coco_mean(precision[..., area])
             assert of_pair(scored, 2, reference, detector, area) == pytest.approx(expected, abs=1e-9, nan_ok=True)

@@ -125,6 +125,39 @@ def test_labels_become_what_was_decided_as_a_loop_over_them_says_and_are_again_w
     assert undo_applied(dataset).step is None
 
 
+def test_labels_are_again_what_they_were_where_somebody_decided_again_since(make_dataset):
+    dataset = decided(make_dataset(random_annotators(24, seed=4)))
+    labels, before = user_values(dataset, KEYS), list_decisions(dataset)
+    made = apply_decisions(dataset, changes=EVERYTHING, by="mia")
+    again = decide(dataset, choice="version", annotator="bob", all=True, overwrite=True)
+    assert again.n_decided > 10
+    held = {each.unit for each in list_decisions(dataset) if each.step == again.step and not each.changed}
+    assert user_values(dataset, KEYS) != labels
+    undone = undo_applied(dataset)
+    assert (undone.step, undone.n_objects, undone.n_changed) == (made.step, made.n_applied, 0)
+    assert user_values(dataset, KEYS) == labels
+    # what was decided since is about the labels as they are now
+    assert {each.unit for each in list_decisions(dataset) if each.step == again.step and not each.changed} == held
+    assert undo_applied(dataset).step is None
+    undo_decisions(dataset, again.step)
+    assert list_decisions(dataset) == before
+
+
+def test_what_was_applied_last_is_taken_back_first(make_dataset):
+    dataset = decided(make_dataset(random_annotators(24, seed=4)))
+    labels = user_values(dataset, KEYS)
+    first = apply_decisions(dataset, changes=EVERYTHING)
+    decide(dataset, choice="version", annotator="bob", all=True, overwrite=True)
+    between = user_values(dataset, KEYS)
+    second = apply_decisions(dataset, changes=EVERYTHING)
+    assert second.n_applied > 5
+    n_left = undo_applied(dataset, first.step).n_changed
+    assert n_left > 5
+    undo_applied(dataset, second.step)
+    assert undo_applied(dataset, first.step).n_objects == n_left
+    assert user_values(dataset, KEYS) == labels != between
+
+
 def test_boxes_stay_as_they_were_drawn_unless_asked(make_dataset):
     dataset = decided(make_dataset(random_annotators(12, seed=6)))
     drawn = {label.id: label.bounding_box for name in ANNOTATORS for sample in dataset.exists(name)

@@ -316,6 +316,21 @@ def test_one_field_with_an_attribute(tmp_path):
     assert _lists(copy, "both") == _lists(dataset, "both")
 
 
+@pytest.mark.parametrize("format", ["coco", "csv", "label_studio"])
+def test_the_call_of_a_summary_reads_annotators_whose_fields_would_have_one_name(tmp_path, format):
+    boxes = [fo.Detections(detections=[fo.Detection(label=name, bounding_box=[0.1, 0.2, 0.5, 0.5])]) for name in "xy"]
+    dataset = _made([(boxes[0], boxes[1], None), (boxes[1], None, None), (None, None, None)])
+    called = {"ann": "a-b", "bob": "a_b"}
+    path = tmp_path / f"x.{'csv' if format == 'csv' else 'json'}"
+    copy = _again(dataset, export_annotations(dataset, ["ann", "bob"], path, annotators=called, format=format))
+    labels = copy.values("annotations.detections")
+    assert [sorted((each.annotator, each.label) for each in of_image or ()) for of_image in labels] == [
+        [("a-b", "x"), ("a_b", "y")],
+        [("a-b", "y")],
+        [],
+    ]
+
+
 def test_lvis_comes_back_with_its_run_and_its_numbers(shared_data, tmp_path):
     original = shared_data / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
     entries = json.loads(original.read_text())["images"]

@@ -10,7 +10,6 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from multiprocessing import get_context
 
 import fiftyone as fo
-import gridfs
 import psutil
 import pytest
 from fiftyone import ViewField as F
@@ -18,7 +17,9 @@ from fiftyone.core.odm import get_db_conn
 
 from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.rated import rated_dataset
-from tests.datasets import random_annotators, stored
+from tests.datasets import random_annotators
+from tools.stress.on_dataset import contents as contents_of
+from tools.stress.on_dataset import without_runs
 
 from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement
 from annotator_agreement.dataset_io.record.run import FAILED, RUNNING, Run
@@ -63,33 +64,14 @@ class Shuffled(Executor):
 def contents(samples, fields, key="agreement", **options):
     """The report, what is stored of it, and what is written on samples and labels."""
     dataset = samples._dataset
-    before = left(dataset)
-    report = compute_agreement(samples, fields, run_key=key, **options).to_dict()
-    report["run"].pop("seconds")
+    before = without_runs(dataset)
+    compute_agreement(samples, fields, run_key=key, **options)
+    found = contents_of(dataset, key)
     run_id = Run(dataset, key).config["results_id"]
-    files = gridfs.GridFS(get_db_conn())
-    records = files.get(f"annotator_agreement/{run_id}").read()
     assert not list(get_db_conn().fs.files.find({"_id": {"$regex": f"^annotator_agreement/{run_id}/"}}))
-    written = [_without_stamps(document) for document in _documents(dataset)]
     delete_agreement(dataset, key)
-    assert left(dataset) == before
-    return report, records, written
-
-
-def left(dataset):
-    """What is there before and after a run."""
-    return {name: each for name, each in stored(dataset).items() if name not in ("dataset", "indexes")}
-
-
-def _documents(dataset):
-    found = list(dataset._sample_collection.find().sort("_id"))
-    return found + (list(dataset._frame_collection.find().sort("_id")) if dataset._has_frame_fields() else [])
-
-
-def _without_stamps(value):
-    if isinstance(value, dict):
-        return {name: _without_stamps(each) for name, each in value.items() if name != "last_modified_at"}
-    return [_without_stamps(each) for each in value] if isinstance(value, list | tuple) else value
+    assert without_runs(dataset) == before
+    return found
 
 
 def assert_same(samples, fields, executor, **options):
@@ -268,15 +250,13 @@ def test_a_shard_that_is_lost_three_times_fails_the_run_which_can_be_continued(b
     with pytest.raises(AgreementInputError, match=r"same options, annotators and software .* other options"):
         compute_agreement(boxes, ANNOTATORS, resamples=0, iou=0.6, resume=True)
     again = Dying(lambda number, attempt: None)
-    report = compute_agreement(boxes, ANNOTATORS, resamples=0, executor=again, resume=True).to_dict()
-    report["run"].pop("seconds")
-    assert report == expected[0]
+    compute_agreement(boxes, ANNOTATORS, resamples=0, executor=again, resume=True)
+    assert contents_of(boxes) == expected
     assert set(again.asked) < set(range(8))
-    assert [_without_stamps(each) for each in _documents(boxes)] == expected[2]
 
 
 def test_a_run_that_is_deleted_meanwhile_leaves_nothing(boxes):
-    before = left(boxes)
+    before = without_runs(boxes)
 
     def lost(number, attempt):
         if number == 3:
@@ -284,7 +264,7 @@ def test_a_run_that_is_deleted_meanwhile_leaves_nothing(boxes):
 
     with pytest.raises(AgreementInputError, match=r"no longer being computed|was deleted or replaced"):
         compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Dying(lost))
-    assert left(boxes) == before
+    assert without_runs(boxes) == before
     assert not list(get_db_conn().fs.files.find({"_id": {"$regex": "^annotator_agreement/"}}))
 
 

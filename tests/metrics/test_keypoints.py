@@ -121,7 +121,7 @@ def test_cocos_sigmas_are_the_published_ones() -> None:
         metrics.COCO_SIGMAS[0] = 1.0
 
 
-def _coco_oks(a: list, b: list, area: float) -> float:
+def coco_oks(a: list, b: list, area: float) -> float:
     """Similarity of two persons by pycocotools, with the given area of the object."""
     cocoeval = pytest.importorskip("pycocotools.cocoeval")
     evaluation = cocoeval.COCOeval(iouType="keypoints")
@@ -147,7 +147,7 @@ def test_persons_have_the_similarity_that_cocos_program_finds(seed: int) -> None
     b = a + rng.normal(0, [2.0, 9.0], (17, 2))
     a[rng.random(17) < 0.3] = NAN  # COCO's program takes the points that the ground truth labels
     area = (_box_area(a.tolist()) + _box_area(b.tolist())) / 2
-    expected = _coco_oks(a.tolist(), b.tolist(), area)
+    expected = coco_oks(a.tolist(), b.tolist(), area)
     assert 0.01 < expected < 0.99
     assert_allclose(oks(a[None], b[None], metrics.COCO_SIGMAS), [expected], rtol=0, atol=1e-12)
 

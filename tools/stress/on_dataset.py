@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import logging
+from random import Random
 from typing import Any
 
 import fiftyone as fo
+import gridfs
+from fiftyone.core.odm import get_db_conn
 
-from tests.datasets import detections, random_annotators, user_values, videos_dataset
+from tests.datasets import boxes_dataset, detections, random_annotators, stored, user_values, videos_dataset
 
 from annotator_agreement import (
+    compute_agreement,
     delete_agreement,
     delete_decisions,
     list_agreements,
@@ -20,6 +27,12 @@ from annotator_agreement import (
 from annotator_agreement.dataset_io.decide.decisions import applied_steps, gold_fields
 from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.run import COMPLETED, Run
+from annotator_agreement.dataset_io.shards import share
+
+
+def make_boxes(name: str, n_samples: int, seed: int) -> None:
+    """A dataset of images with boxes."""
+    boxes_dataset(name, random_annotators(n_samples, seed=seed))
 
 
 def make_videos(name: str, seed: int) -> None:
@@ -103,3 +116,58 @@ def edit(dataset: fo.Dataset, sample_id: str, label: str) -> None:
     sample: Any = dataset[sample_id]
     sample.alice.detections[0].label = label
     sample.save()
+
+
+def edit_any(dataset: fo.Dataset, seed: int, label: str) -> tuple[str, str]:
+    """Change the class of the first label of any sample; the sample, and the class that it had."""
+    rng, before = Random(seed), ""
+    while before in ("", label):
+        sample: Any = dataset[rng.choice(dataset.exists("alice.detections").values("id"))]
+        before = sample.alice.detections[0].label if sample.alice.detections else ""
+    edit(dataset, sample.id, label)
+    return sample.id, before
+
+
+def compute_shared(
+    dataset: fo.Dataset, fields: list[str], shard_samples: int, scheduler: str | None = None, **options: Any
+) -> None:
+    """Compute a run in small shards, by processes of its own or by Dask's."""
+    share.SHARD_SAMPLES = shard_samples
+    if scheduler is None:
+        compute_agreement(dataset, fields, **options)
+        return
+    from distributed import Client
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with Client(scheduler) as client:
+        compute_agreement(dataset, fields, executor=client.get_executor(), **options)
+
+
+def contents(dataset: fo.Dataset, key: str = "agreement") -> tuple[dict[str, Any], bytes, list[Any]]:
+    """What must be the same whoever computed a run: its report, its records, and samples and frames with its values."""
+    run = Run(dataset, key)
+    report = run.report().to_dict()
+    del report["run"]["seconds"]
+    records = gridfs.GridFS(get_db_conn()).get(f"annotator_agreement/{run.config['results_id']}").read()
+    return report, records, _without_stamps(user_values(dataset, []))
+
+
+def _without_stamps(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_stamps(each) for name, each in value.items() if name != "last_modified_at"}
+    return [_without_stamps(each) for each in value] if isinstance(value, list) else value
+
+
+def hashes_of_contents(dataset: fo.Dataset, key: str) -> dict[str, str]:
+    """Hashes of the :func:`contents` of a run."""
+    dataset.reload()
+    report, records, values = contents(dataset, key)
+    # in which order a document has its fields makes no difference
+    report, values = (json.dumps(each, default=repr, sort_keys=True).encode() for each in (report, values))
+    texts = {"report": report, "records": records, "values": values}
+    return {name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}
+
+
+def without_runs(dataset: fo.Dataset) -> dict[str, Any]:
+    """What the database holds that runs may not leave otherwise than it was."""
+    return {name: value for name, value in stored(dataset).items() if name not in ("dataset", "indexes")}

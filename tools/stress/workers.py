@@ -60,6 +60,10 @@ class Worker:
         self._lines.write(json.dumps(request) + "\n")
         self._lines.flush()
 
+    def is_answered(self) -> bool:
+        """Whether there is an answer to read, or the process is gone."""
+        return bool(select.select([self._connection], [], [], 0)[0])
+
     def answer(self) -> Answer:
         """Wait for the answer to the last command."""
         found = self._read()
