@@ -36,7 +36,8 @@ _COLUMNS = (
 def acceptance_sentence(check: AcceptanceCheck) -> str:
     """The outcome of all requirements in a sentence."""
     n = [(len(check.of(outcome)), outcome) for outcome in ("failed", "not enough data", "passed")]
-    said = listed([f"{count} {'have ' * (outcome[0] == 'n')}{outcome}" for count, outcome in n if count])
+    has = {"not enough data": "has" if n[1][0] == 1 else "have"}
+    said = listed([" ".join(filter(None, (str(count), has.get(outcome), outcome))) for count, outcome in n if count])
     verdict = {"passed": "Accepted", "failed": "Not accepted"}.get(check.outcome, "Cannot be judged")
     return f"{verdict} by {check.source}: of {counted(len(check.results), 'requirement')} {said}."
 
