@@ -84,6 +84,8 @@ def _dataset(given: argparse.Namespace, *, create: bool = False) -> Any:
 
 
 def _import(given: argparse.Namespace) -> Answered:
+    import fiftyone as fo
+
     from ..dataset_io import files
 
     options: dict[str, Any] = {"overwrite": given.overwrite}
@@ -91,8 +93,14 @@ def _import(given: argparse.Namespace) -> Answered:
         options["format"] = given.format
     if given.images:
         options["media_dir"] = given.images
+    is_new = given.create and given.dataset not in fo.list_datasets()
     dataset = _dataset(given, create=given.create)
-    summary = files.load(dataset, _source(given.files), **options, progress=False)
+    try:
+        summary = files.load(dataset, _source(given.files), **options, progress=False)
+    except BaseException:
+        if is_new:  # it would be in the way of the next try, and empty
+            dataset.delete()
+        raise
     return Answered(summary.to_markdown(), summary.to_dict())
 
 
@@ -118,8 +126,9 @@ def _compute(given: argparse.Namespace) -> Answered:
     from ..dataset_io import compute
 
     fields: Any = given.fields if len(given.fields) > 1 else given.fields[0]
-    options = dict(given.option or ())
-    run = compute(_dataset(given), fields, run_key=given.run, overwrite=given.overwrite, progress=False, **options)
+    # all by name, so that -o can give each, and what is no option of -o is checked, too
+    options = {"run_key": given.run, "overwrite": given.overwrite, "progress": False, **dict(given.option or ())}
+    run = compute(**{"samples": _dataset(given), "fields": fields, **options})
     return Answered(_text_of(run.report), run.report.to_dict())
 
 

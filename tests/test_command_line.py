@@ -87,6 +87,9 @@ ERRORS = {
         ["compute", "{}", "alice", "bob", "-o", "ioo=1"],
         r"compute\(\) has no option 'ioo'; did you mean 'iou'",
     ),
+    "fields": (["compute", "{}", "alice", "bob", "-o", "fields=nobody"], r"nobody"),
+    "samples": (["compute", "{}", "alice", "bob", "-o", "samples=1"], r"must be a FiftyOne dataset or view, got int"),
+    "progress": (["compute", "{}", "alice", "bob", "-o", "progress=1"], r"`progress` must be"),
     "value": (["compute", "{}", "alice", "bob", "-o", "iou=2"], r"`iou` must be in \(0, 1\], got 2"),
     "no file": (["check", "{}", "none.yaml"], r"`requirements` must be a readable file, got 'none.yaml'"),
     "files": (["import", "{}", "a.json", "b.json"], r"Several files must be given as NAME=FILE"),
@@ -104,6 +107,13 @@ def test_errors_are_one_sentence_on_stderr(call, dataset, name):
     assert last.startswith("annotator-agreement: ")
     assert re.search(message, last)
     assert "Traceback" not in error
+
+
+def test_an_import_that_fails_makes_no_dataset(call, dataset):
+    known = fo.list_datasets()
+    assert call("import", "new-dataset", "/nowhere.json", "--create")[0] == 2
+    assert call("import", dataset.name, "/nowhere.json", "--create")[0] == 2
+    assert fo.list_datasets() == known
 
 
 @pytest.mark.parametrize("words", [[], ["inspect"], ["check"], ["compute", "d", "a", "-o", "iou"]])

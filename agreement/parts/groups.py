@@ -19,6 +19,8 @@ MOST_PARTS = 50
 OTHERS, NONE = "(others)", "(none)"
 #: whole numbers with so many values at most are parts by value, if no bins are asked for
 _FEW_NUMBERS = 10
+#: whole numbers up to this one are what they are as floats, and no larger than the database can hold
+_MOST_EXACT = 2.0**53
 #: parts into which numbers are divided
 DEFAULT_BINS = 5
 #: the units of dates by name, as numpy calls them; the automatic one is the finest with at most so many parts
@@ -98,13 +100,14 @@ def groups_of_numbers(
     Whole numbers with few values are parts by value, if no bins are asked for.
     """
     different = np.unique(values)
-    if bins is None and not equal and len(different) <= _FEW_NUMBERS and (different == np.rint(different)).all():
+    is_whole = (different == np.rint(different)).all() and (np.abs(different) <= _MOST_EXACT).all()
+    if bins is None and not equal and len(different) <= _FEW_NUMBERS and is_whole:
         found = groups_of_values(row, [int(value) for value in values.tolist()], n_samples)
         return Groups(found.names, found.members, found.held, ordered=True)
     if bins is None or isinstance(bins, int):
         inner = np.linspace(0.0, 1.0, (bins or DEFAULT_BINS) + 1)[1:-1]
         low, high = (different[0], different[-1]) if len(different) else (0.0, 0.0)
-        limits = low + inner * (high - low) if equal else np.quantile(values, inner) if len(values) else inner[:0]
+        limits = low * (1 - inner) + high * inner if equal else np.quantile(values, inner) if len(values) else inner[:0]
         # a limit that no value is below would make an empty part
         limits = np.unique([_short(limit, different) for limit in limits.tolist() if limit > low])
     else:

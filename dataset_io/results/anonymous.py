@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import json
 import os
 import random
 import re
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,10 +18,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...agreement.evidence.ranking import in_order, name_of
 from ...agreement.families.family import report_from_dict
 from ...agreement.parts.result import AgreementParts
-from ...agreement.settings.arguments import path_of
+from ...agreement.settings.arguments import path_of, writing_to
 from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.report import AgreementReport, SampleReader
-from .file_writing import write_file
+from .file_writing import replacing
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,8 +36,22 @@ Report = TypeVar("Report", bound=AgreementReport)
 
 #: names from this length on are replaced within longer words of file names, too
 _SURE = 4
+#: the mapping of reports whose keys are names of annotators
+_BY_ANNOTATOR = "no_labels"
+#: what has words of ours as a value
+_OUR_WORDS = {"coverage", "kind", *(name for name, option in OPTIONS.items() if option.choices)}
 #: who may read a key file
 _OWNER_ALONE = 0o600
+
+
+@functools.lru_cache(maxsize=16)
+def _pattern(names: tuple[str, ...], *, is_path: bool) -> re.Pattern[str]:
+    """Finds names where they stand alone, also beside an underscore (agreement_alice); long ones in paths anywhere."""
+    found = (
+        f"(?i:{re.escape(name)})" if is_path and len(name) >= _SURE else rf"(?<![^\W_]){re.escape(name)}(?![^\W_])"
+        for name in sorted(names, key=len, reverse=True)
+    )
+    return re.compile("|".join(found) or r"(?!)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +61,18 @@ class Aliases:
     letters: Mapping[str, str]
 
     def hide(self, value: Any, key: str = "") -> Any:
-        """A JSON value with letters instead of names: in texts where a name stands alone, in file names anywhere."""
+        """A JSON value with letters instead of names: in texts where a name stands alone, in file names anywhere.
+
+        An annotator may be called as a number, or a choice, of the report is: these stay.
+        """
         if isinstance(value, str):
             return self._hidden(value, is_path=key == "filepath")
         if isinstance(value, Mapping):
-            return {self.hide(name): self.hide(each, str(name)) for name, each in value.items()}
+            is_named = key == _BY_ANNOTATOR
+            return {
+                self.hide(name) if is_named else name: each if isinstance(each, str) and name in _OUR_WORDS
+                else self.hide(each, str(name)) for name, each in value.items()
+            }  # fmt: skip
         if isinstance(value, list | tuple):
             return [self.hide(each, key) for each in value]
         return value
@@ -51,18 +80,15 @@ class Aliases:
     def _hidden(self, text: str, *, is_path: bool) -> str:
         if text in self.letters:
             return self.letters[text]
-        for name in sorted(self.letters, key=len, reverse=True):
-            if is_path and len(name) >= _SURE:
-                text = re.sub(re.escape(name), lambda _, name=name: self.letters[name], text, flags=re.IGNORECASE)  # type: ignore[misc]
-            elif name in text:
-                # beside an underscore a name stands alone: agreement_alice
-                alone = rf"(?<![^\W_]){re.escape(name)}(?![^\W_])"
-                text = re.sub(alone, lambda _, name=name: self.letters[name], text)  # type: ignore[misc]
-        return text
+        # all in one pass: a letter may be the name of somebody else
+        folded = {name.casefold(): letter for name, letter in self.letters.items()}
+        return _pattern(tuple(self.letters), is_path=is_path).sub(
+            lambda found: self.letters.get(found[0]) or folded.get(found[0].casefold(), found[0]), text
+        )
 
     def hide_in(self, frame: DataFrame) -> DataFrame:
         """A table with letters instead of names."""
-        frame = frame.rename(columns={name: self.hide(str(name)) for name in frame.columns})
+        frame = frame.copy()
         for name in frame.select_dtypes(exclude="number").columns:
             known: dict[Any, Any] = {}
             hidden = []
@@ -144,17 +170,43 @@ def _given(config: Mapping[str, Any]) -> set[str]:
 
 def _letters(names: Iterable[str], key_file: str | os.PathLike[str] | bool) -> dict[str, str]:
     """The letter of every name, those of the file first."""
-    known, path = {}, None
-    if not isinstance(key_file, bool):
-        path = Path(path_of("anonymous", key_file)).absolute()
-        known = _read(path) if path.exists() else {}
+    if isinstance(key_file, bool):
+        return _with_new({}, names)
+    path = Path(path_of("anonymous", key_file)).absolute()
+    with writing_to("anonymous", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone_in(path.parent):
+            known = _read(path) if path.exists() else {}
+            letters = _with_new(known, names)
+            if letters != known:
+                with replacing(path) as temporary:
+                    if not known:  # a file that is replaced keeps its mode
+                        temporary.chmod(_OWNER_ALONE)
+                    temporary.write_text(json.dumps(letters, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return letters
+
+
+def _with_new(known: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """The letters of all, those of new names by chance."""
     new = [name for name in names if name not in known]
     random.SystemRandom().shuffle(new)
     free = (letter for letter in _all_letters() if letter not in set(known.values()))
-    letters = known | dict(zip(new, free, strict=False))
-    if path is not None and new:
-        _write(path, letters)
-    return letters
+    return {**known, **dict(zip(new, free, strict=False))}
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Have other processes, and threads, wait that want to give letters by a file of the folder."""
+    if fcntl is None:
+        yield
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some network drives have no locks
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
 
 
 def _read(path: Path) -> dict[str, str]:
@@ -171,18 +223,6 @@ def _read(path: Path) -> dict[str, str]:
             "which holds something else; choose another path"
         )
     return dict(found)
-
-
-def _write(path: Path, letters: Mapping[str, str]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():  # replacing a file keeps its mode
-            path.touch(mode=_OWNER_ALONE)
-        write_file(path, (json.dumps(letters, indent=2, ensure_ascii=False) + "\n").encode())
-    except OSError as error:
-        raise AgreementInputError(
-            f"`anonymous` must be a file that can be written, got {str(path)!r}: {error}"
-        ) from None
 
 
 def _all_letters() -> Iterable[str]:

@@ -35,7 +35,7 @@ from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.numeric.arrays import IntArray
 from ..database.fiftyone_private import root_dataset, sample_collection, scenarios_of
 from ..labels.paths import is_marked, is_of_frames, where_labels_are
-from ..record.run import Run
+from ..record.run import Run, dataset_of
 from ..record.sample_index import SampleIndex, ids_of, keys_of
 from .load import records_on
 
@@ -47,6 +47,8 @@ _MOST_OFFERED = 50
 _NOT_OFFERED = ("id", "filepath", "last_modified_at")
 #: types of values in the database
 _ANY = ["string", "bool", "number", "date"]
+#: into how many parts numbers are divided at most
+_MOST_BINS = 1_000
 #: with at least this share of a dataset all of its samples are read
 _READ_ALL = 0.5
 
@@ -285,11 +287,11 @@ def _divider(schema: Mapping[str, fo.Field], title: str, paths: tuple[str, ...])
 
 
 def _flat(values: Iterable[Any]) -> Iterable[Any]:
-    """All values in lists of any depth; nothing for null and nan."""
+    """All values in lists of any depth; nothing for null, nan, and what fields of other types hold."""
     for value in values:
         if isinstance(value, list):
             yield from _flat(value)
-        elif value is not None and not (isinstance(value, float) and math.isnan(value)):
+        elif isinstance(value, str | bool | int | float | date) and value == value:
             yield value
 
 
@@ -316,11 +318,15 @@ def _groups(
 
 
 def _checked_bins(bins: Any) -> int | list[float] | None:
-    if bins is None or isinstance(bins, int):
-        return bins if bins is None else count_of("bins", bins, 2)
-    if isinstance(bins, Sequence) and not isinstance(bins, str) and bins and all(map(is_real, bins)):
-        return sorted(map(float, bins))
-    raise AgreementInputError(f"`bins` must be a number of bins, or a list of limits between them, got {bins!r}")
+    if bins is None:
+        return None
+    is_list = isinstance(bins, Sequence) and not isinstance(bins, str) and len(bins) > 0
+    if not isinstance(bins, int) and not (is_list and all(map(is_real, bins))):
+        raise AgreementInputError(f"`bins` must be a number of bins, or a list of limits between them, got {bins!r}")
+    n = len(bins) + 1 if is_list else count_of("bins", bins, 2)
+    if n > _MOST_BINS:
+        raise AgreementInputError(f"`bins` must be at most {_MOST_BINS:,}, got {n:,}")
+    return sorted(map(float, bins)) if is_list else bins
 
 
 def _only(groups: Groups, wanted: list[Any], scenario: str) -> Groups:
@@ -336,6 +342,11 @@ def _named(dataset: fo.Dataset, views: Sequence[str | SampleCollection]) -> list
     """Views with their names."""
     if isinstance(views, str | SampleCollection) or not isinstance(views, Sequence) or not views:
         raise AgreementInputError(f"`views` must be a list of views, or of names of saved views, got {views!r}")
+    others = [each for each in views if not isinstance(each, str) and dataset_of(each).name != dataset.name]
+    if others:
+        raise AgreementInputError(
+            f"`views` must be views of {dataset.name!r}, got one of {dataset_of(others[0]).name!r}"
+        )
     known = dataset.list_saved_views()
     unknown = [name for name in views if isinstance(name, str) and name not in known]
     if unknown:

@@ -17,6 +17,8 @@ from ...agreement.settings.errors import AgreementInputError
 
 #: bytes of a file, at most
 MOST_BYTES = 1 << 20
+#: characters of a number, at most: YAML's numbers to the base of 60 (1:30:00) take longer the longer they are
+_LONGEST = 1_000
 
 
 def read_requirements(requirements: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[tuple[Requirement, ...], str]:
@@ -115,7 +117,8 @@ class _Loader(yaml.SafeLoader):
                 found[key.value] = Given(entry.value, where, entry.text)
             return Given(found, place)
         try:
-            value = node.value if node.tag == _DATE else self.construct_object(node)
+            is_text = node.tag == _DATE or len(node.value) > _LONGEST
+            value = node.value if is_text else self.construct_object(node)
         except (ValueError, OverflowError) as error:
             raise AgreementInputError(f"{place}: the value must be one that YAML has, got {node.value!r}") from error
         return Given(value, place, node.value)

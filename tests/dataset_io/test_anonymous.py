@@ -7,6 +7,7 @@ import json
 import re
 import stat
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import fiftyone as fo
 import pandas as pd
@@ -15,6 +16,7 @@ import pytest
 from tests.datasets import random_annotators
 
 from annotator_agreement import AgreementInputError, compute, load
+from annotator_agreement.dataset_io.results.anonymous import Aliases, _letters
 
 NAMES = ("zoraqx", "wilfrid_k", "Ümitcan")
 KEY = "agreement"
@@ -114,6 +116,43 @@ def test_the_numbers_are_those_of_the_names(dataset, tmp_path):
     assert {each["name"]: each["score"] for each in hidden["annotators"]} == scores
     assert [each["name"] for each in hidden["annotators"]] == ["A", "B", "C"]
     assert named["alpha"] == hidden["alpha"]
+
+
+@pytest.mark.parametrize(
+    "names", [("score", "a", "name"), ("missed", "lone", "config"), ("iou", "fields", "optimal"), ("B", "C", "A")]
+)
+def test_annotators_may_be_called_as_what_a_report_has(make_dataset, tmp_path, names):
+    made = make_dataset(spoken())
+    run = compute(made, [*NAMES], annotators=dict(zip(NAMES, names, strict=True)), resamples=5, sensitivity=False)
+    everything(run, tmp_path, True)
+    run.export(tmp_path / "hidden.json", anonymous=tmp_path / "key.json")
+    hidden = json.loads((tmp_path / "hidden.json").read_text(encoding="utf-8"))
+    key = json.loads((tmp_path / "key.json").read_text(encoding="utf-8"))
+    named = run.to_dict()
+    for each in named["annotators"]:
+        (same,) = [found for found in hidden["annotators"] if found["name"] == key[each["name"]]]
+        assert [same[part] for part in ("score", "verdicts", "intervals")] == [
+            each[part] for part in ("score", "verdicts", "intervals")
+        ]
+    assert hidden["config"]["similarity"] == "iou"
+    pairs = {frozenset((key[each["a"]], key[each["b"]])): each["score"] for each in named["pairs"]}
+    assert {frozenset((each["a"], each["b"])): each["score"] for each in hidden["pairs"]} == pairs
+
+
+def test_a_letter_that_is_the_name_of_somebody_else_is_not_replaced_again():
+    aliases = Aliases({"bob": "A", "A": "B", "B": "C"})
+    assert aliases.hide("bob / A, B and agreement_bob") == "A / B, C and agreement_A"
+    assert Aliases({"Anna": "B", "Bert": "A"}).hide("/data/ANNA/bert_1.jpg", "filepath") == "/data/B/A_1.jpg"
+
+
+def test_letters_that_are_given_at_once_are_those_of_the_file(tmp_path):
+    path, names = tmp_path / "key.json", [[f"p{k}", f"p{k + 1}", "all"] for k in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        given = list(pool.map(lambda each: _letters(each, path), names))
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert len(set(kept.values())) == len(kept) == 14
+    for each, letters in zip(names, given, strict=True):
+        assert {name: letters[name] for name in each} == {name: kept[name] for name in each}
 
 
 def test_everybody_keeps_their_letter_and_the_new_get_the_next(dataset, make_dataset, tmp_path):

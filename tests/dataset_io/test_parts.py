@@ -13,7 +13,7 @@ from fiftyone import ViewField as F
 from tests.dataset_io.said import said_dataset
 from tests.datasets import detections, random_annotators, videos_dataset
 
-from annotator_agreement import AgreementInputError, load
+from annotator_agreement import AgreementInputError, compute, load
 
 N = 60
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -42,8 +42,6 @@ FIELDS = ["camera", "night", "brightness", "people", "taken", "delivered", "weat
 
 @pytest.fixture(scope="module")
 def dataset(make_module_dataset):
-    from annotator_agreement import compute
-
     made = make_module_dataset(random_annotators(N))
     describe(made)
     rng = np.random.default_rng(5)
@@ -168,8 +166,6 @@ def test_every_label_type(make_dataset, kind):
 
 
 def test_frames_are_parts_of_their_videos(private_fiftyone):
-    from annotator_agreement import compute
-
     labels = random_annotators(48)
     videos = [
         {name: [detections(of) for of in labels[name][4 * k : 4 * k + 4]] for name in ANNOTATORS} for k in range(12)
@@ -187,8 +183,6 @@ def test_frames_are_parts_of_their_videos(private_fiftyone):
 
 
 def test_hundreds_of_values_are_fifty_parts_and_the_others(make_dataset):
-    from annotator_agreement import compute
-
     dataset = make_dataset(random_annotators(120))
     dataset.set_values("place", [f"p{k // 2}" if k < 20 else f"p{k}" for k in range(120)])
     run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
@@ -220,15 +214,49 @@ def test_what_a_run_wrote_does_not_divide_it(dataset):
         ({"field": "taken", "by_date": "hour"}, "`by_date` must be"),
         ({"field": "people", "bins": 1}, "`bins` must be"),
         ({"field": "people", "bins": "many"}, "`bins` must be a number of bins, or a list of limits"),
+        ({"field": "people", "bins": 1_000_000_000}, "`bins` must be at most 1,000, got 1,000,000,000"),
+        ({"field": "people", "bins": range(2_000)}, "`bins` must be at most 1,000, got 2,001"),
         ({"field": "people", "equal": "yes"}, "`equal` must be"),
         ({"views": ["nothing"]}, "`views` must be saved views, got 'nothing'"),
         ({"views": []}, "`views` must be a list of views"),
+        ({"views": [5]}, "must be a FiftyOne dataset or view, got int"),
         ({"scenario": "rainy"}, "`scenario` must be one of the dataset, got 'rainy'; there are none"),
     ],
 )
 def test_refusals(dataset, arguments, match):
     with pytest.raises(AgreementInputError, match=match):
         load(dataset).by(**arguments)
+
+
+def test_views_of_another_dataset_are_refused(dataset, make_dataset):
+    other = make_dataset(random_annotators(3))
+    with pytest.raises(
+        AgreementInputError, match=f"`views` must be views of '{dataset.name}', got one of '{other.name}'"
+    ):
+        load(dataset).by(views=[dataset.limit(3), other.limit(1)])
+
+
+def test_what_no_field_of_the_type_holds_is_no_value(make_dataset):
+    damaged = make_dataset(random_annotators(8))
+    damaged.add_sample_field("place", fo.StringField)
+    collection = damaged._sample_collection
+    for document, value in zip(collection.find(), ["a", {"a": 1}, ["b", {"c": 2}], b"x", True, 2.5], strict=False):
+        collection.update_one({"_id": document["_id"]}, {"$set": {"place": value}})
+    parts = compute(damaged, ANNOTATORS, resamples=0, sensitivity=False).by("place")
+    sizes = {part.name: part.n_samples for part in parts.parts}
+    assert sizes == {"a": 1, "b": 1, "True": 1, "2.5": 1, "(none)": 4}
+    assert {name: len(parts.view(name)) for name in sizes if name != "(none)"} == {
+        name: n for name, n in sizes.items() if name != "(none)"
+    }
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_numbers_of_any_size_are_divided(make_dataset, equal):
+    huge = make_dataset(random_annotators(8))
+    huge.set_values("mass", [1e308, -1e308, 2.0**60, 0.0] * 2)
+    parts = compute(huge, ANNOTATORS, resamples=0, sensitivity=False).by("mass", equal=equal)
+    assert len(parts.parts) > 1
+    assert [len(parts.view(part.name)) for part in parts.parts] == [part.n_samples for part in parts.parts]
 
 
 def test_no_part_of_that_name(dataset):
@@ -265,7 +293,7 @@ def test_scenarios_of_fiftyone_are_parts(dataset):
 
 
 def test_a_trend_has_the_numbers_of_the_runs_in_their_order(dataset):
-    from annotator_agreement import compute, trend
+    from annotator_agreement import trend
 
     second = compute(dataset, ANNOTATORS, run_key="second", iou=0.7, resamples=100, sensitivity=False)
     first = load(dataset)

@@ -189,6 +189,16 @@ def test_a_huge_file_is_refused_before_it_is_read(tmp_path):
         _read(tmp_path, b"a" * (1 << 20) + b"a")
 
 
+@pytest.mark.parametrize(
+    "number", [":".join(["59"] * 300_000), "9" * 900_000, "0x" + "f" * 900_000, "1_" * 400_000 + "0"]
+)
+def test_an_endless_number_is_refused_in_no_time(tmp_path, number):
+    start = time.process_time()
+    with pytest.raises(AgreementInputError, match=r"line 4: `at_least` must be a number, got .{5,30}"):
+        _read(tmp_path, f"requirements:\n  r:\n    metric: f1\n    at_least: {number}\n")
+    assert time.process_time() - start < 10
+
+
 def test_a_thousand_requirements_are_read_in_seconds_and_no_more_are_taken(tmp_path):
     lines = [f"  r{k}: {{{f'inherits: r{k - 1}' if k else 'metric: f1'}, at_least: 0.{k:03}}}" for k in range(1000)]
     start = time.monotonic()
