@@ -197,7 +197,7 @@ def compute_agreement(
         sensitivity: also compute the main numbers at other thresholds and under other rules, and a threshold from the
             data
         resamples: number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no
-            intervals
+            intervals; more than 50,000 samples have them by the delta method, without resamples
         seed: seed of the random numbers of the intervals; the same data and seed give the same report
         units: also write one label for every object, as ``add_units`` does
         overwrite: replace a run with the same key
