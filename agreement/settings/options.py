@@ -478,8 +478,8 @@ _TABLE = (
         "also compute the main numbers at other thresholds and under other rules, and a threshold from the data",
         true_or_false, _OBJECTS, changes_numbers=False),
     Option("resamples", 1000, "Resamples",
-        "number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no intervals; more "
-        "than 50,000 samples have them by the delta method, without resamples",
+        "number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no intervals; "
+        "more than 50,000 samples have them by the delta method, without resamples",
         _whole_up_to(100_000), input="number", changes_numbers=False),
     Option("seed", 51, "Seed",
         "seed of the random numbers of the intervals; the same data and seed give the same report",
