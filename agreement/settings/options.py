@@ -491,8 +491,8 @@ _TABLE = (
         "replace a run with the same key",
         true_or_false),
     Option("workers", 1, "Worker processes",
-        "processes of this machine among which the samples are shared out, which pays from some 20,000 samples on; the "
-        "results are the same for any number",
+        "processes of this machine among which the samples are shared out, 5,000 at a time; the results are the same "
+        "for any number",
         _workers, input="number", changes_numbers=False),
     Option("executor", None, "Executor",
         "a ``concurrent.futures.Executor``, such as Dask's, whose processes share the samples out; instead of "

@@ -169,7 +169,6 @@ class _Sharing:
             self._plan.details,
             self._plan.thresholds,
             versions(),
-            self._engine.is_ours,
             self._attempts[shard.number],
         ).to_dict()
 
