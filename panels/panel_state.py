@@ -137,7 +137,7 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
     if wanted is not None and wanted != run_key:
         notes.append(f"The run {wanted!r} was deleted or renamed meanwhile; this is {run_key!r}.")
     config = Run(dataset, run_key).config
-    problem, advice = _problem(run_key, config)
+    problem, advice = _problem(Run(dataset, run_key), config)
     if problem is None:
         notes += _lost_fields(dataset, config)
     n_changed = (changed_since(dataset, run_key) or 0) if problem is None else 0
@@ -165,11 +165,16 @@ def _default(dataset: fo.Dataset, keys: list[str]) -> str:
     return next((key for key in keys if Run(dataset, key).status == COMPLETED), keys[0])
 
 
-def _problem(run_key: str, config: dict[str, Any]) -> tuple[str | None, str]:
-    status, version = config.get("status"), config.get("schema_version")
+def _problem(run: Run, config: dict[str, Any]) -> tuple[str | None, str]:
+    run_key, status, version = run.key, config.get("status"), config.get("schema_version")
     if status == FAILED:
         error = config.get("error") or "no reason was recorded"
         return f"The run {run_key!r} failed: {error}", "Compute it again with “overwrite”, or delete it."
+    if run.was_killed:
+        return (
+            f"The process that computed the run {run_key!r} is gone",
+            "Compute it again with “overwrite”, or with “Continue” if workers shared it, or delete it.",
+        )
     if status != COMPLETED:
         return (
             f"The run {run_key!r} {_UNDER_WAY.get(str(status), f'has the status {status!r}')}",

@@ -277,7 +277,7 @@ def _of_objects(
     numbers = (
         each for each in object_numbers(records, context, headline_only=whole_only) if not wanted.isdisjoint(each.keys)
     )
-    found = report_estimates(numbers, lambda: sample_contents(records, context), context)
+    found = report_estimates(numbers, lambda: sample_contents(records, context), records, context)
 
     def number_of(each: Requirement, annotator: str | None) -> _Found:
         estimate = found.get(_key(each, annotator, run.report), Estimate(np.nan, None))

@@ -153,7 +153,7 @@ def annotators_decided(
         seed: seed of the random numbers
     """
     numbers = list(_numbers(judged, annotators, class_names))
-    ranks = _ranks([each.columns.toarray() for each in numbers])
+    ranks = _ranks([each.rows.toarray() for each in numbers])
     fields = Fields(estimates(numbers, ranks, resamples=resamples, seed=seed))
     found = []
     for k, name in enumerate(annotators):

@@ -12,7 +12,7 @@ from ...metrics.consensus.consensus import majority_of_others
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.verdicts import NO_VERDICT, VERDICTS
 from ..settings.annotators import AnnotatorPairs
-from ..statistics.numbers import Fields, GroupRows, Numbers
+from ..statistics.numbers import BySample, Fields, GroupRows, Numbers
 from ..statistics.numbers import ratio as ratio_of_sums
 from ..statistics.report import ReportContext, number
 from .classes import Listed, listed_by_row
@@ -50,14 +50,14 @@ class AnnotatorNumbers:
         ratios: Mapping[str, tuple[str, str]],
         columns_of: Callable[[AssignedCells], _Columns],
         *,
-        by_sample: bool,
+        by_sample: BySample,
     ) -> None:
         n = len(annotators)
         self._keys = {k: ("annotators", name, *part) for k, name in enumerate(annotators)}
         self._ratios = ratios
         self._columns_of = columns_of
         self._names = tuple(dict.fromkeys(column for names in ratios.values() for column in names))
-        self._rows = GroupRows(n, np.arange(n if by_sample else 0))
+        self._rows = GroupRows(n, np.arange(n if by_sample else 0), by_sample=by_sample)
         self.total = {name: np.zeros(n) for name in self._names}
 
     def add(self, chunk: Chunk) -> None:
@@ -122,7 +122,7 @@ class AssignedCells:
         return sums_by(row, values, len(self.sample))
 
 
-def annotator_numbers(annotators: Sequence[str], *, by_sample: bool) -> list[AnnotatorNumbers]:
+def annotator_numbers(annotators: Sequence[str], *, by_sample: BySample) -> list[AnnotatorNumbers]:
     """The collectors of all numbers of annotators except vitality."""
     readers: list[tuple[tuple[str, ...], Mapping[str, tuple[str, str]], Callable[[AssignedCells], _Columns]]] = [
         ((), _RATIOS, _habits),

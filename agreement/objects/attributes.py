@@ -16,7 +16,7 @@ from ..matching.compute import Ratings
 from ..ratings.compute import agreeing
 from ..settings.config import Undefined
 from ..statistics.codes import NOT_GIVEN, is_number
-from ..statistics.numbers import Estimate, Key, Numbers, Rows, ratio
+from ..statistics.numbers import BySample, Estimate, Key, Numbers, Rows, ratio
 from ..statistics.report import Describe, ReportContext, number
 from .headline import N_UNITS, TallySums, of_used_categories, tally_columns
 from .records import ObjectRecords
@@ -86,7 +86,9 @@ class Attribute:
         by_sample: whether the numbers have intervals
     """
 
-    def __init__(self, values: Values, used: IntArray, place: int, undefined: Undefined, *, by_sample: bool) -> None:
+    def __init__(
+        self, values: Values, used: IntArray, place: int, undefined: Undefined, *, by_sample: BySample
+    ) -> None:
         self._values = values
         self._place = place
         self._undefined = undefined
@@ -94,7 +96,7 @@ class Attribute:
         self._is_given = False
         few = len(values.values) <= MAX_VALUES["nominal"]
         self._plain, self._numbers = Rows(by_sample=by_sample), Rows(by_sample=by_sample)
-        self._classes = Rows(by_sample=by_sample and few)
+        self._classes = Rows(by_sample=few and by_sample)
         self._sums: AttributeSums | None = None
         numbers = values.numbers[used]
         known = numbers[~np.isnan(numbers)]
@@ -192,7 +194,7 @@ def attribute_keys(name: str) -> tuple[Key, Key]:
     return (f"attributes.{name}.percent_agreement",), (f"attributes.{name}.alpha",)
 
 
-def attribute_numbers(records: ObjectRecords, context: ReportContext, *, by_sample: bool) -> list[Attribute]:
+def attribute_numbers(records: ObjectRecords, context: ReportContext, *, by_sample: BySample) -> list[Attribute]:
     """The compared attributes, in the order of their columns."""
     config, found = context.config, []
     for place, name in enumerate(config.attributes):

@@ -13,7 +13,17 @@ import numpy as np
 from ...metrics.numeric.arrays import FloatArray, sums_by
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
-from ..statistics.numbers import Fields, Numbers, other_reading, rated_only, report_estimates, report_of, sample_numbers
+from ..statistics.numbers import (
+    BySample,
+    Fields,
+    Numbers,
+    kept_by_sample,
+    other_reading,
+    rated_only,
+    report_estimates,
+    report_of,
+    sample_numbers,
+)
 from ..statistics.report import ReportContext, mean_defined, number
 from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
@@ -107,10 +117,10 @@ class Collection:
     Args:
         records: records of the samples
         context: context of the report
-        by_sample: keep rows per sample, for intervals or a comparison of runs
+        by_sample: what is kept per sample, for intervals or a comparison of runs
     """
 
-    def __init__(self, records: ObjectRecords, context: ReportContext, *, by_sample: bool) -> None:
+    def __init__(self, records: ObjectRecords, context: ReportContext, *, by_sample: BySample) -> None:
         config, names, n_categories = context.config, context.annotators, len(context.class_names)
         self.expected = object_distances(records, context)
         self._records = records
@@ -132,7 +142,7 @@ class Collection:
         ]
         n_groups = sum(isinstance(each, PairNumbers) for each in self._collectors)
         few = records.n_samples <= MAX_SAMPLES_AT_ONCE and n_groups == 1
-        self._in_one_pass = few or not by_sample
+        self._in_one_pass = few or by_sample is not True
 
     def numbers(self, *others: Collector) -> Iterator[Numbers]:
         """All numbers; other collectors get the samples too."""
@@ -156,7 +166,7 @@ class Collection:
         for agreement in records.agreements(self._context.config):
             sizes = self.sizes.of_units(agreement)
             n_categories = len(self._context.class_names)
-            yield Chunk.of(agreement, n_categories, sizes, self.annotator_pairs, by_sample=self._by_sample)
+            yield Chunk.of(agreement, n_categories, sizes, self.annotator_pairs, by_sample=bool(self._by_sample))
 
     def _pass(self, collectors: list[Collector]) -> Iterator[Numbers]:
         with ThreadPoolExecutor(_N_THREADS) as pool:  # numpy lets another thread work meanwhile
@@ -222,9 +232,11 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     config, class_names = context.config, context.class_names
     sensitivity = Sensitivity(records, config)
     rated, of_rated = rated_only(records, context)
-    collection, rest = Collection(rated, of_rated, by_sample=config.resamples > 0), _Rest()
+    collection, rest = Collection(rated, of_rated, by_sample=kept_by_sample(rated, of_rated)), _Rest()
     habits = ObjectHabits(collection.annotator_pairs, of_rated.clusters)
-    found = report_estimates(collection.numbers(rest, habits), lambda: sample_contents(rated, of_rated), of_rated)
+    found = report_estimates(
+        collection.numbers(rest, habits), lambda: sample_contents(rated, of_rated), rated, of_rated
+    )
     if rated is not records:
         for chunk in collection.chunks(records.select(records.assigned.sum(axis=1) < 2)):
             rest.add(chunk)

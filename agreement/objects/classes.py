@@ -11,6 +11,7 @@ import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_squares, nominal_alpha_of_sums
 from ...metrics.bootstrap.draws import SparseColumns, sparse
+from ...metrics.bootstrap.moments import Summable
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..evidence.confusions import Confused
@@ -18,7 +19,7 @@ from ..evidence.ranking import in_order, natural_key
 from ..matching.compute import Counting
 from ..settings.config import Undefined
 from ..statistics.codes import MISSING
-from ..statistics.numbers import Fields, Numbers, Rows, ratio
+from ..statistics.numbers import BySample, Fields, Numbers, Rows, ratio
 from ..statistics.report import number
 from .report import ClassSummary, Confusion, Merge
 from .sums import Additive, Chunk, Matches, SparseCounts, distribution, mean
@@ -106,7 +107,7 @@ class ClassNumbers:
         by_sample: whether the numbers have intervals
     """
 
-    def __init__(self, class_names: Sequence[str], undefined: Undefined, *, by_sample: bool) -> None:
+    def __init__(self, class_names: Sequence[str], undefined: Undefined, *, by_sample: BySample) -> None:
         self._names = class_names
         self._undefined = undefined
         self._n_objects = np.zeros(len(class_names), np.int64)
@@ -129,7 +130,7 @@ class ClassNumbers:
                 found = self._of(some, columns)
                 yield found if by_sample else found.summed()
 
-    def _of(self, codes: IntArray, columns: SparseColumns) -> Numbers:
+    def _of(self, codes: IntArray, columns: Summable) -> Numbers:
         n, k, undefined = len(codes), len(self._names), self._undefined
 
         def formula(sums: FloatArray) -> FloatArray:

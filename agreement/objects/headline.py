@@ -16,7 +16,8 @@ import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.alpha.nominal import nominal_coefficients_of_sums, unit_disagreement
-from ...metrics.bootstrap.draws import SparseColumns, column_sums, hstack, sparse
+from ...metrics.bootstrap.draws import SparseColumns, hstack, sparse
+from ...metrics.bootstrap.moments import Summable, column_sums
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.pairs import f1_score
 from ...metrics.matching.partition import TIE
@@ -25,7 +26,7 @@ from ..matching.compute import ALPHA_REASONS, Agreement, Ratings, sample_scores
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
 from ..statistics.codes import MISSING
-from ..statistics.numbers import Numbers, Rows, ratio
+from ..statistics.numbers import BySample, Numbers, Rows, ratio
 from ..statistics.report import AlphaSummary, Coefficients, Describe, mean_defined
 from .classes import list_confusions
 from .report import ClassGivenMatch, Existence, Localisation
@@ -109,10 +110,10 @@ def alpha_columns(ratings: Ratings, n_samples: int, n_categories: int) -> Sparse
     )
 
 
-def of_used_categories(columns: SparseColumns) -> tuple[SparseColumns, IntArray]:
+def of_used_categories(columns: Summable) -> tuple[Summable, IntArray]:
     """The columns of a tally without unused categories, and the codes of the used ones."""
     n_categories = (columns.shape[1] - _HEAD) // 2
-    used = np.flatnonzero(columns.sum(axis=0)[_HEAD + n_categories :])
+    used = np.flatnonzero(column_sums(columns)[_HEAD + n_categories :])
     return columns[:, np.concatenate([np.arange(_HEAD), _HEAD + used, _HEAD + n_categories + used])], used
 
 
@@ -170,7 +171,7 @@ class HeadlineNumbers:
     presence: TallySums  #: sums over rated samples: who drew nothing (category 0) and anything (1)
     used: IntArray  #: codes of the categories of ``joint``
 
-    def __init__(self, n_categories: int, undefined: Undefined, *, by_sample: bool) -> None:
+    def __init__(self, n_categories: int, undefined: Undefined, *, by_sample: BySample) -> None:
         self._n_categories = n_categories
         self._undefined = undefined
         self._by_sample = by_sample
@@ -212,7 +213,7 @@ class HeadlineNumbers:
             units = np.full(len(keys), N_UNITS)
             yield Numbers(keys, tally[:, : _HEAD + len(used)], self._alpha_and_agreement, compared=units)
 
-    def _quotients(self, plain: SparseColumns) -> Numbers:
+    def _quotients(self, plain: Summable) -> Numbers:
         keys, below = tuple((name,) for name in _RATIOS), np.array([_PLAIN.index(name) for _, name in _RATIOS.values()])
         return Numbers(keys, plain, _quotients, compared=below, by_sample=self._by_sample)
 
@@ -220,7 +221,7 @@ class HeadlineNumbers:
         alpha = nominal_alpha_of_sums(sums[..., 0], sums[..., _HEAD:], self._undefined)
         return np.stack([alpha, 1.0 - ratio(sums[..., 1], sums[..., N_UNITS])], axis=-1)
 
-    def _coefficients(self, names: Mapping[str, str], tally: SparseColumns, n_categories: int | None = None) -> Numbers:
+    def _coefficients(self, names: Mapping[str, str], tally: Summable, n_categories: int | None = None) -> Numbers:
         """Coefficients of the same ratings: the method of :class:`TallySums` is the formula, ``tally`` the columns."""
 
         def formula(sums: FloatArray) -> FloatArray:

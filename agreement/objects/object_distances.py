@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from ..statistics.content_order import Hashes, hash_sums, mixed, name_hashes
 from ..statistics.report import ReportContext
 from .records import ObjectRecords
 
+#: objects that are hashed at once
+_HASHED_AT_ONCE = 2**18
+
 
 def object_distances(records: ObjectRecords, context: ReportContext) -> ExpectedDistances:
     """The distances of annotations of different images, 1 - PQ of the two as the run matches them.
@@ -33,16 +37,26 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
     if places is None:
         return ExpectedDistances.none()
     known, outlines = records.parts[0], np.empty((len(places), 0), np.uint8)
-    geometry: Geometry = Boxes(places)
-    if "coordinates" in known:
-        geometry = Keypoints(places, context.config.point_sigmas)
-    elif "outline" in known:
+    if "outline" in known and "coordinates" not in known:
         outlines = records.column("outline")
-        geometry = Outlines.of(places, outlines)
-    block, category = of_sample * n + records.column("annotator"), records.column("category").astype(np.int64)
-    of_block = np.bincount(block, minlength=records.n_samples * n)
+
+    def geometry(rows: IntArray) -> Geometry:
+        own = places[rows].astype(np.float64)
+        if "coordinates" in known:
+            return Keypoints(own, context.config.point_sigmas)
+        return Outlines.of(own, outlines[rows]) if outlines.size else Boxes(own)
+
+    category, annotator = records.column("category"), records.column("annotator")
+    n_blocks = records.n_samples * n
+    of_block, content = np.zeros(n_blocks, np.int64), np.zeros(n_blocks, np.uint64)
+    for first in range(0, len(places), _HASHED_AT_ONCE):
+        rows = slice(first, first + _HASHED_AT_ONCE)
+        block = of_sample[rows] * n + annotator[rows]
+        of_block += np.bincount(block, minlength=n_blocks)
+        hashes = _object_hashes(places[rows], outlines[rows], names[category[rows]])
+        content += hash_sums(block, hashes, n_blocks)
     annotation = np.flatnonzero((records.assigned & are_scored(records)[:, None]).ravel())
-    content = hash_sums(block, _object_hashes(places, outlines, names[category]), len(of_block))[annotation]
+    content = content[annotation]
     start, n_objects = (np.cumsum(of_block) - of_block)[annotation], of_block[annotation]
 
     def distances(i: IntArray, j: IntArray) -> FloatArray:
@@ -55,19 +69,20 @@ def _places(records: ObjectRecords, of_sample: IntArray, context: ReportContext)
     """Boxes ``(N, 4)`` or points ``(N, L, 2)`` of all objects, as if all images had the same size and all videos began
     together; None if the records do not tell."""
     known = records.parts[0]
-    scale = np.ones((len(of_sample), 2))
+    scale = None
     if context.details.get("in_pixels") and len(of_sample):
         size = records.column("size_px").astype(np.float64)[of_sample]
         scale = size.mean(axis=0) / size
     if "coordinates" in known:
-        return _points(records, of_sample) * scale[:, None, :]
+        points = _points(records, of_sample)
+        return points if scale is None else points * scale[:, None, :]
     if "first_frame" in known:
         first, none = records.column("first_frame").astype(np.float64), np.zeros(len(of_sample))
         return np.column_stack([first, none, first + records.column("area"), none + 1.0])
     if "visibility" in known or "boxes_xyxy" not in known:
         return None
-    boxes: FloatArray = records.column("boxes_xyxy") * np.tile(scale, 2)
-    return boxes
+    boxes: FloatArray = records.column("boxes_xyxy")
+    return boxes if scale is None else boxes * np.tile(scale, 2)
 
 
 def _points(records: ObjectRecords, of_sample: IntArray) -> FloatArray:
@@ -89,7 +104,7 @@ def _object_hashes(places: FloatArray, outlines: NDArray[Any], classes: Hashes) 
 
 
 def _distances(
-    geometry: Geometry,
+    geometry: Callable[[IntArray], Geometry],
     category: IntArray,
     starts: tuple[IntArray, IntArray],
     counts: tuple[IntArray, IntArray],
@@ -98,7 +113,7 @@ def _distances(
     """1 - PQ of pairs of annotations, shape ``(P,)``; each is a sample of two annotators. 0 where both are empty.
 
     Args:
-        geometry: of all objects
+        geometry: gives that of some objects
         category: shape ``(N,)``, classes
         starts: first object of both annotations of every pair
         counts: number of their objects
@@ -107,12 +122,11 @@ def _distances(
     n = len(starts[0])
     of_two = np.stack(counts, axis=1).ravel()
     row = ranges(np.stack(starts, axis=1).ravel(), of_two)
-    objects = Objects(
-        np.repeat(np.arange(n), counts[0] + counts[1]), np.repeat(np.tile([0, 1], n), of_two), category[row]
-    )
-    geometry = geometry.take(row)
-    overlaps = geometry.overlaps(objects)
-    pairs = matched_pairs(objects, geometry, overlaps, matching_of(objects, overlaps, config))
+    sample, annotator = np.repeat(np.arange(n), counts[0] + counts[1]), np.repeat(np.tile([0, 1], n), of_two)
+    objects = Objects(sample, annotator, category[row].astype(np.int64))
+    own = geometry(row)
+    overlaps = own.overlaps(objects)
+    pairs = matched_pairs(objects, own, overlaps, matching_of(objects, overlaps, config))
     same = pairs.same_class
     quality = panoptic_quality(sums_by(objects.sample[pairs.i[same]], pairs.iou[same], n), *counts)
     return 1.0 - np.where(counts[0] + counts[1] > 0, quality, 1.0)

@@ -24,7 +24,7 @@ from ..settings.annotators import AnnotatorPairs
 from ..settings.config import AgreementConfig, Undefined
 from ..statistics.codes import MISSING
 from ..statistics.main_numbers import MEASURES
-from ..statistics.numbers import Fields, GroupRows, Numbers, Rows, ratio
+from ..statistics.numbers import BySample, Fields, GroupRows, Numbers, Rows, ratio
 from ..statistics.report import ReportContext, number, numbers_for_json
 from .classes import Listed, listed_by_row
 from .report import Cluster, PairSummary, SampleMean, Sessions
@@ -54,7 +54,7 @@ _MEANS = ("score", "f1", "mean_iou")
 
 
 def pair_numbers(
-    pairs: AnnotatorPairs, annotators: Sequence[str], config: AgreementConfig, expected: float, *, by_sample: bool
+    pairs: AnnotatorPairs, annotators: Sequence[str], config: AgreementConfig, expected: float, *, by_sample: BySample
 ) -> list[PairNumbers | SessionNumbers | CountNumbers]:
     """The collectors of all numbers of pairs of annotators, and of the agreement on counts.
 
@@ -68,16 +68,17 @@ def pair_numbers(
     names = pairs.names(annotators)
     chosen = pairs.chosen(annotators) if by_sample else np.empty(0, np.int64)
     group = np.zeros(len(pairs), np.int64)
-    group[chosen] = (np.cumsum(pairs.n_shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
+    if by_sample is True:  # moments take little memory
+        group[chosen] = (np.cumsum(pairs.n_shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
     groups = [np.flatnonzero(group == k) for k in np.unique(group)] or [np.empty(0, np.int64)]
     found: list[PairNumbers | SessionNumbers | CountNumbers] = [
-        *(PairNumbers(names, some, chosen, config, expected) for some in groups),
+        *(PairNumbers(names, some, chosen, config, expected, by_sample=by_sample) for some in groups),
         CountNumbers(names, chosen, by_sample=by_sample),
     ]
     if has_sessions(annotators, config):
         all_chosen = len(chosen) == len(pairs) and len(groups) == 1
         intra = intra_pairs(names, config)
-        found.append(SessionNumbers(intra, config.undefined, by_sample=by_sample and all_chosen))
+        found.append(SessionNumbers(intra, config.undefined, by_sample=all_chosen and by_sample))
     return found
 
 
@@ -90,6 +91,7 @@ class PairNumbers:
         resampled: pairs with intervals
         config: the options of the run
         expected: expected distance of annotations of different images
+        by_sample: what is kept of the resampled pairs
     """
 
     def __init__(
@@ -99,13 +101,15 @@ class PairNumbers:
         resampled: IntArray,
         config: AgreementConfig,
         expected: float,
+        *,
+        by_sample: BySample,
     ) -> None:
         self._keys = {pair: ("pairs", *names[pair]) for pair in pairs.tolist()}
         self._undefined = config.undefined
         self._expected = expected
         self._wanted = np.zeros(len(names), np.bool_)
         self._wanted[pairs] = True
-        self._rows = GroupRows(len(names), resampled)
+        self._rows = GroupRows(len(names), resampled, by_sample=by_sample)
 
     def add(self, chunk: Chunk) -> None:
         """Add the next samples."""
@@ -140,10 +144,10 @@ class CountNumbers:
         J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods", 1986
     """
 
-    def __init__(self, names: Sequence[tuple[str, str]], chosen: IntArray, *, by_sample: bool) -> None:
+    def __init__(self, names: Sequence[tuple[str, str]], chosen: IntArray, *, by_sample: BySample) -> None:
         self._keys = {pair: ("pairs", *both) for pair, both in enumerate(names)}
         self._of_all = Rows(by_sample=by_sample)
-        self._of_pairs = GroupRows(len(names), chosen)
+        self._of_pairs = GroupRows(len(names), chosen, by_sample=by_sample)
 
     def add(self, chunk: Chunk) -> None:
         """Add the next samples."""
@@ -197,7 +201,7 @@ class SessionNumbers:
         by_sample: whether the numbers have intervals
     """
 
-    def __init__(self, intra: BoolArray, undefined: Undefined, *, by_sample: bool) -> None:
+    def __init__(self, intra: BoolArray, undefined: Undefined, *, by_sample: BySample) -> None:
         self._intra = intra
         self._undefined = undefined
         self._rows = Rows(by_sample=by_sample)

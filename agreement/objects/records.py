@@ -109,12 +109,13 @@ class ObjectRecords(Records):
 
     def __add__(self, other: ObjectRecords) -> ObjectRecords:
         sample = other.threshold_sample.moved(self.n_samples + np.arange(other.n_samples))
-        return replace(self, parts=self.parts + other.parts, threshold_sample=self.threshold_sample + sample)
+        # the short form of super() does not work in classes with slots
+        joined = super(ObjectRecords, self).__add__(other)
+        return replace(joined, threshold_sample=self.threshold_sample + sample)
 
     def select(self, samples: BoolArray) -> ObjectRecords:
         """Records of the samples in a mask ``(S,)``."""
         sample = self.threshold_sample.moved(np.where(samples, np.cumsum(samples) - 1, -1))
-        # the short form of super() does not work in classes with slots
         return replace(super(ObjectRecords, self).select(samples), threshold_sample=sample)
 
     def take(self, samples: IntArray) -> ObjectRecords:

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_sums
-from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
+from ...metrics.bootstrap.draws import hstack, scatter_rows, sparse
+from ...metrics.bootstrap.moments import Summable, column_sums
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges
 from ..matching.compute import Counting, Ratings, ratings_of
 from ..settings.config import AgreementConfig
-from ..statistics.numbers import Numbers, Rows
+from ..statistics.numbers import BySample, Numbers, Rows
 from .headline import alpha_columns
 from .sums import Chunk
 from .variants import MIN_ANNOTATORS
@@ -38,7 +39,7 @@ class VitalityNumbers:
 
     def __init__(
         self, annotators: Sequence[str], assigned: BoolArray, n_categories: int, config: AgreementConfig, *,
-        by_sample: bool,
+        by_sample: BySample,
     ) -> None:  # fmt: skip
         n = len(annotators) if len(annotators) >= MIN_ANNOTATORS else 0
         by_name = np.argsort(np.array(annotators, dtype=object), kind="stable")
@@ -88,14 +89,14 @@ class VitalityNumbers:
         columns = self._rows.columns()
         chosen = np.flatnonzero(self._place >= 0)
         if len(chosen):
-            yield self._numbers(chosen, columns, by_sample=True)
+            yield self._numbers(chosen, columns, by_sample=self._rows.by_sample)
         rest = np.flatnonzero(self._place < 0)
         if len(rest):
-            full = np.asarray(columns[:, : self._width].sum(axis=0))
+            full = column_sums(columns[:, : self._width])
             changes = np.pad(self._sums[rest], ((0, 0), (0, 1)))
             yield self._numbers(rest, hstack([np.concatenate([full, changes.ravel()])[None, :]]), by_sample=False)
 
-    def _numbers(self, annotators: IntArray, columns: SparseColumns, *, by_sample: bool) -> Numbers:
+    def _numbers(self, annotators: IntArray, columns: Summable, *, by_sample: BySample) -> Numbers:
         """The vitality of some annotators, from the columns of alpha, then of its changes, then of assignments."""
         n, width = len(annotators), self._width
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...metrics.bootstrap.draws import column_sums, values_of
+from ...metrics.bootstrap.delta import gradient
+from ...metrics.bootstrap.draws import values_of
+from ...metrics.bootstrap.moments import column_sums
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.numeric.rate_tests import RateMoments, false_discoveries, rate_tests
 from ..evidence.hypotheses import FALSE_DISCOVERY_RATE, MARGIN
@@ -19,11 +21,6 @@ from ..statistics.records import Records
 from ..statistics.report import ReportContext, number
 from .groups import Groups
 from .result import DataPart, PartNumber
-
-#: how far sums are moved, of their size, to see how a number changes
-_STEP = 1e-5
-#: sums that are moved at once, times their columns
-_MOST_MOVED = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class PartColumns:
         hashes, values = self.contents
         clusters = None if self.clusters is None else self.clusters[rated]
         ranks = content_ranks(hashes[rated], values[rated], clusters)
-        numbers = [replace(each, columns=each.columns[rated]) for each in self.numbers]
+        numbers = [replace(each, columns=each.rows[rated]) for each in self.numbers]
         found = self._main(estimates(numbers, ranks, resamples=resamples, seed=seed))
         return DataPart(
             name,
@@ -134,13 +131,13 @@ def _of_numbers(numbers: Numbers, rows: list[IntArray], drawn: IntArray) -> tupl
         rows: the samples of every part
         drawn: shape ``(S,)``, what is an independent draw: the sample itself, or its video or group
     """
-    columns, n_drawn = numbers.columns, int(drawn.max()) + 1
+    columns, n_drawn = numbers.rows, int(drawn.max()) + 1
     total = column_sums(columns)
     given = np.ones((len(drawn), len(numbers.keys)), np.bool_)
     if numbers.compared is not None:
         given = columns[:, numbers.compared].toarray() != 0
     n_all = _n_drawn(drawn, given, n_drawn)
-    variance = _squares(drawn, columns @ _gradient(numbers, total), n_drawn) * n_all  # of one draw
+    variance = _squares(drawn, columns @ gradient(numbers.formula, total), n_drawn) * n_all  # of one draw
     found: list[tuple[FloatArray, FloatArray, IntArray]] = []
     for each in rows:
         own = column_sums(columns[each])
@@ -148,28 +145,15 @@ def _of_numbers(numbers: Numbers, rows: list[IntArray], drawn: IntArray) -> tupl
         inside = np.zeros((len(drawn), 1), np.bool_)
         inside[each] = True
         n_own, n_rest = (_n_drawn(drawn, given & side, n_drawn) for side in (inside, ~inside))
-        influence = np.where(inside, columns @ _gradient(numbers, own), -(columns @ _gradient(numbers, rest)))
+        influence = np.where(
+            inside, columns @ gradient(numbers.formula, own), -(columns @ gradient(numbers.formula, rest))
+        )
         # at least what the difference would vary if both sides varied as all samples do
         pooled = variance / np.maximum(n_own, 1) + variance / np.maximum(n_rest, 1)
         error = np.sqrt(np.maximum(_squares(drawn, influence, n_drawn), pooled))
         found.append((values_of(numbers.formula, rest), error, np.minimum(n_own, n_rest)))
     stacked = [np.stack([each[k] for each in found]).astype(np.float64) for k in range(3)]
     return stacked[0], stacked[1], stacked[2]
-
-
-def _gradient(numbers: Numbers, sums: FloatArray) -> FloatArray:
-    """Derivatives of the numbers by the columns at some sums, shape ``(C, V)``; 0 for a column that sums to 0."""
-    used = np.flatnonzero(sums)
-    found = np.zeros((len(sums), len(numbers.keys)))
-    at_once = max(1, _MOST_MOVED // max(len(sums), 1))
-    for start in range(0, len(used), at_once):
-        some = used[start : start + at_once]
-        size = _STEP * np.abs(sums[some])
-        step = np.zeros((len(some), len(sums)))
-        step[np.arange(len(some)), some] = size
-        change = values_of(numbers.formula, sums + step) - values_of(numbers.formula, sums - step)
-        found[some] = change / (2.0 * size)[:, None]
-    return found
 
 
 def _squares(drawn: IntArray, influence: FloatArray, n_drawn: int) -> FloatArray:

@@ -149,7 +149,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
     habits = PixelHabits(counts.values, meaning.background, of_rated.clusters)
     expected, pair_scores = mask_distances(rated, of_rated), list[FloatArray]()
     numbers = pixel_numbers(rated, of_rated, habits, expected, pair_scores)
-    fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), of_rated))
+    fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
     of_report = fields.of()
     pairs = _pairs(rated, fields, context.annotators)
     classes = _classes(counts, fields, meaning, is_rgb)

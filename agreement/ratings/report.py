@@ -150,7 +150,10 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
     scaled_rated = None if scaled is None else scaled.select(records.assigned.sum(axis=1) >= 2)
     fields = Fields(
         report_estimates(
-            numbers_of_table(rated, scaled_rated, level, of_rated), lambda: sample_contents(rated, of_rated), of_rated
+            numbers_of_table(rated, scaled_rated, level, of_rated),
+            lambda: sample_contents(rated, of_rated),
+            rated,
+            of_rated,
         )
     )
     n_rated, of_report = rated.n_samples, fields.of()

@@ -478,7 +478,8 @@ _TABLE = (
         "also compute the main numbers at other thresholds and under other rules, and a threshold from the data",
         true_or_false, _OBJECTS, changes_numbers=False),
     Option("resamples", 1000, "Resamples",
-        "number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no intervals",
+        "number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no intervals; "
+        "more than 50,000 samples have them by the delta method, without resamples",
         _whole_up_to(100_000), input="number", changes_numbers=False),
     Option("seed", 51, "Seed",
         "seed of the random numbers of the intervals; the same data and seed give the same report",
@@ -490,8 +491,8 @@ _TABLE = (
         "replace a run with the same key",
         true_or_false),
     Option("workers", 1, "Worker processes",
-        "processes of this machine among which the samples are shared out, which pays from some 20,000 samples on; the "
-        "results are the same for any number",
+        "processes of this machine among which the samples are shared out, 5,000 at a time; the results are the same "
+        "for any number",
         _workers, input="number", changes_numbers=False),
     Option("executor", None, "Executor",
         "a ``concurrent.futures.Executor``, such as Dask's, whose processes share the samples out; instead of "

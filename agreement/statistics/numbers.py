@@ -10,23 +10,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from ...metrics.bootstrap.confidence import MIN_SAMPLES, ROUNDING, ConfidenceIntervals, wilson_interval
+from ...metrics.bootstrap.delta import MOST_RESAMPLED, delta_intervals
 from ...metrics.bootstrap.draws import (
     Draws,
     Part,
     SparseColumns,
     Statistic,
-    column_sums,
     hstack,
     scatter_rows,
+    sparse,
     values_of,
     vstack,
 )
-from ...metrics.bootstrap.resampling import Resampling, bootstrap_parts
+from ...metrics.bootstrap.moments import ColumnMoments, Summable, column_sums, n_given
+from ...metrics.bootstrap.resampling import Resampling, bootstrap_parts, sums_of_clusters
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..evidence.ranking import name_of
 from ..settings.errors import shown
@@ -43,6 +45,8 @@ P = TypeVar("P", bound=AgreementReport)
 
 #: place of a number in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
 Key: TypeAlias = tuple[str, ...]
+#: what is kept of samples: their rows; moments of the columns, for intervals by the delta method; False: only sums
+BySample: TypeAlias = bool | Literal["moments"]
 
 #: numbers that all families have: quotients of two columns, by name
 _OF_SAMPLES = {
@@ -80,7 +84,7 @@ class Numbers:
     """Some numbers of a report as functions of sums over its ``S`` samples."""
 
     keys: tuple[Key, ...]  #: place of each of the ``V`` numbers
-    columns: SparseColumns  #: shape ``(T, C)``, additive columns of some samples
+    columns: Summable  #: shape ``(T, C)``, additive columns of some samples; or the moments of these
     formula: Statistic  #: maps sums ``(..., C)`` to values ``(..., V)``, nan where undefined
     #: shape ``(T,)``, sample of every row, each at most once; None: all samples in order
     samples: IntArray | None = None
@@ -89,9 +93,15 @@ class Numbers:
     basis: IntArray | None = None
     #: shape ``(V,)``, the same of numbers that have an interval from 2 samples on; the others are resampled as well
     compared: IntArray | None = None
-    #: whether there is one row per sample; if not, only the sum is meaningful and the numbers have no interval
-    by_sample: bool = True
+    #: whether there is one row per sample, or moments; if not, only the sum is meaningful and there is no interval
+    by_sample: BySample = True
     is_difference: bool = False  #: whether they are differences of numbers with these keys
+
+    @property
+    def rows(self) -> SparseColumns:
+        """The columns of numbers that have no moments."""
+        assert not isinstance(self.columns, ColumnMoments)
+        return self.columns
 
     def values(self) -> FloatArray:
         """The value of every number, shape ``(V,)``; nan where undefined."""
@@ -105,31 +115,35 @@ class Numbers:
         """The same numbers with one row for each of ``n_samples`` samples."""
         if self.samples is None:
             return self
-        return replace(self, columns=scatter_rows(self.columns, self.samples, n_samples), samples=None)
+        return replace(self, columns=scatter_rows(self.rows, self.samples, n_samples), samples=None)
 
 
-def summed(columns: SparseColumns) -> SparseColumns:
+def summed(columns: Summable) -> SparseColumns:
     """The sum of all rows, as a single row."""
     return hstack([column_sums(columns)[None, :]])
 
 
 class Rows:
-    """Additive columns of consecutive chunks of samples: all rows, or only their sums if nothing is resampled."""
+    """Additive columns of consecutive chunks of samples: all rows, or what is kept of them."""
 
-    def __init__(self, *, by_sample: bool) -> None:
+    def __init__(self, *, by_sample: BySample) -> None:
         self.by_sample = by_sample
         self._chunks: list[SparseColumns] = []
+        self._moments: ColumnMoments | None = None
 
     def add(self, columns: SparseColumns) -> None:
         """Add the rows of the next samples."""
-        if self.by_sample:
+        if self.by_sample == "moments":
+            found = ColumnMoments.of(columns)
+            self._moments = found if self._moments is None else self._moments + found
+        elif self.by_sample:
             self._chunks.append(columns)
         else:
             self._chunks = [summed(vstack([*self._chunks, columns]))]
 
-    def columns(self) -> SparseColumns:
-        """The columns of all chunks; they are no longer kept here."""
-        return vstack(self._chunks)
+    def columns(self) -> Summable:
+        """The columns of all chunks, which are no longer kept here; or their moments."""
+        return vstack(self._chunks) if self._moments is None else self._moments
 
     def numbers(self, keys: tuple[Key, ...], formula: Statistic, basis: IntArray | None = None) -> Numbers:
         """Numbers with a formula of all these columns."""
@@ -139,14 +153,15 @@ class Rows:
 class GroupRows:
     """Additive columns of (group, sample), for the same numbers of many groups, such as pairs of annotators.
 
-    Groups with intervals keep all rows; other groups keep only the sums.
+    Groups with intervals keep all rows, or their moments; other groups keep only the sums.
 
     Args:
         n_groups: number of groups ``G``
         resampled: the groups with intervals
+        by_sample: what these keep
     """
 
-    def __init__(self, n_groups: int, resampled: IntArray) -> None:
+    def __init__(self, n_groups: int, resampled: IntArray, *, by_sample: BySample = True) -> None:
         self._resampled = np.zeros(n_groups, np.bool_)
         self._resampled[resampled] = True
         self._n_samples = 0
@@ -154,6 +169,9 @@ class GroupRows:
         self._sample: list[IntArray] = []
         self._chunks: list[SparseColumns] = []
         self._sums: SparseColumns | None = None
+        # the columns of the groups with intervals, side by side
+        self._moments = Rows(by_sample="moments") if by_sample == "moments" and len(resampled) else None
+        self._place = np.cumsum(self._resampled) - 1
 
     def add(self, group: IntArray, sample: IntArray, columns: FloatArray | SparseColumns, n_samples: int) -> None:
         """Add the rows of the next samples.
@@ -168,6 +186,12 @@ class GroupRows:
         if not kept.all():
             sums = _sums_of_groups(columns[~kept], group[~kept], len(self._resampled))
             self._sums = sums if self._sums is None else self._sums + sums
+        if self._moments is not None:
+            entries = hstack([columns[kept]]).tocoo()
+            place = self._place[group[kept]][entries.row] * columns.shape[1] + entries.col
+            shape = entries.shape[0], int(self._resampled.sum()) * columns.shape[1]
+            self._moments.add(sparse(entries.row, place, entries.data, shape))
+            kept = np.zeros_like(kept)
         if kept.any() or not self._chunks:
             self._chunks.append(hstack([columns if kept.all() else columns[kept]]))
         self._group.append(group[kept])
@@ -205,9 +229,15 @@ class GroupRows:
             owners = [groups[group] for group in some]
             yield _of_groups(owners, names, _used(sums[some], n_fixed), formula)
         for group, owner in groups.items():
-            if self._resampled[group]:
+            if not self._resampled[group]:
+                continue
+            keys = tuple((*owner, name) for name in names)
+            if self._moments is not None:
+                start = int(self._place[group]) * columns.shape[1]
+                own = self._moments.columns()[:, start : start + columns.shape[1]]
+                yield Numbers(keys, _used(own, n_fixed), formula, None, basis, by_sample="moments")
+            else:
                 rows = order[ends[group] : ends[group + 1]]
-                keys = tuple((*owner, name) for name in names)
                 yield Numbers(keys, _used(columns[rows], n_fixed), formula, sample[rows], basis)
 
 
@@ -218,11 +248,11 @@ def _sums_of_groups(columns: FloatArray | SparseColumns, group: IntArray, n_grou
     return scatter_rows(columns, group, n_groups)
 
 
-def _used(columns: SparseColumns, n_fixed: int) -> SparseColumns:
+def _used(columns: Summable, n_fixed: int) -> Summable:
     """The columns that the formula always needs, and the other columns that are not all 0."""
     if n_fixed == columns.shape[1]:
         return columns
-    used = np.flatnonzero(np.bincount(columns.indices, minlength=columns.shape[1])[n_fixed:])
+    used = np.flatnonzero(n_given(columns)[n_fixed:])
     return columns[:, np.concatenate([np.arange(n_fixed), n_fixed + used])]
 
 
@@ -273,18 +303,30 @@ def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
     return records.select(rated), replace(context, clusters=clusters, describe=describe)
 
 
+def kept_by_sample(records: Records, context: ReportContext) -> BySample:
+    """What the numbers of a report keep of its rated samples; see :func:`estimates`."""
+    if not context.config.resamples:
+        return False
+    return "moments" if records.n_samples > MOST_RESAMPLED and context.clusters is None else True
+
+
 def report_estimates(
-    numbers: Iterable[Numbers], contents: Callable[[], tuple[Hashes, FloatArray]], context: ReportContext
+    numbers: Iterable[Numbers],
+    contents: Callable[[], tuple[Hashes, FloatArray]],
+    records: Records,
+    context: ReportContext,
 ) -> dict[Key, Estimate]:
     """The numbers of a report, with intervals according to the options.
 
     Args:
         numbers: the numbers, of rated samples only
         contents: gives the content of these samples, for :func:`~.content_order.content_ranks`
+        records: records of these samples
         context: context of the report on these samples
     """
-    config = context.config
-    ranks = content_ranks(*contents(), context.clusters) if config.resamples else np.empty(0, np.int64)
+    config, ranks = context.config, np.arange(records.n_samples)
+    if kept_by_sample(records, context) is True:  # moments do not depend on the order
+        ranks = content_ranks(*contents(), context.clusters)
     return estimates(numbers, ranks, resamples=config.resamples, seed=config.seed)
 
 
@@ -294,7 +336,8 @@ def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, se
     A number of only some samples has an interval if these are at least ``MIN_SAMPLES``. Intervals are expanded
     (:func:`~..metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined are left out. It
     has no interval if most resamples are undefined, or if leaving out a single sample makes it undefined. For shares
-    close to 0 or 1, and where nothing varies, see :func:`_interval`.
+    close to 0 or 1, and where nothing varies, see :func:`_interval`. Of more than ``MOST_RESAMPLED`` samples (videos,
+    groups) intervals come from the delta method: resampling would take long, and all columns in memory.
 
     Args:
         numbers: the numbers
@@ -312,8 +355,11 @@ def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, se
         total |= {key: Estimate(value, None) for key, value in zip(each.keys, values, strict=True)}
         if not resamples or not each.by_sample:
             continue
+        if draws.n_samples > MOST_RESAMPLED:
+            _add_delta_intervals(total, each, ranks, draws.n_samples)
+            continue
         waiting.append(each)
-        n_bytes += each.columns.data.nbytes + each.columns.indices.nbytes
+        n_bytes += each.rows.data.nbytes + each.rows.indices.nbytes
         if n_bytes > BYTES_AT_ONCE:
             _add_intervals(total, waiting, ranks, draws, seed)
             waiting, n_bytes = [], 0
@@ -332,7 +378,7 @@ def _add_intervals(
     used = [n if each.compared is None else _samples_of(each, each.compared, ranks, n_drawn) for each, n in resampled]
     parts = [
         Part(
-            each.columns,
+            each.rows,
             each.formula,
             _of_rows(ranks, each.samples) if alone else each.samples,
             n_used,
@@ -342,10 +388,29 @@ def _add_intervals(
     resampling = Resampling(draws.resamples, seed, clusters=None if alone else ranks)
     intervals = bootstrap_parts(parts, len(ranks), resampling, draws)
     for (each, n), n_used, found in zip(resampled, used, intervals, strict=True):
-        for place, key in enumerate(each.keys):
-            if n[place] >= _least(each):
-                is_share = not each.is_difference and _is_share(key[-1])
-                total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), is_share))
+        _add_found(total, each, n, n_used, found, _FEW_DRAWS)
+
+
+def _add_delta_intervals(total: dict[Key, Estimate], numbers: Numbers, ranks: IntArray, n_drawn: int) -> None:
+    moments = numbers.columns
+    if not isinstance(moments, ColumnMoments):
+        rows = moments if n_drawn == len(ranks) else sums_of_clusters(moments, _of_rows(ranks, numbers.samples))
+        moments = ColumnMoments.of(rows)
+    n_all = np.full(len(numbers.keys), n_drawn)
+    n = n_all if numbers.basis is None else moments.n_given[numbers.basis]
+    n_used = n if numbers.compared is None else moments.n_given[numbers.compared]
+    found = delta_intervals(moments, numbers.formula, n_drawn, n_used)
+    _add_found(total, numbers, n, n_used, found, np.inf)
+
+
+def _add_found(
+    total: dict[Key, Estimate], numbers: Numbers, n: IntArray, n_used: IntArray, found: ConfidenceIntervals, few: float
+) -> None:
+    """Add the intervals of numbers that use enough samples ``n``; for the others see :func:`_interval`."""
+    for place, key in enumerate(numbers.keys):
+        if n[place] >= _least(numbers):
+            is_share = not numbers.is_difference and _is_share(key[-1])
+            total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), is_share, few))
 
 
 def _least(numbers: Numbers) -> int:
@@ -367,11 +432,8 @@ def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
 def _samples_of(numbers: Numbers, basis: IntArray, ranks: IntArray, n_drawn: int) -> IntArray:
     """Number of samples (videos, groups) in which a column of every number is not 0, shape ``(V,)``."""
     if n_drawn == len(ranks):
-        given = numbers.columns.data != 0
-        n_columns = numbers.columns.shape[1]
-        n_given: IntArray = np.bincount(numbers.columns.indices[given], minlength=n_columns)[basis]
-        return n_given
-    columns = numbers.columns[:, basis].tocoo()
+        return n_given(numbers.columns)[basis]
+    columns = numbers.rows[:, basis].tocoo()
     given = columns.data != 0
     n_values = len(numbers.keys)
     drawn = _of_rows(ranks, numbers.samples)[columns.row[given]]
@@ -384,7 +446,7 @@ def _is_share(name: str) -> bool:
     return name == "score.mean" or last in _SHARES or name.startswith(_OF_SHARES)
 
 
-def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool) -> Interval | None:
+def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, few: float) -> Interval | None:
     """The interval of one value; None if undefined.
 
     BCa limits, or percentiles where BCa is undefined. In simulations (``tests/metrics/test_coverage.py``) both cover
@@ -393,7 +455,7 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool) ->
 
     - If all samples are alike, as many may differ as Wilson's interval of 0 of ``n`` samples contains, and these
       may have any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. Other numbers have no interval then.
-    - The share of fewer than 5 draws, or of all but fewer than 5, has Wilson's interval. The number of draws, ``p (1 -
+    - The share of fewer than ``few`` draws, or of all but so few, has Wilson's interval. The number of draws, ``p (1 -
       p) / s²`` with the standard error ``s`` of the jackknife, counts draws on one sample as far as they are
       independent.
 
@@ -402,6 +464,7 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool) ->
         place: of the value
         n: samples (videos, groups) that it uses: images without a shared object say nothing about its class
         is_share: whether it is a share, from 0 to 1
+        few: a share of fewer draws has Wilson's interval: infinite by the delta method, whose limits may leave [0, 1]
     """
     value, error = float(found.estimate[place]), float(found.jackknife_error[place])
     low, high = float(found.bca_low[place]), float(found.bca_high[place])
@@ -414,9 +477,14 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool) ->
         low, high = value * (1.0 - most), value + (1.0 - value) * most
     elif is_share and 0 < value < 1:
         n_draws = value * (1 - value) / error**2
-        if n_draws * min(value, 1 - value) < _FEW_DRAWS:
+        if n_draws * min(value, 1 - value) < few:
             low, high = wilson_interval(value, n_draws)
     return Interval(low, high, number(found.standard_error[place]), n)
+
+
+def are_resampled(intervals: Mapping[str, Interval]) -> bool:
+    """Whether intervals of the main numbers of a report come from resampling; one of these uses all rated samples."""
+    return max((each.n for each in intervals.values()), default=0) <= MOST_RESAMPLED
 
 
 class Fields:
@@ -568,7 +636,7 @@ def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
     in_b = np.array([places[key] for key in keys], np.int64)
     by_sample = a.by_sample and b.by_sample
     a, b = (each.of_all(n_samples) if by_sample else each.summed() for each in (a, b))
-    n_a, n_b = a.columns.shape[1], b.columns.shape[1]
+    n_a, n_b = a.rows.shape[1], b.rows.shape[1]
 
     def difference(sums: FloatArray) -> FloatArray:
         first, second = values_of(a.formula, sums[..., :n_a]), values_of(b.formula, sums[..., n_a : n_a + n_b])
@@ -576,11 +644,11 @@ def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
         size = np.maximum(1.0, np.abs(first[..., in_a]))
         return np.where(np.abs(changed) <= ROUNDING * size, 0.0, changed)
 
-    blocks, used = [a.columns, b.columns], {}
+    blocks, used = [a.rows, b.rows], {}
     for name in ("basis", "compared"):
         of_a, of_b = getattr(a, name), getattr(b, name)
         if by_sample and of_a is not None and of_b is not None:
-            of_either = (a.columns[:, of_a[in_a]] != 0) + (b.columns[:, of_b[in_b]] != 0)
+            of_either = (a.rows[:, of_a[in_a]] != 0) + (b.rows[:, of_b[in_b]] != 0)
             used[name] = sum(block.shape[1] for block in blocks) + np.arange(len(keys))
             blocks.append(of_either.astype(np.float64))
     return Numbers(keys, hstack(blocks), difference, by_sample=by_sample, is_difference=True, **used)

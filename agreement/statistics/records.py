@@ -65,7 +65,9 @@ class Records:
     of_classes: ClassVar[str | None] = None  #: the column with codes of classes
 
     def __add__(self: R, other: R) -> R:
-        return replace(self, parts=self.parts + other.parts)
+        # grouped at once: whoever adds up many records has them in memory once
+        last = replace(self, parts=self.parts[-1:] + other.parts).regrouped()
+        return replace(self, parts=self.parts[:-1] + last.parts)
 
     @property
     def n_samples(self) -> int:
@@ -215,6 +217,8 @@ def _joined(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _of_pieces(pieces: Sequence[Columns]) -> Columns:
+    if len(pieces) == 1:  # copied, as a slice keeps all of its part in memory
+        return {name: values.copy() for name, values in pieces[0].items()}
     return {name: _joined([piece[name] for piece in pieces]) for name in pieces[0]}
 
 

@@ -119,7 +119,7 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
     rated, of_rated = rated_only(records, context)
     agreement = rated.agreement()
     numbers = [sample_numbers(rated), *numbers_of_sets(agreement, rated.assigned, of_rated)]
-    fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), of_rated))
+    fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
     of_report, n_rated = fields.of(), rated.n_samples
     return report_of(
         TagReport,

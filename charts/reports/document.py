@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...agreement.statistics.numbers import are_resampled
 from ..text.headline import headline, image_alpha_details, single_alphas
 from ..text.sections import MOST_LINES, Facts, Part, Section, as_markdown, as_text, with_texts
 from ..text.tables import Cell, Column, sample_table, table
@@ -255,10 +256,11 @@ def _intervals(report: AgreementReport) -> list[Section]:
         Column("number", lambda item: item[0]),
         Column("95 % interval", lambda item: _range(item[1].low, item[1].high)),
         Column("standard error", lambda item: _error(item[1].error)),
-        Column("resampled", lambda item: item[1].n),
+        Column("resampled" if are_resampled(report.intervals) else "samples", lambda item: item[1].n),
     ]
     shown = table(columns, report.intervals.items())
-    return [Section("95 % intervals, by resampling", [shown])] if report.intervals else []
+    how = "resampling" if are_resampled(report.intervals) else "the delta method"
+    return [Section(f"95 % intervals, by {how}", [shown])] if report.intervals else []
 
 
 def _range(low: float | None, high: float | None) -> Cell:

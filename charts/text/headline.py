@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...agreement.statistics.main_numbers import HEADLINE
+from ...agreement.statistics.numbers import are_resampled
 from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
 from .words import counted, documents, ends_of, shown_interval, shown_number, shown_share, singular
 
@@ -156,10 +157,9 @@ def interval_notes(report: AgreementReport) -> list[Note]:
     n = max(entry.n for entry in shown)
     # for videos, whole videos are resampled
     what = "sample" if report.run.n_videos is None else "video"
+    how = "resampled" if are_resampled(report.intervals) else "by the delta method"
     notes = [
-        Note(
-            f"[…] are 95 % confidence intervals for the population of {what}s, with these annotators ({n:,} resampled)."
-        )
+        Note(f"[…] are 95 % confidence intervals for the population of {what}s, with these annotators ({n:,} {how}).")
     ]
     if n < FEW_SAMPLES:
         text = f"Warning: the intervals rest on {counted(n, what)}; with fewer than {FEW_SAMPLES} they are rough."

@@ -197,12 +197,12 @@ def compute_agreement(
         sensitivity: also compute the main numbers at other thresholds and under other rules, and a threshold from the
             data
         resamples: number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no
-            intervals
+            intervals; more than 50,000 samples have them by the delta method, without resamples
         seed: seed of the random numbers of the intervals; the same data and seed give the same report
         units: also write one label for every object, as ``add_units`` does
         overwrite: replace a run with the same key
-        workers: processes of this machine among which the samples are shared out, which pays from some 20,000 samples
-            on; the results are the same for any number
+        workers: processes of this machine among which the samples are shared out, 5,000 at a time; the results are the
+            same for any number
         executor: a ``concurrent.futures.Executor``, such as Dask's, whose processes share the samples out; instead of
             ``workers``
         resume: continue a run with this key and these options that was shared out and did not complete, from what is

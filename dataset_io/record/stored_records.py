@@ -9,10 +9,11 @@ can be found and removed.
 
 from __future__ import annotations
 
+import functools
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -57,28 +58,28 @@ class StoredRecords:
     """The records of a run as bytes."""
 
     header: dict[str, Any]  #: positions of the columns, and the parts of a report's context that fit into JSON
-    #: the columns, concatenated; scores come first, so that they can be read without the rest
-    columns: list[_Bytes]
+    #: the columns, concatenated, or what gives them; scores come first, so that they can be read without the rest
+    columns: list[_Bytes | Callable[[], _Bytes]]
 
     @classmethod
     def of(cls, records: Records, index: SampleIndex, facts: RowFacts, context: Mapping[str, Any]) -> StoredRecords:
         """The records of a run, or of a part of it, packed for storing; the context as JSON values."""
-        of_records = {name: records.column(name) for name in sorted(records.parts[0], key=lambda n: (n != "score", n))}
-        columns: list[_Bytes] = []
+        columns: list[_Bytes | Callable[[], _Bytes]] = []
         start = 0
         where: dict[str, dict[str, Any]] = {}
         for kind, arrays in (
-            ("records", of_records),
+            ("records", _Joined(records)),
             ("beside", records.beside()),
             ("index", index.to_arrays()),
             ("facts", facts.to_arrays()),
         ):
             where[kind] = {}
             for name, values in arrays.items():
-                packed, is_smaller = _packed(values)
+                packed, is_smaller = _packed(_content({name: values}, name))
                 padding = bytes(-len(packed) % _ALIGNED)
                 where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
-                columns += [packed, padding]
+                # a column that is not smaller is joined again when it is written, not held until then
+                columns += [packed if is_smaller else functools.partial(_content, arrays, name), padding]
                 start += len(packed) + len(padding)
         return cls({**where, "context": dict(context)}, columns)
 
@@ -93,7 +94,8 @@ class StoredRecords:
         header = json.dumps(self.header).encode()
         header = header.ljust(-(-len(header) // _ALIGNED) * _ALIGNED)
         with files.new_file(_id=file_id, chunk_size=_CHUNK) as file:
-            for part in (_LENGTH.pack(len(header)), header, *self.columns):
+            for each in (_LENGTH.pack(len(header)), header, *self.columns):
+                part = each() if callable(each) else each
                 for start in range(0, len(part), _CHUNK):
                     file.write(bytes(part[start : start + _CHUNK]))
 
@@ -150,6 +152,12 @@ def open_file(file_id: str, family: str) -> OpenFile:
         RowFacts.from_arrays(_Unpacked(header["facts"], content)),
         header["context"],
     )
+
+
+def file_context(file_id: str) -> dict[str, Any]:
+    """The JSON values in a file of records, without its columns."""
+    header, _ = _header(gridfs.GridFS(database()).get(file_id))
+    return dict(header["context"])
 
 
 # ---- files of a run that is shared out: its plan, and a file for each part ----
@@ -266,6 +274,22 @@ def _header(file: _File) -> tuple[dict[str, Any], int]:
     return header, _LENGTH.size + length
 
 
+class _Joined(Mapping[str, _Array]):
+    """The columns of records, joined when they are accessed; scores first."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def __getitem__(self, name: str) -> _Array:
+        return self._records.column(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._records.parts[0], key=lambda name: (name != "score", name)))
+
+    def __len__(self) -> int:
+        return len(self._records.parts[0])
+
+
 class _Unpacked(Mapping[str, _Array]):
     """Columns by name, unpacked when they are accessed."""
 
@@ -287,9 +311,13 @@ class _Unpacked(Mapping[str, _Array]):
         return len(self._where)
 
 
-def _packed(values: _Array) -> tuple[_Bytes, bool]:
-    """A column as bytes, and whether they are compressed; if not, they are the memory of the array."""
-    content = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+def _content(arrays: Mapping[str, _Array], name: str) -> memoryview:
+    """The memory of a column."""
+    return np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data
+
+
+def _packed(content: memoryview) -> tuple[_Bytes, bool]:
+    """A column as bytes, and whether they are compressed."""
     # most float columns do not shrink; the first bytes show it
     probe = content[:_PROBE]
     is_smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)

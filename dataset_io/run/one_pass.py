@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import operator
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,11 +47,16 @@ class Compared:
         return self.concatenate([self, other])
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Compared]) -> Compared:
-        """The records of all parts, whose codes are the same."""
-        records = functools.reduce(operator.add, (part.records for part in parts))
-        index = SampleIndex.concatenate(part.index for part in parts)
-        return cls(records, index, RowFacts.concatenate([part.facts for part in parts]), parts[0].codes)
+    def concatenate(cls, parts: Iterable[Compared]) -> Compared:
+        """The records of all parts, at least one, whose codes are the same; holds one part at a time in addition."""
+        records: Records | None = None
+        rest: list[tuple[SampleIndex, RowFacts]] = []
+        for part in parts:
+            records, codes = part.records if records is None else records + part.records, part.codes
+            rest.append((part.index, part.facts))
+        assert records is not None
+        index = SampleIndex.concatenate(index for index, _ in rest)
+        return cls(records, index, RowFacts.concatenate([facts for _, facts in rest]), codes)
 
     def with_codes(self, names: CodeNames) -> Compared:
         """The same records with other codes."""

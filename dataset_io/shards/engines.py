@@ -29,6 +29,16 @@ if name not in sys.modules and os.path.isfile(os.path.join(root, "__init__.py"))
     spec.loader.exec_module(sys.modules[name])
 work = importlib.import_module(name + ".dataset_io.shards.work").work
 """
+#: ends a process with the one that started it, even before its first task: a pool waits for tasks for ever
+_END_WITH_PARENT = """
+import multiprocessing, os, threading
+
+def watch():
+    multiprocessing.parent_process().join()
+    os._exit(1)
+
+threading.Thread(target=watch, daemon=True).start()
+"""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -115,7 +125,7 @@ class _Processes:
 
     def _start(self) -> ProcessPoolExecutor:
         self._context = _Context()
-        return ProcessPoolExecutor(self.most, self._context)
+        return ProcessPoolExecutor(self.most, self._context, exec, (_END_WITH_PARENT, {}))
 
     def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Have a task done."""

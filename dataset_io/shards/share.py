@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ from ..labels.source import Shard, Source
 from ..labels.stored import NoRoomError
 from ..record.lease import this_process
 from ..record.run import FAILED, RUNNING, Run, versions
-from ..record.stored_records import open_file, part_id, part_names, read_part, write_part
+from ..record.stored_records import file_context, open_file, part_id, part_names, read_part, write_part
 from ..run.one_pass import Compared, Noticed
 from ..run.work_through import Progress, return_memory
 from .engines import Engine, Submitted
@@ -169,7 +169,6 @@ class _Sharing:
             self._plan.details,
             self._plan.thresholds,
             versions(),
-            self._engine.is_ours,
             self._attempts[shard.number],
         ).to_dict()
 
@@ -208,24 +207,27 @@ def _parts_by_shard(run: Run) -> dict[int, str]:
 
 def _added_up(family: LabelFamily[Any, Any], run: Run) -> tuple[Compared | None, Noticed]:
     """The records of all shards, in their order."""
-    run_id, noticed, parts = str(run.run_id), Noticed(), []
+    run_id, noticed = str(run.run_id), Noticed()
+    codes: dict[str, CodeNames] = {}
     for _, name in sorted(_parts_by_shard(run).items()):
-        if name.endswith(EMPTY):
-            said = read_part(run_id, name)
-        else:
-            opened = open_file(part_id(run_id, name), family.source.family.name)
-            said = opened.context
-            attributes = {key: tuple(values) for key, values in said["attributes"].items()}
-            codes = CodeNames(tuple(said["classes"]), attributes, tuple(said["roles"]))
-            parts.append(Compared(opened.records, opened.index, opened.facts, codes))
+        said = read_part(run_id, name) if name.endswith(EMPTY) else file_context(part_id(run_id, name))
         noticed += Noticed(**said["noticed"])
-    if not parts:
+        if not name.endswith(EMPTY):
+            attributes = {key: tuple(values) for key, values in said["attributes"].items()}
+            codes[name] = CodeNames(tuple(said["classes"]), attributes, tuple(said["roles"]))
+    if not codes:
         return None, noticed
-    codes = parts[0].codes.joined([part.codes for part in parts[1:]])
-    compared = Compared.concatenate([part.with_codes(codes) for part in parts])
-    del parts
+    first, *others = codes.values()
+    joined = first.joined(others)
+
+    def parts() -> Iterator[Compared]:
+        for name, own in codes.items():
+            opened = open_file(part_id(run_id, name), family.source.family.name)
+            yield Compared(opened.records, opened.index, opened.facts, own).with_codes(joined)
+
+    compared = Compared.concatenate(parts()).in_order()
     return_memory()
-    return compared.in_order(), noticed
+    return compared, noticed
 
 
 def continued_run(source: Source) -> Run:

@@ -6,14 +6,11 @@ may be done twice, also at once: every attempt writes the same values, and its r
 
 from __future__ import annotations
 
-import multiprocessing
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import fiftyone as fo
-import psutil
 from bson import ObjectId
 
 from ...agreement.settings.config import AgreementConfig
@@ -45,7 +42,6 @@ class Task:
     details: Mapping[str, Any]  #: what the family found out about all labels
     thresholds: Sequence[Sequence[float]]  #: least confidence of the labels of every role on either half of the images
     versions: Mapping[str, str]  #: software that a worker must have
-    ends_with_parent: bool  #: whether the process that does it is to end with the one that asked for it
     attempt: int = 0  #: engines that remember results tell attempts apart by it
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,8 +68,6 @@ def work(values: Mapping[str, Any]) -> dict[str, Any]:
         processes that load the plugin under another name
     """
     task = Task(**values)
-    if task.ends_with_parent:
-        _end_with_parent()
     try:
         with rare_collections():
             return {"n_samples": _compare(task)}
@@ -81,22 +75,6 @@ def work(values: Mapping[str, Any]) -> dict[str, Any]:
         return {"refused": str(error), "kind": type(error).__name__}
     except Exception as error:  # tried again
         return {"failed": short_message(f"{type(error).__name__}: {error}")}
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent dies; a pool waits for its next task for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is None or any(thread.name == _WATCH for thread in threading.enumerate()):
-        return
-
-    def watch() -> None:
-        parent.join()
-        psutil.Process().kill()
-
-    threading.Thread(target=watch, name=_WATCH, daemon=True).start()
-
-
-_WATCH = "agreement-parent"
 
 
 def _compare(task: Task) -> int:

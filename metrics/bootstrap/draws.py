@@ -282,30 +282,6 @@ def scatter_rows(columns: SparseColumns, rows: IntArray, n_rows: int) -> SparseC
     return csr_array((np.ones(n), (rows, np.arange(n))), shape=(n_rows, n)) @ columns
 
 
-def column_sums(columns: SparseColumns) -> FloatArray:
-    """Sum of every column, shape ``(C,)``, exactly independent of the order of the rows.
-
-    Values are split into an integer and three "digits" of 26 bits, whose float sums are exact up to 2^27 rows; the
-    rest below 2^-78 is dropped.
-    """
-    n_columns, step = columns.shape[1], 2.0**26
-
-    def total(values: FloatArray) -> FloatArray:
-        return np.bincount(columns.indices, weights=values, minlength=n_columns).astype(np.float64, copy=False)
-
-    rest, sums = columns.data, []
-    for _ in range(4):
-        digits = np.trunc(rest)
-        sums.append(total(digits))
-        rest = (rest - digits) * step
-        if not rest.any():
-            break
-    result = np.zeros(n_columns)
-    for digit_sums in reversed(sums):
-        result = result / step + digit_sums
-    return result
-
-
 def vstack(chunks: list[SparseColumns]) -> SparseColumns:
     """Stack the chunks and clear the list, which frees their memory."""
     rows = chunks[0] if len(chunks) == 1 else csr_array(scipy.sparse.vstack(chunks, format="csr"))

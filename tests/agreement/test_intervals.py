@@ -60,7 +60,7 @@ def _records(samples: Sequence[Sample], config: AgreementConfig) -> ObjectRecord
 
 def _estimates(records: ObjectRecords, context: ReportContext) -> dict[Key, Estimate]:
     rated, of_rated = rated_only(records, context)
-    return report_estimates(object_numbers(rated, of_rated), lambda: sample_contents(rated, of_rated), of_rated)
+    return report_estimates(object_numbers(rated, of_rated), lambda: sample_contents(rated, of_rated), rated, of_rated)
 
 
 def _report(samples: Sequence[Sample], config: AgreementConfig, clusters: np.ndarray | None = None) -> ObjectReport:

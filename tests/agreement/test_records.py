@@ -24,6 +24,7 @@ from annotator_agreement.agreement.pixels.mask_values import MaskValues
 from annotator_agreement.agreement.pixels.records import PixelRecords, record_pixels
 from annotator_agreement.agreement.ratings.compute import RatingRecords, compute_ratings, record_ratings
 from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics import records
 from annotator_agreement.agreement.statistics.records import Records, compact, packed, unpacked
 from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
 from annotator_agreement.agreement.tags.records import TagRecords, record_tags
@@ -136,6 +137,22 @@ def test_records_of_batches_add_up(generate: Generate, recorded: Recorded, ends:
     samples = generate(1)
     parts = [samples[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     assert_same(functools.reduce(operator.add, map(recorded, parts)), recorded(samples))
+
+
+@each_case
+@pytest.mark.parametrize("ends", [[5, 6, 24], [24], [0, 1, 23, 24]])
+def test_sums_are_grouped_and_keep_nothing_else_in_memory(
+    generate: Generate, recorded: Recorded, ends: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "PART_SAMPLES", 4)
+    samples = generate(1)
+    parts = [recorded(samples[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+    total = functools.reduce(operator.add, parts, recorded([]))
+    assert [len(part["score"]) for part in total.parts] == [4] * 6
+    assert_same(total, recorded(samples))
+    added = [values for part in parts for each in part.parts for values in each.values()]
+    kept = [values for part in total.parts for values in part.values()]
+    assert not any(np.shares_memory(a, b) for a in added for b in kept)
 
 
 @each_case

@@ -25,7 +25,7 @@ from annotator_agreement.metrics import (
     sums_of_clusters,
 )
 from annotator_agreement.metrics.bootstrap import draws
-from annotator_agreement.metrics.bootstrap.draws import column_sums
+from annotator_agreement.metrics.bootstrap.moments import column_sums
 from annotator_agreement.metrics.bootstrap.resampling import Columns, Part, bootstrap_parts
 
 NORMAL = NormalDist()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import fiftyone as fo
 import fiftyone.core.odm as odm
+import psutil
 import pytest
 
 from tests.panels.conftest import of_tab
 
 from annotator_agreement import compute_agreement, delete_agreement, rename_agreement
+from annotator_agreement.dataset_io.record.lease import this_process
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -69,6 +74,21 @@ def test_a_run_without_numbers_says_why_and_what_to_do(event, dataset, values, s
     assert "ompute it again" in sent.text
     assert {"controls", "compute"} <= set(sent.parts)
     assert "cards" not in sent.parts
+
+
+def test_a_run_whose_process_was_killed_says_so(event, dataset):
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    machine = this_process().split(" ")[0]
+    _set_config(
+        dataset, status="running", process=f"{machine} {process.pid} {psutil.Process(process.pid).create_time()}"
+    )
+    assert "is being computed" in event("on_load", dataset).text
+    process.kill()
+    process.wait()
+    sent = event("on_load", dataset)
+    assert "The process that computed the run 'agreement' is gone" in sent.text
+    assert "Continue" in sent.text
+    assert {"controls", "compute"} <= set(sent.parts)
 
 
 def test_a_completed_run_is_shown_rather_than_one_that_failed(event, dataset):

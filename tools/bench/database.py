@@ -15,12 +15,12 @@ from .generated import ANNOTATORS, documents, generate
 _BATCH = 1_000
 
 
-def make_dataset(name: str, n_samples: int) -> fo.Dataset:
+def make_dataset(name: str, n_samples: int, annotators: tuple[str, ...] = ANNOTATORS) -> fo.Dataset:
     """A dataset of generated boxes, written to the database as FiftyOne would."""
     dataset = fo.Dataset(name, persistent=True, overwrite=True)
-    for annotator in ANNOTATORS:
+    for annotator in annotators:
         dataset.add_sample_field(annotator, fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
-    samples = documents(generate(n_samples), dataset._doc.id, ANNOTATORS)
+    samples = documents(generate(n_samples, len(annotators)), dataset._doc.id, annotators)
     while batch := list(islice(samples, _BATCH)):
         dataset._sample_collection.insert_many(batch)
     dataset.reload()

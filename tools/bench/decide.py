@@ -26,12 +26,12 @@ def measure() -> list[Row]:
     rule: dict[str, Any] = {"min_votes": 2, "one_class": True, "min_iou": 0.8, "progress": False}
     try:
         plugin.compute_agreement(dataset, list(ANNOTATORS), resamples=0, sensitivity=False, progress=False)
-        found["a click in the panel, to the next object"] = _click(dataset)
+        found["a click in the panel, to the next object"] = click(dataset)
         found["preview of a rule"] = _seconds(lambda: plugin.decide(dataset, **rule, preview=True))
         started = time.perf_counter()
         done = plugin.decide(dataset, **rule)
         found["a rule"] = time.perf_counter() - started
-        found["a click after the rule"] = _click(dataset)
+        found["a click after the rule"] = click(dataset)
         found["report, without intervals"] = _seconds(lambda: plugin.report_decisions(dataset, resamples=0))
         found["preview of applying"] = _seconds(lambda: plugin.apply_decisions(dataset, preview=True, progress=False))
         found["apply to labels"] = _seconds(lambda: plugin.apply_decisions(dataset, progress=False))
@@ -53,7 +53,7 @@ def _seconds(function: Callable[[], Any]) -> float:
     return time.perf_counter() - started
 
 
-def _click(dataset: Any) -> float:
+def click(dataset: Any) -> float:
     """Median seconds of a decision in the panel, with all that it shows next."""
     import fiftyone.operators as foo
     from fiftyone.operators.executor import ExecutionContext, Executor

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .output import Row, say
 
-SIZES = (10_000, 50_000)
+SIZES = (10_000, 100_000)
 _MIB = 1024.0
 
 
@@ -29,8 +29,8 @@ def measure() -> list[Row]:
         seconds.append(duration / size)
     more = (peaks[1] - peaks[0]) * _MIB**2 / (SIZES[1] - SIZES[0])
     return [
-        Row(f"peak memory above idle at {SIZES[0]} samples, MiB", peaks[0], None, None, "at most 600"),
-        Row(f"peak memory above idle at {SIZES[1]} samples, MiB", peaks[1], None, None, "at most 600"),
+        Row(f"peak memory above idle at {SIZES[0]} samples, MiB", peaks[0], None, None, "at most 300"),
+        Row(f"peak memory above idle at {SIZES[1]} samples, MiB", peaks[1], None, None, "at most 300"),
         Row("bytes for each additional sample", more, None, None, "at most 2,900: 300 and the records"),
         Row(
             f"seconds per 1,000 samples at {SIZES[1]} / at {SIZES[0]}",

@@ -49,7 +49,7 @@ _CLICKS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "scores": ("images", "drill_down", {"path": "scores_1", "x": 0.725}),
     "card": ("overview", "drill_down", {"path": "cards.c3.card_1", "number": 3}),
 }
-_TABS = ("overview", "annotators", "classes", "images", "objects", "rules")
+TABS = ("overview", "annotators", "classes", "images", "objects", "rules")
 
 
 def _of(dataset: Any, n_samples: int) -> list[Row]:
@@ -60,23 +60,23 @@ def _of(dataset: Any, n_samples: int) -> list[Row]:
     small = [dataset.limit(half // 10 - k) for k in range(_REPEATS)]
     of_view = {"of_view": True}
     # the first view of a run reads what the run stored of its samples, which is kept for the next ones
-    first = [_seconds("on_change_view", dataset, {**of_view, "refreshed": k + 1}, views[0]) for k in range(_FRESH)]
-    _seconds("on_change_view", dataset, of_view, views[-1])
+    first = [seconds_of("on_change_view", dataset, {**of_view, "refreshed": k + 1}, views[0]) for k in range(_FRESH)]
+    seconds_of("on_change_view", dataset, of_view, views[-1])
     measured: dict[str, Callable[[int], float]] = {
         # every refresh is read anew, as when the panel opens for the first time
-        "opens": lambda k: _seconds("on_load", dataset, {"refreshed": k + 1}),
-        "opens again": lambda k: _seconds("on_load", dataset, {}),
-        f"{half:,} samples as a view": lambda k: _seconds("on_change_view", dataset, of_view, views[k]),
-        f"{half // 10:,} samples as a view": lambda k: _seconds("on_change_view", dataset, of_view, small[k]),
+        "opens": lambda k: seconds_of("on_load", dataset, {"refreshed": k + 1}),
+        "opens again": lambda k: seconds_of("on_load", dataset, {}),
+        f"{half:,} samples as a view": lambda k: seconds_of("on_change_view", dataset, of_view, views[k]),
+        f"{half // 10:,} samples as a view": lambda k: seconds_of("on_change_view", dataset, of_view, small[k]),
         **{
-            f"tab: {tab}": lambda k, tab=tab: _seconds("choose_tab", dataset, {"shown": str(k), "tab": ""}, value=tab)
-            for tab in _TABS
+            f"tab: {tab}": lambda k, tab=tab: seconds_of("choose_tab", dataset, {"shown": str(k), "tab": ""}, value=tab)
+            for tab in TABS
         },
         **{f"drill-down: {name}": lambda k, name=name: _click(dataset, name)[0] for name in _CLICKS},
-        "open the worst sample": lambda k: _seconds("open_sample", dataset, {}, id=worst),
-        "back": lambda k: _seconds("back", dataset, opened),
+        "open the worst sample": lambda k: seconds_of("open_sample", dataset, {}, id=worst),
+        "back": lambda k: seconds_of("back", dataset, opened),
     }
-    found = {"opens in a new process": [_seconds_of_new_process(dataset.name) for _ in range(_FRESH)]}
+    found = {"opens in a new process": [seconds_of_new_process(dataset.name) for _ in range(_FRESH)]}
     found[f"the first {half:,} samples as a view"] = first
     found |= {what: [once(k) for k in range(_REPEATS)] for what, once in measured.items()}
     rows = []
@@ -93,12 +93,12 @@ def _click(dataset: Any, name: str) -> tuple[float, dict[str, Any]]:
     return _sent(method, dataset, {"tab": tab}, **params)
 
 
-def _seconds_of_new_process(dataset_name: str) -> float:
+def seconds_of_new_process(dataset_name: str) -> float:
     command = [sys.executable, "-m", "tools.bench.panel", dataset_name]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
 
 
-def _seconds(method: str, dataset: Any, state: dict[str, Any], view: Any = None, **params: Any) -> float:
+def seconds_of(method: str, dataset: Any, state: dict[str, Any], view: Any = None, **params: Any) -> float:
     return _sent(method, dataset, state, view, **params)[0]
 
 
@@ -138,7 +138,7 @@ def _print_first_opening(dataset_name: str) -> None:
 
     dataset = fo.load_dataset(dataset_name)
     foo.list_operators()
-    say(str(_seconds("on_load", dataset, {})))
+    say(str(seconds_of("on_load", dataset, {})))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Measure everything and print the ratios: ``make bench``; parts of it: ``make bench ARGS="main_job kernels"``."""
+"""Measure everything and print the ratios: ``make bench``; parts of it: ``make bench ARGS="main_job kernels"``.
+
+``make bench ARGS=million`` is no part of the whole, as it takes hours.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from .output import print_rows, say
 
 PARTS = (
     *("kernels", "crowd", "findings", "main_job", "sweep", "report", "shapes", "semantic", "memory", "limits", "panel"),
-    *("update", "decide", "image_alpha", "parts", "ceiling"),
+    *("update", "decide", "image_alpha", "parts", "ceiling", "workers"),
 )
 
 
