@@ -14,7 +14,7 @@ from ..charts.figures import plot_models
 from ..charts.figures.matrices import annotator_order
 from ..charts.figures.people import plot_skill
 from ..charts.reports.families import family_of
-from ..charts.reports.person_section import person_sentence, test_sentences
+from ..charts.reports.person_section import measure_of, person_sentence, test_sentences
 from ..charts.reports.role_sections import NUMBERS, worst_first
 from ..charts.text.advice import OF_TWO, finding_text
 from ..charts.text.sections import plain_markdown
@@ -274,8 +274,9 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
     person = model.person
     if person is None:
         return
-    told = [person_sentence(model.name, person), *test_sentences(person, documents(report))]
+    told = [person_sentence(model), *test_sentences(person, documents(report))]
     first, *others = map(plain_markdown, told)
+    measure = measure_of(model)
     yield text_item(f"person{number}", "\n\n".join([f"**{first}**", *others]))
     yield from chart_item(f"sides{number}", lambda: plot_models(report, model.name), _SIDES_HINT, _behind_bar)
 
@@ -291,9 +292,12 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
 
     fields = [
         Field("Left out", lambda one: one.name, is_number=False, first_down=False),
-        Field(f"F1 of {model.name}", lambda one: shown_number(one.model, 2), lambda one: one.model),
+        Field(f"{measure} of {model.name}", lambda one: shown_number(one.model, 2), lambda one: one.model),
         Field(
-            "F1 of the annotator", lambda one: shown_number(one.annotators, 2), lambda one: one.annotators, labels_of
+            f"{measure} of the annotator",
+            lambda one: shown_number(one.annotators, 2),
+            lambda one: one.annotators,
+            labels_of,
         ),
         Field("Difference", difference, lambda one: one.difference),
         share("Model at least as good", "advantage"),

@@ -137,7 +137,7 @@ def _reference(labels: RunLabels, value: Any) -> tuple[str, ...]:
         raise AgreementInputError(
             f"`reference` must be None for a run without a reference, got {value!r}; compute it with reference=…"
         )
-    if MISSED in said and not labels.family.has_objects:
+    if MISSED in said and labels.kinds[0].list_name is None:
         raise AgreementInputError(f"`reference` must not be {MISSED!r} for a run on {labels.title}, got {value!r}")
     if MISSED in said and said != (MISSED,):
         raise AgreementInputError(
