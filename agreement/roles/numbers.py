@@ -222,7 +222,7 @@ class AgainstRole:
         pairs, matched, judged = self.stored.pairs, self.matched, self.judged
         label, annotator = self.wanted
         right = matched[pairs.kind[matched] == RIGHT]
-        drawn_part, role_part, n_parts = self._parts(part)
+        drawn_part, role_part, n_parts = self.parts_of_labels(part)
         if part == "classes":
             matched = right
         of_pairs = role_part[pairs.label]
@@ -242,7 +242,7 @@ class AgainstRole:
             entries += [(name, of_matched(rows, values)) for name, rows, values in self.measured()]
         return (*sums_of_entries(entries, n_parts, self.records.n_samples), self.n_annotators * n_parts)
 
-    def _parts(self, part: str) -> tuple[IntArray, IntArray, int]:
+    def parts_of_labels(self, part: str) -> tuple[IntArray, IntArray, int]:
         """The class or size of every label of annotators and of the role, and the number of these; 0 for all."""
         if part == "classes":
             names, drawn, wanted = self.classes

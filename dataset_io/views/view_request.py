@@ -104,8 +104,8 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
 def options_without(labels: RunLabels) -> tuple[str, ...]:
     """Conditions that do not apply to the labels of a run."""
     without = labels.family.not_in_views
-    # plain fields have no labels that could carry votes
-    return without if labels.have_attributes else (*without, "votes")
+    # plain fields have no labels that could carry votes, or what the reference says
+    return without if labels.have_attributes else (*without, "votes", "reference")
 
 
 def _names(option: str, value: Any) -> tuple[str, ...]:
