@@ -91,6 +91,8 @@ class FieldSet:
 MISSED_BY, DIFFERS_FROM = "_missed_by", "_differs_from"
 #: suffixes of what a run with a reference writes on labels of annotators, and on samples
 REFERENCE, REFERENCE_F1, REFERENCE_WORST = "_reference", "_reference_f1", "_reference_worst"
+#: in the place of F1, for semantic masks
+REFERENCE_IOU = "_reference_iou"
 #: suffix of the field of samples that names the pairs who differ, where annotators have plain fields without labels
 DIFFERING_PAIRS = "_differing_pairs"
 
@@ -177,6 +179,7 @@ TAG_FIELDS = FieldSet(
         "_majority": FieldSpec("list", "The tags that more than half of the annotators gave"),
         "_disputed": FieldSpec("bool", "Whether any tag was not given by all annotators"),
         "_n_annotators": FieldSpec("int", "Number of annotators assigned to the sample"),
+        **_OF_REFERENCE,
     },
     label={
         "": FieldSpec(
@@ -185,6 +188,9 @@ TAG_FIELDS = FieldSet(
         "_votes": FieldSpec("int", "Number of annotators who gave the tag"),
         "_of": FieldSpec("int", "Number of annotators assigned to the sample"),
         MISSED_BY: FieldSpec("list", "Annotators who were assigned and did not give the tag; absent without any"),
+        REFERENCE: FieldSpec(
+            "str", "What the reference says of the tag: right or extra; absent where there is no reference", "reference"
+        ),
     },
 )
 
@@ -206,10 +212,15 @@ PIXEL_FIELDS = FieldSet(
         "_surface_dice": FieldSpec("float", "Surface Dice, mean over classes and pairs", "boundaries"),
         "_hd95": FieldSpec("float", "95 % Hausdorff distance in pixels, mean over classes and pairs", "boundaries"),
         "_map": FieldSpec("heatmap", "Annotators who disagree with the majority, by pixel", "disagreement_map"),
+        REFERENCE_IOU: FieldSpec("float", "Class IoU with the reference, mean over the annotators (0-1)", "reference"),
+        REFERENCE_WORST: FieldSpec(
+            "list", "Annotators with the lowest IoU with the reference; absent if all are 1", "reference"
+        ),
     },
     label={
         "_iou": FieldSpec("float", "Mean class IoU of the mask with the other masks, without background"),
         "_of": FieldSpec("int", "Number of annotators with a mask of the sample"),
+        REFERENCE_IOU: FieldSpec("float", "Mean class IoU of the mask with the reference", "reference"),
     },
 )
 

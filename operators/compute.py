@@ -301,7 +301,7 @@ def _check(ctx: foo.ExecutionContext, samples: SampleCollection, params: Mapping
     check_samples(samples)
     if not fields:
         raise AgreementInputError("Choose the label fields of at least 2 annotators")
-    if len(fields) == 1 and "annotator_attribute" not in options:
+    if len(fields) == 1 and not {"annotator_attribute", "reference", "models"} & {*options}:
         raise AgreementInputError("Choose a second field, or the attribute of the labels that names their annotator")
     for name, value in engine.items():
         OPTIONS[name].checked(value)

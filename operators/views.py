@@ -44,7 +44,7 @@ def _view_fields(form: Filled) -> Iterator[FormField]:
     if "confusion" not in without:
         hint = "Two classes of one object; if annotators are chosen, the first one gave the first class"
         yield Several("confusion", "Confused classes", hint)
-    if form.labels.config.reference is not None:
+    if form.labels.config.reference is not None and "reference" not in without:
         hint = "What the reference says of the labels; missed: its labels that an annotator did not draw"
         yield Choice("reference", "Against the reference", hint, values=(_ANY, *OF_REFERENCE))
     if "votes" not in without:

@@ -26,6 +26,7 @@ from ..dataset_io.database.fiftyone_private import serialized_stages, view_from_
 from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.results.parts import open_parts
 from ..dataset_io.views.agreement_view import requested_view
+from ..dataset_io.views.from_records import labels_of_size
 from ..dataset_io.views.view_request import check_request
 from ..names import AGREEMENT_PANEL, FRAMES_PREFIX
 from .drawing import safe_title
@@ -62,6 +63,9 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
         return decided_against(samples, leads["against"], state.run_key or "")
     if "part" in leads:
         return _with_fields(open_parts(samples, state.run_key or "").view(*leads["part"]), state)
+    if "sized" in leads:
+        model, size = leads["sized"]
+        return _with_fields(labels_of_size(samples, state.run_key or "", model, size), state, model)
     options = dict(leads["options"])
     assigned, tags = options.pop("n_annotators", None), options.pop("tags", None)
     if tags:
@@ -73,12 +77,12 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
     return _with_fields(view, state)
 
 
-def _with_fields(view: DatasetView, state: PanelState) -> DatasetView:
-    """The view with the fields of the run alone."""
+def _with_fields(view: DatasetView, state: PanelState, *more: str) -> DatasetView:
+    """The view with the fields of the run, and more, alone."""
     asked, written = state.config["options"], state.config["fields_written"]
     compared = [*asked["fields"], *([asked["reference"]] if asked.get("reference") else [])]
     own = [path for path in written if path.removeprefix(FRAMES_PREFIX).startswith(f"{state.field_key}_")]
-    return view.select_fields([path for path in (*compared, *own) if view.has_field(path)])
+    return view.select_fields([path for path in (*compared, *more, *own) if view.has_field(path)])
 
 
 def has_item(model: ViewModel, click: Click) -> bool:

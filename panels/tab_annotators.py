@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..agreement.evidence.hypotheses import Finding
-from ..agreement.families.family import OBJECTS
+from ..agreement.families.family import FAMILIES
 from ..agreement.statistics.report import AgreementReport
 from ..agreement.statistics.role_reports import RoleComparison, RoleReport, SideBySide
 from ..charts.figures import plot_models
 from ..charts.figures.matrices import annotator_order
 from ..charts.figures.people import plot_skill
 from ..charts.reports.families import family_of
-from ..charts.reports.person_section import person_sentence, test_sentences
+from ..charts.reports.person_section import measure_of, person_sentence, test_sentences
 from ..charts.reports.role_sections import NUMBERS, worst_first
 from ..charts.text.advice import OF_TWO, finding_text
 from ..charts.text.sections import plain_markdown
@@ -274,10 +274,12 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
     person = model.person
     if person is None:
         return
-    told = [person_sentence(model.name, person), *test_sentences(person, documents(report))]
+    told = [person_sentence(model), *test_sentences(person, documents(report))]
     first, *others = map(plain_markdown, told)
+    measure = measure_of(model)
     yield text_item(f"person{number}", "\n\n".join([f"**{first}**", *others]))
-    yield from chart_item(f"sides{number}", lambda: plot_models(report, model.name), _SIDES_HINT, _behind_bar)
+    yield from chart_item(f"sides{number}", lambda: plot_models(report, model.name), _SIDES_HINT,
+                          functools.partial(_behind_bar, report, model.name))  # fmt: skip
 
     def share(title: str, name: str) -> Field:
         found = {entry.name: getattr(entry, name) for entry in person.left_out}
@@ -291,9 +293,12 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
 
     fields = [
         Field("Left out", lambda one: one.name, is_number=False, first_down=False),
-        Field(f"F1 of {model.name}", lambda one: shown_number(one.model, 2), lambda one: one.model),
+        Field(f"{measure} of {model.name}", lambda one: shown_number(one.model, 2), lambda one: one.model),
         Field(
-            "F1 of the annotator", lambda one: shown_number(one.annotators, 2), lambda one: one.annotators, labels_of
+            f"{measure} of the annotator",
+            lambda one: shown_number(one.annotators, 2),
+            lambda one: one.annotators,
+            labels_of,
         ),
         Field("Difference", difference, lambda one: one.difference),
         share("Model at least as good", "advantage"),
@@ -307,24 +312,31 @@ def _short_signed(value: float | None) -> str:
     return signed(value, 2)
 
 
-def _behind_bar(key: Any) -> Link | None:
-    """The objects of a class; of all, those that are disputed."""
+def _behind_bar(report: AgreementReport, model: str, key: Any) -> Link:
+    """The labels of a class or size; of all, those that are disputed."""
     part, name = key
+    if part == "size":
+        return {"title": f"{name.capitalize()} objects of {model} and of the annotators", "sized": [model, name]}
     if part == "class":
-        return link(f"Objects that somebody called {name!r}", classes=name, assigned=(2, None))
-    return link("Disputed objects", verdict=list(OBJECTS.disputed)) if part == "total" else None
+        return link(f"What somebody called {name!r}", classes=name, assigned=(2, None))
+    return link("What is disputed", verdict=list(FAMILIES[report.family].disputed))
 
 
 def _role_table(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Item:
     is_reference = role is report.reference
-    has_counts = report.has_objects and is_reference
+    has_counts = is_reference and "reference" not in FAMILIES[report.family].not_in_views
     fields = [Field("Annotator", lambda one: one.name, is_number=False, first_down=False)]
     names = [name for name in _AGAINST if not (has_counts and name in _COUNTED)]
     known = [name for name in names if any(getattr(one, name) is not None for one in role.annotators)]
     fields += [_role_number(report, name) for name in known]
     if has_counts:
-        fields += [_kind(*kind) for kind in _SAID]
-        fields.append(Field("Missed", _missed_of_reference, lambda one: one.n_missed, _reference_link))
+        fields += [
+            _kind(*kind)
+            for kind in _SAID
+            if report.has_objects or any(getattr(one, kind[1]) for one in role.annotators)
+        ]
+        if any(one.precision is not None for one in role.annotators):
+            fields.append(Field("Missed", _missed_of_reference, lambda one: one.n_missed, _reference_link))
     title = f"Against the reference {role.name}" if is_reference else f"The model {role.name}"
     note = f"{role.n_samples:,} {documents(report)} have it, {role.n_without:,} do not. […] are 95 % intervals."
     if role.thresholds:

@@ -30,7 +30,6 @@ from ..ratings.numbers import headline_numbers as rating_headline
 from ..ratings.numbers import rating_numbers
 from ..ratings.numbers import sample_contents as rating_contents
 from ..ratings.report import RatingReport, build_rating_report
-from ..roles.rating_roles import rating_role_numbers, rating_role_reports
 from ..roles.summary import role_numbers, role_reports
 from ..statistics.content_order import Hashes
 from ..statistics.numbers import Numbers
@@ -155,7 +154,7 @@ PIXELS = Family(
     units_to_decide=_whole_samples,
     tables=pixel_tables,
     fields=names.PIXEL_FIELDS,
-    not_in_views=("verdict", "missed_by", "classes", "confusion", "votes"),
+    not_in_views=("verdict", "missed_by", "classes", "confusion", "votes", "reference"),
 )
 
 FAMILIES = {family.name: family for family in (OBJECTS, RATINGS, TAGS, PIXELS)}
@@ -173,21 +172,15 @@ def records_of(family: str, columns: AnyColumns, n_annotators: int, beside: AnyC
 
 def build_report(records: Records, context: ReportContext) -> AgreementReport:
     """The report on the samples of records."""
-    report = FAMILIES[records.family].build(records, context)
-    if isinstance(records, RatingRecords):
-        roles = rating_role_reports(records, context)
-    else:
-        roles = role_reports(records, context)
+    family = FAMILIES[records.family]
+    report, roles = family.build(records, context), role_reports(records, context, family.contents)
     reference = [role for role in roles if role.name == context.config.reference]
     return replace(report, reference=reference[0] if reference else None, models=roles[len(reference) :])
 
 
 def numbers_of(records: Records, context: ReportContext) -> Iterable[Numbers]:
     """The numbers of a report on rated samples."""
-    own = FAMILIES[records.family].numbers(records, context)
-    if isinstance(records, RatingRecords):
-        return chain(own, rating_role_numbers(records, context))
-    return chain(own, role_numbers(records, context))
+    return chain(FAMILIES[records.family].numbers(records, context), role_numbers(records, context))
 
 
 def tables_of(records: Records, context: ReportContext) -> Iterator[RunTables]:

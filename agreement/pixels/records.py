@@ -10,7 +10,7 @@ import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
 from ..settings.config import AgreementConfig
-from ..statistics.records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
+from ..statistics.records import OF_SAMPLE, ROLE_ROWS, Columns, Records, SampleValues, compact, packed, unpacked
 from .compute import PixelAgreement, measure
 from .counts import MaskCounts
 
@@ -45,6 +45,7 @@ class PixelRecords(Records):
         "shared": _SHARED,
         "boundaries": _SAMPLE_PAIR,
         "grid": _MASK,
+        **ROLE_ROWS,
     }
 
     def sample_values(self) -> SampleValues:

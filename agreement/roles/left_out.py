@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,13 +11,13 @@ import numpy as np
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..matching.batch import Batch, SamplePairs
 from ..matching.compute import MatchedBatch
-from ..objects.records import ObjectRecords, shown_area
+from ..objects.records import shown_area
 from ..objects.sizes import SizeRule
-from ..objects.sums import MEASURES
 from ..settings.config import AgreementConfig
-from ..statistics.records import Columns, compact
+from ..statistics.records import Columns, Records, compact
 from ..statistics.report import ReportContext
 from .columns import StoredRole
+from .given_labels import AgainstGiven
 from .matching import COVERED, EXCUSED, LOOSELY, RolePairs, match_annotators
 from .numbers import AgainstRole, class_table
 
@@ -64,9 +65,7 @@ class LeftOutAnnotator(AgainstRole):
     rule: SizeRule
 
     @classmethod
-    def of_annotator(
-        cls, records: ObjectRecords, context: ReportContext, annotator: int, rule: SizeRule
-    ) -> LeftOutAnnotator:
+    def of_annotator(cls, records: Records, context: ReportContext, annotator: int, rule: SizeRule) -> LeftOutAnnotator:
         """One annotator, on samples that he was assigned to."""
         n_objects, n_pairs = (records.column(name).astype(np.int64) for name in ("n_objects", "n_left_out"))
         of_pair, first = np.repeat(np.arange(len(n_pairs)), n_pairs), np.cumsum(n_objects) - n_objects
@@ -105,7 +104,7 @@ class LeftOutAnnotator(AgainstRole):
     def classes(self) -> tuple[list[str], IntArray, IntArray]:
         """As of a role; both have the codes of annotators."""
         names, of_annotators, _ = class_table(self.context)
-        drawn = of_annotators[self.records.column("category").astype(np.int64)]
+        drawn = of_annotators[self.drawn[2]]
         return names, drawn, drawn[self.stored.row]
 
     @property
@@ -124,6 +123,13 @@ class LeftOutAnnotator(AgainstRole):
         drawn = self.records.column("boxes_xyxy").astype(np.float64)
         return drawn, drawn[self.stored.row]
 
-    def offsets(self) -> tuple[IntArray, FloatArray]:
-        """None: nobody asks for the bias."""
-        return np.empty(0, np.int64), np.empty((0, len(MEASURES)))
+    def measured(self) -> Iterator[tuple[str, IntArray, FloatArray | None]]:
+        """Nothing: nobody asks for the bias."""
+        return iter(())
+
+
+def left_out_as(model: AgainstRole, records: Records, annotator: int) -> AgainstRole:
+    """An annotator left out in the place of a model, on samples that he was assigned to."""
+    if isinstance(model, AgainstGiven):
+        return type(model).of_annotator(records, model.context, annotator)
+    return LeftOutAnnotator.of_annotator(records, model.context, annotator, model.size_rule)

@@ -2,59 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...metrics.bootstrap.draws import sparse
 from ...metrics.geometry.boxes import box_area
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
-from ..objects.records import ObjectRecords, shown_area
+from ..objects.records import shown_area
 from ..objects.sizes import SIZES, SizeRule
 from ..objects.sums import MEASURES
-from ..statistics.codes import MISSING
 from ..statistics.numbers import GroupRows, Key, Numbers, ratio
+from ..statistics.records import Records
 from ..statistics.report import ReportContext
 from .columns import StoredRole
 from .matching import COVERED, EXCUSED, LOOSELY, RIGHT, WRONG_CLASS
 
 #: columns of every annotator, class or size; the offsets of boxes follow
-COLUMNS = ("n_labels", "n_reference", "n_both", "n_matched", "n_right", "n_loose", "iou", "iou_right", "n_boxes")
-#: numbers, and the column that is not 0 on the samples that each uses
-NUMBERS = {
-    "precision": "n_labels",
-    "recall": "n_reference",
-    "f1": "n_both",
-    "pq": "n_both",
-    "class_accuracy": "n_matched",
-    "mean_iou": "n_matched",
-    "jaccard": "n_both",
-    **{f"bias.{measure}": "n_boxes" for measure in MEASURES},
+COLUMNS = (
+    *("n_labels", "n_reference", "n_both", "n_matched", "n_right", "n_loose", "iou", "iou_right", "n_boxes"),
+    *("error", "absolute_error", "n_images", "iou_of_images"),
+)
+#: numbers: a factor, and the columns above and below; ``n_either`` are the labels of both that are not matched, and the
+#: matched ones once
+NUMBERS: dict[str, tuple[float, str, str]] = {
+    "precision": (1.0, "n_matched", "n_labels"),
+    "recall": (1.0, "n_matched", "n_reference"),
+    "f1": (2.0, "n_matched", "n_both"),
+    "pq": (2.0, "iou_right", "n_both"),
+    "class_accuracy": (1.0, "n_right", "n_matched"),
+    "mean_iou": (1.0, "iou", "n_matched"),
+    "jaccard": (1.0, "n_matched", "n_either"),
+    **{f"bias.{measure}": (1.0, measure, "n_boxes") for measure in MEASURES},
+    "accuracy": (1.0, "n_right", "n_labels"),
+    "mean_error": (1.0, "error", "n_labels"),
+    "mean_absolute_error": (1.0, "absolute_error", "n_labels"),
+    "iou_of_images": (1.0, "iou_of_images", "n_images"),
 }
 #: numbers of a model that are those of the annotators the other way round
 _OF_MODELS = {"precision": "recall", "recall": "precision"}
-#: numbers of classes and sizes
-OF_PARTS = ("precision", "recall", "f1", "mean_iou")
 #: classes and sizes of annotators with intervals, at most
 MAX_RESAMPLED = 200
 
 
-def formula(sums: FloatArray) -> FloatArray:
-    """The numbers from sums of ``COLUMNS`` and offsets, in the order of ``NUMBERS``."""
+def formula(sums: FloatArray, names: Sequence[str]) -> FloatArray:
+    """Some of the numbers from sums of ``COLUMNS`` and offsets, the last axis in the order of the names."""
     column = {name: sums[..., place] for place, name in enumerate((*COLUMNS, *MEASURES))}
-    n_matched, n_both = column["n_matched"], column["n_both"]
-    found = [
-        ratio(n_matched, column["n_labels"]),
-        ratio(n_matched, column["n_reference"]),
-        ratio(2.0 * n_matched, n_both),
-        ratio(2.0 * column["iou_right"], n_both),
-        ratio(column["n_right"], n_matched),
-        ratio(column["iou"], n_matched),
-        ratio(n_matched, n_both - n_matched),
-        *(ratio(column[measure], column["n_boxes"]) for measure in MEASURES),
-    ]
-    return np.stack(found, axis=-1)
+    column["n_either"] = column["n_both"] - column["n_matched"]
+    chosen = (NUMBERS[name] for name in names)
+    return np.stack([ratio(factor * column[above], column[below]) for factor, above, below in chosen], axis=-1)
 
 
 def role_names(context: ReportContext) -> list[tuple[str, bool]]:
@@ -76,16 +76,23 @@ def class_table(context: ReportContext) -> tuple[list[str], IntArray, IntArray]:
 class AgainstRole:
     """The labels of all annotators and those of one role, on the samples that both have.
 
-    Every label of the role is there once for every annotator who was assigned: these are the ``Q`` wanted labels.
+    Every label of the role is there once for every annotator who was assigned: these are the ``Q`` wanted labels. This
+    class is that of objects; other labels have subclasses.
     """
 
-    records: ObjectRecords
+    records: Records
     context: ReportContext
     stored: StoredRole
     is_model: bool
 
+    #: numbers of an annotator, and of his classes and sizes, by their names in the report
+    shown: ClassVar[Mapping[str, str]] = {name: name for name in list(NUMBERS)[: 7 + len(MEASURES)]}
+    of_parts: ClassVar[Mapping[str, str]] = {name: name for name in ("precision", "recall", "f1", "mean_iou")}
+    of_kappa: ClassVar[str] = ""  #: the part whose columns are those of Cohen's kappa, if there is one
+    has_persons: ClassVar[bool] = True  #: whether annotators can be left out in turn, and compared with a model
+
     @classmethod
-    def of(cls, records: ObjectRecords, context: ReportContext, role: int) -> AgainstRole:
+    def of(cls, records: Records, context: ReportContext, role: int) -> AgainstRole:
         """One of the roles of a run."""
         names = role_names(context)
         return cls(records, context, StoredRole.of(records, role, len(names)), names[role][1])
@@ -101,14 +108,19 @@ class AgainstRole:
         return self.records.assigned & self.stored.present[:, None]
 
     @cached_property
+    def drawn(self) -> tuple[IntArray, IntArray, NDArray[Any]]:
+        """Sample, annotator and class code of every label of annotators, shape ``(N,)``."""
+        return self.records.labels()
+
+    @property
     def drawn_sample(self) -> IntArray:
         """Sample of every label of annotators, shape ``(N,)``."""
-        return np.repeat(np.arange(self.records.n_samples), self.records.column("n_objects"))
+        return self.drawn[0]
 
-    @cached_property
+    @property
     def drawn_annotator(self) -> IntArray:
         """Annotator of every label, shape ``(N,)``."""
-        return self.records.column("annotator").astype(np.int64)
+        return self.drawn[1]
 
     @cached_property
     def partner(self) -> tuple[IntArray, IntArray]:
@@ -147,7 +159,7 @@ class AgainstRole:
     def classes(self) -> tuple[list[str], IntArray, IntArray]:
         """The names of all classes; the class of every label of annotators ``(N,)``, and of the role ``(M,)``."""
         names, of_annotators, of_roles = class_table(self.context)
-        drawn = of_annotators[self.records.column("category").astype(np.int64)]
+        drawn = of_annotators[self.drawn[2]]
         return names, drawn, of_roles[self.stored.category] if len(self.stored.category) else self.stored.category
 
     @cached_property
@@ -170,7 +182,7 @@ class AgainstRole:
     @cached_property
     def size_rule(self) -> SizeRule:
         """Which labels are small, medium and large."""
-        return SizeRule.of(self.records, self.context.config)
+        return SizeRule.of(self.records, self.context.config)  # type: ignore[arg-type]  # these are objects
 
     @property
     def role_area(self) -> FloatArray:
@@ -183,18 +195,21 @@ class AgainstRole:
         of_role = self.records.column("role_boxes")[self.stored.row].astype(np.float64)
         return self.records.column("boxes_xyxy").astype(np.float64), of_role
 
-    def offsets(self) -> tuple[IntArray, FloatArray]:
-        """Offsets of the boxes of annotators from those of the role in per cent, of pairs at these rows."""
+    def measured(self) -> Iterator[tuple[str, IntArray, FloatArray | None]]:
+        """More columns of pairs: name, rows and values; offsets of boxes from those of the role in per cent."""
         columns = self.records.parts[0]
         if "role_boxes" not in columns or "boxes_xyxy" not in columns:
-            return np.empty(0, np.int64), np.empty((0, len(MEASURES)))
+            return
         pairs, (drawn, wanted) = self.stored.pairs, self.boxes
         own, true = drawn[pairs.drawn[self.matched]], wanted[pairs.label[self.matched]]
         width, height = true[:, 2] - true[:, 0], true[:, 3] - true[:, 1]
         kept = (width > 0) & (height > 0)
         own, true, sides = own[kept], true[kept], np.column_stack([width, height, width, height])[kept]
         size = np.sqrt(box_area(own) / box_area(true)) - 1.0
-        return self.matched[kept], 100.0 * np.column_stack([size, (own - true) / sides])
+        offsets = 100.0 * np.column_stack([size, (own - true) / sides])
+        yield "n_boxes", self.matched[kept], None
+        for k, name in enumerate(MEASURES):
+            yield name, self.matched[kept], offsets[:, k]
 
     # ---- columns ----
 
@@ -207,29 +222,27 @@ class AgainstRole:
         pairs, matched, judged = self.stored.pairs, self.matched, self.judged
         label, annotator = self.wanted
         right = matched[pairs.kind[matched] == RIGHT]
-        drawn_part, role_part, n_parts = self._parts(part)
+        drawn_part, role_part, n_parts = self.parts_of_labels(part)
         if part == "classes":
             matched = right
         of_pairs = role_part[pairs.label]
 
-        def of_matched(rows: IntArray, values: FloatArray | None = None) -> _Entry:
+        def of_matched(rows: IntArray, values: FloatArray | None = None) -> Entry:
             return of_pairs[rows], pairs.annotator[rows], self.stored.sample[pairs.label[rows]], values
 
         loose = np.flatnonzero(pairs.kind == LOOSELY)
         own = drawn_part[judged], self.drawn_annotator[judged], self.drawn_sample[judged], None
         wanted = role_part[label], annotator, self.stored.sample[label], None
-        entries: list[tuple[str, _Entry]] = [
+        entries: list[tuple[str, Entry]] = [
             ("n_labels", own), ("n_reference", wanted), ("n_both", own), ("n_both", wanted),
             ("n_matched", of_matched(matched)), ("n_right", of_matched(right)), ("n_loose", of_matched(loose)),
             ("iou", of_matched(matched, pairs.iou[matched])), ("iou_right", of_matched(right, pairs.iou[right])),
         ]  # fmt: skip
         if not part:
-            boxed, offsets = self.offsets()
-            entries.append(("n_boxes", of_matched(boxed)))
-            entries += [(name, of_matched(boxed, offsets[:, k])) for k, name in enumerate(MEASURES)]
-        return (*_summed(entries, n_parts, self.records.n_samples), self.n_annotators * n_parts)
+            entries += [(name, of_matched(rows, values)) for name, rows, values in self.measured()]
+        return (*sums_of_entries(entries, n_parts, self.records.n_samples), self.n_annotators * n_parts)
 
-    def _parts(self, part: str) -> tuple[IntArray, IntArray, int]:
+    def parts_of_labels(self, part: str) -> tuple[IntArray, IntArray, int]:
         """The class or size of every label of annotators and of the role, and the number of these; 0 for all."""
         if part == "classes":
             names, drawn, wanted = self.classes
@@ -252,41 +265,73 @@ class AgainstRole:
             key: what the keys begin with: the table, and the name of a model
             by_sample: whether they have intervals
         """
-        names = list(NUMBERS)
-        yield from self._of_groups("", {k: (*key, name) for k, name in enumerate(self.context.annotators)}, names,
-                                   by_sample=by_sample)  # fmt: skip
-        for part, titles in (("classes", self.classes[0]), ("sizes", SIZES)):
+        annotators = dict(enumerate(self.context.annotators))
+        owners: dict[int, Key] = {k: (*key, name) for k, name in annotators.items()}
+        yield from self._of_groups("", owners, self.shown, by_sample=by_sample)
+        if self.of_kappa:
+            yield from self._kappas(key)
+        for part, titles in self.titles().items() if self.of_parts else ():
             owners = {
                 k * len(titles) + place: (f"{key[0]}_{part}", *key[1:], name, title)
-                for k, name in enumerate(self.context.annotators)
+                for k, name in annotators.items()
                 for place, title in enumerate(titles)
-                if not (part == "classes" and place == MISSING)
             }
-            yield from self._of_groups(part, owners, list(OF_PARTS), by_sample=by_sample)
+            yield from self._of_groups(part, owners, self.of_parts, by_sample=by_sample)
+
+    def _kappas(self, key: Key) -> Iterator[Numbers]:
+        """Cohen's kappa of every annotator; columns: the labels, the right ones, those of every class of both."""
+        group, sample, columns, _ = self.rows(self.of_kappa)
+        of_annotator, column = group // len(self.classes[0]), dict(zip(COLUMNS, columns.T, strict=False))
+        for k, name in enumerate(self.context.annotators):
+            rows = np.flatnonzero(of_annotator == k)
+            if not len(rows):
+                continue
+            used, place = np.unique(group[rows], return_inverse=True)
+            samples, row = np.unique(sample[rows], return_inverse=True)
+            zero, n = np.zeros(len(rows), np.int64), len(used)
+            found = sparse(
+                np.tile(row, 4),
+                np.concatenate([zero, zero + 1, 2 + place, 2 + n + place]),
+                np.concatenate([column[each][rows] for each in ("n_labels", "n_right", "n_labels", "n_reference")]),
+                (len(samples), 2 + 2 * n),
+            )
+            yield Numbers(((*key, name, "kappa"),), found, _kappa, samples, np.zeros(1, np.int64))
+
+    def titles(self) -> dict[str, Sequence[str]]:
+        """The names of the classes and sizes, by the name of the part of the report."""
+        return {"classes": self.classes[0], "sizes": SIZES}
 
     def _of_groups(
-        self, part: str, owners: dict[int, Key], names: Sequence[str], *, by_sample: bool
+        self, part: str, owners: dict[int, Key], shown: Mapping[str, str], *, by_sample: bool
     ) -> Iterator[Numbers]:
         group, sample, columns, n_groups = self.rows(part)
         total = np.bincount(group, columns[:, COLUMNS.index("n_both")], n_groups)
         order = np.argsort(-total, kind="stable")[:MAX_RESAMPLED]
         rows = GroupRows(n_groups, order[total[order] > 0] if by_sample else np.empty(0, np.int64))
         rows.add(group, sample, columns, self.records.n_samples)
-        computed = [_OF_MODELS.get(name, name) if self.is_model else name for name in names]
-        places = [list(NUMBERS).index(name) for name in computed]
-        basis = np.array([COLUMNS.index(NUMBERS[name]) for name in computed])
+        computed = [_OF_MODELS.get(name, name) if self.is_model else name for name in shown.values()]
+        of_number = [NUMBERS[name][2] for name in computed]
+        basis = np.array([COLUMNS.index("n_both" if name == "n_either" else name) for name in of_number])
         found = {k: owner for k, owner in owners.items() if total[k] > 0}
         yield from rows.numbers(
-            found, names, lambda sums: formula(sums)[..., places], basis, len(COLUMNS) + len(MEASURES)
+            found, list(shown), lambda sums: formula(sums, computed), basis, len(COLUMNS) + len(MEASURES)
         )
 
 
+def _kappa(sums: FloatArray) -> FloatArray:
+    """Cohen's kappa; nan where both said the same of everything."""
+    n, agreed = sums[..., 0], sums[..., 1]
+    own, true = np.split(sums[..., 2:], 2, axis=-1)
+    chance = (own * true).sum(axis=-1)
+    return ratio(n * agreed - chance, n * n - chance)[..., None]
+
+
 #: part, annotator, sample and value (None: 1) of some labels
-_Entry = tuple[IntArray, IntArray, IntArray, FloatArray | None]
+Entry = tuple[IntArray, IntArray, IntArray, FloatArray | None]
 
 
-def _summed(
-    entries: Sequence[tuple[str, _Entry]], n_parts: int, n_samples: int
+def sums_of_entries(
+    entries: Sequence[tuple[str, Entry]], n_parts: int, n_samples: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Group, sample and columns of every (group, sample) that occurs."""
     place = {name: k for k, name in enumerate((*COLUMNS, *MEASURES))}

@@ -11,11 +11,10 @@ import numpy as np
 
 from ...metrics.numeric.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..objects.sizes import SIZES
 from ..statistics.numbers import Fields, GroupRows, Key, estimates, ratio
 from ..statistics.report import number
 from ..statistics.role_reports import EPSILON, EPSILONS, AlternativeTest, LeftOutTest, PersonComparison, SideBySide
-from .left_out import LeftOutAnnotator
+from .left_out import left_out_as
 from .numbers import COLUMNS, AgainstRole
 
 #: annotators who are left out, those with most images; all others remain
@@ -62,12 +61,11 @@ class _Sides:
         return self.all_assigned[:, self.chosen]
 
     @cached_property
-    def left_out(self) -> list[tuple[IntArray, LeftOutAnnotator]]:
+    def left_out(self) -> list[tuple[IntArray, AgainstRole]]:
         """Every one of them against all others, with the rows of his samples."""
-        records, context, rule = self.model.records, self.model.context, self.model.size_rule
         rows = [np.flatnonzero(assigned) for assigned in self.assigned.T]
         return [
-            (of_one, LeftOutAnnotator.of_annotator(records.take(of_one), context, annotator, rule))
+            (of_one, left_out_as(self.model, self.model.records.take(of_one), annotator))
             for annotator, of_one in zip(self.chosen.tolist(), rows, strict=True)
         ]
 
@@ -97,7 +95,7 @@ class _Sides:
         """
         n_others = np.maximum(self.all_assigned.sum(axis=1) - 1, 1)[:, None]
         model = self.model
-        n_drawn = model.records.column("n_objects") + np.bincount(model.stored.sample, minlength=len(n_others))
+        n_drawn = np.bincount(np.r_[model.drawn_sample, model.stored.sample], minlength=len(n_others))
         counts = self.assigned.copy()
         if model.context.config.empty != "agree":
             counts[n_drawn == 0] = False
@@ -154,7 +152,7 @@ def person_comparison(model: AgainstRole, ranks: IntArray, clusters: IntArray | 
         ([("total", "")], np.zeros(len(of_all), np.int64), of_all, columns[of_all].sum(axis=1)),
         ([("annotators", name) for name in names], place, sample, columns[sample, place]),
     ]
-    for part, titles in (("classes", model.classes[0]), ("sizes", list(SIZES))):
+    for part, titles in model.titles().items():
         parts.append(([(part, title) for title in titles], *sides.of_parts(part, len(titles))))
     keys = [key for of_part, *_ in parts for key in of_part]
     rows = GroupRows(len(keys), np.arange(len(keys) if config.resamples else 0))
@@ -172,7 +170,7 @@ def person_comparison(model: AgainstRole, ranks: IntArray, clusters: IntArray | 
         )
     )
     n_labels = _n_labels(sides)
-    found: dict[str, list[SideBySide]] = {part: [] for part, _ in keys}
+    found: dict[str, list[SideBySide]] = {part: [] for part in ("total", "annotators", "classes", "sizes")}
     for k, (part, name) in used.items():
         found[part].append(SideBySide(name, int(n_samples[k]), n_labels[part, name], **fields.of(part, name)))
     classes = sorted(found["classes"], key=lambda entry: (-entry.n_labels, entry.name))
@@ -189,7 +187,8 @@ def _n_labels(sides: _Sides) -> dict[Key, int]:
     found: dict[Key, int] = {("total", ""): int(own.sum())}
     for place, annotator in enumerate(sides.chosen.tolist()):
         found["annotators", model.context.annotators[annotator]] = int(sides.assigned[model.stored.sample, place].sum())
-    for part, titles, codes in (("classes", model.classes[0], model.classes[2]), ("sizes", SIZES, model.sizes[1])):
+    for part, titles in model.titles().items():
+        codes = model.classes[2] if part == "classes" else model.sizes[1]
         counts = np.bincount(codes[own & (codes >= 0)], minlength=len(titles)).tolist()
         found |= {(part, title): n for title, n in zip(titles, counts, strict=True)}
     return found

@@ -35,7 +35,7 @@ def session_names(sessions: Sequence[str], persons: Sequence[str]) -> tuple[str,
 
 
 def chosen_annotators(
-    fields: tuple[str, ...], annotator_attribute: str | None, annotators: Given
+    fields: tuple[str, ...], annotator_attribute: str | None, annotators: Given, least: int = 2
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The config's ``annotators`` and ``persons``.
 
@@ -47,26 +47,26 @@ def chosen_annotators(
     if annotators is None:
         return (), ()
     if isinstance(annotators, Mapping):
-        return _of_values(annotators)
+        return _of_values(annotators, least)
     if isinstance(annotators, str) or not isinstance(annotators, Sequence):
         raise AgreementInputError(
             "`annotators` must be a list of annotator names in attribute mode, or map them to persons, got "
             f"{annotators!r}"
         )
-    return _at_least_two(tuple(sorted({str(name) for name in annotators}))), ()
+    return _at_least(least, tuple(sorted({str(name) for name in annotators}))), ()
 
 
-def _at_least_two(chosen: tuple[str, ...]) -> tuple[str, ...]:
-    if len(chosen) < 2:
+def _at_least(least: int, chosen: tuple[str, ...]) -> tuple[str, ...]:
+    if len(chosen) < least:
         raise AgreementInputError(f"Agreement needs at least 2 annotators, got {len(chosen)} ({shown(chosen)})")
     return chosen
 
 
-def _of_values(annotators: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _of_values(annotators: Mapping[str, str], least: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Values of the attribute, and the person of each."""
     _check_names(annotators, "value")
     person_of = {str(value): person for value, person in annotators.items()}
-    values = _at_least_two(tuple(sorted(person_of)))
+    values = _at_least(least, tuple(sorted(person_of)))
     persons = tuple(person_of[value] for value in values)
     _check_different(session_names(values, persons))
     return values, persons

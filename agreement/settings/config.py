@@ -157,7 +157,8 @@ def make_config(
     field_names = (fields,) if isinstance(fields, str) else tuple(fields)
     kept = {name: OPTIONS[name].checked(value) if name in OPTIONS else value for name, value in options.items()}
     annotator_attribute = kept.get("annotator_attribute")
-    _check_fields(field_names, annotator_attribute)
+    has_roles = kept.get("reference") is not None or bool(kept.get("models"))
+    _check_fields(field_names, annotator_attribute, least=1 if has_roles else 2)
     no_labels = kept.get("no_labels", _DEFAULT["no_labels"])
     if kept.get("assigned_field") is not None and no_labels != _DEFAULT["no_labels"]:
         raise AgreementInputError(
@@ -169,7 +170,7 @@ def make_config(
         kept["iou_from_data"] = True
     if kept.get("map_folder") is not None:
         kept["disagreement_map"] = True
-    chosen, persons = chosen_annotators(field_names, annotator_attribute, annotators)
+    chosen, persons = chosen_annotators(field_names, annotator_attribute, annotators, least=1 if has_roles else 2)
     config = AgreementConfig(fields=field_names, annotators=chosen, persons=persons, **kept)
     _check_roles(config)
     return config
@@ -188,19 +189,20 @@ def _check_roles(config: AgreementConfig) -> None:
             )
 
 
-def _check_fields(fields: tuple[str, ...], annotator_attribute: str | None) -> None:
+def _check_fields(fields: tuple[str, ...], annotator_attribute: str | None, least: int) -> None:
     for name in fields:
         if not isinstance(name, str) or not name:
             raise AgreementInputError(f"`fields` must be names of label fields, got {name!r}")
     twice = repeated(fields)
     if twice:
         raise AgreementInputError(f"`fields` must be different fields, got {shown(twice)} more than once")
-    if annotator_attribute is None and len(fields) < 2:
+    if annotator_attribute is None and len(fields) < least:
         several = [name.strip() for name in ",".join(fields).split(",")]
         listed = f"; several fields are a list: {several!r}" if len(several) > 1 else ""
         raise AgreementInputError(
             f"Agreement needs at least 2 annotators, got {len(fields)} ({shown(map(repr, fields))}){listed}; choose "
-            "two or more fields, or name the attribute that holds the annotator with `annotator_attribute`"
+            "two or more fields, or name the attribute that holds the annotator with `annotator_attribute`; one is "
+            "enough beside a `reference` or `models`"
         )
     if annotator_attribute is not None and len(fields) != 1:
         raise AgreementInputError(

@@ -330,8 +330,8 @@ class Option:
 
 _OBJECTS = ("objects",)
 _PIXELS = ("pixels",)
-#: labels that can be compared with a reference and with models
-_WITH_ROLES = ("objects", "classes", "numbers")
+#: labels of models that can have a confidence
+_WITH_CONFIDENCE = ("objects", "classes", "numbers", "tags")
 
 # fmt: off
 _TABLE = (
@@ -360,15 +360,15 @@ _TABLE = (
     Option("reference", None, "Reference",
         "field of the true labels (such as honeypots, or decisions), or their value of ``annotator_attribute``, with "
         "which every annotator is compared; no annotator itself. Images without its label list are left out",
-        _field_or_none, _WITH_ROLES),
+        _field_or_none),
     Option("models", (), "Models",
         "fields with predictions of models (or values of ``annotator_attribute``), each of which is compared with "
         "every annotator; no annotators themselves",
-        _models, _WITH_ROLES),
+        _models),
     Option("confidence_threshold", None, "Least confidence of predictions",
         'predictions with a lower confidence are left out; ``"best_f1"``: each half of the images takes the threshold '
         "that gives the best F1 with the annotators on the other half; ``None``: all predictions",
-        _confidence, _WITH_ROLES, dict.fromkeys(_WITH_ROLES, "models"), input="text"),
+        _confidence, _WITH_CONFIDENCE, dict.fromkeys(_WITH_CONFIDENCE, "models"), input="text"),
     Option("iou", 0.5, "Threshold",
         'least similarity of a match, in (0, 1]; ``"auto"``: the threshold at which a match is as likely chance as '
         "agreement, estimated from at most 2,000 samples before the run",

@@ -564,6 +564,8 @@ def _warnings(report: AgreementReport, records: Records, context: ReportContext)
     assigned = records.assigned.sum(axis=0).tolist()
     if not any(assigned):
         yield f"Nothing was compared: nobody was assigned to any of the {report.n_samples:,} {what}"
+    elif len(context.annotators) < 2:
+        pass  # a reference or model is beside them, with which they are compared
     elif not report.n_rated:
         of_annotators = ", ".join(f"{name} {n:,}" for name, n in zip(context.annotators, assigned, strict=True))
         yield f"Nothing was compared: no two annotators were assigned to the same one of the {what} ({of_annotators})"

@@ -22,8 +22,8 @@ OF_SAMPLE = ""
 _ROLE_CODES = ("role_category", "role_ratings")
 #: samples of a part of records that are in order
 PART_SAMPLES = 1_000
-#: columns of the labels of roles, in the records of runs that have any: per sample, per label of a role, and per pair
-#: of a label of a role and one of an annotator
+#: columns of the labels of roles, in the records of runs that have any: per sample, per label of a role, per pair of a
+#: label of a role and one of an annotator, and per value of a mask of a role and one of an annotator
 ROLE_ROWS = {
     **dict.fromkeys(("role_present", "n_role_labels", "n_role_pairs"), OF_SAMPLE),
     **dict.fromkeys(
@@ -32,6 +32,10 @@ ROLE_ROWS = {
     ),
     **dict.fromkeys(
         ("pair_role", "pair_label", "pair_object", "pair_annotator", "pair_kind", "pair_iou"), "n_role_pairs"
+    ),
+    "n_role_areas": OF_SAMPLE,
+    **dict.fromkeys(
+        (f"area_{name}" for name in ("role", "annotator", "value", "drawn", "wanted", "shared")), "n_role_areas"
     ),
     "n_left_out": OF_SAMPLE,
     **dict.fromkeys((f"left_out_{name}" for name in ("label", "drawn", "a", "b", "kind", "iou")), "n_left_out"),
@@ -88,6 +92,15 @@ class Records:
     def column(self, name: str) -> NDArray[Any]:
         """A column of all samples; its type does not depend on how samples were read together."""
         return _joined([part[name] for part in self.parts])
+
+    def labels(self) -> tuple[IntArray, IntArray, NDArray[Any]]:
+        """Sample, annotator and class code (or number) of every label, shape ``(N,)``."""
+        codes = str(self.of_classes)
+        if self.rows[codes] == OF_SAMPLE:
+            sample, annotator = np.nonzero(self.assigned)
+            return sample, annotator, self.column(codes)[sample, annotator]
+        sample = np.repeat(np.arange(self.n_samples), self.column("n_objects"))
+        return sample, self.column("annotator").astype(np.int64), self.column(codes).astype(np.int64)
 
     def regrouped(self: R) -> R:
         """The same records in parts of equally many samples: rounding of sums depends on what is added together."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from ..statistics.records import OF_SAMPLE, AnyColumns, Columns, Records, SampleValues, compact, packed
+from ..statistics.records import OF_SAMPLE, ROLE_ROWS, AnyColumns, Columns, Records, SampleValues, compact, packed
 from .compute import TagAgreement, TagBatch, compute_tags
 
 _TAG = "n_objects"
@@ -32,6 +32,7 @@ class TagRecords(Records):
         "n_disputed": OF_SAMPLE,
         "annotator": _TAG,
         "tag": _TAG,
+        **ROLE_ROWS,
     }
     of_classes: ClassVar[str | None] = "tag"
 

@@ -22,9 +22,9 @@ _VERDICTS = {
     None: "Not enough evidence whether {name} agrees with the annotators as well as they agree with each other",
 }
 _NOTE = (
-    "Every annotator is left out in turn: F1 of the model with the others, and of the one left out with the same "
-    "others, on the same images. A match counts where the classes are equal. As well: the interval of the difference "
-    f"holds 0, and ends no lower than {shown_number(-MARGIN, 2)}."
+    "Every annotator is left out in turn: {measure} of the model with the others, and of the one left out with the "
+    "same others, on the same images. A match counts where the classes are equal. As well: the interval of the "
+    f"difference holds 0, and ends no lower than {shown_number(-MARGIN, 2)}."
 )
 
 _EPSILON = (
@@ -33,8 +33,16 @@ _EPSILON = (
 )
 
 
-def person_sentence(name: str, person: PersonComparison) -> str:
-    """The verdict with both F1 and their difference."""
+def measure_of(model: RoleReport) -> str:
+    """What a model and annotators are compared by: of classes, F1 is the share of equal ones."""
+    return "accuracy" if any(one.accuracy is not None for one in model.annotators) else "F1"
+
+
+def person_sentence(role: RoleReport) -> str:
+    """The verdict on a model that is compared with annotators, with both F1 and their difference."""
+    name, person = role.name, role.person
+    if person is None:
+        return ""
     total = person.total
     if total.difference is None:
         return f"{_VERDICTS[None].format(name=name)}: there are no labels to compare."
@@ -49,7 +57,7 @@ def person_sentence(name: str, person: PersonComparison) -> str:
     ends = ends_of(total.intervals.get("difference"), lambda value: signed(value, 2)) or "without an interval"
     return (
         f"{_VERDICTS[person.verdict].format(name=name)} "
-        f"(F1 {model} against {annotators}, difference {difference} {ends})."
+        f"({measure_of(role)} {model} against {annotators}, difference {difference} {ends})."
     )
 
 
@@ -86,11 +94,11 @@ def person_section(model: RoleReport, what: str, *, full: bool) -> Section | Non
     person = model.person
     if person is None:
         return None
-    parts: list[Part] = [person_sentence(model.name, person), *test_sentences(person, what)]
+    parts: list[Part] = [person_sentence(model), *test_sentences(person, what)]
     tested = {entry.name: entry for entry in person.left_out}
-    parts.append(_annotators(model.name, person.annotators, tested))
+    parts.append(_annotators(model, person.annotators, tested))
     if full:
-        parts += [Note(_NOTE), *([Note(_EPSILON)] if person.tests else [])]
+        parts += [Note(_NOTE.format(measure=measure_of(model))), *([Note(_EPSILON)] if person.tests else [])]
         for title, entries in (("class", person.classes), ("size", person.sizes)):
             if entries:
                 columns = [Column(title, "name"), Column(f"labels of {model.name}", "n_labels")]
@@ -108,15 +116,16 @@ def _sides(model: str, annotators: str) -> list[Column]:
     ]
 
 
-def _annotators(model: str, entries: Sequence[SideBySide], tested: dict[str, LeftOutTest]) -> Table:
+def _annotators(role: RoleReport, entries: Sequence[SideBySide], tested: dict[str, LeftOutTest]) -> Table:
     """Every annotator left out, and the test against each."""
+    model, measure = role.name, measure_of(role)
 
     def share(name: str, mine: str) -> Column:
         return Column(name, lambda entry: getattr(tested[entry.name], mine), shown_share)
 
     columns = [
         Column("left out", "name"),
-        *_sides(f"F1 of {model}", "F1 of the one left out"),
+        *_sides(f"{measure} of {model}", f"{measure} of the one left out"),
         share(f"{model} at least as good", "advantage"),
         share("the one left out", "advantage_of_annotator"),
         Column(f"p (epsilon {EPSILON:g})", lambda entry: _p_value(tested[entry.name])),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...agreement.statistics.role_reports import RoleComparison, RoleReport
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...agreement.statistics.report import AgreementReport
 
 #: numbers against a reference or model by the field that holds them: title, and how each is shown; those that a family
-#: has are shown, the first decides who is worst
+#: has are shown
 NUMBERS: dict[str, tuple[str, Callable[[float | None], str]]] = {
     "f1": ("F1", shown_number),
     "accuracy": ("accuracy", shown_share),
@@ -28,24 +28,27 @@ NUMBERS: dict[str, tuple[str, Callable[[float | None], str]]] = {
     "pq": ("PQ", shown_number),
     "class_accuracy": ("class accuracy", shown_share),
     "mean_iou": ("mean {measure}", shown_number),
+    "iou": ("{measure}", shown_number),
 }
+#: what decides who is worst, if a family has it; else the first of the numbers
+_DECIDING = ("f1", "mean_iou", *NUMBERS)
 #: the numbers of the short report
 _FEW = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
 #: the numbers of classes and sizes, and rows of their tables at most
-_OF_PARTS, _MOST_ROWS = ("f1", "precision", "recall", "mean_iou"), 60
+_OF_PARTS, _MOST_ROWS = ("f1", "precision", "recall", "mean_iou", "iou"), 60
 #: numbers of which the greatest is the worst
 _ERRORS = {"mean_absolute_error"}
 _NOTES = {
     "reference": "Precision: share of their labels that match one of the reference; recall: share of the reference "
-    "that they drew; both whatever the class.",
+    "that they gave",
     "models": "Precision: share of the labels of {name} that match one of the annotator; recall: share of the "
-    "annotator's labels that {name} found; both whatever the class.",
+    "annotator's labels that {name} found",
 }
 
 
 def worst_first(role: RoleReport) -> list[RoleComparison]:
     """The annotators, the worst against the role first; those without a number last."""
-    name = next((name for name in NUMBERS if any(getattr(one, name) is not None for one in role.annotators)), "f1")
+    name = _deciding(role)
     sign = -1.0 if name in _ERRORS else 1.0
 
     def order(one: RoleComparison) -> tuple[bool, float, str]:
@@ -55,12 +58,21 @@ def worst_first(role: RoleReport) -> list[RoleComparison]:
     return sorted(role.annotators, key=order)
 
 
+def _deciding(role: RoleReport) -> str:
+    """The number that decides who is worst."""
+    return next((name for name in _DECIDING if _has(role.annotators, name)), "f1")
+
+
+def _has(entries: Sequence[Any], name: str) -> bool:
+    return any(getattr(one, name, None) is not None for one in entries)
+
+
 def number_columns(role: RoleReport, measure: str, names: tuple[str, ...] | None = None) -> list[Column]:
     """A column for every number that any annotator has."""
     return [
-        Column(title.format(measure=measure), name, show, interval=names is None or name == next(iter(NUMBERS)))
+        Column(title.format(measure=measure), name, show, interval=names is None or name == _deciding(role))
         for name, (title, show) in NUMBERS.items()
-        if (names is None or name in names) and any(getattr(one, name) is not None for one in role.annotators)
+        if (names is None or name in names) and _has(role.annotators, name)
     ]
 
 
@@ -82,11 +94,12 @@ def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool)
     if role.thresholds:
         note += f"; labels from a confidence of {listed([*dict.fromkeys(map(shown_number, role.thresholds))])} on"
     columns = [Column("annotator", "name"), *number_columns(role, report.measure, None if full else _FEW)]
-    if any(one.n_labels for one in role.annotators):
+    are_matched = report.has_objects or _has(role.annotators, "precision")
+    if are_matched:
         columns += _counts(role, key, full=full)
     parts: list[Part] = [table(columns, worst_first(role))]
-    if role.annotators[0].precision is not None or report.has_objects:
-        parts.append(_NOTES[key].format(name=role.name))
+    if are_matched:
+        parts.append(_NOTES[key].format(name=role.name) + "; both whatever the class." * report.has_objects)
     if full:
         parts += _details(role, report.measure)
     return Section(title, parts, note, key=key)
@@ -98,7 +111,8 @@ def _counts(role: RoleReport, key: str, *, full: bool) -> list[Column]:
     if not full:
         return [missed]
     kinds = (("right", "n_right"), ("wrong class", "n_wrong_class"), ("loose", "n_loose"), ("extra", "n_extra"))
-    return [Column("labels", "n_labels"), *(_kind(title, name) for title, name in kinds), missed]
+    some = [kind for kind in kinds if any(getattr(one, kind[1]) for one in role.annotators)]
+    return [Column("labels", "n_labels"), *(_kind(title, name) for title, name in some), missed]
 
 
 def _kind(title: str, name: str) -> Column:
@@ -120,7 +134,8 @@ def _details(role: RoleReport, measure: str) -> list[Any]:
             for one in role.annotators
             for each in getattr(one, part)
         ]
-        numbers = [Column(NUMBERS[name][0].format(measure=measure), name, shown_number) for name in _OF_PARTS]
+        shown = [name for name in _OF_PARTS if any(row[name] is not None for row in rows)]
+        numbers = [Column(NUMBERS[name][0].format(measure=measure), name, shown_number) for name in shown]
         if rows:
             columns = [*(Column(name, name) for name in ("annotator", title, role.name)), *numbers]
             tables.append(table(columns, rows[:_MOST_ROWS], f"By {title}"))

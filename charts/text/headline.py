@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...agreement.statistics.main_numbers import HEADLINE
 from ...agreement.statistics.numbers import are_resampled
 from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
-from .words import counted, documents, ends_of, shown_interval, shown_number, shown_share, singular
+from .words import counted, documents, ends_of, listed, shown_interval, shown_number, shown_share, singular
 
 if TYPE_CHECKING:
     from ...agreement.statistics.main_numbers import MainNumber
@@ -50,6 +50,12 @@ def headline(
         findings: the main cause of disagreement, and who or what is behind it
     """
     parts: list[Part] = [alpha_sentence(report), *findings]
+    if len(report.annotators) == 1:
+        (one,), roles = report.annotators, [report.reference, *report.models]
+        others = listed([role.name for role in roles if role is not None])
+        parts = [
+            f"{one.name} is the only annotator, and compared with {others}: no agreement among annotators is defined."
+        ]
     parts += [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
     parts.append(" · ".join(_extent(report)))
     parts.append(NumberRow(shown_numbers(report, HEADLINE)))

@@ -8,10 +8,11 @@ from typing import Any
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ...agreement.statistics.report import ReportContext
 from ..labels.source import Source
+from .given_role_families import RatingRoleFamily, TagRoleFamily
+from .mask_role_family import MaskRoleFamily
 from .objects import ObjectFamily
 from .pixels import PixelFamily
 from .protocol import LabelFamily
-from .rating_role_family import RatingRoleFamily
 from .ratings import RatingFamily
 from .role_family import RoleFamily
 from .tags import TagFamily
@@ -21,6 +22,12 @@ _FAMILIES: dict[str, Callable[[Source, ReportContext | None], LabelFamily[Any, A
     RATINGS.name: RatingFamily,
     TAGS.name: TagFamily,
     PIXELS.name: PixelFamily,
+}
+_WITH_ROLES: dict[str, Callable[[Any, ReportContext | None], LabelFamily[Any, Any]]] = {
+    OBJECTS.name: RoleFamily,
+    RATINGS.name: RatingRoleFamily,
+    TAGS.name: TagRoleFamily,
+    PIXELS.name: MaskRoleFamily,
 }
 
 
@@ -35,6 +42,4 @@ def open_family(source: Source, known: ReportContext | None = None) -> LabelFami
         WholeRunNeededError: if the other samples must be compared again, too
     """
     family = _FAMILIES[source.family.name](source, known)
-    if source.roles and isinstance(family, ObjectFamily):
-        return RoleFamily(family, known)
-    return RatingRoleFamily(family, known) if source.roles and isinstance(family, RatingFamily) else family
+    return _WITH_ROLES[source.family.name](family, known) if source.roles else family

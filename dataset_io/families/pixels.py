@@ -76,7 +76,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         self.source = source
         targets = {name: source.dataset.get_mask_targets(name) for name in source.config.fields}
         self.meaning = mask_values(source.config, {name: found for name, found in targets.items() if found})
-        self._is_rgb: bool | None = None if known is None else bool(known.details["is_rgb"])
+        self.is_rgb: bool | None = None if known is None else bool(known.details["is_rgb"])
         self._key = source.config.run_key
 
     # ---- reading ----
@@ -85,7 +85,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         """Refuse options and masks that cannot be used."""
         _check_options(self.source.config)
         found = check_masks(self._stored_masks(), self.source.config)
-        self._is_rgb = self._is_rgb if found is None else found
+        self.is_rgb = self.is_rgb if found is None else found
 
     def _stored_masks(self) -> Iterator[tuple[str, dict[str, StoredMask]]]:
         """Title and masks, by field, of every sample with masks."""
@@ -96,7 +96,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             batchSize=100,
         )
         for row in found:
-            masks = {name: self._mask(row, field) for field, name in enumerate(self.source.config.fields)}
+            masks = {name: self.stored_mask(row, field) for field, name in enumerate(self.source.config.fields)}
             sample = StoredSample(row["_id"], None, (), row.get("_sample_id"), row.get("frame_number", 0))
             yield sample.title, {name: mask for name, mask in masks.items() if mask is not None}
 
@@ -116,15 +116,16 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
 
     def load(self, row: dict[str, Any]) -> int:
         """Masks count by their bytes in the database, with a high minimum."""
-        stored = [row[f"mask{field}"] for field in self._present(row)]
+        stored = [row[f"mask{field}"] for field in self.present(row)]
         sizes = [len(mask) if isinstance(mask, bytes) else 0 for mask in stored]
         return sum(max(LABELS_OF_A_MASK, size // BYTES_OF_A_LABEL) for size in sizes)
 
-    def _present(self, row: dict[str, Any]) -> list[int]:
+    def present(self, row: dict[str, Any]) -> list[int]:
         """The fields that have a label."""
         return [field for field in range(len(self.source.kinds)) if row[f"id{field}"] is not None]
 
-    def _mask(self, row: dict[str, Any], field: int) -> StoredMask | None:
+    def stored_mask(self, row: dict[str, Any], field: int) -> StoredMask | None:
+        """The mask of a field as it is stored; None where there is none."""
         if row[f"id{field}"] is None:
             return None
         return StoredMask(row[f"mask{field}"], row[f"mask_path{field}"])
@@ -135,8 +136,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         Raises:
             AgreementInputError: if masks cannot be compared and the config does not say to leave them out
         """
-        n_workers = min(MAX_WORKERS, os.cpu_count() or 1)
-        with ThreadPoolExecutor(n_workers, "agreement-mask") as workers:
+        with ThreadPoolExecutor(n_workers(), "agreement-mask") as workers:
             compared = list(workers.map(self._compare, rows))
         problems = [(sample.title, entry.error) for sample, entry in zip(samples, compared, strict=True) if entry.error]
         if problems and self.source.config.invalid == "error":
@@ -145,7 +145,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         shown_fields = np.zeros((len(rows), len(self.source.kinds)), np.bool_)
         for k, (row, entry) in enumerate(zip(rows, compared, strict=True)):
             assigned[k, list(entry.annotators)] = True
-            shown_fields[k, self._present(row)] = True
+            shown_fields[k, self.present(row)] = True
         labels = PixelLabels(
             batch=PixelBatch(tuple(entry.masks for entry in compared), assigned),
             ids=[sample.sample_id for sample in samples],
@@ -158,7 +158,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
     def _compare(self, row: dict[str, Any]) -> _Compared:
         """Decode and compare the masks of one sample; a single mask is only checked."""
         config = self.source.config
-        fields = self._present(row)
+        fields = self.present(row)
         masks: dict[int, ReadMask | MaskShape] = {}
         error: UnusableMaskError | None = None
         for field in fields:
@@ -168,7 +168,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             except UnusableMaskError as problem:
                 error = problem
         try:
-            check_same_shape({config.fields[field]: _shape(mask) for field, mask in masks.items()}, self._is_rgb)
+            check_same_shape({config.fields[field]: _shape(mask) for field, mask in masks.items()}, self.is_rgb)
         except UnusableMaskError as problem:
             return _Compared(n_invalid=len(fields), error=problem)
         n_invalid = len(fields) - len(masks)
@@ -213,7 +213,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
-        details = {**self.meaning.to_dict(), "is_rgb": bool(self._is_rgb)}
+        details = {**self.meaning.to_dict(), "is_rgb": bool(self.is_rgb)}
         return report_context(self.source, run, details=details)
 
     # ---- writing ----
@@ -254,6 +254,11 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             document["map_path"] = map_path(folder, document_id, self.source.run_id)
             write_map(document["map_path"], content)
         return {**document, "range": [0.0, float(len(self.source.annotators) - 1)]}
+
+
+def n_workers() -> int:
+    """Samples that are decoded at the same time."""
+    return min(MAX_WORKERS, os.cpu_count() or 1)
 
 
 def _shape(mask: ReadMask | MaskShape) -> MaskShape:

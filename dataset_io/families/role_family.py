@@ -1,7 +1,4 @@
-"""Read, compare and write the labels of a reference and of models in the pass over those of the annotators.
-
-What is found, computed and written of annotators is that of a run without roles.
-"""
+"""Read, compare and write the objects of a reference and of models in the pass over those of the annotators."""
 
 from __future__ import annotations
 
@@ -19,21 +16,12 @@ from ...agreement.roles.left_out import left_out_columns
 from ...agreement.statistics.codes import ClassCodes
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...metrics.numeric.arrays import BoolArray, IntArray
+from ...metrics.numeric.arrays import IntArray
 from ..labels.source import Role, Source
 from ..labels.stored import StoredSample, half_of
 from .objects import ObjectFamily, ObjectLabels, id_bytes
-from .protocol import LabelsRead
-from .role_rows import FamilyWithRoles, RoleRows
+from .role_rows import FamilyWithRoles, RoleRows, WithRoles
 from .role_values import role_values
-
-
-@dataclass(frozen=True, slots=True)
-class WithRoles:
-    """The labels of annotators and of every role on some samples."""
-
-    own: ObjectLabels
-    roles: list[ObjectLabels]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +65,11 @@ class RoleReader(RoleRows):
         family.codes = codes
         family.reads_confidence = role.is_model
         self.objects = family
-        self._needs_label = role.of_attribute and source.config.assigned_field is None
         super().__init__(source, role, number, family)
 
     def read(self, rows: Sequence[dict[str, Any]], samples: Sequence[StoredSample]) -> ObjectLabels:
         """The labels of the role on some samples."""
-        read = self.objects.read(self.rows(rows), self.samples(samples))
-        labels: ObjectLabels = read.labels
-        if self._needs_label and read.drew is not None:  # nobody says that it is there on other samples
-            labels = dataclasses.replace(labels, batch=dataclasses.replace(labels.batch, assigned=read.drew))
+        labels: ObjectLabels = super().read(rows, samples)
         if not self.role.thresholds:
             return labels
         least = np.array(self.role.thresholds)[half_of(samples)][labels.batch.objects.sample]
@@ -96,35 +80,20 @@ class RoleReader(RoleRows):
         return {**super().details(), **self.objects.context(RunFacts()).details}
 
 
-class RoleFamily(FamilyWithRoles[WithRoles, ComparedRoles]):
-    """The labels of annotators, compared with each other as without roles, and those of roles beside them."""
+class RoleFamily(FamilyWithRoles[ObjectLabels, ComparedRoles]):
+    """The objects of annotators, compared with each other as without roles, and those of roles beside them."""
+
+    inner: ObjectFamily
 
     def __init__(self, inner: ObjectFamily, known: ReportContext | None = None) -> None:
-        self._inner, source = inner, inner.source
+        source = inner.source
         codes = inner.codes_of(known.role_class_names) if known is not None else ClassCodes(source.config.aliases)
-        self.readers = [
-            RoleReader(source, role, number, inner, known, codes) for number, role in enumerate(source.roles)
-        ]
-        super().__init__(inner, codes, self.readers)
+        readers = [RoleReader(source, role, number, inner, known, codes) for number, role in enumerate(source.roles)]
+        super().__init__(inner, codes, readers)
 
-    def load(self, row: dict[str, Any]) -> int:
-        """Number of labels."""
-        return self._inner.load(row) + sum(reader.objects.load(reader.rows([row])[0]) for reader in self.readers)
-
-    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[WithRoles]:
-        """The labels of query results."""
-        read = self._inner.read(rows, samples)
-        roles = [reader.read(rows, samples) for reader in self.readers]
-        return dataclasses.replace(read, labels=WithRoles(read.labels, roles))  # type: ignore[arg-type, return-value]
-
-    def without(self, labels: WithRoles, kept: BoolArray) -> WithRoles:
-        """The labels of some of the samples."""
-        roles = [reader.objects.without(each, kept) for reader, each in zip(self.readers, labels.roles, strict=True)]
-        return WithRoles(self._inner.without(labels.own, kept), roles)
-
-    def compute(self, labels: WithRoles) -> ComparedRoles:
+    def compute(self, labels: WithRoles[ObjectLabels]) -> ComparedRoles:
         """The agreement of annotators, and every role against them."""
-        own = self._inner.compute(labels.own)
+        own = self.inner.compute(labels.own)
         read: Batch = labels.own.batch
         codes = self.class_codes()
         roles = [
@@ -136,17 +105,17 @@ class RoleFamily(FamilyWithRoles[WithRoles, ComparedRoles]):
 
     def class_codes(self) -> IntArray:
         """For every code of the classes of roles, the code of the annotators' classes."""
-        return self._role_codes.codes_in(self._inner.codes)
+        return self.role_codes.codes_in(self.inner.codes)
 
-    def values(self, labels: WithRoles, result: ComparedRoles) -> list[dict[str, Any]]:
+    def values(self, labels: WithRoles[ObjectLabels], result: ComparedRoles) -> list[dict[str, Any]]:
         """The values of every sample by path."""
-        updates = self._inner.values(labels.own, result.own)
+        updates = self.inner.values(labels.own, result.own)
         role_values(self.source, labels.own, result.own, result.roles, updates)
         return updates
 
-    def record(self, labels: WithRoles, result: ComparedRoles) -> Records:
+    def record(self, labels: WithRoles[ObjectLabels], result: ComparedRoles) -> Records:
         """The records of a batch."""
-        records = self._inner.record(labels.own, result.own)
+        records = self.inner.record(labels.own, result.own)
         columns = role_columns(result.roles, result.own.n_objects)
         if self.source.config.models:
             columns |= left_out_columns(result.own, labels.own.batch, self.source.config)

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any, Generic
 
 from ...agreement.statistics.codes import ClassCodes, CodeNames
 from ...agreement.statistics.report import ReportContext, RunFacts
+from ...metrics.numeric.arrays import BoolArray
 from ..labels.roles import check_roles
 from ..labels.source import Role, Source
-from ..labels.stored import StoredSample
-from .protocol import LabelFamily, Labels, Result
+from ..labels.stored import StoredSample, of_each_label
+from .protocol import LabelFamily, Labels, LabelsRead, Result
 
+#: the confidence of labels in a query result
+_CONFIDENCE = "confidence"
 #: parts of a query result that all readers of a sample need
 _OF_SAMPLES = ("size", "assigned", "video", "_sample_id", "frame_number")
+
+
+@dataclass(frozen=True, slots=True)
+class WithRoles(Generic[Labels]):
+    """The labels of annotators and of every role on some samples."""
+
+    own: Labels
+    roles: list[Any]
 
 
 class RoleRows:
@@ -30,8 +43,12 @@ class RoleRows:
     def __init__(self, source: Source, role: Role, number: int, family: LabelFamily[Any, Any]) -> None:
         self.role, self.number, self.family = role, number, family
         self._field = source.number_read(role)
-        self.path = source.paths_read[self._field]
         self._projection = {name: value for name, value in family.projection().items() if name not in _OF_SAMPLES}
+        if role.thresholds and not source.family.has_objects:
+            path = source.paths_read[self._field]
+            of_label = of_each_label(path, {"$ifNull": ["$$this.confidence", None]})
+            self._projection[_CONFIDENCE] = f"${path}.confidence" if role.kind.list_name is None else of_label
+        self._needs_label = role.of_attribute and source.config.assigned_field is None
 
     def projection(self) -> dict[str, Any]:
         """Projection of a document, with names of its own."""
@@ -42,21 +59,38 @@ class RoleRows:
         place, prefix = f"id{self._field}", f"role{self.number}_"
         found = []
         for row in rows:
-            own = {name: row[prefix + name] for name in self._projection}
+            own = {name: row.get(prefix + name) for name in self._projection} | {"id0": row[place]}
+            if _CONFIDENCE in own:
+                own = self._sure(own)
             own |= {name: row[name] for name in _OF_SAMPLES if name in row}
             if "labelled" in row:
                 own["labelled"] = row["labelled"][self._field : self._field + 1]
-            found.append({**own, "id0": row[place]})
+            found.append(own)
         return found
+
+    def _sure(self, own: dict[str, Any]) -> dict[str, Any]:
+        """A query result without the labels below the threshold, which is the same for all images."""
+        confidence, least = own.pop(_CONFIDENCE), self.role.thresholds[0]
+        if self.role.kind.list_name is None:
+            return own if (confidence or 0.0) >= least else dict.fromkeys(own)
+        kept = [(value or 0.0) >= least for value in confidence or ()]
+        return {name: None if values is None else list(compress(values, kept)) for name, values in own.items()}
 
     def samples(self, samples: Sequence[StoredSample]) -> list[StoredSample]:
         """The samples with the labels of the role alone."""
         return [dataclasses.replace(sample, label_ids=(sample.label_ids[self._field],)) for sample in samples]
 
-    @property
-    def least_confidence(self) -> float | None:
-        """Least confidence of the labels that are compared, if there is one for all images."""
-        return self.role.thresholds[0] if self.role.thresholds else None
+    def read(self, rows: Sequence[dict[str, Any]], samples: Sequence[StoredSample]) -> Any:
+        """The labels of the role on some samples."""
+        read = self.family.read(self.rows(rows), self.samples(samples))
+        if not self._needs_label or read.drew is None:
+            return read.labels
+        # nobody says that it is there on other samples
+        return dataclasses.replace(read.labels, batch=dataclasses.replace(read.labels.batch, assigned=read.drew))
+
+    def without(self, labels: Any, kept: BoolArray) -> Any:
+        """The labels of some of the samples."""
+        return self.family.without(labels, kept)
 
     def details(self) -> dict[str, Any]:
         """What the context of a report holds of the role."""
@@ -69,8 +103,10 @@ class RoleRows:
         }
 
 
-class FamilyWithRoles(LabelFamily[Labels, Result]):
+class FamilyWithRoles(LabelFamily[WithRoles[Labels], Result]):
     """A family that reads, compares and writes the labels of roles beside those of annotators.
+
+    What is found, computed and written of annotators is that of a run without roles.
 
     Args:
         inner: the family of the annotators' labels
@@ -78,29 +114,49 @@ class FamilyWithRoles(LabelFamily[Labels, Result]):
         readers: reads the labels of every role, each with a family of its own
     """
 
-    def __init__(self, inner: LabelFamily[Any, Any], codes: ClassCodes, readers: Sequence[RoleRows]) -> None:
-        self.source, self._family, self._role_codes, self._roles = inner.source, inner, codes, readers
+    def __init__(self, inner: LabelFamily[Labels, Any], codes: ClassCodes, readers: Sequence[RoleRows]) -> None:
+        self.source, self.inner, self.role_codes, self.readers = inner.source, inner, codes, readers
 
     def check(self) -> None:
         """Refuse labels that cannot be compared."""
-        self._family.check()
+        self.inner.check()
         check_roles(self.source)
-        for reader in self._roles:
+        for reader in self.readers:
             reader.family.check()
 
     def projection(self) -> dict[str, Any]:
         """What is read of the annotators' labels, then of every role."""
-        projection = self._family.projection()
-        for reader in self._roles:
+        projection = self.inner.projection()
+        for reader in self.readers:
             projection |= reader.projection()
         return projection
 
+    def load(self, row: dict[str, Any]) -> int:
+        """Number of labels."""
+        return self.inner.load(row) + sum(reader.family.load(reader.rows([row])[0]) for reader in self.readers)
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[WithRoles[Labels]]:
+        """The labels of query results."""
+        read = self.inner.read(rows, samples)
+        labels = WithRoles(read.labels, [reader.read(rows, samples) for reader in self.readers])
+        return dataclasses.replace(read, labels=labels)  # type: ignore[arg-type, return-value]
+
+    def without(self, labels: WithRoles[Labels], kept: BoolArray) -> WithRoles[Labels]:
+        """The labels of some of the samples."""
+        roles = [reader.without(each, kept) for reader, each in zip(self.readers, labels.roles, strict=True)]
+        return WithRoles(self.inner.without(labels.own, kept), roles)
+
+    def compute(self, labels: WithRoles[Labels]) -> Result:
+        """The agreement of the annotators."""
+        found: Result = self.inner.compute(labels.own)
+        return found
+
     def code_names(self) -> CodeNames:
         """The classes and attribute values that were read so far."""
-        return dataclasses.replace(self._family.code_names(), roles=self._role_codes.looked_up())
+        return dataclasses.replace(self.inner.code_names(), roles=self.role_codes.looked_up())
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
-        context = self._family.context(run)
-        details = {**context.details, "roles": [reader.details() for reader in self._roles]}
-        return dataclasses.replace(context, details=details, role_class_names=self._role_codes.names())
+        context = self.inner.context(run)
+        details = {**context.details, "roles": [reader.details() for reader in self.readers]}
+        return dataclasses.replace(context, details=details, role_class_names=self.role_codes.names())

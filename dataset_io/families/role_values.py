@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...agreement.matching.compute import MatchedBatch
+from ...agreement.matching.relations import Relation
 from ...agreement.roles.columns import MatchedRole, most_matched
 from ...agreement.roles.matching import COVERED, EXCUSED, EXTRA, SAID, WRONG_CLASS
-from ...metrics.numeric.arrays import BoolArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...names import MISSED_BY, REFERENCE, REFERENCE_F1, REFERENCE_WORST
-from ..labels.source import Source
+from ..labels.source import Role, Source
 from .objects import ObjectLabels, ids_of_objects
 
 
@@ -44,9 +45,7 @@ def role_values(
         if not role.is_model:
             _on_annotators(source, labels, agreement, matched, updates)
             missed = _missed(matched, agreement)
-            for label, annotators in _by_label(missed).items():
-                where = f"{path}.{own.position[label]}.{key}{MISSED_BY}"
-                updates[own.sample[label]][where] = [source.annotators[k] for k in annotators]
+            write_missed(source, role, (own.sample, own.position), missed, updates)
             _on_samples(source, agreement, matched, missed, updates)
 
 
@@ -74,11 +73,33 @@ def _missed(matched: MatchedRole, agreement: MatchedBatch) -> BoolArray:
     return missed
 
 
-def _by_label(missed: BoolArray) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for label, annotator in zip(*(column.tolist() for column in np.nonzero(missed)), strict=True):
-        found.setdefault(label, []).append(annotator)
-    return found
+def write_missed(
+    source: Source, role: Role, place: tuple[IntArray, IntArray], missed: BoolArray, updates: list[dict[str, Any]]
+) -> None:
+    """Name on every label of the reference the annotators who have no such label.
+
+    Args:
+        source: the labels of the annotators
+        role: the reference
+        place: sample and position of its labels, shapes ``(M,)``
+        missed: shape ``(M, R)``
+        updates: the values of every sample
+    """
+    path = source.paths_read[source.number_read(role)]
+    sample, position = (column.tolist() for column in place)
+    for label, names in Relation(*np.nonzero(missed)).names(source.annotators).items():
+        updates[sample[label]][f"{path}.{position[label]}.{source.config.run_key}{MISSED_BY}"] = names
+
+
+def write_of_annotators(source: Source, suffix: str, values: FloatArray, updates: list[dict[str, Any]]) -> None:
+    """Write the mean over annotators of their values ``(S, R)`` on every sample, and who has the lowest below 1."""
+    key = source.config.run_key
+    for sample in np.flatnonzero(~np.isnan(values).all(axis=1)).tolist():
+        lowest = np.nanmin(values[sample])
+        updates[sample][f"{key}{suffix}"] = float(np.nanmean(values[sample]))
+        if lowest < 1.0:
+            worst = np.flatnonzero(values[sample] <= lowest).tolist()
+            updates[sample][f"{key}{REFERENCE_WORST}"] = [source.annotators[k] for k in worst]
 
 
 def _on_samples(
@@ -98,10 +119,4 @@ def _on_samples(
     n_both += n_matched
     defined = (n_both > 0) & agreement.assigned & own.present[:, None]
     f1 = np.where(defined, 2.0 * n_matched / np.maximum(n_both, 1.0), np.nan)
-    for sample in np.flatnonzero(defined.any(axis=1)).tolist():
-        key, values = source.config.run_key, f1[sample]
-        lowest = np.nanmin(values)
-        updates[sample][f"{key}{REFERENCE_F1}"] = float(np.nanmean(values))
-        if lowest < 1.0:
-            worst = np.flatnonzero(values <= lowest).tolist()
-            updates[sample][f"{key}{REFERENCE_WORST}"] = [source.annotators[k] for k in worst]
+    write_of_annotators(source, REFERENCE_F1, f1, updates)

@@ -43,7 +43,7 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
 
     def __init__(self, source: Source, known: ReportContext | None = None) -> None:
         self.source = source
-        self._codes = ClassCodes(source.config.aliases, () if known is None else known.class_names)
+        self.codes = ClassCodes(source.config.aliases, () if known is None else known.class_names)
         self._tag_names: list[str] = []
 
     # ---- reading ----
@@ -87,8 +87,8 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
         assignment = assigned_annotators(self.source, rows, samples, (sample, annotator))
         drew = np.zeros_like(assignment.assigned)
         drew[sample, annotator] = True
-        if len(self._tag_names) != self._codes.n_codes:
-            self._tag_names = self._codes.names()  # a new list, because batches that are being written use the old one
+        if len(self._tag_names) != self.codes.n_codes:
+            self._tag_names = self.codes.names()  # a new list, because batches that are being written use the old one
         batch = TagBatch(sample, annotator, tag, assignment.assigned, assignment.otherwise)
         labels = TagLabels(batch, field[known], position[known], self._tag_names)
         return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
@@ -105,7 +105,7 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
             return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
 
         given = values("label")
-        tag = codes_of(self._codes, [NO_LABEL if name is None else _tag_name(name) for name in given])
+        tag = codes_of(self.codes, [NO_LABEL if name is None else _tag_name(name) for name in given])
         annotator = annotators_of(self.source, field, n, values)
         annotator = np.where(are_labels(list(chain.from_iterable(ids)), given), annotator, NOT_NAMED)
         sample = np.repeat(np.arange(len(rows)), counts)
@@ -131,11 +131,11 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
-        return report_context(self.source, run, self._codes.names())
+        return report_context(self.source, run, self.codes.names())
 
     def code_names(self) -> CodeNames:
         """The classes that were read so far."""
-        return CodeNames(self._codes.looked_up())
+        return CodeNames(self.codes.looked_up())
 
     # ---- writing ----
 

@@ -296,7 +296,7 @@ def check_annotators(source: Source) -> None:
             f"`annotators` must be found in `{attribute}`, got {shown(absent)}{did_you_mean(absent[0], found)}; found "
             f"are {shown(found) or 'none'}"
         )
-    if len(source.annotators) < 2:
+    if len(source.annotators) < (1 if source.config.roles else 2):
         raise AgreementInputError(
             f"Agreement needs at least 2 annotators, got {len(source.annotators)} "
             f"({shown(map(repr, source.annotators))}) in the attribute `{attribute}`"

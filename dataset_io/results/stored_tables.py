@@ -68,7 +68,7 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
         if not config.attribute_mode:
             annotators = dict(zip(loaded.context.annotators, config.fields, strict=True))
         whole["field"] = [annotators[name] for name in whole["annotator"]]
-    if table == "labels" and loaded.context.details.get("roles"):
+    if table == "labels" and loaded.context.details.get("roles") and records.of_classes is not None:
         rows = _with_role_labels(whole, rows, records, loaded.context)
         ids = np.array([*index.ids(), None], object)[rows]
     numbers = np.empty(0, np.int64) if frames is None else frames

@@ -15,7 +15,9 @@ from ...agreement.settings.options import BEST_F1
 from ...agreement.statistics.numbers import ratio
 from ...metrics.numeric.arrays import FloatArray
 from ..families import open_family
-from ..families.role_family import RoleFamily, WithRoles
+from ..families.objects import ObjectLabels
+from ..families.role_family import RoleFamily
+from ..families.role_rows import WithRoles
 from ..labels.source import Source
 from ..labels.stored import half_of
 from .read import Reader, some_ids
@@ -54,7 +56,7 @@ def with_thresholds(source: Source) -> Source:
     return dataclasses.replace(source, roles=tuple(roles))
 
 
-def _counts(family: RoleFamily, reader: Reader[WithRoles], rows: list[dict[str, Any]]) -> FloatArray:
+def _counts(family: RoleFamily, reader: Reader[WithRoles[ObjectLabels]], rows: list[dict[str, Any]]) -> FloatArray:
     """Matched pairs, and labels of either side, of every role, half and candidate, shape ``(roles, 2, C, 2)``."""
     read = reader.columns(rows)
     labels, half = read.labels, half_of(read.samples)

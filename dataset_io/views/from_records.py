@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
 
 from ... import names
 from ...agreement.matching.compute import Agreement
 from ...agreement.matching.relations import MOST_NAMED, differs_from, missed_by
 from ...agreement.objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, agreement_of_part
+from ...agreement.objects.sizes import SIZES
 from ...agreement.ratings.compute import RatingRecords, agreeing
+from ...agreement.roles.numbers import AgainstRole, role_names
 from ...agreement.settings.errors import AgreementInputError
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..database.fiftyone_private import sample_collection
-from ..record.run_labels import RunLabels
+from ..record.run_labels import RunLabels, open_run_labels
 
 #: maximum number of samples that are sorted by pair; more would take seconds
 MAX_SAMPLES = 10_000
@@ -69,6 +73,30 @@ def _of_pair(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray
     n_labels = np.zeros(agreement.n_samples, np.int64)
     n_labels[shared.sample[rows]] = shared.n_a[rows] + shared.n_b[rows]
     return score, np.where(n_labels > 0, n_labels - 2 * n_agreeing, 0)
+
+
+def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: str) -> DatasetView:
+    """The labels of a model and of the annotators that are small, medium or large, where the model is compared.
+
+    A label of an annotator has the size of the label of the model with which it is matched.
+
+    Args:
+        samples: a dataset or view
+        run_key: key of the run
+        model: one of its models
+        size: one of ``SIZES``
+    """
+    labels = open_run_labels(samples, run_key)
+    loaded = labels.run.records()
+    number = [name for name, _ in role_names(loaded.context)].index(model)
+    compared = AgainstRole.of(loaded.records, loaded.context, number)
+    drawn, wanted, _ = compared.parts_of_labels("sizes")
+    place = SIZES.index(size)
+    of_annotators = loaded.records.column("label_id")[compared.judged[drawn[compared.judged] == place]]
+    of_model = loaded.records.column("role_label_id")[compared.stored.row[wanted == place]]
+    text = np.concatenate([of_annotators, of_model]).tobytes().hex()
+    fields = [*labels.config.fields, *([model] if samples.has_field(model) else [])]
+    return samples.select_labels(ids=[text[k : k + 24] for k in range(0, len(text), 24)], fields=fields)
 
 
 def are_named(labels: RunLabels) -> bool:

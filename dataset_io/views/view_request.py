@@ -104,8 +104,8 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
 def options_without(labels: RunLabels) -> tuple[str, ...]:
     """Conditions that do not apply to the labels of a run."""
     without = labels.family.not_in_views
-    # plain fields have no labels that could carry votes
-    return without if labels.have_attributes else (*without, "votes")
+    # plain fields have no labels that could carry votes, or what the reference says
+    return without if labels.have_attributes else (*without, "votes", "reference")
 
 
 def _names(option: str, value: Any) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ def _reference(labels: RunLabels, value: Any) -> tuple[str, ...]:
         raise AgreementInputError(
             f"`reference` must be None for a run without a reference, got {value!r}; compute it with reference=…"
         )
-    if MISSED in said and not labels.family.has_objects:
+    if MISSED in said and labels.kinds[0].list_name is None:
         raise AgreementInputError(f"`reference` must not be {MISSED!r} for a run on {labels.title}, got {value!r}")
     if MISSED in said and said != (MISSED,):
         raise AgreementInputError(

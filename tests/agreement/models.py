@@ -10,6 +10,7 @@ from tests.agreement.habits import CLASSES, Simulated
 
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.build import sample_contents
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.roles.columns import matched_role, role_columns
 from annotator_agreement.agreement.roles.left_out import left_out_columns
@@ -68,5 +69,5 @@ def context_of(simulated: Simulated, config: AgreementConfig) -> ReportContext:
 
 def person_of(batch: Batch, context: ReportContext) -> PersonComparison | None:
     """The comparison of the model with the annotators left out."""
-    reports = role_reports(with_model(batch, context.config), context)
+    reports = role_reports(with_model(batch, context.config), context, sample_contents)
     return reports[0].person

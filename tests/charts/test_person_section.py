@@ -8,6 +8,7 @@ from annotator_agreement.agreement.statistics.role_reports import (
     AlternativeTest,
     LeftOutTest,
     PersonComparison,
+    RoleReport,
     SideBySide,
 )
 from annotator_agreement.agreement.statistics.values import Interval
@@ -57,7 +58,7 @@ def _person(difference: float, low: float | None, high: float | None) -> PersonC
     ],
 )
 def test_the_verdict_has_both_numbers_and_their_difference(person: PersonComparison, expected: str) -> None:
-    assert person_sentence("yolo", person) == expected
+    assert person_sentence(RoleReport("yolo", 3, 0, 0, [], person=person)) == expected
 
 
 def test_the_test_names_epsilon_and_who_was_not_tested() -> None:

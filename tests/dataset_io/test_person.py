@@ -12,7 +12,9 @@ import pytest
 from tests.agreement.habits import CLASSES, Habits, simulate
 
 import annotator_agreement as aa
+from annotator_agreement.agreement.objects.sizes import SIZES
 from annotator_agreement.charts.page.page import report_page
+from annotator_agreement.dataset_io.views.from_records import labels_of_size
 
 PEOPLE = ["alice", "bob", "carol"]
 
@@ -75,3 +77,22 @@ def test_a_run_without_models_stores_and_says_nothing_of_it(labelled: fo.Dataset
     assert report.reference is not None
     assert report.reference.person is None
     assert report.to_dataframe("persons").empty
+
+
+def test_labels_of_a_size_are_those_that_its_numbers_count(labelled: fo.Dataset) -> None:
+    labelled.set_values("metadata", [fo.ImageMetadata(width=320, height=240)] * len(labelled))
+    person = aa.compute(labelled, PEOPLE, models=["copy"], resamples=0).report.models[0].person
+    shown = {size: labels_of_size(labelled, "agreement", "copy", size) for size in SIZES}
+    ids = {size: view.values("copy.detections.id", unwind=True) for size, view in shown.items()}
+    assert {entry.name: entry.n_labels for entry in person.sizes} == {
+        size: len(ids[size]) for size in SIZES if ids[size]
+    }
+    assert sorted(each for of in ids.values() for each in of) == sorted(
+        labelled.values("copy.detections.id", unwind=True)
+    )
+    areas = {size: [box[2] * 320 * box[3] * 240 for of in view.values("copy.detections.bounding_box") for box in of]
+             for size, view in shown.items()}  # fmt: skip
+    assert max(areas["small"]) <= 32**2 < min(areas["medium"])
+    assert sum(view.count(f"{name}.detections") for view in shown.values() for name in PEOPLE) == sum(
+        labelled.count(f"{name}.detections") for name in PEOPLE
+    )

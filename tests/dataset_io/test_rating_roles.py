@@ -7,10 +7,12 @@ from typing import Any
 import fiftyone as fo
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 from sklearn.metrics import accuracy_score, cohen_kappa_score, mean_absolute_error, precision_recall_fscore_support
 
 import annotator_agreement as aa
 from annotator_agreement.agreement import AgreementInputError
+from annotator_agreement.charts.reports.person_section import person_sentence
 from annotator_agreement.dataset_io.record.run import Run
 
 NAMES = ("alice", "bob", "carol")
@@ -98,13 +100,50 @@ def test_an_update_gives_the_report_of_a_new_run(rated: fo.Dataset) -> None:
     assert (updated.reference, updated.models) == (new.reference, new.models)
 
 
+def test_a_model_is_tested_on_classes_as_a_person_is(rated: fo.Dataset) -> None:
+    (model,) = aa.compute(rated, NAMES, models=["net"]).report.models
+    said = {name: [None if each is None else each.label for each in rated.values(name)] for name in (*NAMES, "net")}
+    sums = np.zeros(4)
+    for entry, tested in zip(model.person.annotators, model.person.left_out, strict=True):
+        others = [name for name in NAMES if name != entry.name]
+        differences, n_right = [], np.zeros(4)
+        for k in range(len(rated)):
+            with_him = [name for name in others if said[name][k] is not None]
+            if None in (said["net"][k], said[entry.name][k]) or not with_him:
+                continue
+            of_model, of_him = (
+                np.array([said[name][k] == said[who][k] for name in with_him]) for who in ("net", entry.name)
+            )
+            n_right += of_model.sum(), len(of_model), of_him.sum(), len(of_him)
+            differences.append(float(of_him.mean() >= of_model.mean()) - float(of_model.mean() >= of_him.mean()))
+        assert (entry.n_samples, tested.n) == (len(differences), len(differences))
+        assert (entry.model, entry.annotators) == pytest.approx((n_right[0] / n_right[1], n_right[2] / n_right[3]))
+        assert tested.p_value == pytest.approx(ttest_1samp(differences, 0.1, alternative="less").pvalue)
+        sums += n_right
+    total = model.person.total
+    assert (total.model, total.annotators) == pytest.approx((sums[0] / sums[1], sums[2] / sums[3]))
+    assert total.intervals["difference"].low < total.difference < total.intervals["difference"].high
+    assert person_sentence(model).endswith("]).")
+    assert "accuracy 0." in person_sentence(model)
+
+
+def test_the_table_of_labels_has_those_of_the_reference(rated: fo.Dataset) -> None:
+    run = aa.compute(rated, NAMES, reference="gold", models=["net"])
+    labels = run.labels()
+    assert labels.role.value_counts().to_dict()["reference"] == rated.count("gold.label")
+    for one in run.report.reference.annotators:
+        own = labels[labels.annotator == one.name].reference
+        assert ((own == "right").sum(), (own == "wrong_class").sum()) == (one.n_right, one.n_wrong_class)
+    of_gold = labels[labels.annotator == "gold"].set_index("sample_id").label.to_dict()
+    assert of_gold == {sample.id: sample.gold.label for sample in rated if sample.gold is not None}
+    sizes = aa.compute(rated, [f"{name}_size" for name in NAMES], reference="gold_size", run_key="sizes").labels()
+    of_gold = [sample.gold_size.value for sample in rated if sample.gold_size is not None]
+    assert sorted(sizes[sizes.annotator == "gold_size"].label) == sorted(of_gold)
+
+
 def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classification"):
         aa.compute_agreement(rated, NAMES, models="net", confidence_threshold="best_f1")
     aa.compute_agreement(rated, NAMES, reference="gold")
     with pytest.raises(AgreementInputError, match="`reference` must not be 'missed' for a run on Classification"):
         aa.view_agreement(rated, reference="missed")
-    rated.add_sample_field("tags_a", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classifications)
-    rated.add_sample_field("tags_b", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classifications)
-    with pytest.raises(AgreementInputError, match="`reference` concerns objects that are matched, classes of whole"):
-        aa.compute_agreement(rated, ["tags_a", "tags_b"], reference="gold", run_key="tags")

@@ -118,11 +118,23 @@ def test_a_reference_and_models_are_the_same(boxes):
     assert_same(boxes, ANNOTATORS[1:], Shuffled(11), resamples=50, **roles)
 
 
-def test_classes_of_a_reference_are_the_same(make_dataset):
+@pytest.mark.parametrize("kind", ["Classification", "Classifications"])
+def test_classes_and_tags_of_a_reference_and_a_model_are_the_same(make_dataset, kind):
     rng = random.Random(12)
-    values = {name: [rng.choice(["b", "a", "d", "c", None]) for _ in range(30)] for name in ANNOTATORS}
-    dataset = rated_dataset(make_dataset, values, "Classification")
-    assert_same(dataset, ANNOTATORS[1:], Shuffled(12), resamples=50, reference=ANNOTATORS[0])
+
+    def value():
+        if kind == "Classifications":
+            return [*rng.sample(["b", "a", "d", "c", "zebra"], rng.randrange(4)), "d"]
+        return rng.choice(["b", "a", "d", "c", None])
+
+    values = {name: [value() for _ in range(30)] for name in (*ANNOTATORS, "net")}
+    dataset = rated_dataset(make_dataset, values, kind)
+    assert_same(dataset, ANNOTATORS[1:], Shuffled(12), resamples=50, reference=ANNOTATORS[0], models=["net"])
+
+
+def test_masks_of_a_reference_and_a_model_are_the_same(make_dataset):
+    dataset = masked_dataset(make_dataset, random_masks(14))
+    assert_same(dataset, ANNOTATORS[2:], Shuffled(10), resamples=50, reference=ANNOTATORS[0], models=[ANNOTATORS[1]])
 
 
 def test_attributes_are_the_same(boxes):

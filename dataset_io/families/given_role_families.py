@@ -1,0 +1,120 @@
+"""Read, compare and write classes, numbers and tags of a reference and of models beside those of the annotators."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ...agreement.ratings.compute import RatingAgreement, agreeing
+from ...agreement.roles.given_labels import given_columns
+from ...agreement.roles.matching import EXTRA, RIGHT, SAID, WRONG_CLASS
+from ...agreement.statistics.codes import ClassCodes
+from ...agreement.statistics.records import Records, compact
+from ...agreement.statistics.report import ReportContext
+from ...agreement.tags.compute import TagAgreement
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...names import REFERENCE, REFERENCE_F1
+from .ratings import RatingFamily, RatingLabels
+from .role_rows import FamilyWithRoles, RoleRows, WithRoles
+from .role_values import write_missed, write_of_annotators
+from .tags import TagFamily, TagLabels
+
+
+def _readers(inner: RatingFamily | TagFamily, codes: ClassCodes) -> list[RoleRows]:
+    """Readers of all roles, each with a family of its own and the same codes."""
+    readers = []
+    for number, role in enumerate(inner.source.roles):
+        family = type(inner)(inner.source.of_role(role))
+        family.codes = codes
+        readers.append(RoleRows(inner.source, role, number, family))
+    return readers
+
+
+class RatingRoleFamily(FamilyWithRoles[RatingLabels, RatingAgreement]):
+    """The ratings of annotators, and those of roles beside them."""
+
+    inner: RatingFamily
+
+    def __init__(self, inner: RatingFamily, known: ReportContext | None = None) -> None:
+        codes = ClassCodes(inner.source.config.aliases, () if known is None else known.role_class_names)
+        super().__init__(inner, codes, _readers(inner, codes))
+
+    def values(self, labels: WithRoles[RatingLabels], result: RatingAgreement) -> list[dict[str, Any]]:
+        """The values of every sample by path."""
+        updates, config = self.inner.values(labels.own, result), self.source.config
+        if config.reference is None:
+            return updates
+        true: FloatArray = labels.roles[0].ratings[:, 0]
+        tolerance = config.tolerance
+        if not self.inner.numbers:
+            codes, tolerance = np.append(self.role_codes.codes_in(self.inner.codes), 0).astype(np.float64), 0.0
+            true = np.where(np.isnan(true), np.nan, codes[np.nan_to_num(true).astype(np.int64)])
+        right = agreeing(result.ratings, true[:, None], tolerance)
+        judged = ~np.isnan(result.ratings) & ~np.isnan(true)[:, None]
+        places = zip(self.source.kinds, self.source.label_paths, self.source.field_annotator, strict=True)
+        for kind, path, annotator in places:
+            for k in np.flatnonzero(judged[:, annotator]).tolist() if kind.is_label else ():
+                updates[k][f"{path}.{config.run_key}{REFERENCE}"] = SAID[RIGHT if right[k, annotator] else WRONG_CLASS]
+        return updates
+
+    def record(self, labels: WithRoles[RatingLabels], result: RatingAgreement) -> Records:
+        """The records of a batch."""
+        records = self.inner.record(labels.own, result)
+        table = np.column_stack([each.ratings[:, 0] for each in labels.roles])
+        table = table if self.inner.numbers else compact(np.nan_to_num(table).astype(np.int64))
+        return dataclasses.replace(records, parts=({**records.parts[0], "role_ratings": table},))
+
+
+class TagRoleFamily(FamilyWithRoles[TagLabels, TagAgreement]):
+    """The tags of annotators, and those of roles beside them."""
+
+    inner: TagFamily
+
+    def __init__(self, inner: TagFamily, known: ReportContext | None = None) -> None:
+        codes = ClassCodes(inner.source.config.aliases, () if known is None else known.role_class_names)
+        super().__init__(inner, codes, _readers(inner, codes))
+
+    def values(self, labels: WithRoles[TagLabels], result: TagAgreement) -> list[dict[str, Any]]:
+        """The values of every sample by path."""
+        updates, source = self.inner.values(labels.own, result), self.source
+        if source.config.reference is None:
+            return updates
+        own, reference = labels.own, labels.roles[0]
+        drawn, true = own.batch, reference.batch
+        tag = self.role_codes.codes_in(self.inner.codes)[true.tag]
+        n_tags = int(max(drawn.tag.max(initial=0), tag.max(initial=0))) + 1
+        wanted, given = true.sample * n_tags + tag, drawn.sample * n_tags + drawn.tag
+        right, judged = np.isin(given, wanted), np.flatnonzero(true.assigned[drawn.sample, 0])
+        columns = (drawn.sample[judged], own.field[judged], own.position[judged], right[judged])
+        for sample, field, position, is_right in zip(*(column.tolist() for column in columns), strict=True):
+            path = f"{source.label_paths[field]}.{position}.{source.config.run_key}{REFERENCE}"
+            updates[sample][path] = SAID[RIGHT] if is_right else EXTRA
+        both: BoolArray = drawn.assigned & true.assigned
+        shape, n_annotators = both.shape, both.shape[1]
+        by_annotator = given * n_annotators + drawn.annotator
+        missed = both[true.sample] & ~np.isin(wanted[:, None] * n_annotators + np.arange(n_annotators), by_annotator)
+        write_missed(source, source.roles[0], (true.sample, reference.position), missed, updates)
+        first = np.unique(by_annotator, return_index=True)[1]  # who gave a tag twice gave it once
+        cell = drawn.sample[first] * n_annotators + drawn.annotator[first]
+        n_given, n_right = (np.bincount(cell[kept], minlength=both.size) for kept in (slice(None), right[first]))
+        n_wanted = np.bincount(np.unique(wanted) // n_tags, minlength=len(both))
+        n_both = n_given.reshape(shape) + n_wanted[:, None]
+        f1 = np.where(both & (n_both > 0), 2.0 * n_right.reshape(shape) / np.maximum(n_both, 1), np.nan)
+        write_of_annotators(source, REFERENCE_F1, f1, updates)
+        return updates
+
+    def record(self, labels: WithRoles[TagLabels], result: TagAgreement) -> Records:
+        """The records of a batch."""
+        records = self.inner.record(labels.own, result)
+        columns = given_columns([_different(each) for each in labels.roles])
+        return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
+
+
+def _different(labels: TagLabels) -> tuple[BoolArray, IntArray, IntArray]:
+    """Samples that a role has; sample and code of its tags, each once, in the order of the database."""
+    batch = labels.batch
+    key = batch.sample * (int(batch.tag.max(initial=0)) + 1) + batch.tag
+    first = np.sort(np.unique(key, return_index=True)[1])
+    return batch.assigned[:, 0], batch.sample[first], batch.tag[first]
