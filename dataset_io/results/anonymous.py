@@ -10,6 +10,7 @@ import os
 import random
 import re
 import string
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +25,8 @@ from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.report import AgreementReport, SampleReader
 from .file_writing import replacing
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -181,7 +180,7 @@ def _with_new(known: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
     """Have other processes, and threads, wait that want to give letters by a file of the folder."""
-    if fcntl is None:
+    if sys.platform == "win32":
         yield
         return
     opened = os.open(folder, os.O_RDONLY)
