@@ -48,6 +48,7 @@ from .stored_records import (
     open_index,
     open_records,
     stored_bytes,
+    surely_written,
 )
 
 #: stands for the id of results that a damaged record does not tell
@@ -347,7 +348,8 @@ class Run:
         applied: Sequence[str],
     ) -> None:
         """Store report, records and the steps of decisions applied to labels, and mark the run as completed."""
-        records.write(str(self.run_id))
+        with surely_written():
+            records.write(str(self.run_id))
         with writing(self.dataset):
             self.declare(fields)
             delete_orphans()

@@ -9,6 +9,7 @@ can be found and removed.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import struct
@@ -22,6 +23,8 @@ import numpy as np
 from bson import ObjectId
 from gridfs.errors import FileExists, NoFile
 from numpy.typing import NDArray
+from pymongo import WriteConcern
+from pymongo.errors import AutoReconnect, OperationFailure
 
 from ...agreement.families.family import records_of
 from ...agreement.statistics.records import Records
@@ -190,6 +193,40 @@ def read_part(run_id: str, name: str) -> Any:
         return json.loads(gridfs.GridFS(database()).get(part_id(run_id, name)).read())
     except NoFile:
         return None
+
+
+def write_journal() -> None:
+    """Wait until all that was acknowledged is in the journal, from which a killed database restores it.
+
+    It is written a few times a second, and writes are acknowledged before: the last ones are lost.
+    """
+    files = database().get_collection("fs.files", write_concern=WriteConcern(j=True))
+    with contextlib.suppress(OperationFailure):  # servers without a journal
+        files.update_one({"_id": ObjectId()}, {"$set": {"length": 0}})  # matches nothing
+
+
+@contextlib.contextmanager
+def surely_written() -> Iterator[None]:
+    """Raise unless the database keeps what is written meanwhile.
+
+    Whoever sends nothing while it is started again does not notice.
+
+    Raises:
+        AutoReconnect: if it was started again since, as for a request that was on its way
+    """
+    before = _server()
+    yield
+    write_journal()
+    if _server() != before:
+        raise AutoReconnect(
+            "the database was started again meanwhile, and may have lost what was written; compute again"
+        )
+
+
+def _server() -> Any:
+    """Id of the process of the database; None if several processes answer, or it is too old to tell."""
+    said = database().command("hello")
+    return None if said.get("msg") == "isdbgrid" else said.get("topologyVersion", {}).get("processId")
 
 
 def delete_parts(run_id: str) -> None:

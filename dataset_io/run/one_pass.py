@@ -26,7 +26,7 @@ from ..labels.source import Source
 from ..record.run import Run, versions
 from ..record.run_keys import filtered_annotators, run_behind
 from ..record.sample_index import RowFacts, SampleIndex
-from ..record.stored_records import StoredRecords
+from ..record.stored_records import StoredRecords, surely_written
 from .read import ReadBatch, Reader
 from .work_list import look_first
 from .work_through import Progress, return_memory, work_through
@@ -183,12 +183,13 @@ class Pass:
 
     def work(self, progress: Progress) -> None:
         """Read, compute and write everything."""
-        self.n_left_out = work_through(self.reader, self._compute, self._count, progress)
-        return_memory()
-        if self._videos is not None:
-            self._run.require_current()
-            for _ in self._videos.write():
+        with surely_written():
+            self.n_left_out = work_through(self.reader, self._compute, self._count, progress)
+            return_memory()
+            if self._videos is not None:
                 self._run.require_current()
+                for _ in self._videos.write():
+                    self._run.require_current()
 
     def compared(self) -> Compared | None:
         """What was compared; None if nothing was."""

@@ -26,7 +26,15 @@ from ..labels.source import Shard, Source
 from ..labels.stored import NoRoomError
 from ..record.lease import this_process
 from ..record.run import FAILED, RUNNING, Run, versions
-from ..record.stored_records import file_context, open_file, part_id, part_names, read_part, write_part
+from ..record.stored_records import (
+    file_context,
+    open_file,
+    part_id,
+    part_names,
+    read_part,
+    write_journal,
+    write_part,
+)
 from ..run.one_pass import Compared, Noticed
 from ..run.work_through import Progress, return_memory
 from .engines import Engine, Submitted
@@ -129,24 +137,29 @@ class _Sharing:
 
     def work(self) -> Any:
         """Have everything done; yields the numbers of samples."""
-        done = set(_parts_by_shard(self._run))
-        waiting = deque(shard for shard in self._plan.shards if shard.number not in done)
-        while waiting or self._futures:
-            while waiting and len(self._futures) < self._engine.most:
-                shard = waiting.popleft()
-                self._futures[self._engine.submit(self._task(shard))] = shard
-            self._run.require_current()
-            for future in wait(self._futures, _LOOK, FIRST_COMPLETED).done:
-                shard = self._futures.pop(future)
-                answer = self._answer(future)
-                if "refused" in answer:
-                    raise _refusal(answer)
-                if "failed" in answer and shard.number not in _parts_by_shard(self._run):
-                    self._attempts[shard.number] += 1
-                    if self._attempts[shard.number] >= MOST_ATTEMPTS:
-                        raise self._given_up(shard, answer["failed"])
-                    waiting.append(shard)
-                yield answer.get("n_samples", 0)
+        while waiting := deque(self._missing()):
+            while waiting or self._futures:
+                while waiting and len(self._futures) < self._engine.most:
+                    shard = waiting.popleft()
+                    self._futures[self._engine.submit(self._task(shard))] = shard
+                self._run.require_current()
+                for future in wait(self._futures, _LOOK, FIRST_COMPLETED).done:
+                    shard = self._futures.pop(future)
+                    answer = self._answer(future)
+                    if "refused" in answer:
+                        raise _refusal(answer)
+                    if "failed" in answer and shard.number not in _parts_by_shard(self._run):
+                        self._attempts[shard.number] += 1
+                        if self._attempts[shard.number] >= MOST_ATTEMPTS:
+                            raise self._given_up(shard, answer["failed"])
+                        waiting.append(shard)
+                    yield answer.get("n_samples", 0)
+
+    def _missing(self) -> list[Shard]:
+        """The shards whose records are not stored, so that a database that is killed keeps them."""
+        write_journal()
+        done = _parts_by_shard(self._run)
+        return [shard for shard in self._plan.shards if shard.number not in done]
 
     def stop(self) -> None:
         """Tell the workers to stop, and wait until they did."""

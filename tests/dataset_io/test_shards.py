@@ -11,17 +11,21 @@ from multiprocessing import get_context
 
 import fiftyone as fo
 import psutil
+import pymongo
 import pytest
 from fiftyone import ViewField as F
 from fiftyone.core.odm import get_db_conn
+from pymongo.errors import AutoReconnect
 
 from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import random_annotators
+from tools.dev.private_fiftyone import PrivateFiftyOne
 from tools.stress.on_dataset import contents as contents_of
 from tools.stress.on_dataset import without_runs
 
 from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement
+from annotator_agreement.dataset_io.record import stored_records
 from annotator_agreement.dataset_io.record.run import FAILED, RUNNING, Run
 from annotator_agreement.dataset_io.shards import share, work
 
@@ -265,6 +269,51 @@ def test_a_shard_that_is_lost_three_times_fails_the_run_which_can_be_continued(b
     compute_agreement(boxes, ANNOTATORS, resamples=0, executor=again, resume=True)
     assert contents_of(boxes) == expected
     assert set(again.asked) < set(range(8))
+
+
+def test_shards_whose_records_a_killed_database_lost_are_done_again(boxes):
+    expected, lost = contents(boxes, ANNOTATORS, resamples=0), []
+
+    class Losing(Executor):
+        def submit(self, function, /, *arguments, **options):
+            future, number = Future(), arguments[1]["task"]["shard"][0]
+            future.set_result(function(*arguments))
+            if number in (2, 7) and number not in lost:
+                lost.append(number)
+                part = {"$regex": f"^annotator_agreement/.*/{number:06d}-"}
+                assert get_db_conn().fs.files.delete_many({"_id": part}).deleted_count == 1
+                get_db_conn().fs.chunks.delete_many({"files_id": part})
+            return future
+
+    assert contents(boxes, ANNOTATORS, resamples=0, executor=Losing()) == expected
+    assert lost == [2, 7]
+
+
+def test_a_database_that_is_killed_keeps_what_is_surely_written(tmp_path, monkeypatch):
+    private, environment = PrivateFiftyOne(tmp_path), dict(os.environ)
+    try:
+        private.start()
+        found = pymongo.MongoClient(private.environment["FIFTYONE_DATABASE_URI"]).found
+        monkeypatch.setattr(stored_records, "database", lambda: found)
+        for number in range(5):
+            with stored_records.surely_written():
+                found.kept.insert_one({"_id": number})
+            private.crash()
+            private.start()
+            assert found.kept.count_documents({}) == number + 1
+
+        def killed():
+            with stored_records.surely_written():
+                found.kept.insert_one({"_id": "perhaps"})
+                private.crash()
+                private.start()
+
+        with pytest.raises(AutoReconnect, match="was started again meanwhile, and may have lost what was written"):
+            killed()
+    finally:
+        private.stop()
+        os.environ.clear()
+        os.environ.update(environment)
 
 
 def test_a_run_that_is_deleted_meanwhile_leaves_nothing(boxes):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tools.stress.hostile_files import hostile_files
 from tools.stress.imports import at_once, killed
+from tools.stress.shared_out import shared_runs
 from tools.stress.together import any_operations, delete_beside_units
 
 
@@ -28,3 +31,9 @@ def test_imports_and_exports_that_are_killed_leave_the_old_or_the_new(private_fi
 def test_small_hostile_files_are_read_within_memory_and_time_or_refused(private_fiftyone):
     tried, failed, examples = hostile_files(0, 6, size=20_000)  # those that grow most
     assert (tried, failed) == (6, 0), examples
+
+
+@pytest.mark.slow
+def test_a_shared_run_whose_main_process_is_killed_is_continued_or_deleted(private_fiftyone):
+    tried, failed, examples = shared_runs(66, 1)
+    assert (tried, failed) == (1, 0), examples
