@@ -235,8 +235,8 @@ def run_agreement(
 ) -> AgreementReport:
     """Check, read, compute, write and record a run; arguments as in :func:`compute_agreement`."""
     started = time.perf_counter()
-    OPTIONS["progress"].checked(progress)
-    OPTIONS["resume"].checked(resume)
+    for name, value in (("progress", progress), ("resume", resume), ("overwrite", overwrite)):
+        OPTIONS[name].checked(value)
     family = _checked(samples, config, overwrite or resume, units)
     source, config = family.source, family.source.config
     dataset, run_key = source.dataset, config.run_key
@@ -276,7 +276,6 @@ def _compared(
 
 
 def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool, units: bool) -> LabelFamily[Any, Any]:
-    OPTIONS["overwrite"].checked(overwrite)
     OPTIONS["units"].checked(units)
     if isinstance(samples, SampleCollection) and not is_generated(samples):
         reload_dataset(stored_dataset(samples))

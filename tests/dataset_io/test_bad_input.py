@@ -6,6 +6,7 @@ import io
 
 import fiftyone as fo
 import numpy as np
+import pandas as pd
 import pytest
 from fiftyone import ViewField as F
 
@@ -276,6 +277,7 @@ def test_labels_without_an_id_are_counted(make_dataset):
         ({"annotators": 5}, "`annotators` must map field names"),
         ({"annotators": {"alice": None}}, "`annotators` must give every field a name"),
         ({"overwrite": "no"}, "`overwrite` must be True or False, got 'no'"),
+        ({"overwrite": pd.NA}, "`overwrite` must be True or False, got <NA>"),
     ],
 )
 def test_arguments_of_the_wrong_kind_are_refused(make_dataset, options, match):

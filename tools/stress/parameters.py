@@ -509,6 +509,8 @@ def _called(operator: Any, dataset: fo.Dataset, part: str) -> Callable[..., Any]
 
 #: rounds that a process plays before it reports; fewer than this are played in this process
 _CHUNK = 25
+#: seconds that they may take: a minute, but on a busy machine
+_PATIENCE = 1_200
 _PROCESSES = 2
 
 
@@ -524,7 +526,7 @@ def parameters(seed: int, rounds: int) -> Outcome:
         def chunk(start: int) -> Answer:
             worker = free.get()
             try:
-                return worker.do(Command(f"{__name__}:play", [seed, start, min(rounds, start + _CHUNK)]))
+                return worker.do(Command(f"{__name__}:play", [seed, start, min(rounds, start + _CHUNK)]), _PATIENCE)
             finally:
                 free.put(worker)
 

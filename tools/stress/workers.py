@@ -64,19 +64,19 @@ class Worker:
         """Whether there is an answer to read, or the process is gone."""
         return bool(select.select([self._connection], [], [], 0)[0])
 
-    def answer(self) -> Answer:
-        """Wait for the answer to the last command."""
-        found = self._read()
+    def answer(self, patience: float = PATIENCE) -> Answer:
+        """Wait for the answer to the last command; after so many seconds the process counts as hanging."""
+        found = self._read(patience)
         return Answer(found.get("value"), found.get("error"), found.get("message", ""), found.get("trace", ""))
 
-    def do(self, command: Command) -> Answer:
+    def do(self, command: Command, patience: float = PATIENCE) -> Answer:
         """Call a function and wait for its answer."""
         self.send(command)
-        return self.answer()
+        return self.answer(patience)
 
-    def _read(self) -> dict[str, Any]:
-        if not select.select([self._connection], [], [], PATIENCE)[0]:
-            return {"error": "Hanging", "message": f"no answer within {PATIENCE} seconds"}
+    def _read(self, patience: float = PATIENCE) -> dict[str, Any]:
+        if not select.select([self._connection], [], [], patience)[0]:
+            return {"error": "Hanging", "message": f"no answer within {patience} seconds"}
         line = self._lines.readline()
         return dict(json.loads(line)) if line else {"error": "Died", "message": "the process is gone"}
 
