@@ -368,11 +368,14 @@ def _of_reference(wanted: Requirement, annotator: str | None, report: AgreementR
     entry: Any = next((each for each in report.reference.annotators if each.name == annotator), None)
     if entry is None or not entry.n_samples:
         return _Found(reason=f"{annotator} has no image with a reference")
-    n_images, name = entry.n_samples, _AGAINST_REFERENCE.get(wanted.metric, wanted.metric)
+    n_images = entry.n_samples
     for table, part in _part_of(wanted):
         entry = next((each for each in getattr(entry, table) if each.name == part), None)
         if entry is None:
             return _Found(n_objects=0, n_images=n_images, reason=f"neither {annotator} nor the reference has {part!r}")
+    name = wanted.metric
+    if getattr(entry, name, None) is None:  # a class of masks has an IoU, all others a mean
+        name = _AGAINST_REFERENCE.get(name, name)
     if not hasattr(entry, name):
         return _Found(reason=f"against the reference there is no number {wanted.metric!r} of these labels")
     return _Found(getattr(entry, name), entry.intervals.get(name), entry.n_reference, n_images)
@@ -429,6 +432,8 @@ _VERDICTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("f1", "jaccard", "count_icc", "precision", "recall"), ("missed", "lone", "split", "duplicate")),
     **dict.fromkeys(("class_agreement", "class_alpha", "kappa", "ac1", "other_class"), ("class_conflict",)),
 }
+#: what the reference says of labels that lower a number; of others all that is not right
+_SAID_BEHIND = {"recall": ["missed"], "precision": ["loose", "extra"], "class_accuracy": ["wrong_class"]}
 #: numbers on how labels of one object are drawn
 _OF_EXTENT = ("iou", "dice")
 #: the largest score of masks that differ
@@ -444,6 +449,8 @@ def _view(wanted: Requirement, annotator: str | None, run: CheckedRun) -> dict[s
     }
     if not family.verdicts:
         found["max_score"] = _NOT_EQUAL
+    elif wanted.against == REFERENCE and "missed_by" not in family.not_in_views:
+        found["reference"] = _SAID_BEHIND.get(wanted.metric, ["wrong_class", "loose", "extra"])
     elif annotator is not None and wanted.metric in ("miss_rate", "recall") and "missed_by" not in family.not_in_views:
         found |= {"missed_by": annotator, "annotators": []}
     elif wanted.metric in _OF_EXTENT and family.has_objects:

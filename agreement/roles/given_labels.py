@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -24,12 +24,10 @@ class AgainstGiven(AgainstRole):
     """Labels without a place: a sample has one of an annotator (a class or number), or several different ones (tags).
 
     Attributes:
-        annotator: who takes the place of the role; None for a role
         values: shape ``(N,)``, places of the annotators' classes among those of annotators and roles, or numbers
     """
 
-    annotator: int | None
-    values: NDArray[Any]
+    values: NDArray[Any] = field(kw_only=True)
 
     @classmethod
     def of(cls, records: Records, context: ReportContext, role: int) -> AgainstGiven:
@@ -78,14 +76,6 @@ class AgainstGiven(AgainstRole):
         pairs = RolePairs(label, own, who[own], kind, np.ones(len(own)))
         stored = StoredRole(present, row, of_role, given, pairs, sample[own])
         return cls(records, context, stored, is_model, annotator=annotator, values=drawn)
-
-    @cached_property
-    def both(self) -> BoolArray:
-        """Samples that the role and an annotator have, shape ``(S, R)``."""
-        both: BoolArray = self.records.assigned & self.stored.present[:, None]
-        if self.annotator is not None:
-            both[:, self.annotator] = False
-        return both
 
     @cached_property
     def classes(self) -> tuple[list[str], IntArray, IntArray]:

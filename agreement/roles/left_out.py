@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..matching.batch import Batch, SamplePairs
 from ..matching.compute import MatchedBatch
 from ..objects.records import shown_area
@@ -61,8 +61,7 @@ def left_out_columns(agreement: MatchedBatch, read: Batch, config: AgreementConf
 class LeftOutAnnotator(AgainstRole):
     """The labels of the annotator left out in the place of a role, and those of the others."""
 
-    annotator: int
-    rule: SizeRule
+    rule: SizeRule = field(kw_only=True)
 
     @classmethod
     def of_annotator(cls, records: Records, context: ReportContext, annotator: int, rule: SizeRule) -> LeftOutAnnotator:
@@ -92,13 +91,6 @@ class LeftOutAnnotator(AgainstRole):
         sample, category = np.repeat(np.arange(len(n_objects)), n_objects)[row], records.column("category")[row]
         stored = StoredRole(records.assigned[:, annotator], row, sample, category.astype(np.int64), pairs, of_pair[own])
         return cls(records, context, stored, is_model=False, annotator=annotator, rule=rule)
-
-    @cached_property
-    def both(self) -> BoolArray:
-        """Samples that the annotator and another one have, shape ``(S, R)``."""
-        both: BoolArray = self.records.assigned & self.stored.present[:, None]
-        both[:, self.annotator] = False
-        return both
 
     @cached_property
     def classes(self) -> tuple[list[str], IntArray, IntArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -84,7 +84,7 @@ class RoleAreas:
 class AgainstMasks(AgainstRole):
     """Masks, whose pixels are labels: all that both have are matched, and right where the values are equal."""
 
-    areas: RoleAreas
+    areas: RoleAreas = field(kw_only=True)
 
     shown: ClassVar[Mapping[str, str]] = {"mean_iou": "iou_of_images", "accuracy": "accuracy"}
     of_parts: ClassVar[Mapping[str, str]] = {"precision": "precision", "recall": "recall", "f1": "f1", "iou": "jaccard"}

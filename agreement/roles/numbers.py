@@ -84,6 +84,7 @@ class AgainstRole:
     context: ReportContext
     stored: StoredRole
     is_model: bool
+    annotator: int | None = None  #: one of the annotators who takes the place of the role
 
     #: numbers of an annotator, and of his classes and sizes, by their names in the report
     shown: ClassVar[Mapping[str, str]] = {name: name for name in list(NUMBERS)[: 7 + len(MEASURES)]}
@@ -105,7 +106,10 @@ class AgainstRole:
     @cached_property
     def both(self) -> BoolArray:
         """Samples that the role and an annotator have, shape ``(S, R)``."""
-        return self.records.assigned & self.stored.present[:, None]
+        both: BoolArray = self.records.assigned & self.stored.present[:, None]
+        if self.annotator is not None:
+            both[:, self.annotator] = False
+        return both
 
     @cached_property
     def drawn(self) -> tuple[IntArray, IntArray, NDArray[Any]]:

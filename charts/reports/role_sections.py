@@ -99,7 +99,7 @@ def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool)
         columns += _counts(role, key, full=full)
     parts: list[Part] = [table(columns, worst_first(role))]
     if are_matched:
-        parts.append(_NOTES[key].format(name=role.name) + "; both whatever the class." * report.has_objects)
+        parts.append(_NOTES[key].format(name=role.name) + ("; both whatever the class." if report.has_objects else "."))
     if full:
         parts += _details(role, report.measure)
     return Section(title, parts, note, key=key)

@@ -156,6 +156,22 @@ def test_roles_can_be_values_of_the_attribute(tagged: fo.Dataset) -> None:
     assert found.annotators == expected.annotators
 
 
+def test_annotators_are_judged_against_the_reference(tagged: fo.Dataset) -> None:
+    run = aa.compute(tagged, NAMES, reference="gold", resamples=0)
+    wanted = {"against": "reference", "metric": "recall", "at_least": 0.99, "judge": "value"}
+    found = run.check({"requirements": {"all": wanted, "a": {**wanted, "classes": ["a"]}}}).results
+    one = run.report.reference.annotators[0]
+    recall = {"all": one.recall, "a": next(part.recall for part in one.classes if part.name == "a")}
+    of_alice = {each.name: each for each in found if each.annotator == "alice"}
+    assert {name: each.value for name, each in of_alice.items()} == recall
+    for name, each in of_alice.items():
+        assert each.view["reference"] == ["missed"]
+        n_shown = run.view(**each.view).count("gold.classifications")
+        missed = tagged.filter_labels("gold", fo.ViewField("agreement_missed_by").contains("alice"))
+        labels = missed.values("gold.classifications.label", unwind=True)
+        assert n_shown == len([label for label in labels if name in ("all", label)]) > 0
+
+
 def test_best_f1_is_for_objects(tagged: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classifications"):
         aa.compute(tagged, NAMES, models="net", confidence_threshold="best_f1")
