@@ -76,7 +76,7 @@ def _of_pair(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray
 
 
 def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: str) -> DatasetView:
-    """The labels of a model and of the annotators that are small, medium or large, where the model is compared.
+    """The labels of a model and of the annotators that are small, medium or large, where it is compared with two.
 
     A label of an annotator has the size of the label of the model with which it is matched.
 
@@ -91,9 +91,11 @@ def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: st
     number = [name for name, _ in role_names(loaded.context)].index(model)
     compared = AgainstRole.of(loaded.records, loaded.context, number)
     drawn, wanted, _ = compared.parts_of_labels("sizes")
-    place = SIZES.index(size)
-    of_annotators = loaded.records.column("label_id")[compared.judged[drawn[compared.judged] == place]]
-    of_model = loaded.records.column("role_label_id")[compared.stored.row[wanted == place]]
+    place, shared, judged = SIZES.index(size), compared.both.sum(axis=1) >= 2, compared.judged
+    judged = judged[(drawn[judged] == place) & shared[compared.drawn_sample[judged]]]
+    of_annotators = loaded.records.column("label_id")[judged]
+    of_role = compared.stored.row[(wanted == place) & shared[compared.stored.sample]]
+    of_model = loaded.records.column("role_label_id")[of_role]
     text = np.concatenate([of_annotators, of_model]).tobytes().hex()
     fields = [*labels.config.fields, *([model] if samples.has_field(model) else [])]
     return samples.select_labels(ids=[text[k : k + 24] for k in range(0, len(text), 24)], fields=fields)
