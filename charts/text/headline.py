@@ -50,12 +50,10 @@ def headline(
         findings: the main cause of disagreement, and who or what is behind it
     """
     parts: list[Part] = [alpha_sentence(report), *findings]
-    if len(report.annotators) == 1:
-        (one,), roles = report.annotators, [report.reference, *report.models]
-        others = listed([role.name for role in roles if role is not None])
-        parts = [
-            f"{one.name} is the only annotator, and compared with {others}: no agreement among annotators is defined."
-        ]
+    others = listed([role.name for role in (report.reference, *report.models) if role is not None])
+    if others and len(report.annotators) == 1:
+        name = report.annotators[0].name
+        parts = [f"{name} is the only annotator, and compared with {others}: no agreement among annotators is defined."]
     parts += [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
     parts.append(" · ".join(_extent(report)))
     parts.append(NumberRow(shown_numbers(report, HEADLINE)))
