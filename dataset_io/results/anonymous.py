@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import json
 import os
 import random
 import re
+import sqlite3
 import string
-import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +27,6 @@ from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.report import AgreementReport, SampleReader
 from .file_writing import replacing
 
-if sys.platform != "win32":
-    import fcntl
-
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -41,6 +40,8 @@ _BY_ANNOTATOR = "no_labels"
 _OUR_WORDS = {"coverage", "kind", *(name for name, option in OPTIONS.items() if option.choices)}
 #: who may read a key file
 _OWNER_ALONE = 0o600
+#: seconds that another process may take to give letters
+_LONGEST_WAIT = 60.0
 
 
 @functools.lru_cache(maxsize=16)
@@ -174,7 +175,7 @@ def _letters(names: Iterable[str], key_file: str | os.PathLike[str] | bool) -> d
     path = Path(path_of("anonymous", key_file)).absolute()
     with writing_to("anonymous", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone_in(path.parent):
+        with _alone_with(path):
             known = _read(path) if path.exists() else {}
             letters = _with_new(known, names)
             if letters != known:
@@ -194,18 +195,16 @@ def _with_new(known: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Have other processes, and threads, wait that want to give letters by a file of the folder."""
-    if sys.platform == "win32":
+def _alone_with(path: Path) -> Iterator[None]:
+    """Have other processes of this machine, and threads, wait that want to give letters by the same file.
+
+    The lock is that of SQLite, which every system has, and which ends with the process that holds it.
+    """
+    name = hashlib.blake2b(f"{os.environ.get('USER', '')} {path}".encode(), digest_size=8).hexdigest()
+    place = Path(tempfile.gettempdir()) / f"annotator-agreement-{name}.lock"
+    with contextlib.closing(sqlite3.connect(place, timeout=_LONGEST_WAIT, isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
         yield
-        return
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # some network drives have no locks
-            fcntl.flock(opened, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(opened)
 
 
 def _read(path: Path) -> dict[str, str]:
