@@ -19,7 +19,8 @@ from ..objects.sizes import SizeRule
 from ..pixels.report import PixelReport
 from ..ratings.compute import RatingRecords, compute_ratings, record_ratings
 from ..settings.errors import AgreementInputError, did_you_mean, shown
-from ..statistics.numbers import Estimate, Key, rated_only, report_estimates
+from ..statistics.estimates import Estimate, rated_only, report_estimates
+from ..statistics.numbers import Key
 from ..statistics.records import Records
 from ..statistics.report import AgreementReport, Interval, ReportContext, number
 from ..tags.compute import compute_tags

@@ -13,7 +13,7 @@ from ...metrics.detection.detection_matching import COCO_THRESHOLDS
 from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.errors import AgreementInputError
-from ..statistics.numbers import Fields
+from ..statistics.estimates import Fields
 from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import Each, Interval, number
 from .directed import AREAS, N_AREAS, PairCounts, parts_of_key

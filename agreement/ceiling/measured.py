@@ -18,7 +18,8 @@ from ...metrics.detection.average_precision import (
     expected_average_precision,
 )
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
-from ..statistics.numbers import Fields, Key, Numbers, estimates
+from ..statistics.estimates import Fields, estimates
+from ..statistics.numbers import Key, Numbers
 from .directed import AREAS, LEFT_OUT, N_AREAS, N_THRESHOLDS, RIGHT, Directed, PairCounts, key_of, parts_of_key
 
 #: thresholds of the numbers

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...metrics.bootstrap.draws import hstack
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
-from ..statistics.numbers import Fields, Numbers, estimates, ratio
+from ..statistics.estimates import Fields, estimates
+from ..statistics.numbers import Numbers, ratio
 from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import Each, Interval
 

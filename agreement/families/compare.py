@@ -14,7 +14,8 @@ import numpy as np
 from ... import names
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.options import OPTIONS
-from ..statistics.numbers import Estimate, Key, Numbers, differences, estimates
+from ..statistics.estimates import Estimate, estimates
+from ..statistics.numbers import Key, Numbers, differences
 from ..statistics.records import Records
 from ..statistics.report import Describe, ReportContext, number
 from .comparison import AgreementComparison, Change, DecidedBetween, PartChanges, SampleChanges

@@ -12,7 +12,8 @@ from ...metrics.consensus.consensus import majority_of_others
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.verdicts import NO_VERDICT, VERDICTS
 from ..settings.annotators import AnnotatorPairs
-from ..statistics.numbers import BySample, Fields, GroupRows, Numbers
+from ..statistics.estimates import Fields
+from ..statistics.numbers import BySample, GroupRows, Numbers
 from ..statistics.numbers import ratio as ratio_of_sums
 from ..statistics.report import ReportContext, number
 from .classes import Listed, listed_by_row

@@ -16,7 +16,8 @@ from ..matching.compute import Ratings
 from ..ratings.compute import agreeing
 from ..settings.config import Undefined
 from ..statistics.codes import NOT_GIVEN, is_number
-from ..statistics.numbers import BySample, Estimate, Key, Numbers, Rows, ratio
+from ..statistics.estimates import Estimate
+from ..statistics.numbers import BySample, Key, Numbers, Rows, ratio
 from ..statistics.report import Describe, ReportContext, number
 from .headline import N_UNITS, TallySums, of_used_categories, tally_columns
 from .records import ObjectRecords

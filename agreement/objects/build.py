@@ -13,10 +13,8 @@ import numpy as np
 from ...metrics.numeric.arrays import FloatArray, sums_by
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
-from ..statistics.numbers import (
-    BySample,
+from ..statistics.estimates import (
     Fields,
-    Numbers,
     kept_by_sample,
     other_reading,
     rated_only,
@@ -24,6 +22,7 @@ from ..statistics.numbers import (
     report_of,
     sample_numbers,
 )
+from ..statistics.numbers import BySample, Numbers
 from ..statistics.report import ReportContext, mean_defined, number
 from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers

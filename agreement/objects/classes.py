@@ -19,7 +19,8 @@ from ..evidence.ranking import in_order, natural_key
 from ..matching.compute import Counting
 from ..settings.config import Undefined
 from ..statistics.codes import MISSING
-from ..statistics.numbers import BySample, Fields, Numbers, Rows, ratio
+from ..statistics.estimates import Fields
+from ..statistics.numbers import BySample, Numbers, Rows, ratio
 from ..statistics.report import number
 from .report import ClassSummary, Confusion, Merge
 from .sums import Additive, Chunk, Matches, SparseCounts, distribution, mean

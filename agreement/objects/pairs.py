@@ -23,8 +23,9 @@ from ..matching.compute import Agreement, Counting
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import AgreementConfig, Undefined
 from ..statistics.codes import MISSING
+from ..statistics.estimates import Fields
 from ..statistics.main_numbers import MEASURES
-from ..statistics.numbers import BySample, Fields, GroupRows, Numbers, Rows, ratio
+from ..statistics.numbers import BySample, GroupRows, Numbers, Rows, ratio
 from ..statistics.report import ReportContext, number, numbers_for_json
 from .classes import Listed, listed_by_row
 from .report import Cluster, PairSummary, SampleMean, Sessions

@@ -16,7 +16,8 @@ from ..evidence.hypotheses import FALSE_DISCOVERY_RATE, MARGIN
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
 from ..families.family import FAMILIES
 from ..statistics.content_order import Hashes, content_ranks
-from ..statistics.numbers import Estimate, Key, Numbers, estimates, rated_only
+from ..statistics.estimates import Estimate, estimates, rated_only
+from ..statistics.numbers import Key, Numbers
 from ..statistics.records import Records
 from ..statistics.report import ReportContext, number
 from .groups import Groups

@@ -14,7 +14,8 @@ from ..image_alpha.expected import ExpectedDistances, pair_alpha
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
-from ..statistics.numbers import GroupRows, Key, Numbers, Rows, ratio, sample_numbers
+from ..statistics.estimates import sample_numbers
+from ..statistics.numbers import GroupRows, Key, Numbers, Rows, ratio
 from ..statistics.report import ReportContext
 from .compute import NUMBERS, SCORE, PixelAgreement, kappa_of_areas
 from .counts import MaskCounts

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.annotators import AnnotatorPairs
+from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
 from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
-from ..statistics.numbers import Fields, rated_only, report_estimates, report_of
 from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, mean_defined
 from .compute import ALPHA_REASONS
 from .mask_distances import mask_distances

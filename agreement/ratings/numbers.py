@@ -13,7 +13,8 @@ from ...metrics.bootstrap.draws import hstack
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.content_order import Hashes, combined, hash_sums, mixed, name_hashes
-from ..statistics.numbers import Key, Numbers, Rows, ratio, sample_numbers
+from ..statistics.estimates import sample_numbers
+from ..statistics.numbers import Key, Numbers, Rows, ratio
 from ..statistics.report import ReportContext
 from .compute import RatingRecords, agreeing, rating_of_others
 from .scale import ScaledRatings, level_of, scaled_ratings

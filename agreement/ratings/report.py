@@ -25,8 +25,8 @@ from ...metrics.numeric.arrays import FloatArray
 from ..evidence.confusions import Confused
 from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
+from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
 from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
-from ..statistics.numbers import Fields, rated_only, report_estimates, report_of
 from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
 from .numbers import SAMPLES_AT_ONCE, numbers_of_table, sample_contents

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...metrics.numeric.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..statistics.numbers import Fields, GroupRows, Key, estimates, ratio
+from ..statistics.estimates import Fields, estimates
+from ..statistics.numbers import GroupRows, Key, ratio
 from ..statistics.report import number
 from ..statistics.role_reports import EPSILON, EPSILONS, AlternativeTest, LeftOutTest, PersonComparison, SideBySide
 from .left_out import left_out_as

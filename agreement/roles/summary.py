@@ -13,7 +13,8 @@ from ..objects.records import ObjectRecords
 from ..objects.sizes import SIZES
 from ..pixels.records import PixelRecords
 from ..statistics.content_order import Hashes, content_ranks
-from ..statistics.numbers import Fields, Numbers, estimates
+from ..statistics.estimates import Fields, estimates
+from ..statistics.numbers import Numbers
 from ..statistics.records import Records
 from ..statistics.report import ReportContext, mean_defined
 from ..statistics.role_reports import PartComparison, RoleComparison, RoleReport

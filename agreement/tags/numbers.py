@@ -13,7 +13,8 @@ from ...metrics.bootstrap.draws import SparseColumns, hstack, sparse
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
-from ..statistics.numbers import GroupRows, Numbers, ratio, sample_numbers
+from ..statistics.estimates import sample_numbers
+from ..statistics.numbers import GroupRows, Numbers, ratio
 from ..statistics.report import ReportContext
 from .compute import TagAgreement
 from .records import TagRecords

@@ -12,8 +12,7 @@ import numpy as np
 from ...metrics.numeric.arrays import IntArray, sums_by
 from ..settings.annotators import AnnotatorPairs
 from ..settings.no_labels import OtherReading
-from ..statistics.main_numbers import TAG_NUMBERS, MainNumber
-from ..statistics.numbers import (
+from ..statistics.estimates import (
     Fields,
     estimates,
     other_reading,
@@ -22,6 +21,7 @@ from ..statistics.numbers import (
     report_of,
     sample_numbers,
 )
+from ..statistics.main_numbers import TAG_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext
 from .compute import AGREED, VERDICTS, TagAgreement
 from .numbers import alpha_of_sets, numbers_of_sets, sample_contents

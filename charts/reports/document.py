@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...agreement.statistics.numbers import are_resampled
+from ...agreement.statistics.estimates import are_resampled
 from ..text.headline import headline, image_alpha_details, single_alphas
 from ..text.sections import MOST_LINES, Facts, Part, Section, as_markdown, as_text, with_texts
 from ..text.tables import Cell, Column, sample_table, table

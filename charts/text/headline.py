@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ...agreement.statistics.estimates import are_resampled
 from ...agreement.statistics.main_numbers import HEADLINE
-from ...agreement.statistics.numbers import are_resampled
 from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
 from .words import counted, documents, ends_of, listed, shown_interval, shown_number, shown_share, singular
 

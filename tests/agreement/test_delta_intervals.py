@@ -16,8 +16,8 @@ from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects import build
 from annotator_agreement.agreement.objects.build import build_object_report, object_numbers, sample_contents
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.statistics import numbers
-from annotator_agreement.agreement.statistics.numbers import estimates, rated_only, report_estimates
+from annotator_agreement.agreement.statistics import estimates as estimation
+from annotator_agreement.agreement.statistics.estimates import estimates, rated_only, report_estimates
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 
 N = 1_200
@@ -36,7 +36,7 @@ def of_many():
 
 def _found(records, context):
     rated, of_rated = rated_only(records, context)
-    collection = build.Collection(rated, of_rated, by_sample=numbers.kept_by_sample(rated, of_rated))
+    collection = build.Collection(rated, of_rated, by_sample=estimation.kept_by_sample(rated, of_rated))
     return report_estimates(collection.numbers(), lambda: sample_contents(rated, of_rated), rated, of_rated)
 
 
@@ -46,7 +46,7 @@ def _ends(found):
 
 def test_both_methods_agree(of_many, monkeypatch):
     resampled = _found(*of_many)
-    monkeypatch.setattr(numbers, "MOST_RESAMPLED", 100)
+    monkeypatch.setattr(estimation, "MOST_RESAMPLED", 100)
     delta = _found(*of_many)
     assert {key: each.value for key, each in delta.items()} == pytest.approx(
         {key: each.value for key, each in resampled.items()}, rel=0, abs=0, nan_ok=True
@@ -66,7 +66,7 @@ def test_moments_of_chunks_give_what_rows_give(of_many, monkeypatch, clustered):
     records, context = of_many
     if clustered:
         context = dataclasses.replace(context, clusters=np.arange(N) // 2)
-    monkeypatch.setattr(numbers, "MOST_RESAMPLED", 100)
+    monkeypatch.setattr(estimation, "MOST_RESAMPLED", 100)
     monkeypatch.setattr("annotator_agreement.agreement.objects.records.MAX_OBJECTS_AT_ONCE", 500)
     rated, of_rated = rated_only(records, context)
     ranks = np.arange(rated.n_samples) if not clustered else np.unique(of_rated.clusters, return_inverse=True)[1]
@@ -86,7 +86,7 @@ def test_a_report_says_which_method_it_used(of_many, monkeypatch):
     records, context = of_many
     context = dataclasses.replace(context, config=make_config(NAMES[:3], resamples=20))
     assert "by the delta method" not in text_of(build_object_report(records, context))
-    monkeypatch.setattr(numbers, "MOST_RESAMPLED", 100)
+    monkeypatch.setattr(estimation, "MOST_RESAMPLED", 100)
     text = text_of(build_object_report(records, context))
     assert re.search(r"confidence intervals for .* with these annotators \(1,\d+ by the delta method\)", text)
     assert "95 % intervals, by the delta method" in text

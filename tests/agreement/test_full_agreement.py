@@ -9,7 +9,7 @@ from tests.agreement.agreement_oracle import config_of, random_samples, report_o
 from tests.agreement.found import each_case, found, same
 
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
-from annotator_agreement.agreement.statistics.numbers import sample_numbers
+from annotator_agreement.agreement.statistics.estimates import sample_numbers
 from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
 from annotator_agreement.agreement.tags.records import record_tags
 

@@ -12,7 +12,7 @@ from annotator_agreement.agreement.objects.build import object_numbers, sample_c
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.content_order import content_ranks
-from annotator_agreement.agreement.statistics.numbers import estimates
+from annotator_agreement.agreement.statistics.estimates import estimates
 from annotator_agreement.agreement.statistics.report import Interval, ReportContext, RunFacts
 
 pytestmark = pytest.mark.slow

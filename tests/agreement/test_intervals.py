@@ -22,17 +22,10 @@ from annotator_agreement.agreement.objects.build import build_object_report, obj
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.settings.config import AgreementConfig, make_config
-from annotator_agreement.agreement.statistics import numbers
+from annotator_agreement.agreement.statistics import estimates as estimation
 from annotator_agreement.agreement.statistics.content_order import content_ranks
-from annotator_agreement.agreement.statistics.numbers import (
-    Estimate,
-    Key,
-    Numbers,
-    differences,
-    estimates,
-    rated_only,
-    report_estimates,
-)
+from annotator_agreement.agreement.statistics.estimates import Estimate, estimates, rated_only, report_estimates
+from annotator_agreement.agreement.statistics.numbers import Key, Numbers, differences
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import MIN_SAMPLES
 
@@ -334,7 +327,7 @@ def test_what_is_collected_at_once_does_not_matter(monkeypatch: pytest.MonkeyPat
     samples = random_samples(14, 60)
     expected = _report(samples, _config())
     monkeypatch.setattr(pairs, "MAX_SHARED_AT_ONCE", 30)
-    monkeypatch.setattr(numbers, "BYTES_AT_ONCE", 10_000)
+    monkeypatch.setattr(estimation, "BYTES_AT_ONCE", 10_000)
     _assert_same_intervals(_report(samples, _config()), expected)
     monkeypatch.setattr(build, "MAX_SAMPLES_AT_ONCE", 10)
     _assert_same_intervals(_report(samples, _config()), expected)

@@ -1,0 +1,419 @@
+"""Values of numbers, their confidence intervals (samples are resampled, the matching stays), and place in reports."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...metrics.bootstrap.confidence import MIN_SAMPLES, ROUNDING, ConfidenceIntervals, wilson_interval
+from ...metrics.bootstrap.delta import MOST_RESAMPLED, delta_intervals
+from ...metrics.bootstrap.draws import (
+    Draws,
+    Part,
+    hstack,
+)
+from ...metrics.bootstrap.moments import ColumnMoments, n_given
+from ...metrics.bootstrap.resampling import Resampling, bootstrap_parts, sums_of_clusters
+from ...metrics.numeric.arrays import FloatArray, IntArray
+from ..evidence.ranking import name_of
+from ..settings.errors import shown
+from ..settings.no_labels import OtherReading, opposite, reading_warning
+from .codes import NO_LABEL, are_without_class
+from .content_order import Hashes, content_ranks
+from .numbers import BySample, Key, Numbers, ratio
+from .records import Records
+from .report import AgreementReport, Interval, ReportContext, ScoreSummary, number, read
+
+#: annotators that a warning names
+_MOST_NAMED = 5
+R = TypeVar("R", bound=Records)
+P = TypeVar("P", bound=AgreementReport)
+#: numbers that all families have: quotients of two columns, by name
+_OF_SAMPLES = {
+    "score.mean": ("score", "n_scored"),
+    "share_full_agreement": ("agreed", "rated"),
+}
+#: numbers between 0 and 1, by the last part of their name
+_SHARES = {
+    *("share_full_agreement", "score", "percent_agreement", "share_present", "share", "same_tags"),
+    *(
+        "f1",
+        "jaccard",
+        "precision",
+        "recall",
+        "miss_rate",
+        "class_errors",
+        "other_class",
+        "class_agreement",
+        "agreement_given_match",
+    ),
+    *("mean_iou", "mean_dice", "iou", "dice", "iou_with_background", "dice_with_background", "accuracy"),
+    *("boundary_iou", "surface_dice", "visibility"),
+}
+_OF_SHARES = ("miss_rate_by_size.", "verdict_shares.")
+#: with fewer draws of either kind a share has an interval of a binomial share
+_FEW_DRAWS = 5
+#: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
+BYTES_AT_ONCE = 2**25
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval; None without an interval."""
+
+    value: float
+    interval: Interval | None
+
+
+def sample_numbers(records: Records) -> Numbers:
+    """The numbers of samples that all families have; samples that are not rated have rows of zeros."""
+    values = records.sample_values()
+    rated = values.n_annotators >= 2
+    scored = rated & ~np.isnan(values.score)
+    agreed = rated & (values.n_disputed == 0)
+    found = {"score": np.where(scored, values.score, 0.0), "n_scored": scored, "agreed": agreed, "rated": rated}
+    columns = np.column_stack([found[name] for names in _OF_SAMPLES.values() for name in names]).astype(np.float64)
+    keys = tuple((name,) for name in _OF_SAMPLES)
+    below = 2 * np.arange(len(keys)) + 1
+    return Numbers(keys, hstack([columns]), lambda sums: ratio(sums[..., ::2], sums[..., 1::2]), compared=below)
+
+
+def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
+    """Keep the rated samples (at least two assigned annotators): numbers and resampling use only these."""
+    rated = records.assigned.sum(axis=1) >= 2
+    if rated.all():
+        return records, context
+    row = np.flatnonzero(rated)
+    clusters = None if context.clusters is None else context.clusters[rated]
+
+    def describe(rows: Sequence[int]) -> list[dict[str, Any]]:
+        return context.describe(row[rows].tolist())
+
+    return records.select(rated), replace(context, clusters=clusters, describe=describe)
+
+
+def kept_by_sample(records: Records, context: ReportContext) -> BySample:
+    """What the numbers of a report keep of its rated samples; see :func:`estimates`."""
+    if not context.config.resamples:
+        return False
+    return "moments" if records.n_samples > MOST_RESAMPLED and context.clusters is None else True
+
+
+def report_estimates(
+    numbers: Iterable[Numbers],
+    contents: Callable[[], tuple[Hashes, FloatArray]],
+    records: Records,
+    context: ReportContext,
+) -> dict[Key, Estimate]:
+    """The numbers of a report, with intervals according to the options.
+
+    Args:
+        numbers: the numbers, of rated samples only
+        contents: gives the content of these samples, for :func:`~.content_order.content_ranks`
+        records: records of these samples
+        context: context of the report on these samples
+    """
+    config, ranks = context.config, np.arange(records.n_samples)
+    if kept_by_sample(records, context) is True:  # moments do not depend on the order
+        ranks = content_ranks(*contents(), context.clusters)
+    return estimates(numbers, ranks, resamples=config.resamples, seed=config.seed)
+
+
+def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, seed: int) -> dict[Key, Estimate]:
+    """All numbers with their values and intervals.
+
+    A number of only some samples has an interval if these are at least ``MIN_SAMPLES``. Intervals are expanded
+    (:func:`~..metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined are left out. It
+    has no interval if most resamples are undefined, or if leaving out a single sample makes it undefined. For shares
+    close to 0 or 1, and where nothing varies, see :func:`_interval`. Of more than ``MOST_RESAMPLED`` samples (videos,
+    groups) intervals come from the delta method: resampling would take long, and all columns in memory.
+
+    Args:
+        numbers: the numbers
+        ranks: shape ``(S,)``, rank of every sample, or of its video or group: samples of one rank are resampled
+            together. See :func:`~.content_order.content_ranks`
+        resamples: number of resamples; 0 for no intervals
+        seed: seed of the random numbers
+    """
+    total: dict[Key, Estimate] = {}
+    waiting: list[Numbers] = []
+    n_bytes = 0
+    draws = Draws(int(ranks.max(initial=-1)) + 1, resamples, seed)
+    for each in numbers:
+        values = each.values().tolist()
+        total |= {key: Estimate(value, None) for key, value in zip(each.keys, values, strict=True)}
+        if not resamples or not each.by_sample:
+            continue
+        if draws.n_samples > MOST_RESAMPLED:
+            _add_delta_intervals(total, each, ranks, draws.n_samples)
+            continue
+        waiting.append(each)
+        n_bytes += each.rows.data.nbytes + each.rows.indices.nbytes
+        if n_bytes > BYTES_AT_ONCE:
+            _add_intervals(total, waiting, ranks, draws, seed)
+            waiting, n_bytes = [], 0
+    if waiting:
+        _add_intervals(total, waiting, ranks, draws, seed)
+    return total
+
+
+def _add_intervals(
+    total: dict[Key, Estimate], numbers: Sequence[Numbers], ranks: IntArray, draws: Draws, seed: int
+) -> None:
+    n_drawn = draws.n_samples
+    alone = n_drawn == len(ranks)
+    about = [_samples_about(each, ranks, n_drawn) for each in numbers]
+    resampled = [(each, n) for each, n in zip(numbers, about, strict=True) if (n >= _least(each)).any()]
+    used = [n if each.compared is None else _samples_of(each, each.compared, ranks, n_drawn) for each, n in resampled]
+    parts = [
+        Part(
+            each.rows,
+            each.formula,
+            _of_rows(ranks, each.samples) if alone else each.samples,
+            n_used,
+        )
+        for (each, _), n_used in zip(resampled, used, strict=True)
+    ]
+    resampling = Resampling(draws.resamples, seed, clusters=None if alone else ranks)
+    intervals = bootstrap_parts(parts, len(ranks), resampling, draws)
+    for (each, n), n_used, found in zip(resampled, used, intervals, strict=True):
+        _add_found(total, each, n, n_used, found, _FEW_DRAWS)
+
+
+def _add_delta_intervals(total: dict[Key, Estimate], numbers: Numbers, ranks: IntArray, n_drawn: int) -> None:
+    moments = numbers.columns
+    if not isinstance(moments, ColumnMoments):
+        rows = moments if n_drawn == len(ranks) else sums_of_clusters(moments, _of_rows(ranks, numbers.samples))
+        moments = ColumnMoments.of(rows)
+    n_all = np.full(len(numbers.keys), n_drawn)
+    n = n_all if numbers.basis is None else moments.n_given[numbers.basis]
+    n_used = n if numbers.compared is None else moments.n_given[numbers.compared]
+    found = delta_intervals(moments, numbers.formula, n_drawn, n_used)
+    _add_found(total, numbers, n, n_used, found, np.inf)
+
+
+def _add_found(
+    total: dict[Key, Estimate], numbers: Numbers, n: IntArray, n_used: IntArray, found: ConfidenceIntervals, few: float
+) -> None:
+    """Add the intervals of numbers that use enough samples ``n``; for the others see :func:`_interval`."""
+    for place, key in enumerate(numbers.keys):
+        if n[place] >= _least(numbers):
+            is_share = not numbers.is_difference and _is_share(key[-1])
+            total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), is_share, few))
+
+
+def _least(numbers: Numbers) -> int:
+    """Minimum number of samples for an interval."""
+    return 2 if numbers.basis is None else MIN_SAMPLES
+
+
+def _of_rows(ranks: IntArray, samples: IntArray | None) -> IntArray:
+    return ranks if samples is None else ranks[samples]
+
+
+def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
+    """Number of samples (videos, groups) that every number uses, shape ``(V,)``."""
+    if numbers.basis is None:
+        return np.full(len(numbers.keys), n_drawn)
+    return _samples_of(numbers, numbers.basis, ranks, n_drawn)
+
+
+def _samples_of(numbers: Numbers, basis: IntArray, ranks: IntArray, n_drawn: int) -> IntArray:
+    """Number of samples (videos, groups) in which a column of every number is not 0, shape ``(V,)``."""
+    if n_drawn == len(ranks):
+        return n_given(numbers.columns)[basis]
+    columns = numbers.rows[:, basis].tocoo()
+    given = columns.data != 0
+    n_values = len(numbers.keys)
+    drawn = _of_rows(ranks, numbers.samples)[columns.row[given]]
+    once = np.unique(drawn * n_values + columns.col[given])
+    return np.bincount(once % n_values, minlength=n_values)
+
+
+def _is_share(name: str) -> bool:
+    last = name.rpartition(".")[2].removeprefix("intra_").removeprefix("inter_")
+    return name == "score.mean" or last in _SHARES or name.startswith(_OF_SHARES)
+
+
+def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, few: float) -> Interval | None:
+    """The interval of one value; None if undefined.
+
+    BCa limits, or percentiles where BCa is undefined. In simulations (``tests/metrics/test_coverage.py``) both cover
+    equally well, but BCa intervals that miss the truth lie more evenly above and below it. Resampling does not see what
+    did not occur, so shares have intervals of binomial shares (Wilson) where that matters:
+
+    - If all samples are alike, as many may differ as Wilson's interval of 0 of ``n`` samples contains, and these
+      may have any value: ``[0, u]`` for 0 and ``[1 - u, 1]`` for 1. Other numbers have no interval then.
+    - The share of fewer than ``few`` draws, or of all but so few, has Wilson's interval. The number of draws, ``p (1 -
+      p) / s²`` with the standard error ``s`` of the jackknife, counts draws on one sample as far as they are
+      independent.
+
+    Args:
+        found: intervals of several values
+        place: of the value
+        n: samples (videos, groups) that it uses: images without a shared object say nothing about its class
+        is_share: whether it is a share, from 0 to 1
+        few: a share of fewer draws has Wilson's interval: infinite by the delta method, whose limits may leave [0, 1]
+    """
+    value, error = float(found.estimate[place]), float(found.jackknife_error[place])
+    low, high = float(found.bca_low[place]), float(found.bca_high[place])
+    if np.isnan(low):
+        return None
+    if error <= ROUNDING * max(1.0, abs(value)):
+        if not is_share or not n:
+            return None
+        most = wilson_interval(0.0, n)[1]
+        low, high = value * (1.0 - most), value + (1.0 - value) * most
+    elif is_share and 0 < value < 1:
+        n_draws = value * (1 - value) / error**2
+        if n_draws * min(value, 1 - value) < few:
+            low, high = wilson_interval(value, n_draws)
+    return Interval(low, high, number(found.standard_error[place]), n)
+
+
+def are_resampled(intervals: Mapping[str, Interval]) -> bool:
+    """Whether intervals of the main numbers of a report come from resampling; one of these uses all rated samples."""
+    return max((each.n for each in intervals.values()), default=0) <= MOST_RESAMPLED
+
+
+class Fields:
+    """Numbers by the part of a report that they belong to, as fields of its dataclass.
+
+    The number with the key ``("pairs", "alice", "bob", "f1")`` is the field ``f1`` of the pair; its interval is the
+    entry ``f1`` of the pair's field ``intervals``. A name with dots is a field of a field: ``"alpha.pooled"``.
+    """
+
+    def __init__(self, found: Mapping[Key, Estimate]) -> None:
+        self._of: dict[Key, dict[str, Estimate]] = defaultdict(dict)
+        for key, estimate in found.items():
+            self._of[key[:-1]][key[-1]] = estimate
+
+    def of(self, *part: str) -> dict[str, Any]:
+        """The fields of one part, or of the report itself if no part is given. Undefined numbers are None."""
+        fields: dict[str, Any] = {}
+        for name, estimate in self._of.get(part, {}).items():
+            *path, last = name.split(".")
+            owner = fields
+            for step in path:
+                owner = owner.setdefault(step, {})
+            owner[last] = number(estimate.value)
+        return {**fields, "intervals": self.intervals(*part)}
+
+    def intervals(self, *part: str) -> dict[str, Interval]:
+        """The existing intervals of the numbers of one part, by name."""
+        found = self._of.get(part, {})
+        return {name: each.interval for name, each in found.items() if each.interval is not None}
+
+
+def report_of(kind: type[P], fields: Fields, records: Records, context: ReportContext, **parts: Any) -> P:
+    """A report: the fields of all families, the numbers in the fields with their names, and the given parts.
+
+    Annotators and pairs are in the order of the annotators; in natural order (2 before 10) if that is alphabetical.
+    The warnings of the report follow from the rest.
+    """
+    own, config = fields.of(), context.config
+    names = list(context.annotators)
+    if names == sorted(names):  # the order of names, not one that the user gave
+        parts |= {part: sorted(parts[part], key=name_of) for part in ("annotators", "pairs")}
+    mean, intervals = own.pop("score")["mean"], own.pop("intervals")
+    numbers = {
+        name: read(kind.parts[name], value) if name in kind.parts else value
+        for name, value in own.items()
+        if name not in parts
+    }
+    report = kind(
+        run_key=config.run_key,
+        config=config.to_dict(),
+        label_types=list(context.label_types),
+        n_samples=records.n_samples,
+        score=ScoreSummary(mean, int(np.count_nonzero(~np.isnan(records.column("score"))))),
+        worst_samples=context.worst_samples,
+        run=context.run,
+        intervals=intervals,
+        **numbers,
+        **parts,
+    )
+    return replace(report, warnings=list(_warnings(report, records, context)))
+
+
+def _without_class(report: AgreementReport) -> Iterator[str]:
+    """How many labels have no class, and whose, where others have one."""
+    counts = ((entry.name, entry.classes.get(NO_LABEL)) for entry in report.annotators)
+    found = {name: n for name, n in counts if isinstance(n, int) and n}  # masks have shares of classes
+    n = sum(found.values())
+    if n:
+        who = ", ".join(f"{name} {of:,}" for name, of in sorted(found.items(), key=lambda item: -item[1])[:_MOST_NAMED])
+        verb, more = ("has", "") if n == 1 else ("have", ", …" if len(found) > _MOST_NAMED else "")
+        label = "label" if n == 1 else "labels"
+        yield f"{n:,} {label} {verb} no class ({who}{more}), which was compared as a class of its own, {NO_LABEL!r}"
+
+
+def _warnings(report: AgreementReport, records: Records, context: ReportContext) -> Iterator[str]:
+    what = "images" if report.run.n_videos is None else "frames"
+    assigned = records.assigned.sum(axis=0).tolist()
+    if not any(assigned):
+        yield f"Nothing was compared: nobody was assigned to any of the {report.n_samples:,} {what}"
+    elif len(context.annotators) < 2:
+        pass  # a reference or model is beside them, with which they are compared
+    elif not report.n_rated:
+        of_annotators = ", ".join(f"{name} {n:,}" for name, n in zip(context.annotators, assigned, strict=True))
+        yield f"Nothing was compared: no two annotators were assigned to the same one of the {what} ({of_annotators})"
+    elif not report.score.n:
+        rated = f"{report.n_rated:,} {what if report.n_rated > 1 else what.removesuffix('s')}"
+        yield (
+            f"Nothing was compared: nobody drew anything that counts on the {rated} that two or more annotators were "
+            "assigned to"
+        )
+    if report.run.chosen_by is not None:
+        yield (
+            f"The numbers hold for these {what} alone: the results of the run {report.run.chosen_by!r} chose them, or "
+            "their labels"
+        )
+    if report.run.filtered:
+        yield (
+            f"The view filters the labels of {shown(map(repr, report.run.filtered))} but not those of the others: what "
+            "it leaves out counts as not drawn; filter the labels of all annotators alike"
+        )
+    if are_without_class(context.class_names):
+        yield "Nothing is said about classes: every label is without one (`label` is None)"
+    else:
+        yield from _without_class(report)
+    other = report.other_reading
+    if other is not None:
+        f1 = getattr(getattr(report, "existence", None), "f1", None)
+        alpha = next(each for each in report.main_numbers if each.key == "alpha.pooled")
+        warning = reading_warning(other, (alpha.title, report.alpha.pooled), f1, what)
+        if warning is not None:
+            yield warning
+
+
+def other_reading(
+    records: Records, context: ReportContext, numbers: Mapping[str, float], n_alpha: int = 0
+) -> OtherReading:
+    """The main numbers under the other reading of null lists.
+
+    Args:
+        records: of all samples
+        context: of the report
+        numbers: the numbers by their name in the report, nan where undefined
+        n_alpha: samples with an alpha of their own
+    """
+    otherwise, assigned = records.otherwise, records.assigned
+    differ = otherwise != assigned
+    drew = dict(zip(context.annotators, (assigned & differ).any(axis=0).tolist(), strict=True))
+    concerned = differ.any(axis=0).tolist()
+    return OtherReading(
+        no_labels=opposite(context.config.no_labels, drew),
+        n_samples=int(differ.any(axis=1).sum()),
+        annotators=[name for name, is_one in zip(context.annotators, concerned, strict=True) if is_one],
+        n_rated=int((otherwise.sum(axis=1) >= 2).sum()),
+        score=number(numbers["score"]),
+        alpha=number(numbers["alpha"]),
+        mean_alpha=number(numbers.get("mean_alpha", np.nan)),
+        n_alpha=n_alpha,
+        f1=number(numbers.get("f1", np.nan)),
+    )
