@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from annotator_agreement.agreement.statistics import main_numbers, numbers
+from annotator_agreement.agreement.statistics import estimates, main_numbers
 
 PAGE = (Path(__file__).parents[2] / "docs" / "method" / "numbers.md").read_text(encoding="utf-8")
 #: numbers in the first column of a table, or in a sentence of the page
@@ -47,7 +47,7 @@ def test_every_main_number_is_on_the_page() -> None:
 
 
 def test_every_share_that_can_have_a_binomial_interval_is_on_the_page() -> None:
-    assert {name for name in numbers._SHARES if not known(name)} == set()
+    assert {name for name in estimates._SHARES if not known(name)} == set()
 
 
 @pytest.mark.parametrize("line", [line for line in PAGE.splitlines() if line.startswith("| `")], ids=lambda s: s[:30])
