@@ -42,7 +42,7 @@ class AgainstGiven(AgainstRole):
 
     @classmethod
     def of_annotator(cls, records: Records, context: ReportContext, annotator: int) -> AgainstGiven:
-        """An annotator in the place of the role, with the others, on samples that he was assigned to."""
+        """An annotator in the place of the role, with the others, on samples that they were assigned to."""
         sample, who, drawn = records.labels()
         if drawn.dtype.kind != "f":
             drawn = class_table(context)[1][drawn.astype(np.int64)]
@@ -79,7 +79,7 @@ class AgainstGiven(AgainstRole):
 
     @cached_property
     def classes(self) -> tuple[list[str], IntArray, IntArray]:
-        """As of objects."""
+        """Names of the classes, and the places of the classes of all labels, of annotators and of the role."""
         return class_table(self.context)[0], self.values, self.stored.category
 
     def titles(self) -> dict[str, Sequence[str]]:

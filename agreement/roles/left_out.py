@@ -65,7 +65,7 @@ class LeftOutAnnotator(AgainstRole):
 
     @classmethod
     def of_annotator(cls, records: Records, context: ReportContext, annotator: int, rule: SizeRule) -> LeftOutAnnotator:
-        """One annotator, on samples that he was assigned to."""
+        """One annotator, on samples that they were assigned to."""
         n_objects, n_pairs = (records.column(name).astype(np.int64) for name in ("n_objects", "n_left_out"))
         of_pair, first = np.repeat(np.arange(len(n_pairs)), n_pairs), np.cumsum(n_objects) - n_objects
         label, drawn, a, b, kind = (
@@ -121,7 +121,7 @@ class LeftOutAnnotator(AgainstRole):
 
 
 def left_out_as(model: AgainstRole, records: Records, annotator: int) -> AgainstRole:
-    """An annotator left out in the place of a model, on samples that he was assigned to."""
+    """An annotator left out in the place of a model, on samples that they were assigned to."""
     if isinstance(model, AgainstGiven):
         return type(model).of_annotator(records, model.context, annotator)
     return LeftOutAnnotator.of_annotator(records, model.context, annotator, model.size_rule)

@@ -86,7 +86,7 @@ class AgainstRole:
     is_model: bool
     annotator: int | None = None  #: one of the annotators who takes the place of the role
 
-    #: numbers of an annotator, and of his classes and sizes, by their names in the report
+    #: numbers of an annotator, and of their classes and sizes, by their names in the report
     shown: ClassVar[Mapping[str, str]] = {name: name for name in list(NUMBERS)[: 7 + len(MEASURES)]}
     of_parts: ClassVar[Mapping[str, str]] = {name: name for name in ("precision", "recall", "f1", "mean_iou")}
     of_kappa: ClassVar[str] = ""  #: the part whose columns are those of Cohen's kappa, if there is one

@@ -63,7 +63,7 @@ class _Sides:
 
     @cached_property
     def left_out(self) -> list[tuple[IntArray, AgainstRole]]:
-        """Every one of them against all others, with the rows of his samples."""
+        """Every one of them against all others, with the rows of their samples."""
         rows = [np.flatnonzero(assigned) for assigned in self.assigned.T]
         return [
             (of_one, left_out_as(self.model, self.model.records.take(of_one), annotator))
@@ -74,7 +74,7 @@ class _Sides:
     def columns(self) -> FloatArray:
         """Of the model, then of the annotator left out: the columns on every sample, sum of F1 and number of pairs.
 
-        The sums are over the annotators who remain. Shape ``(S, J, 2, 5)``; zeros where he was not assigned.
+        The sums are over the annotators who remain. Shape ``(S, J, 2, 5)``; zeros where they were not assigned.
         """
         shape = self.assigned.shape
         found = np.zeros((*shape, 2, 5))
@@ -92,7 +92,7 @@ class _Sides:
         """Mean F1 with the annotators who remain, of the model and of the one left out: shape ``(2, S, J)``.
 
         F1 counts labels with equal classes alone. Of two who both drew nothing nothing is stored: they agree. Nan where
-        he was not assigned, and where neither the model nor anybody drew anything, unless that counts as agreement.
+        they were not assigned, and where neither the model nor anybody drew anything, unless that counts as agreement.
         """
         n_others = np.maximum(self.all_assigned.sum(axis=1) - 1, 1)[:, None]
         model = self.model

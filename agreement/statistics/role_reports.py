@@ -120,7 +120,7 @@ class LeftOutTest:
 
     ``advantage`` is the share of images on which the F1 of the model with the others is at least that of the
     annotator, and ``advantage_of_annotator`` the other way round. ``p_value`` is of the hypothesis that the annotator
-    is better by :data:`EPSILON` or more, None where he has too few images (``n`` images, or videos); the model has
+    is better by :data:`EPSILON` or more, None where they have too few images (``n`` images, or videos); the model has
     ``won`` where it is rejected.
     """
 
