@@ -18,7 +18,7 @@ from fiftyone.core.collections import SampleCollection
 from ... import names
 from ...agreement.acceptance.outcome import AcceptanceCheck
 from ...agreement.parts.result import AgreementParts
-from ...agreement.settings.arguments import one_of, path_of, takes_arrays, true_or_false, writing_to
+from ...agreement.settings.arguments import one_of, path_of, takes_arrays, texts_of, true_or_false, writing_to
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.report import AgreementReport
 from ..record.run import Run, dataset_of
@@ -83,7 +83,7 @@ def export_agreement(
     kind = format_of(path, format)
     dataset = dataset_of(dataset)
     report, aliases = load_agreement(dataset, run_key), Aliases({})
-    fields = [by] if isinstance(by, str) else [*by]
+    fields = texts_of("by", by)
     opened = open_parts(dataset, run_key) if fields else None
     parts = [opened.by(field) for field in fields] if opened is not None else []
     check = None if requirements is None else check_agreement(dataset, run_key, requirements)

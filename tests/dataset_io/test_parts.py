@@ -340,3 +340,10 @@ def test_text_page_table_and_figure_show_the_same_parts(dataset, tmp_path):
     assert "by taken" in page
     assert f"{score.value:.3f}" in page
     assert parts.to_dict()["parts"][0]["numbers"].keys() == parts.parts[0].numbers.keys()
+
+
+def test_fields_of_an_export_must_be_texts(dataset, tmp_path):
+    run = load(dataset)
+    for wrong in (F("camera"), 5):  # an expression of FiftyOne has entries without end
+        with pytest.raises(AgreementInputError, match="`by` must be (a )?text"):
+            run.export(tmp_path / "page.html", by=wrong)

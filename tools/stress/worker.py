@@ -12,11 +12,15 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import resource
 import socket
 import sys
 import traceback
 from pathlib import Path
 from typing import Any
+
+#: bytes of memory of a process: one that wants more fails, and does not slow down all others
+_MOST_MEMORY = 8 << 30
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -56,6 +60,7 @@ def main() -> None:
     load_plugin()
     import fiftyone  # noqa: F401 - takes seconds
 
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     connections = [socket.socket(fileno=int(number)) for number in sys.argv[1:]]
     for connection in connections:
         if os.fork() == 0:
