@@ -6,9 +6,7 @@ The report, the values and what is stored are those of a single process, whoever
 from __future__ import annotations
 
 import contextlib
-from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +15,12 @@ from bson import ObjectId
 from pymongo.errors import PyMongoError
 
 from ...agreement.settings.config import AgreementConfig
-from ...agreement.settings.errors import AgreementInputError, short_message
+from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.report import RunFacts
 from ..database.fiftyone_private import dataset_id
 from ..families.protocol import LabelFamily
 from ..labels.source import Shard, Source
-from ..labels.stored import NoRoomError
 from ..record.lease import this_process
 from ..record.run import FAILED, RUNNING, Run, versions
 from ..record.stored_records import (
@@ -38,16 +35,13 @@ from ..record.stored_records import (
 from ..run.one_pass import Compared, Noticed
 from ..run.work_through import Progress, return_memory
 from .engines import Engine, Submitted
+from .tasks import HINT_OF_SCRIPTS, MOST_ATTEMPTS, GivenUpError, Tasks
 from .work import EMPTY, Task
 
 #: samples of a shard, or frames; those of one group, or video, are in one shard
 SHARD_SAMPLES = 5_000
 #: name of the part that says what is shared out
 PLAN = "plan"
-#: how often a shard is tried
-MOST_ATTEMPTS = 3
-#: seconds between two looks at whether the run still exists
-_LOOK = 1.0
 
 
 def shards_of(source: Source) -> tuple[list[Shard], int]:
@@ -128,32 +122,22 @@ def share_out(
 
 
 class _Sharing:
-    """Tasks on their way."""
+    """Shards on their way."""
 
     def __init__(self, plan: _Plan, run: Run, engine: Submitted) -> None:
-        self._plan, self._run, self._engine = plan, run, engine
-        self._futures: dict[Future[dict[str, Any]], Shard] = {}
-        self._attempts: Counter[int] = Counter()
+        self._plan, self._run, self._is_ours = plan, run, engine.is_ours
+        self._tasks = Tasks(
+            engine, "shards.work", self._task, run.require_current, lambda shard: shard.number in _parts_by_shard(run)
+        )
 
-    def work(self) -> Any:
+    def work(self) -> Iterator[int]:
         """Have everything done; yields the numbers of samples."""
-        while waiting := deque(self._missing()):
-            while waiting or self._futures:
-                while waiting and len(self._futures) < self._engine.most:
-                    shard = waiting.popleft()
-                    self._futures[self._engine.submit(self._task(shard))] = shard
-                self._run.require_current()
-                for future in wait(self._futures, _LOOK, FIRST_COMPLETED).done:
-                    shard = self._futures.pop(future)
-                    answer = self._answer(future)
-                    if "refused" in answer:
-                        raise _refusal(answer)
-                    if "failed" in answer and shard.number not in _parts_by_shard(self._run):
-                        self._attempts[shard.number] += 1
-                        if self._attempts[shard.number] >= MOST_ATTEMPTS:
-                            raise self._given_up(shard, answer["failed"])
-                        waiting.append(shard)
+        try:
+            while missing := self._missing():
+                for answer in self._tasks.answers(missing):
                     yield answer.get("n_samples", 0)
+        except GivenUpError as error:
+            raise self._given_up(error.item, error.reason) from None
 
     def _missing(self) -> list[Shard]:
         """The shards whose records are not stored, so that a database that is killed keeps them."""
@@ -163,12 +147,11 @@ class _Sharing:
 
     def stop(self) -> None:
         """Tell the workers to stop, and wait until they did."""
-        for future in self._futures:
-            future.cancel()
+        self._tasks.cancel()
         with contextlib.suppress(PyMongoError):  # then they cannot write either
             if self._run.is_current():
                 self._run.update(status=FAILED)
-        self._engine.stop(self._futures)
+        self._tasks.stop()
 
     def _task(self, shard: Shard) -> dict[str, Any]:
         low, high = (str(limit) if limit else None for limit in (shard.low, shard.high))
@@ -182,34 +165,18 @@ class _Sharing:
             self._plan.details,
             self._plan.thresholds,
             versions(),
-            self._attempts[shard.number],
+            self._tasks.attempts[shard],
         ).to_dict()
-
-    def _answer(self, future: Future[dict[str, Any]]) -> dict[str, Any]:
-        try:
-            return future.result()
-        except (Exception, CancelledError) as error:  # a worker died; engines say so in their own ways
-            return {"failed": short_message(f"{type(error).__name__}: {error}")}
 
     def _given_up(self, shard: Shard, reason: str) -> AgreementInputError:
         first, last = shard.low or "the first", shard.high or "the last"
         what = {"_id": "samples", "_sample_id": "videos"}.get(shard.key, "groups")
-        hint = ""
-        if self._engine.is_ours:
-            hint = "; in a script, compute under `if __name__ == '__main__':`, as its processes read the script, too"
+        hint = HINT_OF_SCRIPTS if self._is_ours else ""
         return AgreementInputError(
             f"Shard {shard.number + 1} of {len(self._plan.shards)} must be compared by a worker, but {MOST_ATTEMPTS} "
             f"attempts failed ({what} from {first} to {last}), the last one with {reason}; what is done is kept: "
             f"compute again with resume=True, with fewer workers if they lack memory{hint}"
         )
-
-
-def _refusal(answer: Mapping[str, str]) -> AgreementInputError:
-    """The error that a worker met."""
-    kind = NoRoomError if answer["kind"] == NoRoomError.__name__ else AgreementInputError
-    error = kind.__new__(kind)
-    error.args = (answer["refused"],)
-    return error
 
 
 def _parts_by_shard(run: Run) -> dict[int, str]:

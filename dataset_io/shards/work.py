@@ -14,7 +14,7 @@ import fiftyone as fo
 from bson import ObjectId
 
 from ...agreement.settings.config import AgreementConfig
-from ...agreement.settings.errors import AgreementInputError, short_message
+from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ..database.fiftyone_private import database, reload_dataset
 from ..families import open_family
@@ -25,6 +25,7 @@ from ..record.run import RUNNING, Run, versions
 from ..record.stored_records import StoredRecords, part_id, write_part
 from ..run.one_pass import Pass
 from ..run.work_through import rare_collections
+from .tasks import answered
 
 #: ends the name of the part of a shard without samples
 EMPTY = "-empty"
@@ -64,21 +65,14 @@ def work(values: Mapping[str, Any]) -> dict[str, Any]:
     """Do a task.
 
     Returns:
-        ``{"n_samples"}``; or ``{"refused"}`` or ``{"failed"}`` with a sentence: errors of ours cannot travel to
-        processes that load the plugin under another name
+        ``{"n_samples"}``, or why not, see :func:`~.tasks.answered`
     """
-    task = Task(**values)
-    try:
-        with rare_collections():
-            return {"n_samples": _compare(task)}
-    except AgreementInputError as error:
-        return {"refused": str(error), "kind": type(error).__name__}
-    except Exception as error:  # tried again
-        return {"failed": short_message(f"{type(error).__name__}: {error}")}
+    return answered(lambda: {"n_samples": _compare(Task(**values))})
 
 
 def _compare(task: Task) -> int:
-    run = _opened(task)
+    run = _SharedRun(opened_dataset(task.dataset_id, task.dataset_name, task.versions), task.run_key, task.run_id)
+    run.require_current()
     number, key, low, high = task.shard
     limits = (None if limit is None else ObjectId(limit) for limit in (low, high))
     source = with_roles(_source(run, Shard(number, key, *limits)))
@@ -88,7 +82,8 @@ def _compare(task: Task) -> int:
     name = f"{number:06d}"
     is_first = write_part(task.run_id, name, None)
     one_pass = Pass(open_family(source, known), run, again=not is_first)
-    one_pass.work(progress=False)
+    with rare_collections():
+        one_pass.work(progress=False)
     compared, name = one_pass.compared(), f"{name}-{ObjectId()}"
     noticed = {"noticed": asdict(one_pass.noticed())}
     run.require_current()
@@ -102,28 +97,31 @@ def _compare(task: Task) -> int:
     return len(compared.index)
 
 
-def _opened(task: Task) -> Run:
-    """The run of a task.
+def opened_dataset(dataset_id: str, dataset_name: str, software: Mapping[str, str]) -> fo.Dataset:
+    """The dataset of a task.
+
+    Args:
+        dataset_id: its id
+        dataset_name: its name when the task was made
+        software: versions that this process must have
 
     Raises:
         AgreementInputError: if this process cannot work on it
     """
-    if dict(task.versions) != versions():
+    if dict(software) != versions():
         raise AgreementInputError(
-            f"Workers must have the software of the process that computes the run ({_listed(task.versions)}), got "
+            f"Workers must have the software of the process that they work for ({_listed(software)}), got "
             f"{_listed(versions())}; install the same versions"
         )
-    document = database().datasets.find_one({"_id": ObjectId(task.dataset_id)}, {"name": True})
+    document = database().datasets.find_one({"_id": ObjectId(dataset_id)}, {"name": True})
     if document is None:
         raise AgreementInputError(
-            f"Workers must be connected to the database with the dataset {task.dataset_name!r}, got another one, or "
+            f"Workers must be connected to the database with the dataset {dataset_name!r}, got another one, or "
             "the dataset was deleted; set FIFTYONE_DATABASE_URI where the workers start"
         )
     dataset = fo.load_dataset(document["name"])
     reload_dataset(dataset)
-    run = _SharedRun(dataset, task.run_key, task.run_id)
-    run.require_current()
-    return run
+    return dataset
 
 
 def _listed(found: Mapping[str, str]) -> str:
