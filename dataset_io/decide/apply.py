@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
@@ -34,14 +34,16 @@ from ..labels.source import refuse_read_only
 from ..record.changes import now
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
-from ..run.work_through import MAX_ATTEMPTS, Progress, rare_collections, work_through
+from ..run.work_through import MAX_ATTEMPTS, Progress, rare_collections
+from ..shards.engines import Engine
 from .annotator_labels import label_key, labels_in
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
 from .decision_log import is_edited
 from .decisions import Gold, open_gold
 from .label_edits import LabelEdits, new_label
-from .stored_decisions import APPLIED, REPLACED_BY, Stored, is_decision, whole_labels
+from .shared_pass import SharedPass, done_pass, part_done
+from .stored_decisions import ADDED, APPLIED, DELETED, REPLACED_BY, Stored, is_decision, whole_labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -150,6 +152,8 @@ def apply_decisions(
     by: str | None = None,
     gold: str = names.DEFAULT_GOLD_FIELD,
     preview: bool = False,
+    workers: int = 1,
+    executor: Executor | None = None,
     progress: Progress = None,
 ) -> Applied:
     """Change the annotators' own labels to what was decided; :func:`undo_applied` takes that back.
@@ -174,6 +178,8 @@ def apply_decisions(
         by: name of who does it; None for the name of the user
         gold: the field of decisions
         preview: count only
+        workers: as in :func:`compute_agreement`
+        executor: as in :func:`compute_agreement`
         progress: as in :func:`compute_agreement`
 
     Raises:
@@ -187,18 +193,42 @@ def apply_decisions(
     by = text_of("by", user_name() if by is None else by)
     true_or_false("preview", preview)
     OPTIONS["progress"].checked(progress)
+    engine = Engine(OPTIONS["workers"].checked(workers), OPTIONS["executor"].checked(executor))
     refuse_read_only(labels.dataset, [*labels.label_paths, *labels.config.fields])
     opened = open_to_decide(labels, gold, among=_decided_in(field, samples))
     if changes is None:
         wanted = [change for change, is_default in possible_changes(opened).items() if is_default]
-    work = _Pass(opened, chosen or labels.annotators, wanted, by, preview=preview)
+    options: dict[str, Any] = {
+        "annotators": chosen or labels.annotators,
+        "changes": wanted,
+        "by": by,
+        "preview": preview,
+    }
+    options |= {"step": str(ObjectId())}
     with unless_deleted(labels.dataset), rare_collections():
-        n_meanwhile = work_through(work.reader, work.send, work.settle, progress)
+        if engine.is_shared:
+            advice = f"run.decisions.undo_applied({options['step']!r}) takes it back, and applying again does the rest"
+            shared = SharedPass("decide.apply", labels, field.name, opened.among, options, advice)
+            total = shared.done(engine, progress)
+        else:
+            total = done_pass(_Pass(opened, **options), progress)
         if not preview:
             reload_samples(labels.dataset)
-    step = work.step if work.total["n_applied"] and not preview else None
-    counts = {name: work.total[name] for name in ("n_applied", "n_right", "n_changed", "n_edited", "n_unfit")}
-    return Applied(field.path, step, work.of_annotators(), **counts, n_meanwhile=n_meanwhile)
+    step = options["step"] if total["n_applied"] and not preview else None
+    counts = ("n_applied", "n_right", "n_changed", "n_edited", "n_unfit", "n_meanwhile")
+    kinds = ("n_class", "n_geometry", "n_attributes", "n_deleted", "n_added")
+    applied_to = [
+        AppliedTo(name, **{kind: total[name, kind] for kind in kinds})
+        for name in labels.annotators if name in options["annotators"]
+    ]  # fmt: skip
+    return Applied(field.path, step, applied_to, **{name: total[name] for name in counts})
+
+
+def work(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply the decisions of some samples, in any process; see :class:`~.shared_pass.SharedPass`."""
+    return part_done(
+        task, lambda labels, gold, among, **options: _Pass(open_to_decide(labels, gold, among=among), **options)
+    )
 
 
 def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
@@ -241,10 +271,17 @@ class _Pass:
     """One pass over the samples with decisions; those that somebody changes meanwhile are read again."""
 
     def __init__(
-        self, objects: ObjectsToDecide, annotators: Sequence[str], changes: Sequence[str], by: str, *, preview: bool
+        self,
+        objects: ObjectsToDecide,
+        *,
+        annotators: Sequence[str],
+        changes: Sequence[str],
+        by: str,
+        step: str,
+        preview: bool,
     ) -> None:
         self.reader = objects.reader()
-        self.step = str(ObjectId())
+        self.step = step
         self.total: Counter[Any] = Counter()
         self.objects = objects
         self.chosen = [name for name in objects.labels.annotators if name in annotators]
@@ -253,11 +290,6 @@ class _Pass:
         self.of_runs = sorted(attributes_of_runs(objects.labels.dataset))
         self._preview = preview
         self._values: dict[str, Any] | None = None
-
-    def of_annotators(self) -> list[AppliedTo]:
-        """Changes to the labels of every annotator."""
-        kinds = ("n_class", "n_geometry", "n_attributes", "n_deleted", "n_added")
-        return [AppliedTo(name, **{kind: self.total[name, kind] for kind in kinds}) for name in self.chosen]
 
     def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Sent:
         """Apply the decisions of a batch, and begin to write it."""
@@ -335,12 +367,26 @@ class _Document:
         for decision in self._edits.document[gold.decisions]:
             changes: list[Stored] = []
             if is_decision(decision) and REPLACED_BY not in decision and decision["choice"] != "skip":
-                problem = self._problem(decision)
-                changes = [] if problem else list(self._changes(decision))
-                self._counts[problem or ("n_applied" if changes else "n_right")] += 1
+                attempts = [part for part in decision.get(APPLIED) or () if part["step"] == self._work.step]
+                if attempts:  # of a process that died after it wrote
+                    self._count_again(attempts[0]["changes"])
+                else:
+                    problem = self._problem(decision)
+                    changes = [] if problem else list(self._changes(decision))
+                    self._counts[problem or ("n_applied" if changes else "n_right")] += 1
             decisions.append(self._after(decision, changes) if changes else decision)
             is_changed |= bool(changes)
         return (self._edits.update({gold.decisions: decisions}, (gold.name,)), decisions) if is_changed else None
+
+    def _count_again(self, changes: Sequence[Stored]) -> None:
+        """Count the changes that an attempt before has made."""
+        self._counts["n_applied"] += 1
+        attributes = dict.fromkeys(self._work.objects.units.config.attributes, "n_attributes")
+        kind_of_name = {"label": "n_class", **attributes}
+        for change in changes:
+            others = {DELETED: {"n_deleted"}, ADDED: {"n_added"}}.get(change["what"])
+            kinds = others or {kind_of_name.get(name, "n_geometry") for name in change["after"]}
+            self._counts.update((change["annotator"], kind) for kind in kinds)
 
     def _is_drawn(self, decision: Stored) -> bool:
         """True if the adjudicator added this object."""

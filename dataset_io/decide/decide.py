@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import getpass
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, get_args
 
@@ -29,12 +29,14 @@ from ..record.changes import now
 from ..record.lease import unless_deleted
 from ..record.run_labels import RunLabels, open_run_labels
 from ..run.read import Reader
-from ..run.work_through import Progress, rare_collections, work_through
+from ..run.work_through import Progress, rare_collections
+from ..shards.engines import Engine
 from .annotator_labels import StoredLabel, hash_of_label, stored_labels
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decision_log import Made
 from .decision_units import DecidableReader, decision_units
 from .decisions import Gold
+from .shared_pass import SharedPass, done_pass, part_done
 from .stored_decisions import BY_RULE, Choice, Stored
 
 
@@ -90,6 +92,8 @@ def decide(
     gold: str = names.DEFAULT_GOLD_FIELD,
     overwrite: bool = False,
     preview: bool = False,
+    workers: int = 1,
+    executor: Executor | None = None,
     progress: Progress = None,
 ) -> Decided:
     """Decide on objects of a run which version is right: on all that meet the conditions, or on some by their ids.
@@ -132,6 +136,8 @@ def decide(
         gold: the field of decisions
         overwrite: decide again where somebody decided before
         preview: count only
+        workers: as in :func:`compute_agreement`
+        executor: as in :func:`compute_agreement`
         progress: as in :func:`compute_agreement`
 
     Returns:
@@ -157,6 +163,7 @@ def decide(
     )
     _refuse_without_effect(opened, choice, rule)
     OPTIONS["progress"].checked(progress)
+    engine = Engine(OPTIONS["workers"].checked(workers), OPTIONS["executor"].checked(executor))
     decision = NewDecision(
         choice=choice,
         annotator=_annotator_of(labels, choice, annotator),
@@ -170,12 +177,12 @@ def decide(
     if true_or_false("all", all) and rule != Rule():
         raise AgreementInputError("`all` must not be given together with conditions; leave one of them out")
     if rule == Rule() and not all and not preview:
-        n = opened.decide(rule, decision, preview=True).n_decided
+        n = opened.decide(rule, decision, preview=True, engine=engine).n_decided
         raise AgreementInputError(
             f"A decision must have a condition, such as `verdict` or `min_votes`, got none: it would decide {n:,} "
             f"{opened.units.unit}s; say all=True to mean that"
         )
-    return opened.decide(rule, decision, preview=preview, progress=progress)
+    return opened.decide(rule, decision, preview=preview, progress=progress, engine=engine)
 
 
 def user_name() -> str:
@@ -280,6 +287,7 @@ class ObjectsToDecide:
         labels: the labels of the run
         units: what can be decided on them
         gold: the field of decisions
+        among: ids of the samples; None for all
         kind: type of the labels in the field of decisions
         fields: types of the annotators' labels by field, within a document
     """
@@ -287,6 +295,7 @@ class ObjectsToDecide:
     def __init__(self, labels: RunLabels, gold: Gold, among: tuple[ObjectId, ...] | None) -> None:
         self.labels = labels
         self.gold = gold
+        self.among = among
         self.units = decision_units(labels, among)
         self.kind = self.units.kind
         self.fields = dict(zip(self.units.reader.source.fields, labels.kinds, strict=True))
@@ -311,24 +320,49 @@ class ObjectsToDecide:
         """Reads the objects."""
         return Reader(DecidableReader(self.units, self.gold))
 
-    def decide(self, rule: Rule, new: NewDecision, *, preview: bool = False, progress: Progress = False) -> Decided:
+    def decide(
+        self,
+        rule: Rule,
+        new: NewDecision,
+        *,
+        preview: bool = False,
+        progress: Progress = False,
+        engine: Engine = Engine(),  # noqa: B008  it is a value
+    ) -> Decided:
         """Decide on the objects that meet a rule; see :func:`decide`."""
         gold, dataset = self.gold, self.labels.dataset
         with unless_deleted(dataset), rare_collections():
             if not preview:
                 gold.declare(self.stored, self.labels.config.fields)
-            work = _Pass(self, rule, new, preview=preview)
-            n_changed = work_through(work.reader, work.send, work.settle, progress)
+            if engine.is_shared:
+                options = {"rule": asdict(rule), "new": asdict(new), "preview": preview}
+                advice = f"run.decisions.undo({new.step!r}) takes it back, and deciding again does the rest"
+                shared = SharedPass("decide.decide", self.labels, gold.name, self.among, options, advice)
+                total = shared.done(engine, progress)
+            else:
+                total = done_pass(_Pass(self, rule, new, preview=preview), progress)
             if not preview:
                 gold.remove_if_deleted()
                 reload_samples(dataset)
-        if rule.objects is not None and not work.n_found:
+        if rule.objects is not None and not total["n_found"]:
             raise AgreementInputError(
                 f"`objects` must be match ids of the run {self.labels.run_key!r} in the samples, got "
                 f"{shown(map(repr, sorted(rule.objects)))}"
             )
-        step = new.step if work.total["n_decided"] and not preview else None
-        return Decided(gold.path, step, **work.total, n_changed=n_changed)
+        step = new.step if total["n_decided"] and not preview else None
+        counts = ("n_decided", "n_before", "n_no_majority", "n_without", "n_left_out")
+        return Decided(gold.path, step, **{each: total[each] for each in counts}, n_changed=total["n_meanwhile"])
+
+
+def work(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Decide on the objects of some samples, in any process; see :class:`~.shared_pass.SharedPass`."""
+
+    def open_pass(
+        labels: RunLabels, gold: str, among: tuple[ObjectId, ...], rule: Stored, new: Stored, preview: bool
+    ) -> _Pass:
+        return _Pass(open_to_decide(labels, gold, among=among), Rule(**rule), NewDecision(**new), preview=preview)
+
+    return part_done(task, open_pass)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,8 +377,7 @@ class _Pass:
 
     def __init__(self, objects: ObjectsToDecide, rule: Rule, new: NewDecision, *, preview: bool) -> None:
         self.reader = objects.reader()
-        self.total = Counter(n_decided=0, n_before=0, n_no_majority=0, n_without=0, n_left_out=0)
-        self.n_found = 0
+        self.total: Counter[str] = Counter()
         self._objects = objects
         self._rule = rule
         self._new = new
@@ -358,14 +391,16 @@ class _Pass:
         counts = [Counter({"n_left_out": n}) for n in read.n_invalid.tolist()]
         chosen = self._rule.of(objects, self._objects.units.reader.codes.names())
         units = np.flatnonzero(chosen).tolist()
-        self.n_found += len(units)
+        self.total["n_found"] += len(units)
         samples = objects.members.sample.tolist()
         made: dict[int, list[Made]] = defaultdict(list)
         taken: set[str] = set()  # a decision on several objects gives way to one of them
         no_majority, at = self._no_majority(objects, chosen), now()
         for unit, label in zip(units, self._labels(objects, chosen), strict=True):
             k = samples[unit]
-            if not self._is_open(objects.state(unit)):
+            if any(each["step"] == self._new.step for each in objects.found[unit]):  # by an attempt before
+                counts[k]["n_decided"] += 1
+            elif not self._is_open(objects.state(unit)):
                 counts[k]["n_before"] += 1
             elif unit in no_majority:
                 counts[k]["n_no_majority"] += 1

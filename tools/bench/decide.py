@@ -37,6 +37,10 @@ def measure() -> list[Row]:
         found["apply to labels"] = _seconds(lambda: plugin.apply_decisions(dataset, progress=False))
         found["take back what was applied"] = _seconds(lambda: plugin.undo_applied(dataset))
         found["undo the rule"] = _seconds(lambda: plugin.undo_decisions(dataset, done.step))
+        found["a rule, 2 workers"] = _seconds(lambda: plugin.decide(dataset, **rule, workers=2))
+        found["apply to labels, 2 workers"] = _seconds(
+            lambda: plugin.apply_decisions(dataset, progress=False, workers=2)
+        )
     finally:
         dataset.delete()
     rows = []
