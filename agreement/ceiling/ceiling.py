@@ -84,7 +84,7 @@ class ModelScore:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ceiling(ShowsItself):
-    """What annotators reach against each other, measured as detectors are: mean average precision (mAP).
+    """Human ceiling: mean average precision (mAP) of annotators against each other.
 
     The labels of one annotator are taken as detections of the objects of another: precision at 101 recall points,
     averaged over the IoU thresholds .50, .55 … .95 and over the classes that the other used, as COCO does; then over
@@ -150,7 +150,7 @@ class Ceiling(ShowsItself):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was read for a ceiling."""
+    """Counts and detections read from all images of a ceiling, before any number is computed."""
 
     annotators: Sequence[str]  #: names, without the model
     class_names: Sequence[str]  #: of every class code

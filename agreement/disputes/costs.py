@@ -1,4 +1,4 @@
-"""What disputed objects cost on every sample, and who leaves out what."""
+"""Cost of the disputed objects on every sample, and counts of misses by class and annotator."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def unit_columns(records: ObjectRecords) -> Iterator[tuple[int, UnitColumns]]:
 
 
 def object_costs(votes: IntArray, asked: IntArray, alike: IntArray, conflict: BoolArray) -> IntArray:
-    """What every disputed object costs, shape ``(U,)``.
+    """Cost of every disputed object, shape ``(U,)``.
 
     1 for every two annotators of whom only one drew it, 2 for every two who gave it different classes.
 
@@ -93,7 +93,7 @@ def object_costs(votes: IntArray, asked: IntArray, alike: IntArray, conflict: Bo
 
 
 def costs_of_units(units: UnitColumns) -> IntArray:
-    """What every object costs, shape ``(U,)``; 0 on samples that are not rated."""
+    """Cost of every object, shape ``(U,)``; 0 on samples that are not rated."""
     conflict = units.verdict == CLASS_CONFLICT
     of_class, _, count = units.classes(conflict)
     alike = sums_by(of_class, count * (count - 1), len(conflict)).astype(np.int64)
@@ -101,7 +101,7 @@ def costs_of_units(units: UnitColumns) -> IntArray:
 
 
 def dispute_costs(records: ObjectRecords) -> FloatArray:
-    """What the disputed objects of every sample cost, shape ``(S,)``.
+    """Cost of the disputed objects on every sample, shape ``(S,)``.
 
     The sum of :func:`object_costs`: ``(n_a + n_b) (1 - RQ)`` of a sample, summed over the pairs of annotators. How an
     object is drawn costs nothing.
@@ -115,7 +115,7 @@ def dispute_costs(records: ObjectRecords) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoughtUnits:
-    """Which disputed units somebody looks for, by codes in the records; None for all."""
+    """Filter of disputed units, by codes in the records; None for all."""
 
     verdict: int | None = None
     annotator: int | None = None  #: units that this annotator drew, or was assigned to
@@ -206,14 +206,14 @@ def costly_samples(records: Records, sought: SoughtUnits) -> CostlyUnits:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How many objects of a class every annotator left out, or drew alone; shape ``(K, R)``."""
+    """Objects of every class that every annotator left out, or drew alone; shape ``(K, R)``."""
 
     missed: IntArray  #: objects with a label of the class that two others drew and this annotator did not
     lone: IntArray  #: objects of the class that this annotator alone drew
 
 
 def left_out(records: ObjectRecords, n_classes: int, annotators: Sequence[int]) -> LeftOut:
-    """Who left out what, and who alone drew what, for some annotators (the others have zeros)."""
+    """Count misses and lone objects by class, for some annotators (the others have zeros)."""
     found = LeftOut(*np.zeros((2, n_classes, records.n_annotators), np.int64))
     for _, units in unit_columns(records):
         lone = ((units.votes == 1) & (units.verdict != NO_VERDICT))[units.unit]

@@ -1,4 +1,4 @@
-"""Which two classes are confused: their share of all conflicts of classes, with its interval, against chance."""
+"""Confused pairs of classes: their share of all class conflicts, with its interval, against chance."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Confused:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the whole interval is above the share by chance."""
+        """True if the whole interval is above the share by chance."""
         return self.low > self.by_chance
 
 
 def conflict_rows(
     a: IntArray, b: IntArray, sample: IntArray, n_samples: int, times: IntArray | None = None
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """How often every two classes met on every image, of all conflicts there; and all conflicts.
+    """Count conflicts between every two classes on every image, beside all conflicts there.
 
     Args:
         a: shape ``(Q,)``, class of one label of every pair with different classes

@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is counted, and compared with what."""
+    """Kind of hypothesis: the event that is counted, and the rate that it is compared with."""
 
     name: str
     meaning: str  #: what is counted, of what, against what
@@ -112,7 +112,7 @@ def habit_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) -
 
 
 def of_kind(group: IntArray, kind: str) -> BoolArray:
-    """Which groups are of a kind."""
+    """True for groups of a kind."""
     found: BoolArray = group >> 2 * _WIDTH == CODES[kind]
     return found
 
@@ -251,7 +251,7 @@ def findings_of(
     expected: Mapping[int, float] | None = None,
     n_labels: Mapping[int, int] | None = None,
 ) -> tuple[list[Finding], int]:
-    """What the tests confirm, the greatest difference first, and how many hypotheses were tested.
+    """Findings confirmed by tests, the greatest difference first, and the number of hypotheses tested.
 
     Nothing is found of a class or size for which a single annotator accounts: that would be said twice.
 

@@ -44,7 +44,7 @@ class ComparedRun:
 
 @dataclass(frozen=True, slots=True)
 class AppliedBetween:
-    """What was applied to labels in one run and not in the other."""
+    """Labels changed by applied decisions in one of two runs only."""
 
     n_labels: IntArray  #: shape ``(S,)``, labels of every shared sample that were set to what somebody decided
     is_incomplete: bool  #: as in :class:`~.comparison.DecidedBetween`
@@ -122,7 +122,7 @@ def _decided(
     resamples: int,
     seed: int,
 ) -> DecidedBetween | None:
-    """What was applied to labels between the runs, and the numbers of the samples without such labels."""
+    """Count labels changed by decisions between the runs, and compare the samples without such labels."""
     if applied is None or not (applied.n_labels[rated].any() or applied.is_incomplete):
         return None
     n_labels = applied.n_labels[rated]

@@ -31,7 +31,7 @@ class Change:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval excludes 0."""
+        """True if the interval excludes 0."""
         found = self.interval
         return found is not None and found.low is not None and found.high is not None and found.low * found.high > 0
 

@@ -84,7 +84,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Excuses:
-    """Who counts as not assigned for a unit: a crowd region of theirs covers most of it, and they drew no member."""
+    """Exemptions: annotators exempt from a unit because their crowd region covers it and they drew no member."""
 
     unit: IntArray  #: shape ``(E,)``, ascending
     annotator: IntArray  #: shape ``(E,)``
@@ -117,7 +117,7 @@ class Excuses:
         return np.repeat(np.arange(len(unit)), counts), annotator
 
     def contain(self, unit: IntArray, annotator: IntArray) -> BoolArray:
-        """Whether annotators are excused from units, any one shape."""
+        """True where an annotator is exempt from a unit; ``unit`` and ``annotator`` have any one shape."""
         return np.isin(_keys(unit, annotator), _keys(self.unit, self.annotator))
 
 

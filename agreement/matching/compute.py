@@ -76,12 +76,12 @@ class Counting:
 
     @property
     def rates_missing(self) -> bool:
-        """Whether not drawing an object is a rating."""
+        """True if not drawing an object counts as a rating."""
         return self.missing == "category"
 
     @property
     def rates_empty(self) -> bool:
-        """Whether an image that everybody left empty is a unit, which everybody rated as missing."""
+        """True if an image that everybody left empty counts as a unit that everybody rated as missing."""
         return self.rates_missing and self.empty == "agree"
 
     def n_ratings(self, votes: IntArray, assigned: IntArray) -> IntArray:
@@ -166,7 +166,7 @@ class Agreement:
 
     @cached_property
     def ratings(self) -> Ratings:
-        """What alpha counts."""
+        """Ratings that alpha counts."""
         return self._ratings(self.n_assigned)
 
     @cached_property
@@ -415,7 +415,7 @@ def ratings_of(
     rules: Counting,
     n_excused: IntArray | int = 0,
 ) -> Ratings:
-    """What alpha counts.
+    """Ratings that alpha counts: classes of the members of units, and *missing*.
 
     Args:
         objects: ``N`` objects

@@ -427,6 +427,6 @@ def _conflicts(confusion: SparseCounts, pairs: AnnotatorPairs, context: ReportCo
 
 
 def _by_annotator(columns: Sequence[IntArray], counts: IntArray, context: ReportContext) -> list[Listed]:
-    """What each annotator said and others said instead, the most frequent pairs of classes; from these columns."""
+    """Most frequent pairs of an own class and the others' class, for every annotator; from these columns."""
     annotator, said, others = columns
     return listed_by_row(annotator, said, others, counts, context.class_names, len(context.annotators), MAX_LISTED)

@@ -45,7 +45,7 @@ class Values:
         return cls(name, values, np.array([float(v) if is_number(v) else math.nan for v in values]), tolerance)
 
     def differ(self, a: IntArray, b: IntArray) -> BoolArray:
-        """Whether the values of two columns of codes differ."""
+        """True where the values of two columns of codes differ."""
         x, y = self.numbers[a], self.numbers[b]
         both_numbers = ~np.isnan(x) & ~np.isnan(y)
         close = agreeing(np.where(both_numbers, x, 0.0), np.where(both_numbers, y, 0.0), self.tolerance)

@@ -85,7 +85,7 @@ class ClassSums(Additive):
 
 
 def _costs(chunk: Chunk) -> FloatArray:
-    """What every label lacks to full agreement, shape ``(N,)``.
+    """Missing agreement of every label, shape ``(N,)``.
 
     It is 1 for every other assigned annotator who did not draw the object or called it otherwise, 1 - IoU for one who
     called it the same. All labels together cost ``(n_a + n_b) (1 - PQ)``, summed over the pairs of annotators.

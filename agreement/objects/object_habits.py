@@ -100,7 +100,7 @@ def _against_others(cells: AssignedCells, kind: str, second: int, own: Column, w
 
 
 def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
-    """Who misses, adds and repeats more than the others."""
+    """Annotators' rates of misses, lone objects and duplicates, against the others'."""
     if several:
         missed = missed_columns(cells)
         yield _against_others(cells, "misses", 0, missed["n_missed"], missed["n_could_miss"])
@@ -112,7 +112,7 @@ def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
 
 
 def _of_matches(cells: AssignedCells) -> Iterator[Habits]:
-    """Who names and draws shared objects otherwise than the others do among themselves."""
+    """Annotators' distance from the others in class and extent, against that of the others among themselves."""
     chunk = cells.chunk
     pairs, n = chunk.agreement.pairs, len(cells.sample)
     ends = cells.own[np.concatenate([pairs.i, pairs.j])]
@@ -126,7 +126,7 @@ def _of_matches(cells: AssignedCells) -> Iterator[Habits]:
 
 
 def _of_boxes(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
-    """Who draws larger or smaller boxes, or further to one side; of two annotators, the first against the second."""
+    """Bias of annotators' boxes in size and position; of two annotators, the first against the second."""
     row, offsets = cells.chunk.offsets
     rows, n = cells.own[row], len(cells.sample)
     n_boxes = np.bincount(rows, minlength=n)
@@ -149,7 +149,7 @@ def _leading_class(chunk: Chunk) -> IntArray:
 
 
 def _missed_by(cells: AssignedCells, code: IntArray) -> tuple[IntArray, ...]:
-    """Who missed how many of the objects of every class (size) that two drew, on every image.
+    """Count misses of the objects of every class (size) that two drew, by image and annotator.
 
     Args:
         cells: of the samples
@@ -185,7 +185,7 @@ def _missed_by(cells: AssignedCells, code: IntArray) -> tuple[IntArray, ...]:
 
 
 def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[Habits]:
-    """Which classes an annotator misses more often than the others miss them, and what that adds to the classes."""
+    """Annotators' rates of misses by class against the others', and their contributions to those of the classes."""
     sample, code, annotator, missed, could, assigned = _missed_by(cells, lead)
     place = distinct(
         sample * cells.chunk.n_categories + code, cells.chunk.agreement.n_samples * cells.chunk.n_categories
@@ -196,14 +196,14 @@ def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[Habits]:
 
 
 def _parts(kind: str, cells: AssignedCells, row: IntArray, code: IntArray, own: Column, whole: Column) -> Habits:
-    """What every annotator adds to the classes (sizes) of a kind of findings; ``row`` and ``code`` in any order."""
+    """Contribution of every annotator to the classes (sizes) of a kind; ``row`` and ``code`` in any order."""
     n = int(code.max(initial=0)) + 1
     group, row, table = _of_cells(kind, row * n + code, n, own, whole)
     return part_groups(kind, subjects_of(group)[0], cells.annotator[row]), cells.sample[row], table
 
 
 def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[Habits]:
-    """Which two agree more with each other than either does with the others."""
+    """Distance of every two annotators, against the distance of either from the others."""
     agreement = cells.chunk.agreement
     shared, n = agreement.sample_pairs, len(cells.sample)
     scored = ~np.isnan(agreement.pair_score)
@@ -229,14 +229,14 @@ def _of_cells(kind: str, cell: IntArray, n_kinds: int, own: Column, whole: Colum
 
 
 def _missing(chunk: Chunk, kept: BoolArray, *, several: bool) -> tuple[IntArray, IntArray]:
-    """Who did not draw an object, and who could; of two annotators, whether only one of them drew it."""
+    """Numbers of misses and of possible misses of every unit; of two annotators, 1 if only one drew it, of 1."""
     units = chunk.agreement.units
     votes, assigned = units.votes[kept], units.assigned[kept]
     return (assigned - votes, assigned) if several else ((votes == 1).astype(np.int64), np.ones_like(votes))
 
 
 def _of_classes(cells: AssignedCells, lead: IntArray, *, several: bool) -> Iterator[Habits]:
-    """Which classes are missed, and confused, more often than others; and which two are confused."""
+    """Rates of misses and of confusions by class against other classes, and confusions of every two classes."""
     chunk = cells.chunk
     agreement, k = chunk.agreement, chunk.n_categories
     units, pairs, category = agreement.units, agreement.pairs, agreement.objects.category
@@ -255,7 +255,7 @@ def _of_classes(cells: AssignedCells, lead: IntArray, *, several: bool) -> Itera
 
 
 def _of_sizes(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
-    """Which sizes are missed more often than others."""
+    """Rates of misses by size against other sizes."""
     chunk = cells.chunk
     units = chunk.agreement.units
     kept = (chunk.size >= 0) & chunk.rated_unit & ((units.votes >= 2) | (not several))

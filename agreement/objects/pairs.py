@@ -451,13 +451,13 @@ def persons_of(config: AgreementConfig) -> dict[str, str]:
 
 
 def has_sessions(annotators: Sequence[str], config: AgreementConfig) -> bool:
-    """Whether two of the annotators are one person."""
+    """True if two of the annotators are sessions of one person."""
     persons = [person for name, person in persons_of(config).items() if name in annotators]
     return len(set(persons)) < len(persons)
 
 
 def intra_pairs(pairs: Sequence[tuple[str, str]], config: AgreementConfig) -> BoolArray:
-    """Whether a pair of annotators is two sessions of one person, shape ``(P,)``, from their names."""
+    """True for pairs that are two sessions of one person, shape ``(P,)``, from their names."""
     persons = persons_of(config)
     return np.array([a in persons and persons[a] == persons.get(b) for a, b in pairs], np.bool_)
 

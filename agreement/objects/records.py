@@ -217,7 +217,7 @@ def agreement_columns(agreement: Agreement) -> Columns:
 
 
 def _places(agreement: MatchedBatch) -> Columns:
-    """Where objects are, to compare those of different images: boxes, outlines, points, or first frames."""
+    """Positions of objects, to compare those of different images: boxes, outlines, points, or first frames."""
     places = agreement.batch.geometry.places()
     columns: Columns = {}
     if agreement.boxes_xyxy is not None:
@@ -233,7 +233,7 @@ def _places(agreement: MatchedBatch) -> Columns:
 
 
 def _of_matching(agreement: MatchedBatch) -> Columns:
-    """How the objects of every sample were matched."""
+    """Columns on the matching of every sample: hard and inexact components, crowding, repaired shapes."""
     objects, matching, geometry = agreement.objects, agreement.matching, agreement.batch.geometry
     nobody = np.zeros(len(objects), np.bool_)
     crowded = nobody if agreement.overlaps.crowded is None else agreement.overlaps.crowded

@@ -68,7 +68,7 @@ class Sensitivity:
         self._tallies = self._added_up() if len(self._variants) else []
 
     def _added_up(self) -> list[NominalTally]:
-        """What alpha counts in every variant, without images that everybody left empty."""
+        """Counts of alpha for every variant, without images that everybody left empty."""
         n, most = len(self._variants), int(self._n_assigned.max(initial=0)) + 1
         units, differing = np.zeros((2, n, most), np.int64)
         counts = np.zeros((n, int(self._records.column("category").max(initial=MISSING)) + 1), np.int64)

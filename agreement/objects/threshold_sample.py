@@ -178,7 +178,7 @@ class ThresholdSample:
 
     @property
     def is_full(self) -> bool:
-        """Whether the maximum number of samples is reached."""
+        """True if the maximum number of samples is reached."""
         return self.kept is not None and self.n_samples == self.kept.limit
 
     def halves(self) -> list[ThresholdSample]:

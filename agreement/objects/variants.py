@@ -1,4 +1,4 @@
-"""What every sample adds to the variants of a run: its objects matched or counted otherwise, as columns of the records.
+"""Variants of a run (other thresholds or rules, one annotator less), as additive columns of the records.
 
 A variant is another threshold, other rules for matching and for missed objects, or the objects without those of one
 annotator. All are counted while the labels are compared, as they need the overlaps; the report adds up the rows of its
@@ -65,7 +65,7 @@ def matching_rules(config: AgreementConfig) -> list[tuple[Method, ClassHandling]
 
 
 def variant_columns(agreement: MatchedBatch) -> Columns:
-    """What the samples of a batch add to the variants of their run; no columns without variants.
+    """Additive columns of the variants of a run, for the samples of a batch; none without variants.
 
     Objects that the run left out because of crowd regions are left out of all variants.
     """
@@ -260,7 +260,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class RatedUnits:
-    """What alpha counts of units with at least two ratings."""
+    """Counts for alpha, of the units with at least two ratings."""
 
     sample: IntArray  #: shape ``(U,)``
     n_ratings: IntArray  #: shape ``(U,)``

@@ -32,7 +32,7 @@ class PixelHabits:
 
     @staticmethod
     def _of_pairs(agreement: PixelAgreement) -> Habits:
-        """Who paints otherwise than the others do among themselves."""
+        """Annotators' distance from the others, against that of the others among themselves."""
         n_samples, n = agreement.counts.assigned.shape
         score = agreement.pair_numbers[:, SCORE]
         scored = ~np.isnan(score)
@@ -47,7 +47,7 @@ class PixelHabits:
         return habit_groups("loose", annotator), of_sample, np.stack(columns)
 
     def _of_classes(self, agreement: PixelAgreement) -> list[Habits]:
-        """Who gives a class more or less area than all do, and which classes agree less than others."""
+        """Area that annotators give to each class, against the others', and classes with low agreement."""
         counts = agreement.counts
         drawn = np.ones(len(counts.values), np.bool_) if self._background is None else counts.values != self._background
         code = np.searchsorted(self._values, counts.values[drawn])

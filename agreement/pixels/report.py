@@ -105,7 +105,7 @@ class MaskAnnotatorSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PixelReport(AgreementReport):
-    """How far annotators agree on the class of every pixel.
+    """Report on semantic masks: agreement on the class of every pixel.
 
     ``alpha.pooled`` and ``alpha.percent_agreement`` are over all pixels of rated samples; ``kappa`` is the mean of
     Cohen's kappa of the pairs. ``n_pixels`` were compared, ``n_ignored`` left out because somebody gave them an ignored

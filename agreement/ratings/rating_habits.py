@@ -56,7 +56,7 @@ def rating_habits(
 
 
 def _conflicts(habits: HabitRows, ratings: FloatArray, tolerance: float) -> None:
-    """Who disagrees more with the others than these among each other."""
+    """Add each annotator's rate of conflicts with the others, against that of the others among themselves."""
     n_annotators = ratings.shape[1]
 
     def columns(some: slice) -> Sequence[Column]:
@@ -72,7 +72,7 @@ def _conflicts(habits: HabitRows, ratings: FloatArray, tolerance: float) -> None
 
 
 def _rates(habits: HabitRows, values: FloatArray) -> None:
-    """Who rates higher or lower."""
+    """Add the deviation of each annotator's numbers from those of the others."""
     given = ~np.isnan(values)
     if given.any() and (low := np.nanmin(values)) < (high := np.nanmax(values)):
         habits.add_deviations("rates", 0, len(values), lambda some: ((values[some] - low) / (high - low), given[some]))
@@ -80,7 +80,7 @@ def _rates(habits: HabitRows, values: FloatArray) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _ClassCounts:
-    """How often classes were given, and how often two annotators gave different ones."""
+    """Frequencies of classes, and of conflicts between classes."""
 
     positions: FloatArray  #: shape ``(S, R)``, nan where not rated
     n_labels: IntArray  #: shape ``(K,)``, ratings with every class
@@ -112,7 +112,7 @@ class _ClassCounts:
         return chosen
 
     def of_class(self, code: int, some: slice) -> tuple[FloatArray, BoolArray]:
-        """Whether annotators gave a class, and whether they gave any."""
+        """True where an annotator gave a class (as floats), and where they gave any."""
         return (self.positions[some] == code).astype(np.float64), ~np.isnan(self.positions[some])
 
     def conflicts_of(self, code: int, some: slice) -> Sequence[Column]:
@@ -123,7 +123,7 @@ class _ClassCounts:
         return n * (m - n), self.n_conflicts[some, None], zero, zero
 
     def add(self, habits: HabitRows, *, used: bool) -> dict[int, float]:
-        """Which class is confused with any other, and who gives it more or less often (``used``).
+        """Add each class's rate of conflicts and, if ``used``, the rate at which every annotator gives it.
 
         Returns:
             the share of conflicts with every class by chance

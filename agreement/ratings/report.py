@@ -110,7 +110,7 @@ class RaterSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RatingReport(AgreementReport):
-    """How far annotators agree on one class or number for every sample.
+    """Report on ratings: agreement on one class or number for every sample.
 
     ``alpha.pooled`` is Krippendorff's alpha of the whole table at its ``level``; samples have no alpha of their own.
     ``coefficients`` has the other coefficients by name, then weights; empty for numbers without ``categories``.
@@ -277,7 +277,7 @@ def _raters(
 
 
 def _against_most(records: RatingRecords, tolerance: float) -> tuple[list[int], list[Counter[tuple[float, float]]]]:
-    """How often most of the others said one thing, and what annotators said instead, by annotator."""
+    """Number of majorities of the others, and counts of (own, majority) where they differ, by annotator."""
     n_annotators = records.n_annotators
     n_majority, said = np.zeros(n_annotators, np.int64), [Counter[tuple[float, float]]() for _ in range(n_annotators)]
     table = records.ratings
@@ -294,7 +294,7 @@ def _against_most(records: RatingRecords, tolerance: float) -> tuple[list[int], 
 
 
 def _other_classes(said: Counter[tuple[float, float]], context: ReportContext) -> list[dict[str, Any]]:
-    """What an annotator said and most of the others said instead, the most frequent first."""
+    """Most frequent pairs of an annotator's own value and the majority's, where they differ."""
 
     def name(value: float) -> str:
         return value_name(value) if context.details["numbers"] else context.class_names[int(value)]

@@ -84,7 +84,7 @@ class AgreementConfig:
 
     @property
     def attribute_mode(self) -> bool:
-        """Whether one field holds the labels of all annotators."""
+        """True if one field holds the labels of all annotators."""
         return self.annotator_attribute is not None
 
     @property

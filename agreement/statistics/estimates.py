@@ -97,7 +97,7 @@ def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
 
 
 def kept_by_sample(records: Records, context: ReportContext) -> BySample:
-    """What the numbers of a report keep of its rated samples; see :func:`estimates`."""
+    """Mode of keeping numbers by sample for the intervals of a report; see :func:`estimates`."""
     if not context.config.resamples:
         return False
     return "moments" if records.n_samples > MOST_RESAMPLED and context.clusters is None else True
@@ -276,7 +276,7 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, fe
 
 
 def are_resampled(intervals: Mapping[str, Interval]) -> bool:
-    """Whether intervals of the main numbers of a report come from resampling; one of these uses all rated samples."""
+    """True if intervals of the main numbers come from resampling; one of these uses all rated samples."""
     return max((each.n for each in intervals.values()), default=0) <= MOST_RESAMPLED
 
 
@@ -341,7 +341,7 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
 
 
 def _without_class(report: AgreementReport) -> Iterator[str]:
-    """How many labels have no class, and whose, where others have one."""
+    """Note on the labels without a class, by annotator, where others have one."""
     counts = ((entry.name, entry.classes.get(NO_LABEL)) for entry in report.annotators)
     found = {name: n for name, n in counts if isinstance(n, int) and n}  # masks have shares of classes
     n = sum(found.values())

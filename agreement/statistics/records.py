@@ -80,12 +80,12 @@ class Records:
 
     @property
     def assigned(self) -> BoolArray:
-        """Whether an annotator was assigned to a sample, shape ``(S, R)``."""
+        """True where an annotator was assigned to a sample, shape ``(S, R)``."""
         return unpacked(self.column("assigned"), self.n_annotators)
 
     @property
     def otherwise(self) -> BoolArray:
-        """Who would have been assigned if a null label list had the other meaning, shape ``(S, R)``."""
+        """Assignment if null label lists had their other meaning, shape ``(S, R)``."""
         known = "otherwise" in self.parts[0]
         return unpacked(self.column("otherwise"), self.n_annotators) if known else self.assigned
 

@@ -89,7 +89,7 @@ class TagSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TagReport(AgreementReport):
-    """How far annotators agree on sets of tags.
+    """Report on tags: agreement on sets of tags.
 
     ``alpha.pooled`` is Krippendorff's alpha of whole sets, with the distance ``set_distance``; None if there are too
     many different sets to compare (``too_many_sets``). ``alpha.percent_agreement`` is the mean share of pairs of

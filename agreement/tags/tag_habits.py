@@ -33,7 +33,7 @@ def tag_habits(agreement: TagAgreement, context: ReportContext) -> dict[str, Any
 
 
 def _of_annotators(habits: HabitRows, agreement: TagAgreement, n: int) -> None:
-    """Who leaves tags out, and who gives tags that nobody else gave, more than the others."""
+    """Annotators' rates of tags left out, and of tags that nobody else gave, against the others'."""
     sets, tags, n_samples = agreement.sets, agreement.tags, len(agreement.score)
     cell = sets.unit * n + agreement.annotator
     votes, of_set = tags.votes[agreement.of_given], cell[sets.row]
@@ -63,7 +63,7 @@ def _against_others(habits: HabitRows, kind: str, own: FloatArray, whole: FloatA
 
 
 def _of_tags(habits: HabitRows, agreement: TagAgreement, n: int, n_tags: int) -> None:
-    """Who gives which tag more or less often than the others, and which tags are left out more than others."""
+    """Annotators' rates of each tag against the others', and tags left out more than other tags."""
     sets, tags, n_samples = agreement.sets, agreement.tags, len(agreement.score)
     n_given = sums_by(tags.tag, tags.votes, n_tags)
     n_images = np.bincount(tags.tag, minlength=n_tags)
