@@ -135,7 +135,7 @@ def documented(function: Callable[..., Any], left_out: list[str]) -> str:
 
 
 class _Methods:
-    """What has methods of a run."""
+    """Base of the objects whose methods act on a run."""
 
     _said = ""  #: how users call it
 

@@ -104,14 +104,14 @@ class _Groups:
         return None if groups is None else _as_values(groups)
 
     def is_same(self, current: Sequence[Mapping[str, Any]] | None, ours: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether groups are the same, apart from fields of runs and deleted fields."""
+        """True if groups are equal, apart from fields of runs and deleted fields."""
         return self._of_user(current or ()) == self._of_user(ours)
 
     def _of_user(self, groups: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
         return [(group["name"], list(filter(self._is_users, group["paths"])), group["expanded"]) for group in groups]
 
     def _is_users(self, path: str) -> bool:
-        """Whether a path belongs to a field that no run wrote."""
+        """True if a path belongs to a field that no run wrote."""
         return path in self._fields and run_of(path, self._fields[path]) is None
 
     def without_ours(

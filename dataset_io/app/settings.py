@@ -143,7 +143,7 @@ def annotator_colors(labels: RunLabels, fields: Sequence[Mapping[str, Any]] | No
 
 
 def lacks_colors(dataset: fo.Dataset, run_key: str, fields: Sequence[str], *, in_one_field: bool) -> bool:
-    """Whether nobody chose the colours of annotators, for whom there are colours that can be told apart.
+    """True if the user chose no colours for annotators, and distinct ones can be set.
 
     Args:
         dataset: the dataset

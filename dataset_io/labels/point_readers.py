@@ -47,7 +47,7 @@ class KeypointReader(GeometryReader):
         return {"$or": conditions}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether all points are two numbers or nan, at least one is labelled, and their number is right."""
+        """True if all points are two numbers or nan, at least one is labelled, and their number is right."""
         return are_usable_keypoints(label.get("points"), number_of_points(config))
 
     def needs_size(self, config: AgreementConfig) -> bool:
@@ -110,7 +110,7 @@ def _of_length(points: FloatArray, n_points: int | None) -> FloatArray:
 
 
 def are_usable_keypoints(points: object, n_points: int | None) -> bool:
-    """Whether a value is a list of the required number of points ``(x, y)``, at least one labelled."""
+    """True for a list of the required number of points ``(x, y)``, at least one labelled."""
     if not isinstance(points, list | tuple) or (n_points is not None and len(points) != n_points):
         return False
     n_labelled = 0
@@ -153,7 +153,7 @@ class TemporalReader(GeometryReader):
         return [{"$expr": {"$anyElementTrue": {"$map": {"input": labels, "in": checked}}}}]
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether the support is two integers in ascending order."""
+        """True if the support is two integers in ascending order."""
         return is_usable_support(label.get("support"))
 
     def needs_size(self, config: AgreementConfig) -> bool:
@@ -171,7 +171,7 @@ class TemporalReader(GeometryReader):
 
 
 def is_usable_support(support: object) -> bool:
-    """Whether a value is two integers ``[first, last]`` in ascending order."""
+    """True for two integers ``[first, last]`` in ascending order."""
     if not isinstance(support, list | tuple) or len(support) != 2:
         return False
     if not all(isinstance(value, int) and not isinstance(value, bool) for value in support):

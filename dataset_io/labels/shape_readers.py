@@ -54,7 +54,7 @@ class InstanceMaskReader(GeometryReader):
         return {"$or": [of_box, {"mask": None, "mask_path": None}]}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether box and mask look usable, without reading the mask."""
+        """True if box and mask look usable, without reading the mask."""
         has_mask = label.get("mask") is not None or label.get("mask_path") is not None
         return is_usable_box(label.get("bounding_box")) and (has_mask or config.geometry != "shape")
 
@@ -127,7 +127,7 @@ class PolylineReader(GeometryReader):
         return {"$or": conditions}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether there are points, all of two finite numbers, and open lines only if these can be compared."""
+        """True if there are points, all of two finite numbers, and open lines only if these can be compared."""
         is_region = bool(label.get("closed")) or bool(label.get("filled"))
         usable = are_usable_points(label.get("points"), self._largest(config))
         return usable and (is_region or self._takes_lines(config))
@@ -196,7 +196,7 @@ class _Rings:
 
 
 def are_usable_points(points: object, largest: float) -> bool:
-    """Whether a value is a list of lists of points ``(x, y)``, at least one point, all finite and within ±largest."""
+    """True for a list of lists of points ``(x, y)``, at least one point, all finite and within ±largest."""
     if not isinstance(points, list | tuple) or not all(isinstance(ring, list | tuple) for ring in points):
         return False
     every = list(chain.from_iterable(points))

@@ -96,7 +96,7 @@ class Source:
 
     @property
     def on_frames(self) -> bool:
-        """Whether the documents are frames of videos."""
+        """True if the documents are frames of videos."""
         return is_of_frames(self.config.fields[0])
 
     @property
@@ -129,7 +129,7 @@ class Source:
 
     @property
     def null_means_nothing(self) -> BoolArray:
-        """Whether a null label list of every annotator means that they drew nothing, shape ``(R,)``."""
+        """True for annotators whose null label lists mean that they drew nothing, shape ``(R,)``."""
         called: list[list[str]] = [[] for _ in self.annotators]
         for name, number in self.number_of_name.items():
             called[number].append(name)
@@ -137,12 +137,12 @@ class Source:
 
     @property
     def is_view(self) -> bool:
-        """Whether the samples are a view, which may filter labels or repeat samples."""
+        """True if the samples are a view, which may filter labels or repeat samples."""
         return isinstance(self.samples, fo.DatasetView)
 
     @property
     def family(self) -> Family:
-        """How the labels are compared."""
+        """Family of the label types."""
         return self.kinds[0].family
 
     @property

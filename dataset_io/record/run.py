@@ -154,7 +154,7 @@ class Run:
 
     @property
     def exists(self) -> bool:
-        """Whether the dataset has an agreement run with this key."""
+        """True if the dataset has an agreement run with this key."""
         return self.key in list_agreements(self.dataset)
 
     @property
@@ -165,7 +165,7 @@ class Run:
 
     @property
     def computed_at(self) -> datetime | None:
-        """When it was registered."""
+        """Time of its registration."""
         document = database().runs.find_one({"_id": self.reference}, {"timestamp": True}) or {}
         found = document.get("timestamp")
         return found if isinstance(found, datetime) else None
@@ -177,14 +177,14 @@ class Run:
 
     @property
     def was_killed(self) -> bool:
-        """Whether it is recorded as running, but its process was one of this machine and is gone."""
+        """True if it is recorded as running, but its process was one of this machine and is gone."""
         record = self.config
         process = record.get("process")
         return record.get("status") == RUNNING and isinstance(process, str) and has_died(process)
 
     @property
     def is_being_written(self) -> bool:
-        """Whether a process may be computing or updating it."""
+        """True if a process may be computing or updating it."""
         record = self.config
         return not self.was_killed and (record.get("status") == RUNNING or bool(record.get("updating")))
 
@@ -253,7 +253,7 @@ class Run:
         return {"_dataset_id": dataset_id(self.dataset), "key": self.key, **_of_config({"results_id": self.run_id})}
 
     def is_current(self, **values: Any) -> bool:
-        """Whether the current run still has the id :attr:`run_id`, and its record has the given values."""
+        """True if the current run still has the id :attr:`run_id`, and its record has the given values."""
         return database().runs.find_one({**self._own(), **_of_config(values)}, {"_id": True}) is not None
 
     def require_current(self) -> None:

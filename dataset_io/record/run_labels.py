@@ -45,7 +45,7 @@ class RunLabels:
 
     @property
     def family(self) -> Family:
-        """How the labels were compared."""
+        """Family of the compared label types."""
         return self.kinds[0].family
 
     @property
@@ -55,12 +55,12 @@ class RunLabels:
 
     @property
     def have_attributes(self) -> bool:
-        """Whether all fields hold labels, which can have attributes, not plain values."""
+        """True if all fields hold labels, which can have attributes, not plain values."""
         return all(kind.is_label for kind in self.kinds)
 
     @property
     def on_frames(self) -> bool:
-        """Whether the labels are on frames of videos."""
+        """True if the labels are on frames of videos."""
         return is_of_frames(self.config.fields[0])
 
     @property

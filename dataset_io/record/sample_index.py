@@ -96,7 +96,7 @@ class SampleIndex:
         return np.unique(_rows(self._ids))
 
     def among(self, keys: NDArray[np.bytes_]) -> BoolArray:
-        """Whether a sample, or frame, has one of the given :meth:`keys`, shape ``(S,)``."""
+        """True for samples, or frames, with one of the given :meth:`keys`, shape ``(S,)``."""
         found: BoolArray = np.isin(self.keys(), keys)
         return found
 
@@ -190,7 +190,7 @@ class SampleIndex:
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """What was noticed while the samples of the rows were read."""
+    """Per-sample counts from reading: invalid labels, unknown annotators, states of label lists."""
 
     n_invalid: IntArray  #: shape ``(S,)``, labels left out because they cannot be compared
     n_unknown: IntArray  #: shape ``(S,)``, labels left out because their annotator appeared during the run

@@ -115,7 +115,7 @@ class OpenRecords:
 
 
 def has_records(run_id: str) -> bool:
-    """Whether there are stored records of a run."""
+    """True if there are stored records of a run."""
     return bool(gridfs.GridFS(database()).exists(_file_id(run_id)))
 
 

@@ -1,4 +1,4 @@
-"""What was decided against an annotator as a file, to send to them."""
+"""Export of the decisions against an annotator, as a file to send to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long annotators took, where their labels say so, beside how far they agree."""
+"""Annotation times of annotators, from attributes or time stamps of their labels, beside their agreement."""
 
 from __future__ import annotations
 

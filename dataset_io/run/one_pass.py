@@ -94,7 +94,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """What was noticed during a pass, in addition to the facts of each sample."""
+    """Counts of a pass, in addition to the facts of each sample."""
 
     n_damaged: int = 0  #: label fields that hold no labels
     n_changed: int = 0  #: samples that somebody kept on changing, or deleted
@@ -112,7 +112,7 @@ class Noticed:
 
 
 def run_facts(source: Source, compared: Compared, noticed: Noticed, *, started: float) -> RunFacts:
-    """What happened during a run.
+    """Facts of a run for its report.
 
     Args:
         source: the samples
@@ -192,14 +192,14 @@ class Pass:
                     self._run.require_current()
 
     def compared(self) -> Compared | None:
-        """What was compared; None if nothing was."""
+        """Records of the compared samples, their ids and read counts; None if nothing was compared."""
         if self._records is None:
             return None
         codes = self._family.code_names()
         return Compared(self._records, self._index, RowFacts.concatenate(self._facts), codes).in_order()
 
     def noticed(self) -> Noticed:
-        """What was noticed."""
+        """Counts of the pass so far."""
         n_videos = None if self._videos is None else self._videos.n_videos
         return Noticed(self._n_damaged, self.n_left_out, self.reader.n_repeated, n_videos)
 

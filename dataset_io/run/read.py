@@ -133,7 +133,7 @@ class Reader(Generic[Labels]):
         return kept, samples, changed
 
     def _is_of(self, row: dict[str, Any], sample: StoredSample) -> bool:
-        """Whether the labels that a view shows are among the stored labels."""
+        """True if the labels that a view shows are among the stored labels."""
         if sample.last_modified_at != row.get("last_modified_at"):
             return False
         return all(

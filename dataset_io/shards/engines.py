@@ -1,4 +1,4 @@
-"""Where tasks are done: in processes of this machine, or by any ``concurrent.futures.Executor``."""
+"""Engines for parallel tasks: processes of this machine, or any ``concurrent.futures.Executor``."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class Submitted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Who does the work of a run; by default this process alone."""
+    """Processes that do the work of a run; by default this one alone."""
 
     workers: int = 1
     executor: Executor | None = None
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes work."""
+        """True if other processes work."""
         return self.executor is not None or self.workers > 1
 
     @contextlib.contextmanager

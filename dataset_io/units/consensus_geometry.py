@@ -245,7 +245,7 @@ def _values(members: UnitMembers, rows: IntArray, reader: GeometryReader) -> dic
 
 
 def _all_of(usable: BoolArray, members: UnitMembers) -> BoolArray:
-    """Whether all members of a unit are usable, shape ``(U,)``."""
+    """True for units whose members are all usable, shape ``(U,)``."""
     return np.bincount(members.unit[~usable], minlength=members.n_units) == 0
 
 

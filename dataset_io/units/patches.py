@@ -122,7 +122,7 @@ def check_units(labels: RunLabels) -> None:
 
 
 def has_units(labels: RunLabels) -> bool:
-    """Whether the objects of a run were written."""
+    """True if the objects of a run were written."""
     try:
         check_units(labels)
     except AgreementInputError:
