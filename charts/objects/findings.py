@@ -24,7 +24,7 @@ def object_findings(report: ObjectReport) -> list[str]:
 
 
 def _of_cause(report: ObjectReport, lost: Losses) -> str:
-    """What the guideline should say about the main cause."""
+    """Advice on what the guideline should say about the main cause."""
     advice = {
         "which objects count": lost.missed,
         "how to tell classes apart": lost.classes,

@@ -74,7 +74,7 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
 
 
 def object_words(report: ObjectReport) -> list[tuple[str, str]]:
-    """What the words in the sections on objects mean."""
+    """Glossary of the sections on objects."""
     measure = report.localisation.measure
     words = [
         ("object", "what annotators drew at one place: their labels that match, or the label of one alone"),
@@ -106,7 +106,7 @@ def object_words(report: ObjectReport) -> list[tuple[str, str]]:
 
 
 def _source_of_threshold(report: ObjectReport) -> str:
-    """Whether the threshold was taken from the data."""
+    """Origin of the threshold, in brackets, if it was asked of the data."""
     if not report.config.get("iou_from_data"):
         return ""
     found = report.data_threshold

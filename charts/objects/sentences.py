@@ -62,8 +62,8 @@ def _conflict_sentence(report: ObjectReport) -> str:
 
 
 def object_alpha_sentence(report: ObjectReport) -> str:
-    """What the alpha of objects can be compared with, or why it is no verdict; empty where missing objects are left out
-    of it."""
+    """Sentence on what to compare the alpha of objects with, or why it is no verdict; empty if missing objects do not
+    count."""
     if report.alpha.pooled is None or report.config["missing"] != "category":
         return ""
     given = report.class_given_match.percent_agreement

@@ -118,7 +118,7 @@ def _change_said(numbers: Mapping[str, Change]) -> str | None:
 
 
 def _of_decided(comparison: AgreementComparison) -> Iterator[Part]:
-    """How many labels decisions set between the runs, and what changed on the other samples."""
+    """Paragraph on labels that decisions set between the runs, and on the changes in the other samples."""
     decided, what = comparison.decided, "frame" if comparison.on_frames else "sample"
     if decided is None:
         return

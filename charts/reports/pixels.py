@@ -43,7 +43,7 @@ def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
 
 
 def pixel_findings(report: PixelReport) -> list[str]:
-    """Which share of the pixels is alike, and who or what is behind the rest."""
+    """Sentences on the share of equal pixels, and on the causes of the rest."""
     found = []
     if report.alpha.percent_agreement is not None:
         found.append(
@@ -70,7 +70,7 @@ PIXEL_SAYS: dict[str, Says] = {
 
 
 def pixel_words(report: PixelReport) -> list[tuple[str, str]]:
-    """What the words in the sections on masks mean."""
+    """Glossary of the sections on masks."""
     return [
         ("score", "mean IoU of the classes of two masks, without background"),
         ("IoU", "pixels that both masks give a class / pixels that either gives it; 1 if identical"),

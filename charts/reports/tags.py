@@ -40,7 +40,7 @@ def tag_rules(report: TagReport) -> list[tuple[str, str]]:
 
 
 def tag_findings(report: TagReport) -> list[str]:
-    """How many samples and tags are disputed, and which tags most."""
+    """Sentences on disputed samples and tags, and on the tags that are disputed most."""
     n_agreed = report.n_rated - report.n_disputed
     found = [
         f"All gave the same tags on {n_agreed:,} of {counted(report.n_rated, documents(report)[:-1])} "
@@ -73,7 +73,7 @@ TAG_SAYS: dict[str, Says] = {
 
 
 def tag_words(report: TagReport) -> list[tuple[str, str]]:
-    """What the words in the sections on tags mean."""
+    """Glossary of the sections on tags."""
     return [
         ("score", "Jaccard index: tags that both of two annotators gave / tags that either gave"),
         ("lone", "only one annotator gave the tag"),

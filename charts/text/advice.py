@@ -1,4 +1,4 @@
-"""Who and what stands out by test, in sentences with numbers and advice; and the classes that are confused."""
+"""Findings in sentences, with numbers and advice: annotators, classes and pairs that stand out by test."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write_down(what: str) -> str:
 
 
 def stands_out(report: Any, says: Mapping[str, Says], advice: str, rules: Mapping[str, str] | None = None) -> list[str]:
-    """Who and what stands out, the greatest difference first; where nothing is worth acting on, what else to do.
+    """Sentences on the findings, the greatest difference first; if none is worth acting on, other advice.
 
     Of more than five, those with the greatest difference of any kind come first, each with one finding.
 
@@ -78,7 +78,7 @@ def _without_echoes(report: Any) -> list[Finding]:
 
 
 def _is_closer(finding: Finding, report: Any, off: set[str]) -> bool:
-    """Whether a pair agrees more with each other than with those who do not stand out themselves."""
+    """True if a pair agrees more with each other than with those who do not stand out themselves."""
     if not off - set(finding.annotators):
         return True
     pair = set(finding.annotators)
@@ -103,12 +103,12 @@ def whom_to_talk_to(report: Any, says: Mapping[str, Says]) -> str:
 
 
 def is_worth_advice(finding: Finding) -> bool:
-    """Whether a difference is large enough to act on."""
+    """True if a difference is large enough to act on."""
     return round(abs(finding.difference), 9) >= WORTH_ADVICE
 
 
 def finding_text(finding: Finding, report: Any, says: Mapping[str, Says]) -> str:
-    """What was found, with its numbers, without who or what it is about; for tables."""
+    """Text of a finding with its numbers, without its subject; for tables."""
     return " ".join({**SAYS, **says}[finding.kind](finding, report))
 
 
@@ -146,13 +146,13 @@ RULES = {
 
 
 def against(finding: Finding, others: str = "the others") -> str:
-    """What it is compared with: ``(the others 4.5 %, +58.7 points [50.1, 67.3])``."""
+    """Comparison of a finding in brackets: ``(the others 4.5 %, +58.7 points [50.1, 67.3])``."""
     ends = f"[{100.0 * finding.low:.1f}, {100.0 * finding.high:.1f}]"
     return f"({others} {shown_share(finding.others)}, {100.0 * finding.difference:+.1f} points {ends})"
 
 
 def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, str]:
-    """Who gives another class, or rating; and which one most often, if most of the others say another one."""
+    """Phrase on conflicts of class, or rating, and the most frequent one where most of the others say another."""
     said = f"differs in {what} in {shown_share(finding.value)} of comparisons"
     others = against(finding, "others among themselves")
     entry = next(each for each in report.annotators if each.name == finding.annotators[0])
@@ -164,7 +164,7 @@ def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, 
 
 
 def loose(measure: str) -> Says:
-    """Who draws otherwise: the mean similarity with the others, and that of the others among each other."""
+    """Phrase on a loose fit: the mean similarity with the others, and that of the others among each other."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
         ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
@@ -235,7 +235,7 @@ def _confused(finding: Finding, report: Any) -> tuple[str, str]:
 
 
 def merge_effect(report: Any, classes: set[str]) -> str:
-    """What alpha would be if two classes were one; empty if that makes no difference."""
+    """Effect on alpha of merging two classes, as the end of a sentence; empty if there is none."""
     for merge in getattr(report, "merges", []):
         before, after = merge.alpha_before, merge.alpha_after
         if set(merge.classes) == classes and before is not None and after is not None:
@@ -283,7 +283,7 @@ def clearly_confused(report: Any) -> list[Confused]:
 
 
 def conflict_counts(confusion: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, str]]:
-    """How often every two different classes met, from lists of confusions."""
+    """Count the meetings of every two different classes in lists of confusions."""
     counts: Counter[tuple[str, str]] = Counter()
     for entry in confusion:
         a, b = sorted((entry["a"], entry["b"]), key=natural_key)
@@ -293,7 +293,7 @@ def conflict_counts(confusion: Iterable[Mapping[str, Any]]) -> Counter[tuple[str
 
 
 def unclear_conflicts(report: Any, counts: Mapping[tuple[str, str], int], n_unlisted: int = 0) -> str:
-    """Which two classes most conflicts are between, where it is not clear that this is more than chance.
+    """Sentence on the two classes with most conflicts, where it is not clear that this is more than chance.
 
     Args:
         report: report on objects or ratings
@@ -342,7 +342,7 @@ def confusions_section(
 
 
 def _who_says(report: Any, classes: Sequence[str]) -> str:
-    """Who says one of two classes most often where most of the others say the other one."""
+    """The annotator who most often says one of two classes where most of the others say the other one."""
     found = [
         (each["n"], entry.name, each)
         for entry in report.annotators
