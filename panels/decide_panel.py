@@ -72,7 +72,7 @@ class DecidePanel(AgreementPanel):
 
 
 def _of_open_sample(ctx: foo.ExecutionContext) -> dict[str, Any]:
-    """What is chosen on the sample that is open; objects of another one cannot be gone back to."""
+    """Decide state of the open sample; objects of another one cannot be gone back to."""
     chosen, sample = deciding(ctx), _open_sample(ctx)
     return chosen if chosen.get("sample") == sample else {**chosen, "sample": sample, "at": None, "past": []}
 

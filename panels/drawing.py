@@ -308,7 +308,7 @@ def _name(root: types.Object, item: Item, name: str, handlers: Handlers) -> None
 
 
 def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
-    """How far it is, and the object: its picture beside a button for everything that can be decided."""
+    """Draw the progress, and the object: its picture beside a button for every possible decision."""
     head = root.h_stack(f"sought_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     progress = types.TextView(title=item["progress"], bold=True, padding="0", color="text.primary")
     head.view("progress", progress, componentsProps=FITTING)

@@ -86,7 +86,7 @@ def _with_fields(view: DatasetView, state: PanelState, *more: str) -> DatasetVie
 
 
 def has_item(model: ViewModel, click: Click) -> bool:
-    """Whether what was clicked is in a tab, or above all tabs."""
+    """True if the clicked item is in a tab, or above all tabs."""
     name = item_name(str(click.get("path", "")))
     return name == "card" or name in [item["name"] for item in model["items"]]
 
@@ -156,7 +156,7 @@ def _places(values: list[Any], value: Any) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class WayBack:
-    """What the grid shows of a number, and how to leave it."""
+    """View behind a number, as the grid shows it, and the way back from it."""
 
     title: str  #: what is shown
     shown: str  #: hash of its view
@@ -164,18 +164,18 @@ class WayBack:
     seen: bool = False  #: whether the App has told that it shows the view
 
     def is_view_of(self, ctx: foo.ExecutionContext) -> bool:
-        """Whether the App shows this view."""
+        """True if the App shows this view."""
         return hash_of_view(ctx.view) == self.shown
 
 
 def way_back(ctx: foo.ExecutionContext) -> WayBack | None:
-    """What the grid shows of a number; None if the user did not click one, or left it."""
+    """Way back from the view of a number; None if the user did not click one, or left it."""
     stored = ctx.store(AGREEMENT_PANEL).get(ctx.panel_id) if ctx.dataset is not None else None
     return None if stored is None else WayBack(**json.loads(stored))
 
 
 def is_behind(ctx: foo.ExecutionContext) -> bool:
-    """Whether the App still shows the view that a click on a number opened."""
+    """True if the App still shows the view that a click on a number opened."""
     shown = way_back(ctx)
     return shown is not None and shown.is_view_of(ctx)
 
@@ -192,7 +192,7 @@ def note_way_back(ctx: foo.ExecutionContext, title: str, view: SampleCollection)
 
 
 def has_left(ctx: foo.ExecutionContext) -> bool:
-    """Whether the user left the view of a number; to be asked when the App tells which view it shows.
+    """True if the user left the view of a number; to be asked when the App tells which view it shows.
 
     What the App told before it showed that view may arrive after the click, and does not count.
     """

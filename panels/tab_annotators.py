@@ -73,7 +73,7 @@ def annotator_items(report: AgreementReport, choices: Choices, times: Sequence[d
 
 
 def _times(times: Sequence[dict[str, Any]], choices: Choices) -> Item:
-    """How long everybody took, beside how far they agree."""
+    """Table of annotation times, beside agreement."""
     fields = [
         Field("Annotator", lambda row: row["annotator"], is_number=False, first_down=False),
         Field(
@@ -179,7 +179,7 @@ def _with_verdict(verdict: str, entry: Any) -> Link | None:
 
 
 def _other_class(report: Any) -> Field:
-    """How often somebody gave another class than most of the others; below it all their labels in a conflict."""
+    """Column with the share of other classes than the majority's, and below it all labels in a conflict."""
 
     def text(entry: Any) -> str:
         ends = _share_with_interval(entry.other_class, entry.intervals.get("other_class")).replace("\n", " ")
@@ -232,7 +232,7 @@ def _pair_link(a: str, b: str) -> Link:
 
 
 def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> Iterator[Item]:
-    """How everybody draws boxes."""
+    """Table of the annotators' bias of boxes."""
     entries = [entry for entry in shown if getattr(entry, "bias", None) is not None and entry.bias.n]
     if not entries:
         return
@@ -270,7 +270,7 @@ def _roles(report: AgreementReport, choices: Choices) -> Iterator[Item]:
 
 
 def _person(report: AgreementReport, model: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
-    """Whether a model is as good as a person: in words, both side by side, and every annotator left out."""
+    """Comparison of a model with a person: in words, both side by side, and every annotator left out."""
     person = model.person
     if person is None:
         return

@@ -45,7 +45,7 @@ _MOST_RUNS = 8
 
 
 def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState, choices: Choices) -> Iterator[Item]:
-    """Where to look first, the next steps, and the answers to the three questions."""
+    """Overview: the samples to look at first, the next steps, and the answers to the three questions."""
     if len(shown.work):
         yield work_item(shown, dataset, 0, FIRST, title="Where to look first")
         label = f"All {len(shown.work):,}, the most costly first"
