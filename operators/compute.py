@@ -269,7 +269,7 @@ def _annotator_fields(
 
 
 def _of_last_run(preset: Preset) -> str:
-    """What the form takes over from a run."""
+    """Note on the options that the form takes over from a run."""
     options = ", ".join(
         f"{OPTIONS[name].title.lower()}: {value}" for name, value in preset.options.items() if name in OPTIONS
     )

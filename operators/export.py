@@ -245,7 +245,7 @@ _OF_FIELDS = ("annotator_attribute", "assigned_field")
 
 
 def _is_run(form: Filled) -> bool:
-    """Whether the labels of a run are exported: those of fields if there is no run, or the caller names fields."""
+    """True if the labels of a run are exported; else those of fields: there is no run, or the caller names fields."""
     given = form.get("given") or ("fields" if form.get("fields") else "run")
     return given == "run" and bool(list_agreements(form.dataset))
 

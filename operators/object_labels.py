@@ -75,7 +75,7 @@ ADD_UNITS = Form(
 
 
 def _is_share(form: Filled) -> bool:
-    """Whether objects need the votes of a share of the annotators (chosen, or implied by a given quorum)."""
+    """True if objects need the votes of a share of the annotators (chosen, or implied by a given quorum)."""
     return bool(form.get("votes", "share" if "quorum" in form.params else "majority") == "share")
 
 
