@@ -333,7 +333,7 @@ def written_fields(
 
 
 def over_frames(suffix: str, spec: FieldSpec) -> str | None:
-    """How frame values are aggregated for a video: ``mean``, ``sum`` or ``max``; None: not aggregated."""
+    """Aggregation of frame values for a video: ``mean``, ``sum`` or ``max``; None: not aggregated."""
     if suffix == "_n_annotators":
         return "max"
     return {"float": "mean", "int": "sum"}.get(spec.type)
