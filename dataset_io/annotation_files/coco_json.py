@@ -18,7 +18,7 @@ from .annotation_set import (
     AnnotationSet,
     DrawnLabel,
     ImageKey,
-    Page,
+    ImageLabels,
     StoredImage,
     as_number,
     plain_attributes,
@@ -87,7 +87,7 @@ def names_raters(content: Entry) -> bool:
     return any(keys & entry.keys() for entry in (*images, *annotations) if isinstance(entry, dict))
 
 
-def _page(found: AnnotationSet, annotator: str, image: Entry, *, is_new: bool = False) -> Page:
+def _page(found: AnnotationSet, annotator: str, image: Entry, *, is_new: bool = False) -> ImageLabels:
     page = found.page(annotator, ImageKey(str(image["file_name"])), is_new=is_new)
     width, height = as_number(image.get("width")), as_number(image.get("height"))
     if page.size_px is None and width and height:

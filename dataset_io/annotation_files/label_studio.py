@@ -16,7 +16,7 @@ from .annotation_set import (
     AnnotationSet,
     DrawnLabel,
     ImageKey,
-    Page,
+    ImageLabels,
     Point,
     StoredImage,
     as_number,
@@ -72,7 +72,7 @@ def read_label_studio(found: AnnotationSet, tasks: list[Any]) -> None:
     found.order_named_points()
 
 
-def _add(found: AnnotationSet, pages: dict[ImageKey, Page], name: str, annotation: Result) -> None:
+def _add(found: AnnotationSet, pages: dict[ImageKey, ImageLabels], name: str, annotation: Result) -> None:
     """Add the results of an annotation, unless there is a later one by the same annotator."""
     if ImageKey(name) in pages:
         found.left_out.add("annotations that a later one of the same annotator replaces", name)
@@ -305,7 +305,7 @@ def label_studio_tasks(images: Sequence[StoredImage], found: AnnotationSet) -> l
     return tasks
 
 
-def _results(page: Page, image: StoredImage) -> list[Result]:
+def _results(page: ImageLabels, image: StoredImage) -> list[Result]:
     """The results of an annotation."""
     results: list[Result] = []
     for number, label in enumerate(label for label in page.labels if not label.question):
