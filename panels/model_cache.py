@@ -87,7 +87,7 @@ class Shown:
         """Findings: the main cause and whom to talk to, for above all tabs; and all others."""
         family = family_of(self.report)
         cause, *others = family.findings(self.report)
-        whom = whom_to_talk_to(self.report, family.says)
+        whom = whom_to_talk_to(self.report, family.phrases)
         return ([cause, whom], others) if whom else ([cause, *others[:1]], others[1:])
 
     def described(self, dataset: fo.Dataset | None, first: int, end: int) -> list[dict[str, Any]]:

@@ -97,7 +97,7 @@ def _findings(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """Everything that stands out by test."""
     fields = [
         Field("Who or what", _about, is_number=False, first_down=False),
-        Field("Finding", lambda each: finding_text(each, report, family_of(report).says), is_number=False),
+        Field("Finding", lambda each: finding_text(each, report, family_of(report).phrases), is_number=False),
         Field("Labels", lambda each: f"{each.n_labels:,}", lambda each: each.n_labels),
         Field("Images", lambda each: f"{each.n_images:,}", lambda each: each.n_images),
     ]

@@ -40,7 +40,7 @@ def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disput
     classes: Counter[tuple[str, ...]] = Counter()
     own = np.flatnonzero((units.sample == sample) & (units.verdict > AGREED))
     asked = np.flatnonzero(units.assigned[sample]).tolist()
-    excused = set(zip(*(column.tolist() for column in units.excused), strict=True))
+    exempt = set(zip(*(column.tolist() for column in units.exempt), strict=True))
     other_classes: Counter[tuple[str, str, str]] = Counter()
     n_missed = 0
     for unit in own.tolist():
@@ -49,7 +49,7 @@ def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disput
         if len(drew) == 1:
             lone[context.annotators[drew[0]]] += 1
             continue
-        left = [k for k in asked if k not in drew and (unit, k) not in excused]
+        left = [k for k in asked if k not in drew and (unit, k) not in exempt]
         missed.update(context.annotators[k] for k in left)
         n_missed += bool(left)
         if units.verdict[unit] == CLASS_CONFLICT:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ...metrics.numeric.rate_tests import RateMoments, rate_tests
-from .hypotheses import ALL_CONFLICTS, habit_groups, of_kind, subjects_of
+from .hypotheses import ALL_CONFLICTS, effect_groups, of_kind, subjects_of
 from .ranking import MIN_IMAGES, natural_key
 
 #: pairs of classes listed in a report
@@ -52,11 +52,11 @@ def conflict_rows(
         times: shape ``(Q,)``, how many pairs every row stands for; None: one
 
     Returns:
-        group ``(T,)``, sample ``(T,)`` and columns ``(4, T)``, for :class:`~.hypotheses.HabitRows`
+        group ``(T,)``, sample ``(T,)`` and columns ``(4, T)``, for :class:`~.hypotheses.EffectRows`
     """
     times = np.ones(len(sample), np.int64) if times is None else times
     n_conflicts = sums_by(sample, times, n_samples)
-    of_pair = habit_groups("confused", np.minimum(a, b), np.maximum(a, b))
+    of_pair = effect_groups("confused", np.minimum(a, b), np.maximum(a, b))
     group, of_row = np.concatenate([of_pair, np.full(len(sample), ALL_CONFLICTS)]), np.tile(sample, 2)
     order = np.lexsort((of_row, group))
     group, of_row = group[order], of_row[order]

@@ -14,7 +14,7 @@ from .ranking import MIN_IMAGES, MIN_LABELS, natural_key
 
 Column: TypeAlias = FloatArray | IntArray
 #: group of every row ``(T,)``, its sample ``(T,)``, and own count and whole, and those of the others ``(4, T)``
-Habits: TypeAlias = tuple[IntArray, IntArray, FloatArray]
+Effects: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
 #: samples of a table that are added at once
 SAMPLES_AT_ONCE = 1_024
@@ -105,7 +105,7 @@ _WIDTH = 20
 _OF_CLASSES = ("class_missed", "class_conflicts", "size_missed")
 
 
-def habit_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) -> IntArray:
+def effect_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) -> IntArray:
     """The groups of a kind: of annotators, of annotators and classes (or sizes), of two classes …"""
     packed: IntArray = (np.asarray(CODES[kind], np.int64) << 2 * _WIDTH) | (np.asarray(second, np.int64) << _WIDTH)
     return packed | np.asarray(first, np.int64)
@@ -123,16 +123,16 @@ def subjects_of(group: IntArray) -> tuple[IntArray, IntArray]:
 
 
 #: the group of all conflicts of classes
-ALL_CONFLICTS = int(habit_groups("confused", 0, 0))
+ALL_CONFLICTS = int(effect_groups("confused", 0, 0))
 
 
 def part_groups(kind: str, subject: IntArray | int, annotator: IntArray) -> IntArray:
     """The groups of what every annotator adds to a class, or size: they are not tested, see :func:`findings_of`."""
-    return habit_groups(kind, subject, annotator + 1)
+    return effect_groups(kind, subject, annotator + 1)
 
 
-class HabitRows:
-    """Rows of habits of consecutive samples, summed up.
+class EffectRows:
+    """Rows of effects on consecutive samples, summed up.
 
     Args:
         clusters: shape ``(S,)``, video or group of every sample, which count as one image; None: every sample is its
@@ -146,14 +146,14 @@ class HabitRows:
         self._rows: list[tuple[IntArray, IntArray, FloatArray]] = []
         self._tables: list[RateMoments] = []
 
-    def add(self, habits: Iterable[Habits], n_samples: int) -> None:
+    def add(self, effects: Iterable[Effects], n_samples: int) -> None:
         """Add the rows of the next samples.
 
         Args:
-            habits: rows, each (group, sample) at most once
+            effects: rows, each (group, sample) at most once
             n_samples: number of new samples
         """
-        for group, sample, columns in habits:
+        for group, sample, columns in effects:
             kept = np.flatnonzero(columns.any(axis=0))
             group, sample, columns = group[kept], sample[kept], columns[:, kept]
             if self._clusters is None:
@@ -214,7 +214,7 @@ class HabitRows:
 
         n_annotators = values_of(slice(0, 0))[0].shape[1]
         who = np.arange(n_annotators if n_annotators > 2 else 1)
-        self.add_table(habit_groups(kind, who, second), n_samples, columns)
+        self.add_table(effect_groups(kind, who, second), n_samples, columns)
 
     def moments(self) -> RateMoments:
         """The sums over all images."""

@@ -60,7 +60,7 @@ def who_left_out(asked: BoolArray, unit: IntArray, annotator: IntArray) -> Relat
 def asked_for(found: Agreement) -> BoolArray:
     """True where an annotator was assigned to the sample of a unit and is not exempt from it, shape ``(U, R)``."""
     asked = found.assigned[found.units.sample]
-    asked[found.excuses.unit, found.excuses.annotator] = False
+    asked[found.exemptions.unit, found.exemptions.annotator] = False
     return asked
 
 

@@ -154,7 +154,7 @@ class CountNumbers:
         """Add the next samples."""
         agreement, objects, shared = chunk.agreement, chunk.agreement.objects, chunk.agreement.sample_pairs
         by_all, k = agreement.n_assigned == agreement.n_annotators, agreement.n_annotators
-        of_all = agreement.n_excused[agreement.unit] == 0
+        of_all = agreement.n_exempt[agreement.unit] == 0
         cells = (objects.sample * k + objects.annotator)[of_all]
         cells = np.bincount(cells, minlength=agreement.assigned.size)
         counts = cells.reshape(agreement.assigned.shape).astype(np.float64)
@@ -303,8 +303,8 @@ def _objects_of_pairs(agreement: Agreement) -> tuple[IntArray, IntArray]:
     for annotator, other in ((shared.a, shared.b), (shared.b, shared.a)):
         first, end = (np.searchsorted(block, shared.sample * n + annotator, side) for side in ("left", "right"))
         row, of_row = np.repeat(np.arange(len(first)), end - first), ranges(first, end - first)
-        if len(agreement.excuses.unit):
-            kept = ~agreement.excuses.contain(agreement.unit[of_row], other[row])
+        if len(agreement.exemptions.unit):
+            kept = ~agreement.exemptions.contain(agreement.unit[of_row], other[row])
             row, of_row = row[kept], of_row[kept]
         rows.append(row)
         categories.append(objects.category[of_row])

@@ -18,7 +18,7 @@ from ...metrics.matching.pairs import f1_score
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.compute import Counting
 from ..settings.config import AgreementConfig, Empty, Undefined
-from ..settings.no_labels import NOT_ASSIGNED, OtherReading, reading_name
+from ..settings.no_labels import NOT_ASSIGNED, OtherReading, null_policy
 from ..statistics.codes import MISSING
 from ..statistics.report import number
 from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords
@@ -179,12 +179,12 @@ class Sensitivity:
     def rule_alphas(self, other: OtherReading | None) -> list[RuleAlpha]:
         """Alpha under every combination of the rules, and under the run's with the other meaning of a null list."""
         config = self._config
-        found = list(self.alphas(reading_name(config.no_labels, config.assigned_field)))
+        found = list(self.alphas(null_policy(config.no_labels, config.assigned_field)))
         if other is None or not found:
             return found
         own = {name: getattr(config, name) for name in ("method", "classes", "missing", "empty", "undefined")}
-        reading = reading_name(other.no_labels, None)
+        policy = null_policy(other.no_labels, None)
         return [
             *found,
-            RuleAlpha(**own, pooled=other.alpha, mean=other.mean_alpha, n_defined=other.n_alpha, no_labels=reading),
+            RuleAlpha(**own, pooled=other.alpha, mean=other.mean_alpha, n_defined=other.n_alpha, no_labels=policy),
         ]

@@ -20,7 +20,7 @@ from ...metrics.matching import ClassHandling, Method
 from ...metrics.matching.partition import TIE
 from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by, sums_of_keys
-from ..matching.batch import Excuses, SamplePairs
+from ..matching.batch import CrowdExemptions, SamplePairs
 from ..matching.compute import Counting, MatchedBatch, MatchedPairs, matching_of, pair_scores, ratings_of, sample_scores
 from ..settings.config import AgreementConfig, Missing
 from ..statistics.records import Columns, compact
@@ -139,8 +139,8 @@ def _swept(agreement: MatchedBatch, counter: UnitCounter, thresholds: tuple[floa
     n_units, n_matched, n_drawn, n_hard, n_inexact = (np.empty(shape, np.int64) for _ in range(5))
     for at in range(len(thresholds)):
         units = counter.group(sweep.first[at])
-        if len(counter.covered[0]):  # who is excused depends on the units
-            rows, others = units.excuses.of_objects(units.first)
+        if len(counter.covered[0]):  # who is exempt depends on the units
+            rows, others = units.exemptions.by_object(units.first)
             shared = SamplePairs.of(agreement.batch.objects, agreement.assigned, (counter.rows[rows], others))
             of_pair, without_matches = _pair_shares(agreement, counter, shared)
         hard, inexact = sweep.samples_at(at)
@@ -229,8 +229,8 @@ def _leave_out(annotator: int, agreement: MatchedBatch, tallies: _Tallies) -> No
     row, other = agreement.covered
     of_others = kept[row] & (other != annotator)
     covered = (np.cumsum(kept) - 1)[row[of_others]], other[of_others]
-    n_excused = Excuses.of(matching.unit, objects.annotator, covered).n_of_units(matching.n_units)
-    ratings = ratings_of(objects, matching.unit, sample, n_assigned, Counting.of(config), n_excused)
+    n_exempt = CrowdExemptions.of(matching.unit, objects.annotator, covered).counts(matching.n_units)
+    ratings = ratings_of(objects, matching.unit, sample, n_assigned, Counting.of(config), n_exempt)
     n_ratings, differing = unit_disagreement(ratings.unit, ratings.count, len(ratings.sample))
     several = n_ratings >= 2
     counted = np.flatnonzero(kept)[several[matching.unit]]
@@ -245,7 +245,7 @@ class Grouping:
     votes: IntArray  #: shape ``(N,)``, size of the unit at the row of its first object; 0 in other rows
     together: BoolArray  #: shape ``(P,)``, whether an overlapping pair of one class is in one unit
     n_same_class: IntArray  #: shape ``(N,)``, pairs of objects of one class in the unit, at its first object
-    excuses: Excuses  #: who is excused from a unit, which is named by the row of its first object
+    exemptions: CrowdExemptions  #: who is exempt from a unit, which is named by the row of its first object
 
     @property
     def n_units(self) -> int:
@@ -321,8 +321,8 @@ class UnitCounter:
         votes = np.bincount(first, minlength=n)
         together = first[self.i] == first[self.j]
         n_same_class = self._pairs_of_one_class(first)
-        excuses = Excuses.of(first, self.annotator, self.covered)
-        return Grouping(first, votes, together, n_same_class, excuses)
+        exemptions = CrowdExemptions.of(first, self.annotator, self.covered)
+        return Grouping(first, votes, together, n_same_class, exemptions)
 
     def _pairs_of_one_class(self, first: IntArray) -> IntArray:
         """Pairs of objects of one class in every unit, at the row of its first object, shape ``(N,)``."""
@@ -338,8 +338,8 @@ class UnitCounter:
         """The units with at least two ratings."""
         first = np.flatnonzero(units.votes)
         votes, sample = units.votes[first], self.sample[first]
-        n_excused = units.excuses.n_of_units(len(units.first))[first]
-        n_ratings = rules.n_ratings(votes, self.assigned[sample] - n_excused)
+        n_exempt = units.exemptions.counts(len(units.first))[first]
+        n_ratings = rules.n_ratings(votes, self.assigned[sample] - n_exempt)
         several = n_ratings >= 2
         first, votes, sample, m = first[several], votes[several], sample[several], n_ratings[several]
         is_rated = np.zeros(len(units.first), np.bool_)

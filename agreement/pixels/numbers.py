@@ -21,7 +21,7 @@ from .compute import NUMBERS, SCORE, PixelAgreement, kappa_of_areas
 from .counts import MaskCounts
 from .mask_distances import mask_distances
 from .mask_values import MaskValues
-from .pixel_habits import PixelHabits
+from .pixel_effects import PixelEffects
 from .records import PixelRecords
 
 #: maximum number of values with intervals (those with the most pixels)
@@ -39,7 +39,7 @@ _NAMES = tuple("score" if name == "score" else f"mean.{name}" for name in NUMBER
 def pixel_numbers(
     records: PixelRecords,
     context: ReportContext,
-    habits: PixelHabits | None = None,
+    effects: PixelEffects | None = None,
     expected: ExpectedDistances | None = None,
     pair_scores: list[FloatArray] | None = None,
 ) -> Iterator[Numbers]:
@@ -48,7 +48,7 @@ def pixel_numbers(
     Args:
         records: of rated samples
         context: of the report
-        habits: gets the samples too
+        effects: gets the samples too
         expected: distances of masks of different images, if they are known
         pair_scores: gets the scores of all pairs of masks
     """
@@ -62,8 +62,8 @@ def pixel_numbers(
         headline.add(agreement)
         classes.add(agreement)
         pairs.add(agreement)
-        if habits is not None:
-            habits.add(agreement)
+        if effects is not None:
+            effects.add(agreement)
         if pair_scores is not None:
             pair_scores.append(agreement.pair_numbers[:, SCORE])
     yield from headline.numbers()

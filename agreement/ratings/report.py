@@ -30,7 +30,7 @@ from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
 from .numbers import SAMPLES_AT_ONCE, numbers_of_table, sample_contents
-from .rating_habits import rating_habits
+from .rating_effects import rating_effects
 from .scale import ScaledRatings, level_of, scaled_ratings
 
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs
@@ -179,7 +179,7 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
         coefficients=coefficients_of(scaled) if scaled is not None else {},
         pairs=_pairs(rated, scaled_rated, fields, context),
         annotators=_raters(records, scaled, fields, context),
-        **rating_habits(rated, scaled_rated, level, of_rated),
+        **rating_effects(rated, scaled_rated, level, of_rated),
     )
 
 

@@ -89,7 +89,7 @@ def opposite(no_labels: NoLabels, drew: Mapping[str, bool]) -> str | dict[str, s
     return {name: NOT_ASSIGNED if nothing else DREW_NOTHING for name, nothing in drew.items()}
 
 
-def reading_name(no_labels: NoLabels | Mapping[str, str] | str, assigned_field: str | None) -> str:
+def null_policy(no_labels: NoLabels | Mapping[str, str] | str, assigned_field: str | None) -> str:
     """Name of the meaning of null lists: an option's value, ``assigned_field`` or ``by_annotator``."""
     if assigned_field is not None:
         return "assigned_field"

@@ -26,7 +26,7 @@ from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, R
 from .compute import AGREED, VERDICTS, TagAgreement
 from .numbers import alpha_of_sets, numbers_of_sets, sample_contents
 from .records import TagRecords
-from .tag_habits import tag_habits
+from .tag_effects import tag_effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
         tags=_tags(agreement, fields, context.class_names),
         pairs=_pairs(rated, fields, context.annotators),
         annotators=_taggers(records, agreement, fields, context),
-        **tag_habits(agreement, of_rated),
+        **tag_effects(agreement, of_rated),
         other_reading=_other_reading(records, context),
     )
 

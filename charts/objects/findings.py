@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.statistics.main_numbers import MEASURES
-from ..text.advice import Says, against, against_median_box, loose, stands_out, write_down
+from ..text.advice import Phrase, against, against_median_box, loose, stands_out, write_down
 from ..text.words import shown_share
 from .causes import NOTHING, Losses, cause_sentence, losses
 
@@ -20,7 +20,7 @@ def object_findings(report: ObjectReport) -> list[str]:
     found = [cause_sentence(report)]
     if lost is None or lost.total < NOTHING:
         return found
-    return [*found, *stands_out(report, OBJECT_SAYS, _of_cause(report, lost))]
+    return [*found, *stands_out(report, OBJECT_PHRASES, _of_cause(report, lost))]
 
 
 def _of_cause(report: ObjectReport, lost: Losses) -> str:
@@ -53,7 +53,7 @@ def _left_out(finding: Finding, report: ObjectReport) -> str:
     return f"{shown_share(finding.value)} are {'missed' if len(report.annotators) > 2 else 'lone'}"
 
 
-OBJECT_SAYS: dict[str, Says] = {
+OBJECT_PHRASES: dict[str, Phrase] = {
     **dict.fromkeys(("misses", "misses_size", "misses_class"), _misses),
     "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone labels", against(finding)),
     "twice": lambda finding, report: (f"drew {shown_share(finding.value)} of their labels twice", against(finding)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
-from ...agreement.settings.no_labels import reading_name
+from ...agreement.settings.no_labels import null_policy
 from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.main_numbers import IMAGE_ALPHA, MEASURES
 from ..text.sections import Section
@@ -131,7 +131,7 @@ def other_rules(report: ObjectReport) -> list[Section]:
     own = {name: report.config.get(name) for name in names}
     if report.other_reading is not None:
         names.append("no_labels")
-        own["no_labels"] = reading_name(report.config["no_labels"], report.config["assigned_field"])
+        own["no_labels"] = null_policy(report.config["no_labels"], report.config["assigned_field"])
     columns = [
         *(Column(name, name) for name in names),
         Column("alpha", "pooled", shown_number),

@@ -62,8 +62,7 @@ def _conflict_sentence(report: ObjectReport) -> str:
 
 
 def object_alpha_sentence(report: ObjectReport) -> str:
-    """Sentence on what to compare the alpha of objects with, or why it is no verdict; empty if missing objects do not
-    count."""
+    """Sentence on the use of the alpha of objects, or why it is no verdict; empty if missing objects do not count."""
     if report.alpha.pooled is None or report.config["missing"] != "category":
         return ""
     given = report.class_given_match.percent_agreement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
-from ..text.advice import Says, by_share, loose, stands_out, write_down
+from ..text.advice import Phrase, by_share, loose, stands_out, write_down
 from ..text.sections import Facts, Part, Section
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title, shortlist_annotators
 from ..text.tables import Cell, Column, table
@@ -51,7 +51,7 @@ def pixel_findings(report: PixelReport) -> list[str]:
             "them may be background, so read the score, which leaves it out."
         )
     if report.n_disputed:
-        found += stands_out(report, PIXEL_SAYS, write_down("where classes end"))
+        found += stands_out(report, PIXEL_PHRASES, write_down("where classes end"))
     return found
 
 
@@ -62,7 +62,7 @@ def _class_loose(finding: Finding, report: PixelReport) -> tuple[str, str]:
     return f"{finding.classes[0]!r} has a mean IoU of {value}", compared
 
 
-PIXEL_SAYS: dict[str, Says] = {
+PIXEL_PHRASES: dict[str, Phrase] = {
     "loose": loose("score"),
     "class_loose": _class_loose,
     "class_area": by_share("gives {share} more area to {classes}", "gives {share} less area to {classes}"),

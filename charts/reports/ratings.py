@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..text.advice import (
-    Says,
+    Phrase,
     by_points,
     by_share,
     conflict_counts,
@@ -74,7 +74,7 @@ def rating_findings(report: RatingReport) -> list[str]:
         f"({percent(n_agreed, report.n_rated)})."
     ]
     if report.n_disputed:
-        found += stands_out(report, RATING_SAYS, write_down("how to rate"))
+        found += stands_out(report, RATING_PHRASES, write_down("how to rate"))
     return found
 
 
@@ -83,7 +83,7 @@ def _what(report: RatingReport) -> str:
     return "class" if report.level == "nominal" else "rating"
 
 
-RATING_SAYS: dict[str, Says] = {
+RATING_PHRASES: dict[str, Phrase] = {
     "conflicts": lambda finding, report: conflicts(finding, report, _what(report)),
     "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
     "rates": by_share("rates {share} of the scale higher", "rates {share} of the scale lower"),

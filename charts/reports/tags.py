@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
-from ..text.advice import Says, against, by_points, stands_out, write_down
+from ..text.advice import Phrase, against, by_points, stands_out, write_down
 from ..text.sections import Section
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
 from ..text.tables import Column, part_of, table, verdict_column
@@ -52,7 +52,7 @@ def tag_findings(report: TagReport) -> list[str]:
     verb = "is" if len(disputed) == 1 else "are"
     found.append(f"{len(disputed):,} of {counted(len(report.tags), 'tag')} {verb} disputed.")
     rules = {"class_missed": "when to give {}"}
-    return [*found, *stands_out(report, TAG_SAYS, write_down("when to give a tag"), rules)]
+    return [*found, *stands_out(report, TAG_PHRASES, write_down("when to give a tag"), rules)]
 
 
 def _left_out(finding: Finding, report: TagReport) -> tuple[str, str]:
@@ -61,7 +61,7 @@ def _left_out(finding: Finding, report: TagReport) -> tuple[str, str]:
     return f"Of {finding.classes[0]!r} {share} {what}", against(finding, "other tags")
 
 
-TAG_SAYS: dict[str, Says] = {
+TAG_PHRASES: dict[str, Phrase] = {
     "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
     "class_missed": _left_out,
     "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone tags", against(finding)),

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ...agreement.evidence.confusions import Confused
     from ...agreement.evidence.hypotheses import Finding
 
-#: says what was found, as the predicate of a sentence on an annotator or as a clause; and what it is compared with
-Says: TypeAlias = Callable[["Finding", Any], tuple[str, str]]
+#: text of a finding: the predicate of a sentence on an annotator, or a clause; and what it is compared with
+Phrase: TypeAlias = Callable[["Finding", Any], tuple[str, str]]
+Phrases: TypeAlias = Mapping[str, Phrase]  #: by kind of finding
 
 #: so many annotators (classes, sizes, pairs) are named
 _MOST = 5
@@ -45,20 +46,20 @@ def write_down(what: str) -> str:
     return f"say in the guideline {what}"
 
 
-def stands_out(report: Any, says: Mapping[str, Says], advice: str, rules: Mapping[str, str] | None = None) -> list[str]:
+def stands_out(report: Any, phrases: Phrases, advice: str, rules: Mapping[str, str] | None = None) -> list[str]:
     """Sentences on the findings, the greatest difference first; if none is worth acting on, other advice.
 
     Of more than five, those with the greatest difference of any kind come first, each with one finding.
 
     Args:
         report: report of any family
-        says: what is said of the findings of some kinds, in addition to :data:`SAYS`
+        phrases: texts of some kinds of findings, in addition to :data:`PHRASES`
         advice: what to do if there is nothing else
         rules: what the guideline should say of a class, by kind, in addition to :data:`RULES`
     """
     findings = _without_echoes(report)
     groups = by_subject(findings, _MOST)
-    said = {**SAYS, **says}, {**RULES, **(rules or {})}
+    said = {**PHRASES, **phrases}, {**RULES, **(rules or {})}
     found = [_sentence(group, report, *said) for group in groups]
     n_more = len(by_subject(findings, len(findings))) - len(groups)
     if n_more > 0:
@@ -90,11 +91,11 @@ def _is_closer(finding: Finding, report: Any, off: set[str]) -> bool:
     return bool(scores) and finding.value - sum(scores) / len(scores) >= WORTH_ADVICE
 
 
-def whom_to_talk_to(report: Any, says: Mapping[str, Says]) -> str:
+def whom_to_talk_to(report: Any, phrases: Phrases) -> str:
     """Whom to talk to about what, those with the greatest difference first, in short; empty if there is nobody."""
     if len(report.annotators) == 2:  # nobody can tell which of them
         return ""
-    said = {**SAYS, **says}
+    said = {**PHRASES, **phrases}
     findings = [each for each in report.findings if len(each.annotators) == 1 and is_worth_advice(each)]
     first = [group[0] for group in by_subject(findings, _MOST)]
     names = [f"{each.annotators[0]} ({said[each.kind](each, report)[0].rstrip(',')})" for each in first]
@@ -107,9 +108,9 @@ def is_worth_advice(finding: Finding) -> bool:
     return round(abs(finding.difference), 9) >= WORTH_ADVICE
 
 
-def finding_text(finding: Finding, report: Any, says: Mapping[str, Says]) -> str:
+def finding_text(finding: Finding, report: Any, phrases: Phrases) -> str:
     """Text of a finding with its numbers, without its subject; for tables."""
-    return " ".join({**SAYS, **says}[finding.kind](finding, report))
+    return " ".join({**PHRASES, **phrases}[finding.kind](finding, report))
 
 
 def _nobody(report: Any) -> str:
@@ -120,9 +121,9 @@ def _nobody(report: Any) -> str:
     return f"No annotator or class stands out beyond chance ({counted(report.n_tested, 'comparison')})"
 
 
-def _sentence(group: Sequence[Finding], report: Any, says: Mapping[str, Says], rules: Mapping[str, str]) -> str:
+def _sentence(group: Sequence[Finding], report: Any, phrases: Phrases, rules: Mapping[str, str]) -> str:
     """The findings on one annotator, pair, class or size, and what to do if a difference is large enough."""
-    said = "; ".join(" ".join(says[finding.kind](finding, report)) for finding in group)
+    said = "; ".join(" ".join(phrases[finding.kind](finding, report)) for finding in group)
     first = group[0]
     who = listed(first.annotators)
     said = f"{who} {said}" if who else said
@@ -163,7 +164,7 @@ def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, 
     return said, f"{others}, most often {first['a']!r} where most others say {first['b']!r} ({first['n']:,} times)"
 
 
-def loose(measure: str) -> Says:
+def loose(measure: str) -> Phrase:
     """Phrase on a loose fit: the mean similarity with the others, and that of the others among each other."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
@@ -175,7 +176,7 @@ def loose(measure: str) -> Says:
     return said
 
 
-def by_share(more: str, less: str) -> Says:
+def by_share(more: str, less: str) -> Phrase:
     """Something that is larger or smaller by a share: ``12 % larger [9, 15]``; ``{}`` stands for the share."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
@@ -188,7 +189,7 @@ def by_share(more: str, less: str) -> Says:
     return said
 
 
-def against_median_box(more: str, less: str) -> Says:
+def against_median_box(more: str, less: str) -> Phrase:
     """Boxes that are larger or smaller than the median box by a share, as in the tables; and the median annotator's."""
 
     def offset(value: float) -> str:
@@ -204,7 +205,7 @@ def against_median_box(more: str, less: str) -> Says:
     return said
 
 
-def by_points(more: str, less: str) -> Says:
+def by_points(more: str, less: str) -> Phrase:
     """Something that is done more or less often: ``12.0 points more often [8.3, 15.7]``; ``{classes}`` is what."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
@@ -246,7 +247,7 @@ def merge_effect(report: Any, classes: set[str]) -> str:
 
 
 #: what is said in all families
-SAYS: dict[str, Says] = {
+PHRASES: dict[str, Phrase] = {
     "conflicts": conflicts,
     "class_conflicts": _class_conflicts,
     "class_confused": lambda finding, report: (

@@ -297,7 +297,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
 
 
 def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: bool) -> Run:
-    """Record the run, in place of a run of its key that is there by now.
+    """Register the run, replacing one with the same key.
 
     Raises:
         AgreementInputError: if the key is no longer free

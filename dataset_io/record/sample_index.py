@@ -189,7 +189,7 @@ class SampleIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class RowFacts:
+class ReadCounts:
     """Per-sample counts from reading: invalid labels, unknown annotators, states of label lists."""
 
     n_invalid: IntArray  #: shape ``(S,)``, labels left out because they cannot be compared
@@ -198,20 +198,20 @@ class RowFacts:
     lists: IntArray  #: shape ``(S, R)``, whether every annotator has labels, an empty list or none
 
     @classmethod
-    def concatenate(cls, parts: Sequence[RowFacts]) -> RowFacts:
+    def concatenate(cls, parts: Sequence[ReadCounts]) -> ReadCounts:
         """The facts of all parts."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _FACTS))
 
-    def select(self, rows: BoolArray | IntArray) -> RowFacts:
+    def select(self, rows: BoolArray | IntArray) -> ReadCounts:
         """The facts of some rows."""
-        return RowFacts(*(getattr(self, name)[rows] for name in _FACTS))
+        return ReadCounts(*(getattr(self, name)[rows] for name in _FACTS))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The facts as columns, for storing."""
         return {name: compact(getattr(self, name)) for name in _FACTS}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RowFacts:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> ReadCounts:
         """The facts that :meth:`to_arrays` gave."""
         return cls(*(arrays[name].astype(np.int64) for name in _FACTS))
 

@@ -1,4 +1,4 @@
-"""Habits of annotators and classes on ratings: what is counted on every image for the findings."""
+"""Effects of annotators and classes on ratings: counts on every image, from which findings are tested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from ...metrics.alpha.nominal import Level
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ..evidence.confusions import Conflicts, conflict_rows
-from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, HabitRows, findings_of, habit_groups
+from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, EffectRows, effect_groups, findings_of
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
 from ..statistics.report import ReportContext
 from .compute import RatingRecords, agreeing
@@ -22,7 +22,7 @@ from .scale import ScaledRatings
 MAX_CLASSES = 200
 
 
-def rating_habits(
+def rating_effects(
     rated: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
 ) -> dict[str, Any]:
     """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
@@ -34,20 +34,20 @@ def rating_habits(
         context: of the report on these samples
     """
     numbers, annotators = bool(context.details["numbers"]), context.annotators
-    habits = HabitRows(context.clusters)
+    effects = EffectRows(context.clusters)
     # positions agree exactly where classes agree; they replace classes to save memory
     ratings = scaled.positions if scaled is not None and not numbers else rated.ratings
-    _conflicts(habits, ratings, context.config.tolerance if numbers else 0.0)
+    _conflicts(effects, ratings, context.config.tolerance if numbers else 0.0)
     expected: dict[int, float] = {}
     n_labels = np.empty(0, np.int64)
     if level != "nominal":
         table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
-        _rates(habits, table)
+        _rates(effects, table)
     if scaled is not None and not numbers:
-        counts = _ClassCounts.of(scaled.positions, len(scaled.categories), habits)
+        counts = _ClassCounts.of(scaled.positions, len(scaled.categories), effects)
         n_labels = counts.n_labels
-        expected = counts.add(habits, used=level == "nominal")
-    moments = habits.moments()
+        expected = counts.add(effects, used=level == "nominal")
+    moments = effects.moments()
     conflicts = Conflicts.of(moments, n_labels)
     expected |= dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
     classes = scaled.categories if scaled is not None else ()
@@ -55,7 +55,7 @@ def rating_habits(
     return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
 
 
-def _conflicts(habits: HabitRows, ratings: FloatArray, tolerance: float) -> None:
+def _conflicts(effects: EffectRows, ratings: FloatArray, tolerance: float) -> None:
     """Add each annotator's rate of conflicts with the others, against that of the others among themselves."""
     n_annotators = ratings.shape[1]
 
@@ -68,14 +68,14 @@ def _conflicts(habits: HabitRows, ratings: FloatArray, tolerance: float) -> None
         rest = [np.where(others > 0, each.sum(axis=1, keepdims=True) // 2 - each, 0) for each in (differ, others)]
         return differ, others, *rest
 
-    habits.add_table(habit_groups("conflicts", np.arange(n_annotators)), len(ratings), columns)
+    effects.add_table(effect_groups("conflicts", np.arange(n_annotators)), len(ratings), columns)
 
 
-def _rates(habits: HabitRows, values: FloatArray) -> None:
+def _rates(effects: EffectRows, values: FloatArray) -> None:
     """Add the deviation of each annotator's numbers from those of the others."""
     given = ~np.isnan(values)
     if given.any() and (low := np.nanmin(values)) < (high := np.nanmax(values)):
-        habits.add_deviations("rates", 0, len(values), lambda some: ((values[some] - low) / (high - low), given[some]))
+        effects.add_deviations("rates", 0, len(values), lambda some: ((values[some] - low) / (high - low), given[some]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _ClassCounts:
     n_conflicts: FloatArray  #: shape ``(S,)``, pairs of annotators with different classes
 
     @classmethod
-    def of(cls, positions: FloatArray, n_classes: int, habits: HabitRows) -> _ClassCounts:
+    def of(cls, positions: FloatArray, n_classes: int, effects: EffectRows) -> _ClassCounts:
         """Count the ratings; add how often every two classes met."""
         n_samples, k = len(positions), max(n_classes, 1)
         n_labels, n_images = np.zeros((2, k), np.int64)
@@ -99,7 +99,7 @@ class _ClassCounts:
             cell, count = np.unique(sample * k + some[sample, annotator].astype(np.int64), return_counts=True)
             of, code = cell // k, cell % k
             i, j = pairs_within(of)
-            habits.add([conflict_rows(code[i], code[j], of[i], len(some), count[i] * count[j])], len(some))
+            effects.add([conflict_rows(code[i], code[j], of[i], len(some), count[i] * count[j])], len(some))
             n_conflicts[start : start + len(some)] = sums_by(of[i], count[i] * count[j], len(some))
             n_labels += np.bincount(code, count, k).astype(np.int64)
             n_images += np.bincount(code, minlength=k)
@@ -122,7 +122,7 @@ class _ClassCounts:
         zero = np.zeros_like(n)
         return n * (m - n), self.n_conflicts[some, None], zero, zero
 
-    def add(self, habits: HabitRows, *, used: bool) -> dict[int, float]:
+    def add(self, effects: EffectRows, *, used: bool) -> dict[int, float]:
         """Add each class's rate of conflicts and, if ``used``, the rate at which every annotator gives it.
 
         Returns:
@@ -134,10 +134,10 @@ class _ClassCounts:
         for code in self.often():
             if used:
                 of_class = functools.partial(self.of_class, code)
-                habits.add_deviations("class_used", code, len(self.positions), of_class)
+                effects.add_deviations("class_used", code, len(self.positions), of_class)
             if n_used > 2:
-                group = habit_groups("class_confused", np.array([code]))
-                habits.add_table(group, len(self.positions), functools.partial(self.conflicts_of, code))
+                group = effect_groups("class_confused", np.array([code]))
+                effects.add_table(group, len(self.positions), functools.partial(self.conflicts_of, code))
                 as_frequent = 2.0 * share[code] * (1.0 - share[code]) / max(1.0 - (share**2).sum(), 1e-12)
                 expected[int(group[0])] = max(as_frequent, share[code] + (1.0 - share[code]) / (n_used - 1))
         return expected

@@ -1,4 +1,4 @@
-"""Habits of annotators and classes on semantic masks: what is counted on every image for the findings."""
+"""Effects of annotators and classes on semantic masks: counts on every image, from which findings are tested."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...metrics.numeric.arrays import IntArray, sums_by
-from ..evidence.hypotheses import HabitRows, Habits, findings_of, habit_groups, of_kind
+from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, of_kind
 from .compute import SCORE, PixelAgreement
 
 
-class PixelHabits:
-    """Collects the habits on rated samples.
+class PixelEffects:
+    """Collector of the effects on rated samples.
 
     Args:
         values: shape ``(K,)``, the values that occur, ascending
@@ -23,7 +23,7 @@ class PixelHabits:
 
     def __init__(self, values: IntArray, background: int | None, clusters: IntArray | None) -> None:
         self._values, self._background = values, background
-        self._rows = HabitRows(clusters)
+        self._rows = EffectRows(clusters)
 
     def add(self, agreement: PixelAgreement) -> None:
         """Add the next samples."""
@@ -31,7 +31,7 @@ class PixelHabits:
         self._rows.add([self._of_pairs(agreement), *self._of_classes(agreement)], n_samples)
 
     @staticmethod
-    def _of_pairs(agreement: PixelAgreement) -> Habits:
+    def _of_pairs(agreement: PixelAgreement) -> Effects:
         """Annotators' distance from the others, against that of the others among themselves."""
         n_samples, n = agreement.counts.assigned.shape
         score = agreement.pair_numbers[:, SCORE]
@@ -44,9 +44,9 @@ class PixelHabits:
         others = [sums_by(sample, each, n_samples)[:, None] for each in (apart, np.ones(len(sample)))]
         of_sample, annotator = np.nonzero(whole)
         columns = [column[of_sample, annotator] for column in (own, whole, others[0] - own, others[1] - whole)]
-        return habit_groups("loose", annotator), of_sample, np.stack(columns)
+        return effect_groups("loose", annotator), of_sample, np.stack(columns)
 
-    def _of_classes(self, agreement: PixelAgreement) -> list[Habits]:
+    def _of_classes(self, agreement: PixelAgreement) -> list[Effects]:
         """Area that annotators give to each class, against the others', and classes with low agreement."""
         counts = agreement.counts
         drawn = np.ones(len(counts.values), np.bool_) if self._background is None else counts.values != self._background
@@ -66,8 +66,8 @@ class PixelHabits:
         zero = np.zeros(len(row))
         areas = np.stack([own[row, annotator], mean[row], zero, zero])
         return [
-            (habit_groups("class_loose", code), sample, loose),
-            (habit_groups("class_area", annotator, code[row]), sample[row], areas),
+            (effect_groups("class_loose", code), sample, loose),
+            (effect_groups("class_area", annotator, code[row]), sample[row], areas),
         ]
 
     def found(self, annotators: Sequence[str], classes: Sequence[str]) -> dict[str, Any]:
