@@ -181,7 +181,7 @@ class AgreementOperator(foo.Operator):
         return types.Property(filled.inputs, view=view)
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        """Do what was filled in."""
+        """Run the function of the form with the values."""
         return self.form.execute(Filled(ctx, self.uri))
 
 

@@ -290,7 +290,7 @@ def _result(summary: ImportSummary) -> str:
 
 
 def _in_words_of_the_form(text: str) -> str:
-    """A message of the import with the names that the form gives to what it names."""
+    """Message of the import with the form's names for arguments."""
 
     def in_form(found: re.Match[str]) -> str:
         say, quoted, with_value, named, value = found.groups()

@@ -237,7 +237,7 @@ def _buttons(root: types.Object, item: Item, name: str, handlers: Handlers) -> N
 
 
 def _work(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
-    """The work list: an image, its name and what is disputed on it; a click opens it."""
+    """Work list: an image, its name and its disputes; a click opens it."""
     heading(root, name, item["title"], item["note"])
     for k, entry in enumerate(item["rows"]):
         columns = "84px minmax(0, 1fr)" if entry["image"] else "minmax(0, 1fr)"

@@ -1,4 +1,4 @@
-"""From a click on a number to the samples and labels behind it, and back.
+"""Drill-down from a number in the panel to a view of the samples and labels behind it, and the way back.
 
 A click has a position: a row and a column of a table, a point of a chart, a button. Its meaning comes from the data of
 the view model, never from displayed text.
@@ -104,7 +104,7 @@ def link_of(model: ViewModel, click: Click) -> Link:
         item = next((item for item in model["items"] if item["name"] == name), None)
         if item is None:
             raise AgreementInputError("There are no samples behind this")
-        leads = _of_cell(item, click) if item["kind"] == "table" else _of_point(item, click)
+        leads = _cell_link(item, click) if item["kind"] == "table" else _point_link(item, click)
     if leads is None:
         raise AgreementInputError("There are no samples behind this; click an underlined number")
     return leads
@@ -117,7 +117,7 @@ def _card(model: ViewModel, click: Click) -> Link | None:
     return leads
 
 
-def _of_cell(item: Item, click: Click) -> Link | None:
+def _cell_link(item: Item, click: Click) -> Link | None:
     row, column, links = click.get("row"), click.get("column"), item["links"]
     if not isinstance(row, int) or not isinstance(column, int) or not 0 <= row < len(links):
         return None
@@ -125,7 +125,7 @@ def _of_cell(item: Item, click: Click) -> Link | None:
     return leads
 
 
-def _of_point(item: Item, click: Click) -> Link | None:
+def _point_link(item: Item, click: Click) -> Link | None:
     """The labels behind a bar or point, looked up by its place because the App may still show an earlier chart."""
     if not item.get("points"):
         return None

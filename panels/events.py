@@ -1,4 +1,4 @@
-"""Events of the App: which are answered, one at a time, and what the App keeps of a panel between them.
+"""Serialise App events and drop duplicates; the state that the App keeps of a panel between them.
 
 The App stores every change of a panel's state, then reads its page again and tells every panel three times that the
 view changed. An answer takes a tenth of a second, and the user waits for all of them.

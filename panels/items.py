@@ -36,7 +36,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a table: what it says of an entry, and where that leads."""
+    """A column of a table: the text of an entry, and its drill-down."""
 
     title: str  #: the header
     text: Callable[[Any], str]  #: text of a cell

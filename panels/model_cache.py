@@ -153,7 +153,7 @@ class Shown:
             self._costly[key] = costly_units(self._records, codes)
         return self._costly[key]
 
-    def of_run(self, decide: Mapping[str, Any]) -> dict[str, Any]:
+    def run_filters(self, decide: Mapping[str, Any]) -> dict[str, Any]:
         """Filters of Decide, without the annotator and the class of another run."""
         has = {"verdict": VERDICTS, "annotator": self.annotator_codes, "label": self.class_names}
         return {**decide, **{name: None for name, values in has.items() if decide.get(name) not in values}}

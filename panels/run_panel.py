@@ -1,4 +1,4 @@
-"""A panel that shows a run: it answers events of the App, and sends what is to be shown after each."""
+"""Base of panels that show a run: answers events of the App, and sends the panel's content after each."""
 
 from __future__ import annotations
 

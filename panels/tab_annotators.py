@@ -336,7 +336,7 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
             if report.has_objects or any(getattr(one, kind[1]) for one in role.annotators)
         ]
         if any(one.precision is not None for one in role.annotators):
-            fields.append(Field("Missed", _missed_of_reference, lambda one: one.n_missed, _reference_link))
+            fields.append(Field("Missed", _missed_share, lambda one: one.n_missed, _reference_link))
     title = f"Against the reference {role.name}" if is_reference else f"The model {role.name}"
     note = f"{role.n_samples:,} {documents(report)} have it, {role.n_without:,} do not. […] are 95 % intervals."
     if role.thresholds:
@@ -367,7 +367,7 @@ def _kind(title: str, name: str, said: str) -> Field:
     return Field(title, text, lambda one: getattr(one, name), leads)
 
 
-def _missed_of_reference(one: Any) -> str:
+def _missed_share(one: Any) -> str:
     return f"{one.n_missed:,} of {one.n_reference:,}\n{percent(one.n_missed, one.n_reference)}"
 
 

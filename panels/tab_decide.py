@@ -341,7 +341,7 @@ def _name_of(chosen: Mapping[str, Any]) -> str:
 
 
 def _next(chosen: Mapping[str, Any]) -> int:
-    """Number of the next step; the App is told only what is new."""
+    """Number of the next step; the App is told only of changes."""
     return int(chosen.get("n") or 0) + 1
 
 

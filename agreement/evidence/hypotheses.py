@@ -111,13 +111,13 @@ def effect_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) 
     return packed | np.asarray(first, np.int64)
 
 
-def of_kind(group: IntArray, kind: str) -> BoolArray:
+def kind_mask(group: IntArray, kind: str) -> BoolArray:
     """True for groups of a kind."""
     found: BoolArray = group >> 2 * _WIDTH == CODES[kind]
     return found
 
 
-def subjects_of(group: IntArray) -> tuple[IntArray, IntArray]:
+def group_subjects(group: IntArray) -> tuple[IntArray, IntArray]:
     """The first and the second code of groups."""
     return group & ((1 << _WIDTH) - 1), (group >> _WIDTH) & ((1 << _WIDTH) - 1)
 
@@ -218,14 +218,14 @@ class EffectRows:
 
     def moments(self) -> RateMoments:
         """The sums over all images."""
-        return RateMoments.added([*self._tables, *self._moments, *self._of_clusters()])
+        return RateMoments.added([*self._tables, *self._moments, *self._cluster_moments()])
 
-    def _of_clusters(self) -> Iterator[RateMoments]:
+    def _cluster_moments(self) -> Iterator[RateMoments]:
         if not self._rows:
             return
         group, cluster, columns = _summed(self._rows)
         # a video counts with all its conflicts, not only those of frames on which the two classes met
-        of_all, confused = group == ALL_CONFLICTS, of_kind(group, "confused")
+        of_all, confused = group == ALL_CONFLICTS, kind_mask(group, "confused")
         n_conflicts = sums_by(cluster[of_all], columns[1, of_all], int(cluster.max(initial=-1)) + 1)
         columns[1, confused] = n_conflicts[cluster[confused]]
         yield RateMoments.of(group, columns)
@@ -265,7 +265,7 @@ def findings_of(
     """
     moments, of_one = _due_to_one(moments)
     code = moments.group >> 2 * _WIDTH
-    first, second = subjects_of(moments.group)
+    first, second = group_subjects(moments.group)
     known = np.array([(expected or {}).get(group, np.nan) for group in moments.group.tolist()])
     error_of_known = np.zeros(len(known))
     if len(annotators) > 2:
@@ -282,7 +282,7 @@ def findings_of(
     enough = (moments.n >= MIN_IMAGES) & (whole >= MIN_LABELS)
     enough &= (of_others >= MIN_LABELS) | ~np.isnan(known) | by_image
     p_values = np.where(enough, np.where(of_one, 1.0, p_values), np.nan)
-    _of_both(p_values, of_pairs, first, second)
+    _require_both(p_values, of_pairs, first, second)
     rows, n_tested = np.flatnonzero(false_discoveries(p_values, FALSE_DISCOVERY_RATE)), np.sum(~np.isnan(p_values))
     # intervals of what was selected by a test (Benjamini and Yekutieli 2005): 5 % of them, not of all, may be wrong
     level = 1.0 - FALSE_DISCOVERY_RATE * max(len(rows), 1) / max(int(n_tested), 1)
@@ -310,7 +310,7 @@ def findings_of(
 def _due_to_one(moments: RateMoments) -> tuple[RateMoments, BoolArray]:
     """The groups that are tested; and which classes and sizes lose more than half of their difference to the others
     without what some single annotator adds."""
-    second = subjects_of(moments.group)[1]
+    second = group_subjects(moments.group)[1]
     is_part = np.isin(moments.group >> 2 * _WIDTH, [CODES[name] for name in _OF_CLASSES]) & (second > 0)
     tested = moments.only(~is_part)
     whole = np.searchsorted(tested.group, moments.group[is_part] - (second[is_part] << _WIDTH))
@@ -362,7 +362,7 @@ def _compare_with_median_annotator(moments: RateMoments, known: FloatArray, erro
             error_of_known[rows] = 0.0
 
 
-def _of_both(p_values: FloatArray, of_pairs: np.ndarray, first: IntArray, second: IntArray) -> None:
+def _require_both(p_values: FloatArray, of_pairs: np.ndarray, first: IntArray, second: IntArray) -> None:
     """A pair is close only if it is so for both: the larger p-value counts, at the first of the two, in place."""
     rows = np.flatnonzero(of_pairs)
     place = {(int(first[row]), int(second[row])): row for row in rows.tolist()}

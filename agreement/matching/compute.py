@@ -200,14 +200,14 @@ class Agreement:
     @property
     def iou(self) -> FloatArray:
         """Mean IoU of the matched objects of every sample, shape ``(S,)``; nan without matches."""
-        return self._mean_of_pairs(self.pairs.iou)
+        return self._pair_mean(self.pairs.iou)
 
     @property
     def dice(self) -> FloatArray:
         """Mean Dice of the matched objects of every sample, shape ``(S,)``; nan without matches."""
-        return self._mean_of_pairs(dice_from_iou(self.pairs.iou))
+        return self._pair_mean(dice_from_iou(self.pairs.iou))
 
-    def _mean_of_pairs(self, values: FloatArray) -> FloatArray:
+    def _pair_mean(self, values: FloatArray) -> FloatArray:
         sample = self.objects.sample[self.pairs.i]
         return _mean(sums_by(sample, values, self.n_samples), np.bincount(sample, minlength=self.n_samples))
 

@@ -181,12 +181,12 @@ def verdict_columns(assigned: AssignedCells) -> _Columns:
 
 def _class_columns(assigned: AssignedCells) -> _Columns:
     """Labels to whose objects most of the others gave one class, and those of them with another class."""
-    majority = _class_of_others(assigned.chunk)
+    majority = _others_class(assigned.chunk)
     other = ~np.isnan(majority) & (majority != assigned.chunk.agreement.objects.category)
     return {"n_majority": assigned.count(~np.isnan(majority)), "n_other_class": assigned.count(other)}
 
 
-def _class_of_others(chunk: Chunk) -> FloatArray:
+def _others_class(chunk: Chunk) -> FloatArray:
     """The class that more than half of the others who drew an object gave it, shape ``(N,)``; nan without.
 
     At least two of them: otherwise nobody can tell who of two is right. With two annotators in all, that of the other.
@@ -275,7 +275,7 @@ class AnnotatorSums(Additive):
         row, offsets = chunk.offsets
         cells = objects.annotator[row][:, None] * len(MEASURES) + np.arange(len(MEASURES))
         judged, same = _class_by_others(chunk)
-        majority = _class_of_others(chunk)
+        majority = _others_class(chunk)
         other = np.flatnonzero(~np.isnan(majority) & (majority != objects.category))
         return cls(
             n_assigned=agreement.assigned.sum(axis=0),

@@ -19,7 +19,7 @@ from ..statistics.codes import NOT_GIVEN, is_number
 from ..statistics.estimates import Estimate
 from ..statistics.numbers import BySample, Key, Numbers, Rows, ratio
 from ..statistics.report import Describe, ReportContext, number
-from .headline import N_UNITS, TallySums, of_used_categories, tally_columns
+from .headline import N_UNITS, TallySums, tally_columns, used_categories
 from .records import ObjectRecords
 from .report import AttributeSummary
 from .sums import Additive, Chunk, SparseCounts, Worst
@@ -160,7 +160,7 @@ class Attribute:
                 (alpha,), lambda sums: interval_alpha_of_sums(sums, undefined)[..., None], first
             )
             return
-        classes, _ = of_used_categories(self._classes.columns())
+        classes, _ = used_categories(self._classes.columns())
         yield Numbers(
             (alpha,),
             classes,

@@ -214,7 +214,7 @@ def class_summaries(
     confused = _confused(pair_counts, names)
     listed = codes[:MAX_CLASSES].tolist()
     summaries = []
-    for code, of_class in zip(listed, _iou_of_classes(matches, listed), strict=True):
+    for code, of_class in zip(listed, _class_ious(matches, listed), strict=True):
         summaries.append(
             ClassSummary(
                 name=names[code],
@@ -232,7 +232,7 @@ def class_summaries(
     return summaries, max(len(codes) - MAX_CLASSES, 0)
 
 
-def _iou_of_classes(matches: Matches, codes: Sequence[int]) -> Iterator[FloatArray]:
+def _class_ious(matches: Matches, codes: Sequence[int]) -> Iterator[FloatArray]:
     """IoU of the pairs of labels that both have one of some classes, class by class."""
     parts = []
     for category, iou in zip(matches.category_parts.parts, matches.iou_parts.parts, strict=True):

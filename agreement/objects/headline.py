@@ -110,7 +110,7 @@ def alpha_columns(ratings: Ratings, n_samples: int, n_categories: int) -> Sparse
     )
 
 
-def of_used_categories(columns: Summable) -> tuple[Summable, IntArray]:
+def used_categories(columns: Summable) -> tuple[Summable, IntArray]:
     """The columns of a tally without unused categories, and the codes of the used ones."""
     n_categories = (columns.shape[1] - _HEAD) // 2
     used = np.flatnonzero(column_sums(columns)[_HEAD + n_categories :])
@@ -195,9 +195,9 @@ class HeadlineNumbers:
         plain = self._plain.columns()
         self.total = dict(zip(_PLAIN, column_sums(plain).tolist(), strict=True))
         yield self._quotients(plain)
-        joint, self.used = of_used_categories(self._joint.columns())
-        given_match, _ = of_used_categories(self._given_match.columns())
-        presence, _ = of_used_categories(self._presence.columns())
+        joint, self.used = used_categories(self._joint.columns())
+        given_match, _ = used_categories(self._given_match.columns())
+        presence, _ = used_categories(self._presence.columns())
         tallies = (joint, given_match, presence)
         self.joint, self.given_match, self.presence = (TallySums(column_sums(tally)) for tally in tallies)
         yield self._coefficients(_OF_JOINT, joint)
@@ -208,7 +208,7 @@ class HeadlineNumbers:
         """The quotients, and alpha and percent agreement of all units and of shared ones, from half of the columns."""
         yield self._quotients(self._plain.columns())
         for names, rows in ((_OF_JOINT, self._joint), (_OF_GIVEN_MATCH, self._given_match)):
-            tally, used = of_used_categories(rows.columns())
+            tally, used = used_categories(rows.columns())
             keys = tuple((name,) for name, number in names.items() if number in ("alpha", "percent_agreement"))
             units = np.full(len(keys), N_UNITS)
             yield Numbers(keys, tally[:, : _HEAD + len(used)], self._alpha_and_agreement, compared=units)

@@ -15,9 +15,9 @@ from ..evidence.hypotheses import (
     Effects,
     effect_groups,
     findings_of,
-    of_kind,
+    group_subjects,
+    kind_mask,
     part_groups,
-    subjects_of,
 )
 from ..evidence.ranking import MIN_IMAGES
 from ..settings.annotators import AnnotatorPairs
@@ -66,8 +66,8 @@ class ObjectEffects:
         moments = self._rows.moments()
         conflicts = Conflicts.of(moments, n_labels)
         expected = dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
-        close = moments.group[of_kind(moments.group, "close")]
-        ends = np.sort(subjects_of(close), axis=0)
+        close = moments.group[kind_mask(moments.group, "close")]
+        ends = np.sort(group_subjects(close), axis=0)
         of_close = n_of_pairs[self._pairs.rows(ends[0], ends[1])]
         counted = dict(zip(close.tolist(), of_close.tolist(), strict=True))
         findings, n_tested = findings_of(moments, annotators, classes, SIZES, expected=expected, n_labels=counted)
@@ -77,15 +77,15 @@ class ObjectEffects:
 def _effects_on(chunk: Chunk, often: BoolArray) -> Iterator[Effects]:
     cells = AssignedCells.of(chunk)
     several = chunk.agreement.n_annotators > 2
-    yield from _of_annotators(cells, several=several)
-    yield from _of_matches(cells)
-    yield from _of_boxes(cells, several=several)
+    yield from _annotator_effects(cells, several=several)
+    yield from _match_effects(cells)
+    yield from _box_effects(cells, several=several)
     lead = _leading_class(chunk)
     if several:
         yield from _missed_by_class(cells, lead)
-        yield from _of_close_pairs(cells, often)
-    yield from _of_classes(cells, lead, several=several)
-    yield from _of_sizes(cells, several=several)
+        yield from _pair_effects(cells, often)
+    yield from _class_effects(cells, lead, several=several)
+    yield from _size_effects(cells, several=several)
 
 
 def _table(*columns: Column) -> FloatArray:
@@ -99,7 +99,7 @@ def _against_others(cells: AssignedCells, kind: str, second: int, own: Column, w
     return effect_groups(kind, cells.annotator, second), cells.sample, _table(own, whole, *others)
 
 
-def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[Effects]:
+def _annotator_effects(cells: AssignedCells, *, several: bool) -> Iterator[Effects]:
     """Annotators' rates of misses, lone objects and duplicates, against the others'."""
     if several:
         missed = missed_columns(cells)
@@ -111,7 +111,7 @@ def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[Effects]:
     yield _against_others(cells, "twice", 0, verdicts["duplicate"], verdicts["n_judged"])
 
 
-def _of_matches(cells: AssignedCells) -> Iterator[Effects]:
+def _match_effects(cells: AssignedCells) -> Iterator[Effects]:
     """Annotators' distance from the others in class and extent, against that of the others among themselves."""
     chunk = cells.chunk
     pairs, n = chunk.agreement.pairs, len(cells.sample)
@@ -125,7 +125,7 @@ def _of_matches(cells: AssignedCells) -> Iterator[Effects]:
         yield effect_groups(kind, cells.annotator), cells.sample, table
 
 
-def _of_boxes(cells: AssignedCells, *, several: bool) -> Iterator[Effects]:
+def _box_effects(cells: AssignedCells, *, several: bool) -> Iterator[Effects]:
     """Bias of annotators' boxes in size and position; of two annotators, the first against the second."""
     row, offsets = cells.chunk.offsets
     rows, n = cells.own[row], len(cells.sample)
@@ -198,11 +198,11 @@ def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[Effects]:
 def _parts(kind: str, cells: AssignedCells, row: IntArray, code: IntArray, own: Column, whole: Column) -> Effects:
     """Contribution of every annotator to the classes (sizes) of a kind; ``row`` and ``code`` in any order."""
     n = int(code.max(initial=0)) + 1
-    group, row, table = _of_cells(kind, row * n + code, n, own, whole)
-    return part_groups(kind, subjects_of(group)[0], cells.annotator[row]), cells.sample[row], table
+    group, row, table = _cell_effects(kind, row * n + code, n, own, whole)
+    return part_groups(kind, group_subjects(group)[0], cells.annotator[row]), cells.sample[row], table
 
 
-def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[Effects]:
+def _pair_effects(cells: AssignedCells, often: BoolArray) -> Iterator[Effects]:
     """Distance of every two annotators, against the distance of either from the others."""
     agreement = cells.chunk.agreement
     shared, n = agreement.sample_pairs, len(cells.sample)
@@ -218,7 +218,7 @@ def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[Effects]
         yield effect_groups("close", own, other), sample, table
 
 
-def _of_cells(kind: str, cell: IntArray, n_kinds: int, own: Column, whole: Column) -> Effects:
+def _cell_effects(kind: str, cell: IntArray, n_kinds: int, own: Column, whole: Column) -> Effects:
     """A class, or size, against the others on the same image; cells are ``sample * n_kinds + kind``, in any order."""
     different, place = distinct(cell, int(cell.max(initial=-1)) + 1)
     sums = [sums_by(place, column, len(different)) for column in (own, whole)]
@@ -235,18 +235,18 @@ def _missing(chunk: Chunk, kept: BoolArray, *, several: bool) -> tuple[IntArray,
     return (assigned - votes, assigned) if several else ((votes == 1).astype(np.int64), np.ones_like(votes))
 
 
-def _of_classes(cells: AssignedCells, lead: IntArray, *, several: bool) -> Iterator[Effects]:
+def _class_effects(cells: AssignedCells, lead: IntArray, *, several: bool) -> Iterator[Effects]:
     """Rates of misses and of confusions by class against other classes, and confusions of every two classes."""
     chunk = cells.chunk
     agreement, k = chunk.agreement, chunk.n_categories
     units, pairs, category = agreement.units, agreement.pairs, agreement.objects.category
     kept = (lead >= 0) & ((units.votes >= 2) | (not several))
-    yield _of_cells("class_missed", units.sample[kept] * k + lead[kept], k, *_missing(chunk, kept, several=several))
+    yield _cell_effects("class_missed", units.sample[kept] * k + lead[kept], k, *_missing(chunk, kept, several=several))
     apart, sample = ~pairs.same_class, chunk.match_sample
     a, b = category[pairs.i], category[pairs.j]
     given, in_conflict = np.concatenate([a, b[apart]]), np.concatenate([apart, apart[apart]])
     pair = np.concatenate([np.arange(len(a)), np.flatnonzero(apart)])
-    yield _of_cells("class_conflicts", sample[pair] * k + given, k, in_conflict, np.ones(len(given)))
+    yield _cell_effects("class_conflicts", sample[pair] * k + given, k, in_conflict, np.ones(len(given)))
     if several:
         row = np.concatenate([cells.own[side[pair]] for side in (pairs.i, pairs.j)])
         twice = (np.tile(column, 2) for column in (given, in_conflict, np.ones(len(given))))
@@ -254,13 +254,13 @@ def _of_classes(cells: AssignedCells, lead: IntArray, *, several: bool) -> Itera
     yield conflict_rows(a[apart], b[apart], sample[apart], agreement.n_samples)
 
 
-def _of_sizes(cells: AssignedCells, *, several: bool) -> Iterator[Effects]:
+def _size_effects(cells: AssignedCells, *, several: bool) -> Iterator[Effects]:
     """Rates of misses by size against other sizes."""
     chunk = cells.chunk
     units = chunk.agreement.units
     kept = (chunk.size >= 0) & chunk.rated_unit & ((units.votes >= 2) | (not several))
     cell = units.sample[kept] * len(SIZES) + chunk.size[kept]
-    yield _of_cells("size_missed", cell, len(SIZES), *_missing(chunk, kept, several=several))
+    yield _cell_effects("size_missed", cell, len(SIZES), *_missing(chunk, kept, several=several))
     if several:
         sample, code, annotator, missed, _, assigned = _missed_by(cells, np.where(kept, chunk.size, -1))
         yield _parts("size_missed", cells, cells.row[sample, annotator], code, missed, assigned)

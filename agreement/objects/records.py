@@ -161,7 +161,7 @@ def record(
         label_ids: id of every object, shape ``(N, 12)``; None where labels have none
         field: index of the field of every object, shape ``(N,)``
     """
-    columns = {**agreement_columns(agreement), **_of_matching(agreement), **variant_columns(agreement)}
+    columns = {**agreement_columns(agreement), **_matching_columns(agreement), **variant_columns(agreement)}
     columns |= _places(agreement)
     if label_ids is not None and field is not None:
         columns |= {"label_id": label_ids, "field": compact(field)}
@@ -232,7 +232,7 @@ def _places(agreement: MatchedBatch) -> Columns:
     return columns
 
 
-def _of_matching(agreement: MatchedBatch) -> Columns:
+def _matching_columns(agreement: MatchedBatch) -> Columns:
     """Columns on the matching of every sample: hard and inexact components, crowding, repaired shapes."""
     objects, matching, geometry = agreement.objects, agreement.matching, agreement.batch.geometry
     nobody = np.zeros(len(objects), np.bool_)

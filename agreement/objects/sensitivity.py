@@ -82,7 +82,7 @@ class Sensitivity:
         counts[:, MISSING] = (units * np.arange(most)).sum(axis=1) - counts.sum(axis=1)
         return [NominalTally(*columns) for columns in zip(counts, differing, units, strict=True)]
 
-    def _of_empty(self) -> NominalTally:
+    def _empty_images(self) -> NominalTally:
         """The ratings of images that everybody left empty, where they count."""
         n_ratings = self._n_assigned[self._is_empty]
         n_units = np.bincount(n_ratings)
@@ -93,7 +93,7 @@ class Sensitivity:
         if not self._variants.thresholds:
             return []
         records = self._records
-        empty = self._of_empty() if Counting.of(self._config).rates_empty else NominalTally.empty()
+        empty = self._empty_images() if Counting.of(self._config).rates_empty else NominalTally.empty()
         score = records.column("swept_score")
         scores, n_scored = np.nansum(score, axis=0).tolist(), np.count_nonzero(~np.isnan(score), axis=0).tolist()
         names = ("matched", "drawn", "units", "hard", "inexact")
@@ -114,7 +114,7 @@ class Sensitivity:
         rules = self._variants.rules
         if not rules:
             return
-        first, n_empty, empty_images = len(self._variants.thresholds), int(self._is_empty.sum()), self._of_empty()
+        first, n_empty, empty_images = len(self._variants.thresholds), int(self._is_empty.sum()), self._empty_images()
         sums, n_defined = self._sample_alphas()
         for at, (method, classes, missing) in enumerate(rules):
             for empty in get_args(Empty):

@@ -180,7 +180,7 @@ def _sweep(agreement: MatchedBatch, thresholds: tuple[float, ...]) -> Sweep:
             if config.method == "optimal":
                 continue
             matching = matching_of(objects, overlaps, config, threshold)
-        first[at] = first_of_units(matching.unit, matching.n_units)
+        first[at] = first_rows(matching.unit, matching.n_units)
         hard, inexact = (
             np.hstack([found[:, found[0] != at], [np.full(len(own), at), own]])
             for found, own in ((hard, matching.hard), (inexact, matching.inexact))
@@ -198,7 +198,7 @@ def _count_by_rules(agreement: MatchedBatch, counter: UnitCounter, tallies: _Tal
 
 
 def _matchings(agreement: MatchedBatch) -> Iterator[IntArray]:
-    """:func:`first_of_units` under each of :func:`matching_rules`, at the threshold of the run.
+    """:func:`first_rows` under each of :func:`matching_rules`, at the threshold of the run.
 
     The rules of the run use its own units. Other units of ``optimal`` come from
     :func:`~...metrics.matching.sweep.sweep_thresholds`, which solves all but very large components exactly.
@@ -206,7 +206,7 @@ def _matchings(agreement: MatchedBatch) -> Iterator[IntArray]:
     config, objects, overlaps = agreement.config, agreement.batch.objects, agreement.overlaps
     for method, classes in matching_rules(config):
         if (method, classes) == (config.method, config.classes):
-            yield first_of_units(agreement.matching.unit, agreement.matching.n_units)
+            yield first_rows(agreement.matching.unit, agreement.matching.n_units)
         elif method == "optimal":
             sweep = sweep_thresholds(
                 objects, overlaps, thresholds=(config.iou,), similarity=config.similarity, classes=classes
@@ -214,7 +214,7 @@ def _matchings(agreement: MatchedBatch) -> Iterator[IntArray]:
             yield sweep.first[0]
         else:
             matching = matching_of(objects, overlaps, dataclasses.replace(config, method=method, classes=classes))
-            yield first_of_units(matching.unit, matching.n_units)
+            yield first_rows(matching.unit, matching.n_units)
 
 
 def _leave_out(annotator: int, agreement: MatchedBatch, tallies: _Tallies) -> None:
@@ -320,11 +320,11 @@ class UnitCounter:
         n = len(first)
         votes = np.bincount(first, minlength=n)
         together = first[self.i] == first[self.j]
-        n_same_class = self._pairs_of_one_class(first)
+        n_same_class = self._same_class_pairs(first)
         exemptions = CrowdExemptions.of(first, self.annotator, self.covered)
         return Grouping(first, votes, together, n_same_class, exemptions)
 
-    def _pairs_of_one_class(self, first: IntArray) -> IntArray:
+    def _same_class_pairs(self, first: IntArray) -> IntArray:
         """Pairs of objects of one class in every unit, at the row of its first object, shape ``(N,)``."""
         n = len(first)
         class_of_sample = self.class_of - np.searchsorted(self.class_sample, self.sample)
@@ -359,7 +359,7 @@ class UnitCounter:
         return squares.astype(np.int64)
 
 
-def first_of_units(unit: IntArray, n_units: int) -> IntArray:
+def first_rows(unit: IntArray, n_units: int) -> IntArray:
     """Row of the first object of every object's unit, shape ``(N,)``."""
     first = np.empty(n_units, np.int64)
     first[unit[::-1]] = np.arange(len(unit))[::-1]

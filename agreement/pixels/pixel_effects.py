@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...metrics.numeric.arrays import IntArray, sums_by
-from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, of_kind
+from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, kind_mask
 from .compute import SCORE, PixelAgreement
 
 
@@ -28,10 +28,10 @@ class PixelEffects:
     def add(self, agreement: PixelAgreement) -> None:
         """Add the next samples."""
         n_samples = len(agreement.n_pixels)
-        self._rows.add([self._of_pairs(agreement), *self._of_classes(agreement)], n_samples)
+        self._rows.add([self._pair_effects(agreement), *self._class_effects(agreement)], n_samples)
 
     @staticmethod
-    def _of_pairs(agreement: PixelAgreement) -> Effects:
+    def _pair_effects(agreement: PixelAgreement) -> Effects:
         """Annotators' distance from the others, against that of the others among themselves."""
         n_samples, n = agreement.counts.assigned.shape
         score = agreement.pair_numbers[:, SCORE]
@@ -46,7 +46,7 @@ class PixelEffects:
         columns = [column[of_sample, annotator] for column in (own, whole, others[0] - own, others[1] - whole)]
         return effect_groups("loose", annotator), of_sample, np.stack(columns)
 
-    def _of_classes(self, agreement: PixelAgreement) -> list[Effects]:
+    def _class_effects(self, agreement: PixelAgreement) -> list[Effects]:
         """Area that annotators give to each class, against the others', and classes with low agreement."""
         counts = agreement.counts
         drawn = np.ones(len(counts.values), np.bool_) if self._background is None else counts.values != self._background
@@ -78,7 +78,7 @@ class PixelEffects:
             classes: name of every value that occurs
         """
         moments = self._rows.moments()
-        areas = moments.group[of_kind(moments.group, "class_area")].tolist()
+        areas = moments.group[kind_mask(moments.group, "class_area")].tolist()
         # of two annotators, the difference between them is compared with none
         expected = dict.fromkeys(areas, 0.0)
         findings, n_tested = findings_of(moments, annotators, classes, expected=expected)

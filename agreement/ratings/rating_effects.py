@@ -111,13 +111,13 @@ class _ClassCounts:
         chosen: list[int] = enough[np.argsort(-self.n_labels[enough], kind="stable")][:MAX_CLASSES].tolist()
         return chosen
 
-    def of_class(self, code: int, some: slice) -> tuple[FloatArray, BoolArray]:
+    def class_mask(self, code: int, some: slice) -> tuple[FloatArray, BoolArray]:
         """True where an annotator gave a class (as floats), and where they gave any."""
         return (self.positions[some] == code).astype(np.float64), ~np.isnan(self.positions[some])
 
-    def conflicts_of(self, code: int, some: slice) -> Sequence[Column]:
+    def class_conflicts(self, code: int, some: slice) -> Sequence[Column]:
         """Conflicts in which a class is one of the two, of all conflicts."""
-        gave, given = self.of_class(code, some)
+        gave, given = self.class_mask(code, some)
         n, m = gave.sum(axis=1, keepdims=True), given.sum(axis=1, keepdims=True)
         zero = np.zeros_like(n)
         return n * (m - n), self.n_conflicts[some, None], zero, zero
@@ -133,11 +133,11 @@ class _ClassCounts:
         expected: dict[int, float] = {}
         for code in self.often():
             if used:
-                of_class = functools.partial(self.of_class, code)
-                effects.add_deviations("class_used", code, len(self.positions), of_class)
+                class_mask = functools.partial(self.class_mask, code)
+                effects.add_deviations("class_used", code, len(self.positions), class_mask)
             if n_used > 2:
                 group = effect_groups("class_confused", np.array([code]))
-                effects.add_table(group, len(self.positions), functools.partial(self.conflicts_of, code))
+                effects.add_table(group, len(self.positions), functools.partial(self.class_conflicts, code))
                 as_frequent = 2.0 * share[code] * (1.0 - share[code]) / max(1.0 - (share**2).sum(), 1e-12)
                 expected[int(group[0])] = max(as_frequent, share[code] + (1.0 - share[code]) / (n_used - 1))
         return expected

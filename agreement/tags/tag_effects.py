@@ -25,14 +25,14 @@ def tag_effects(agreement: TagAgreement, context: ReportContext) -> dict[str, An
         context: of the report on these samples
     """
     annotators, effects = context.annotators, EffectRows(context.clusters)
-    _of_annotators(effects, agreement, len(annotators))
-    _of_tags(effects, agreement, len(annotators), len(context.class_names))
+    _annotator_effects(effects, agreement, len(annotators))
+    _tag_effects(effects, agreement, len(annotators), len(context.class_names))
     moments = effects.moments()
     findings, n_tested = findings_of(moments, annotators, context.class_names)
     return {"findings": findings, "n_tested": n_tested}
 
 
-def _of_annotators(effects: EffectRows, agreement: TagAgreement, n: int) -> None:
+def _annotator_effects(effects: EffectRows, agreement: TagAgreement, n: int) -> None:
     """Annotators' rates of tags left out, and of tags that nobody else gave, against the others'."""
     sets, tags, n_samples = agreement.sets, agreement.tags, len(agreement.score)
     cell = sets.unit * n + agreement.annotator
@@ -62,7 +62,7 @@ def _against_others(effects: EffectRows, kind: str, own: FloatArray, whole: Floa
     )
 
 
-def _of_tags(effects: EffectRows, agreement: TagAgreement, n: int, n_tags: int) -> None:
+def _tag_effects(effects: EffectRows, agreement: TagAgreement, n: int, n_tags: int) -> None:
     """Annotators' rates of each tag against the others', and tags left out more than other tags."""
     sets, tags, n_samples = agreement.sets, agreement.tags, len(agreement.score)
     n_given = sums_by(tags.tag, tags.votes, n_tags)

@@ -20,10 +20,10 @@ def object_findings(report: ObjectReport) -> list[str]:
     found = [cause_sentence(report)]
     if lost is None or lost.total < NOTHING:
         return found
-    return [*found, *stands_out(report, OBJECT_PHRASES, _of_cause(report, lost))]
+    return [*found, *stands_out(report, OBJECT_PHRASES, _cause_advice(report, lost))]
 
 
-def _of_cause(report: ObjectReport, lost: Losses) -> str:
+def _cause_advice(report: ObjectReport, lost: Losses) -> str:
     """Advice on what the guideline should say about the main cause."""
     advice = {
         "which objects count": lost.missed,
@@ -44,7 +44,7 @@ def _class_missed(finding: Finding, report: ObjectReport) -> tuple[str, str]:
     return f"Of {finding.classes[0]!r} {_left_out(finding, report)}", against(finding, "other classes")
 
 
-def _of_size(finding: Finding, report: ObjectReport) -> tuple[str, str]:
+def _size_phrase(finding: Finding, report: ObjectReport) -> tuple[str, str]:
     return f"Of {finding.size} objects {_left_out(finding, report)}", against(finding, "of other sizes")
 
 
@@ -62,5 +62,5 @@ OBJECT_PHRASES: dict[str, Phrase] = {
     "box_right": against_median_box("further right", "further left"),
     "box_down": against_median_box("lower", "higher"),
     "class_missed": _class_missed,
-    "size_missed": _of_size,
+    "size_missed": _size_phrase,
 }

@@ -35,7 +35,7 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
     def chosen(option: str) -> str:
         return OPTIONS[option].choices[config[option]]
 
-    threshold = f"{_similarity(report)} of at least {config['iou']:g}{_source_of_threshold(report)}"
+    threshold = f"{_similarity(report)} of at least {config['iou']:g}{_threshold_origin(report)}"
     if config["method"] == "mutual_best":
         threshold = f"best {_similarity(report)}"
     rules = [
@@ -105,7 +105,7 @@ def object_words(report: ObjectReport) -> list[tuple[str, str]]:
     return words
 
 
-def _source_of_threshold(report: ObjectReport) -> str:
+def _threshold_origin(report: ObjectReport) -> str:
     """Origin of the threshold, in brackets, if it was asked of the data."""
     if not report.config.get("iou_from_data"):
         return ""

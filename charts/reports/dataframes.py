@@ -268,7 +268,7 @@ def _findings(report: Any) -> list[Row]:
             for each in report.findings]  # fmt: skip
 
 
-def _of_roles(models: bool, part: str = "") -> Rows:
+def _role_rows(models: bool, part: str = "") -> Rows:
     """Annotators against the reference, or against models; or their classes or sizes."""
 
     def named(entry: Any, name: str) -> Row:
@@ -330,12 +330,12 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "thresholds": ("thresholds", _entries("thresholds")),
     "best_matches": ("data_threshold", _best_matches),
     "rules": ("rules", _entries("rules")),
-    "reference": ("reference", _of_roles(models=False)),
-    "reference_classes": ("reference", _of_roles(models=False, part="classes")),
-    "reference_sizes": ("reference", _of_roles(models=False, part="sizes")),
+    "reference": ("reference", _role_rows(models=False)),
+    "reference_classes": ("reference", _role_rows(models=False, part="classes")),
+    "reference_sizes": ("reference", _role_rows(models=False, part="sizes")),
     "reference_confusion": ("reference", _reference_confusion),
-    "models": ("models", _of_roles(models=True)),
-    "models_classes": ("models", _of_roles(models=True, part="classes")),
-    "models_sizes": ("models", _of_roles(models=True, part="sizes")),
+    "models": ("models", _role_rows(models=True)),
+    "models_classes": ("models", _role_rows(models=True, part="classes")),
+    "models_sizes": ("models", _role_rows(models=True, part="sizes")),
     "persons": ("models", _persons),
 }

@@ -1,4 +1,4 @@
-"""The section on what was decided: how far it is, and how right annotators and majority were."""
+"""Section on adjudication: coverage of the decisions, and accuracy of annotators and majority."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _decisions(report: AgreementReport) -> list[Section]:
 
 
 def report_head(report: AgreementReport, notes: Sequence[str] = ()) -> Section:
-    """The first section: the verdict, the main cause of disagreement, who or what is behind it, and the main numbers.
+    """First section: the verdict, the main cause of disagreement, its subjects, and the main numbers.
 
     Args:
         report: report of any family

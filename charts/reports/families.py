@@ -58,10 +58,9 @@ class VerdictShares:
 class FamilyCharts:
     """Sections, figures and tables of the reports of a family."""
 
-    reasons: Callable[
-        [Any, Any], list[str]
-    ]  #: why samples are disputed, from their records and the context of a report
-    #: the main cause of disagreement, who or what is behind it, and what to do, in sentences
+    #: reasons for the disputes on samples, from their records and the context of a report
+    reasons: Callable[[Any, Any], list[str]]
+    #: sentences on the main cause of disagreement, its subjects, and what to do
     findings: Callable[[Any], list[str]]
     #: texts of some kinds of findings, in addition to those of all families
     phrases: Phrases

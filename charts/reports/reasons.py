@@ -30,10 +30,10 @@ _FEW = 3
 
 def object_reasons(records: ObjectRecords, context: ReportContext) -> list[str]:
     """Reasons for the dispute on every sample, the most frequent first."""
-    return [_of_objects(found) for found in disputes_of(records, context)]
+    return [_object_reason(found) for found in disputes_of(records, context)]
 
 
-def _of_objects(found: Disputes) -> str:
+def _object_reason(found: Disputes) -> str:
     parts = [*_left_out("lone", found.lone, found.lone.total()), *_left_out("missed", found.missed, found.n_missed)]
     parts += _conflicts(found)
     if found.n_attributes:

@@ -42,7 +42,7 @@ def headline(
     *,
     findings: Sequence[str] = (),
 ) -> Section:
-    """The first section of a report: the verdict, what was found, and the main numbers.
+    """First section of a report: the verdict, the findings, and the main numbers.
 
     Args:
         report: report of any family

@@ -271,7 +271,7 @@ class AnnotationReader:
         self.images[path] = StoredImage(path, path, stored_size(*row["size"]), numbers)
 
     def _owned(self, field: int, row: Document) -> Iterator[tuple[Any, int]]:
-        """The labels in a field of a sample, and the number of the annotator of each, without what is nobody's."""
+        """Labels in a field of a sample, and the number of the annotator of each; labels without one are left out."""
         kind, attribute = self.source.kinds[field], self.source.config.annotator_attribute
         held = row.get(f"labels{field}") if row[f"id{field}"] is not None else None
         found = (held or []) if kind.list_name else [] if held is None else [held]

@@ -143,7 +143,7 @@ def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[
             except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
                 found.left_out.add(f"regions that cannot be read ({error})", f"{name}: {region}")
                 continue
-            label.attributes.update(_of_region(found, name, others))
+            label.attributes.update(_region_attributes(found, name, others))
             if part is None:
                 (points if label.points else drawn)[f"{region} {number}" if number else region] = label
                 continue
@@ -226,7 +226,7 @@ def _answers(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator
             found.left_out.add(f"results of the type {kind}, which are not read", name)
 
 
-def _of_region(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator[tuple[str, Any]]:
+def _region_attributes(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator[tuple[str, Any]]:
     """Attributes of a region: its choices, ratings and numbers, by the name of the control."""
     for entry in entries:
         if str(entry.get("type")).endswith("labels") and str(entry.get("type")) not in _ANSWERS:

@@ -94,7 +94,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         self.reads_confidence = False
 
     def codes_of(self, class_names: Sequence[str]) -> ClassCodes:
-        """Codes of classes of which some are known, beginning with *missing*."""
+        """Codes of classes, some of them known, beginning with *missing*."""
         known = [None if name == NO_LABEL else name for name in class_names]
         return ClassCodes(self.source.config.aliases, known)
 

@@ -82,7 +82,7 @@ def read_keypoints(values: list[Any], n_points: int | None) -> tuple[FloatArray,
                 usable: BoolArray = ~np.all(np.any(np.isnan(points), axis=2), axis=1)
                 if n_points is not None:
                     usable &= counts == n_points
-                return _of_length(np.where(usable[:, None, None], points, np.nan), n_points), usable
+                return _resized(np.where(usable[:, None, None], points, np.nan), n_points), usable
     except (TypeError, ValueError):
         pass  # not all are numbers: check one by one
     usable = np.fromiter((are_usable_keypoints(points, n_points) for points in values), np.bool_, len(values))
@@ -90,7 +90,7 @@ def read_keypoints(values: list[Any], n_points: int | None) -> tuple[FloatArray,
     flat = chain.from_iterable(chain.from_iterable(kept))
     coordinates = np.fromiter((math.nan if value is None else value for value in flat), np.float64).reshape(-1, 2)
     counts = np.fromiter(map(len, kept), np.int64, len(kept))
-    return _of_length(_padded(coordinates, counts), n_points), usable
+    return _resized(_padded(coordinates, counts), n_points), usable
 
 
 def _padded(coordinates: FloatArray, counts: IntArray) -> FloatArray:
@@ -101,7 +101,7 @@ def _padded(coordinates: FloatArray, counts: IntArray) -> FloatArray:
     return points
 
 
-def _of_length(points: FloatArray, n_points: int | None) -> FloatArray:
+def _resized(points: FloatArray, n_points: int | None) -> FloatArray:
     """The points with as many columns as there are constants; points of unusable objects are nan anyway."""
     if n_points is None:
         return points

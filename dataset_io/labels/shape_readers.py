@@ -134,7 +134,7 @@ class PolylineReader(GeometryReader):
 
     def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
         """The boxes around the polygons, where these are compared as pixels."""
-        return 0.0 if config.rasterize is None else _sum_of_extents(values["points"])
+        return 0.0 if config.rasterize is None else _total_extent(values["points"])
 
     def needs_size(self, config: AgreementConfig) -> bool:
         """Pixels and distances depend on the size of the image, ratios of areas do not."""
@@ -161,13 +161,13 @@ class PolylineReader(GeometryReader):
         if config.rasterize is None:
             tangled = tangled_shapes(points, ring, shape, n)
             usable &= ~tangled
-            rings = _Rings(*rings.of_shapes(~tangled))
+            rings = _Rings(*rings.shape_columns(~tangled))
         if config.rasterize == "pillow":
-            regions = _pixels_of(rings.of_shapes(is_region), n)
+            regions = _pixels_of(rings.shape_columns(is_region), n)
         else:
-            regions = Regions.of_polygons(polygons_from_rings(*rings.of_shapes(is_region), n))
+            regions = Regions.of_polygons(polygons_from_rings(*rings.shape_columns(is_region), n))
         if self._takes_lines(config) and not is_region.all():
-            lines = lines_from_points(*rings.of_shapes(~is_region), n, tolerance_px=config.line_tolerance or 0.0)
+            lines = lines_from_points(*rings.shape_columns(~is_region), n, tolerance_px=config.line_tolerance or 0.0)
             regions = regions.joined([Regions.of_lines(lines)]).take(np.arange(n) + np.where(is_region, 0, n))
         return regions, usable
 
@@ -187,7 +187,7 @@ class _Rings:
     ring: IntArray
     shape: IntArray
 
-    def of_shapes(self, chosen: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
+    def shape_columns(self, chosen: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
         """The columns of some shapes; shape numbers do not change."""
         rings = chosen[self.shape]
         number = np.cumsum(rings) - 1
@@ -219,7 +219,7 @@ def read_points(values: list[Any], largest: float) -> tuple[FloatArray, IntArray
     return *columns, has_points
 
 
-def _sum_of_extents(values: list[Any]) -> float:
+def _total_extent(values: list[Any]) -> float:
     """Area of the boxes around stored polylines whose pixels can be filled, in image sizes."""
     points, ring, shape, _ = read_points(values, LARGEST_PAINTED)
     bounds = _bounds(points, shape[ring], len(values))

@@ -287,7 +287,7 @@ def open_source(
 
 
 def _with_known_names(source: Source) -> Source:
-    """The source, unless who was assigned is said of nobody whom it has.
+    """Check that ``no_labels`` and the lists of assigned annotators name annotators of the source; returns it.
 
     Raises:
         AgreementInputError: if ``no_labels`` names somebody else, or ``assigned_field`` none of the annotators

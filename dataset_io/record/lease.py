@@ -40,7 +40,7 @@ _PAUSES = (0.01, 0.25)
 
 
 class _Held(threading.local):
-    """The leases of this thread, by dataset: it may ask again for what it holds."""
+    """Leases of this thread, by dataset: asking for one that it holds is allowed."""
 
     def __init__(self) -> None:
         self.owners: dict[ObjectId, str] = {}

@@ -158,7 +158,7 @@ def _recorded(run: Run) -> tuple[AgreementConfig, tuple[str, ...]]:
     record = run.config
     options, annotators = record["options"], record.get("annotators")
     fields = options.get("fields")
-    if not fields or not all(map(_is_list_of_names, (fields, options.get("annotators", []), annotators))):
+    if not fields or not all(map(_is_name_list, (fields, options.get("annotators", []), annotators))):
         raise AgreementInputError(
             f"The run {run.key!r} must have recorded its options and annotators, got a damaged record; compute it "
             f"again with overwrite=True, or remove it with load(dataset, {run.key!r}).delete()"
@@ -166,7 +166,7 @@ def _recorded(run: Run) -> tuple[AgreementConfig, tuple[str, ...]]:
     return AgreementConfig.from_dict(options), tuple(annotators or ())
 
 
-def _is_list_of_names(value: object) -> bool:
+def _is_name_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 

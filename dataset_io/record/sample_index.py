@@ -272,7 +272,7 @@ def _numbers(ids: bytearray | bytes) -> IntArray:
 def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     """Keys of the samples, or frames, of a view."""
     if is_generated(view):
-        return _keys_of_sources(view, on_frames=on_frames)
+        return _source_keys(view, on_frames=on_frames)
     samples = flattened(view)
     if isinstance(samples, DatasetView):
         collection, stages = sample_collection(view), pipeline_of(samples, frames_only=on_frames)
@@ -285,7 +285,7 @@ def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     return keys_in_batches(collection.aggregate_raw_batches([*stages, {"$project": {"_id": True}}], allowDiskUse=True))
 
 
-def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
+def _source_keys(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     """Keys of the samples, or frames, that patches, frames or clips were made from."""
     ids = [ObjectId(sample_id) for sample_id in view.values("sample_id")]
     if not on_frames:

@@ -207,7 +207,7 @@ def write_journal() -> None:
 
 @contextlib.contextmanager
 def surely_written() -> Iterator[None]:
-    """Raise unless the database keeps what is written meanwhile.
+    """Raise if the database was restarted within the block, and may have lost writes.
 
     Whoever sends nothing while it is started again does not notice.
 
@@ -230,7 +230,7 @@ def _server() -> Any:
 
 
 def delete_parts(run_id: str) -> None:
-    """Remove all files of a run that :func:`part_id` names, also what was written of them."""
+    """Remove all files of a run that :func:`part_id` names, incomplete ones included."""
     start = {"$regex": f"^{_file_id(run_id)}/"}
     database().fs.files.delete_many({"_id": start})
     database().fs.chunks.delete_many({"files_id": start})

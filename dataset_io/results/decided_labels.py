@@ -71,7 +71,7 @@ def export_decided(
     overwrite: bool = False,
     progress: Progress = None,
 ) -> ExportedDecisions:
-    """Write what was decided to be right to a file: the decided labels alone, of the images with decisions.
+    """Export the adjudicated labels to a file: the decided labels alone, of the images with decisions.
 
     Images on which all that was decided is that there is no object are in the file, without labels. FiftyOne writes the
     file: COCO for boxes, polygons, instance masks (as polygons) and keypoints, its classification JSON for classes and

@@ -150,7 +150,7 @@ class OpenParts:
         by_date = by_date if by_date is None else one_of("by_date", by_date, tuple(UNITS_OF_TIME))
         wanted: list[Any] | None = None
         if scenario is not None:
-            field, views, wanted = self._of_scenario(scenario)
+            field, views, wanted = self._scenario_parts(scenario)
         if views is not None:
             found = _named(self.dataset, views)
             rows = [np.flatnonzero(self.index.among(keys_of(view, on_frames=self._on_frames))) for _, view in found]
@@ -188,7 +188,7 @@ class OpenParts:
                 values.append(value)
         return np.array(rows, np.int64), values
 
-    def _of_scenario(self, name: str) -> tuple[str | None, list[str] | None, list[Any] | None]:
+    def _scenario_parts(self, name: str) -> tuple[str | None, list[str] | None, list[Any] | None]:
         """Field, saved views and values of a scenario."""
         known = scenarios_of(self.dataset)
         if name not in known:

@@ -74,7 +74,7 @@ class Compared:
         return Compared(self.records.take(rows), self.index.select(rows), self.facts.select(rows), self.codes)
 
     def report(self, family: LabelFamily[Any, Any], facts: RunFacts) -> tuple[AgreementReport, StoredRecords]:
-        """The report on the samples, which are in order, and what is stored of them."""
+        """Report on the samples, which are in order, and their stored form."""
         dataset, context = family.source.dataset, family.context(facts)
         if context.class_names:
             context = replace(context, class_names=self.codes.class_names())

@@ -97,7 +97,7 @@ class _OfUser:
         return _call(self._executor, task, {})
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
-        """Wait for what is being done; the others were cancelled."""
+        """Wait for running tasks; the others were cancelled."""
         wait(list(futures), _STOPPING)
 
 
@@ -140,7 +140,7 @@ class _Processes:
             return _call(self._pool, task, environment)
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
-        """End the processes after what they are doing."""
+        """End the processes after their current tasks."""
         wait(list(futures), _STOPPING)
         # the pool would wait for ever for a process that waits for what a killed one has locked
         self._pool.shutdown(wait=False, cancel_futures=True)
