@@ -1,4 +1,4 @@
-"""The forms that write a file: the report of a run, all labels, and what was decided, also against an annotator."""
+"""Forms that write a file: the report of a run, all labels, adjudicated labels, an annotator's overruled labels."""
 
 from __future__ import annotations
 

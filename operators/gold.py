@@ -1,4 +1,4 @@
-"""The forms that decide by a rule, apply decisions to annotators' labels, and take both back."""
+"""Forms of adjudication: decide by a rule, apply decisions to annotators' labels, and undo both."""
 
 from __future__ import annotations
 

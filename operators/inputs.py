@@ -1,4 +1,4 @@
-"""The inputs that a form can declare: text, number, switch, choice, files, and what it says to the user."""
+"""Inputs that an operator's form can declare: text, number, switch, choice, files; and notices to the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel "Decide" beside an open sample: its disputed objects, one button for each version."""
+"""Panel "Decide" beside an open sample, for adjudication: its disputed objects, one button for each version."""
 
 from __future__ import annotations
 

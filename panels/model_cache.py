@@ -1,4 +1,4 @@
-"""Cache of the panel's view models of a run, on all samples or on a view, so that a tab is drawn at once."""
+"""Cache of a run's report and tables for the panel, on all samples or on a view, so that a tab is drawn at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab on annotators: who agrees how far with the others, who leaves out or adds what, and the pairs."""
+"""Tab of the panel on annotators: their agreement with the others, misses, additions and bias, and the pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab on which somebody decides on disputed objects, tags or samples, one after the other."""
+"""Tab of the panel for adjudication: decide on disputed objects, tags or samples, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tabs on classes and objects: which cost most, which are confused, who leaves out what, and the disputed ones."""
+"""Tabs of the panel on classes and objects: their costs, confusions and misses, and the disputed objects."""
 
 from __future__ import annotations
 

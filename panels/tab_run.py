@@ -1,4 +1,4 @@
-"""The tabs on a run as a whole: where to look first and what to do next, images, parts of them, how it was done."""
+"""Tabs of the panel on a whole run: overview and next steps, work list of images, parts of them, methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ceiling of a model: mean average precision of annotators against each other, as a report."""
+"""Human ceiling as a report: mean average precision of annotators against each other, and of a model against them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of one annotator as detections of another's: which are right at every threshold and size.
+"""Match the labels of one annotator as detections of another's objects, at every threshold and size range.
 
 Axes: ``A`` areas (all, small, medium, large), ``T`` thresholds, ``E`` labels, once for every other annotator who was
 asked about the image, ``N`` labels, ``R`` annotators, ``S`` images.

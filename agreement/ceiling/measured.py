@@ -1,4 +1,4 @@
-"""Mean average precision from counts of every image, with intervals, and from detections in their order.
+"""Mean average precision: from match counts of every image with intervals, and from ranked detections.
 
 Axes: ``K`` classes of ordered pairs of annotators, ``D`` ordered pairs, ``T`` thresholds, ``S`` images.
 """

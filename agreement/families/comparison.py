@@ -1,4 +1,4 @@
-"""The result of comparing two runs."""
+"""Result of comparing two runs: changes of numbers with intervals, by part and by sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agreement on a batch of samples: units of matched objects, what alpha counts of them, verdicts and scores.
+"""Agreement on a batch of samples: units of matched objects, ratings for alpha, verdicts and scores.
 
 Objects are matched in :mod:`...metrics.matching`; :func:`matching_of` is the only call.
 """

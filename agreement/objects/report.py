@@ -1,4 +1,4 @@
-"""The report on objects, and its parts."""
+"""Report on objects, as dataclasses: headline, annotators, pairs, classes, sizes, attributes."""
 
 from __future__ import annotations
 

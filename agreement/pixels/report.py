@@ -1,4 +1,4 @@
-"""The report on semantic masks."""
+"""Report on semantic masks, as dataclasses, and how it is built from records."""
 
 from __future__ import annotations
 

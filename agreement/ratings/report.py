@@ -1,4 +1,4 @@
-"""The report on ratings."""
+"""Report on ratings (one class or number per sample), as dataclasses, and how it is built from records."""
 
 from __future__ import annotations
 

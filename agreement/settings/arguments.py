@@ -1,4 +1,4 @@
-"""Arguments of the public functions: numpy's numbers and arrays stand for Python's numbers and lists."""
+"""Checks of arguments of public functions; numpy's numbers and arrays stand for Python's numbers and lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a run, checked."""
+"""Options of a run as one checked, immutable value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes and attribute values as codes."""
+"""Integer codes of classes and attribute values, and the names behind them."""
 
 from __future__ import annotations
 

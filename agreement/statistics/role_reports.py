@@ -1,4 +1,4 @@
-"""Annotators compared with a reference, and with models: the parts of a report."""
+"""Parts of every report on a reference and on models, as dataclasses."""
 
 from __future__ import annotations
 

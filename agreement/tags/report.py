@@ -1,4 +1,4 @@
-"""The report on tags."""
+"""Report on tags (a set of classes per sample), as dataclasses, and how it is built from records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections on annotators."""
+"""Sections of the report on objects: annotators, with misses, verdicts, bias and consensus."""
 
 from __future__ import annotations
 

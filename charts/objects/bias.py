@@ -1,4 +1,4 @@
-"""An annotator's habits of drawing, in words."""
+"""Bias of an annotator's boxes in size and position, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections on classes."""
+"""Sections of the report on objects: classes, their confusions, and names to merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three questions: do they see, name and draw the same objects?"""
+"""Section of the report on objects: do annotators see, name and draw the same objects?"""
 
 from __future__ import annotations
 

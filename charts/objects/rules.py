@@ -1,4 +1,4 @@
-"""The rules for matching and counting objects, and alpha under other rules."""
+"""Section of the report on objects: the rules of matching and counting, and alpha under other rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sentence for each of the three questions, which explains its numbers."""
+"""Sentences that explain the numbers on existence, classes and localisation of objects."""
 
 from __future__ import annotations
 

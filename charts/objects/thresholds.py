@@ -1,4 +1,4 @@
-"""The sections on the matching threshold."""
+"""Sections of the report on objects: the numbers over the matching threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One writer at a time for the schema, the runs, the settings of the App, the saved views and the indexes of a dataset.
+"""Lease of a dataset: one writer at a time for its schema, runs, App settings, saved views and indexes.
 
 The lease stands in the dataset's own document, where FiftyOne ignores what it does not know: it needs no collection,
 goes with the dataset, and nothing is left of it when it is given back. Whoever changes the schema does so on condition

@@ -1,4 +1,4 @@
-"""The ceiling of a run: its labels are read again, batch by batch, as detections of each other."""
+"""Measure the human ceiling of a run: its labels are read again, batch by batch, as detections of each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of whole samples, read again: tags, and single classes, numbers and masks."""
+"""Current labels of units that are whole samples: tags, and single classes, numbers and masks."""
 
 from __future__ import annotations
 
