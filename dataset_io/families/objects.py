@@ -403,7 +403,7 @@ def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:
 
 
 def is_track(index: object) -> bool:
-    """Whether a label's ``index`` is the number of a track."""
+    """True if a label's ``index`` is the number of a track."""
     return isinstance(index, int) and not isinstance(index, bool)
 
 
