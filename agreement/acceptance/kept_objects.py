@@ -1,4 +1,4 @@
-"""Records of some objects and annotators alone, which a requirement is about; no label is read or matched again."""
+"""Filter records to the objects and annotators of a requirement, without reading or matching labels again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SAME = ("label_id", "field", "area", "boxes_xyxy", "first_frame", "outline", "a
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What is kept, as codes."""
+    """Filters of objects, annotators and attributes, as codes."""
 
     annotators: IntArray  #: codes of the annotators, ascending
     classes: IntArray | None  #: codes of classes; None: all
@@ -48,7 +48,7 @@ class _Choice:
 
     @property
     def is_of_objects(self) -> bool:
-        """Whether images without such an object say nothing."""
+        """True if images without such an object do not count."""
         return self.classes is not None or bool(self.attributes) or self.sizes is not None or self.area is not None
 
 
@@ -111,7 +111,7 @@ def _choice(context: ReportContext, wanted: Requirement) -> _Choice:
 
 
 def _is_same(known: Any, value: Any) -> bool:
-    """Whether a value of an attribute is meant; 1 is not true."""
+    """True if a value of an attribute is the one meant; 1 is not true."""
     return isinstance(known, bool) == isinstance(value, bool) and bool(known == value)
 
 
