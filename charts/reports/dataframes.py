@@ -1,4 +1,4 @@
-"""The tables of a report as DataFrames."""
+"""Tables of a report as pandas DataFrames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a model as good as a person? One sentence, the alternative annotator test, and both side by side."""
+"""Section of every report on a model as good as a person: a sentence, the alternative annotator test, both compared."""
 
 from __future__ import annotations
 

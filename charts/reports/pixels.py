@@ -1,4 +1,4 @@
-"""The sections of a report on semantic masks."""
+"""Sections of the report on semantic masks, in words and tables."""
 
 from __future__ import annotations
 

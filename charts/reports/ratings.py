@@ -1,4 +1,4 @@
-"""The sections of a report on ratings."""
+"""Sections of the report on ratings, in words and tables."""
 
 from __future__ import annotations
 

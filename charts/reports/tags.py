@@ -1,4 +1,4 @@
-"""The sections of a report on tags."""
+"""Sections of the report on tags, in words and tables."""
 
 from __future__ import annotations
 

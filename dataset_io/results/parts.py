@@ -1,4 +1,4 @@
-"""The main numbers of a run by a field of samples, an attribute of labels, saved views, or a scenario of FiftyOne."""
+"""Divide a run by a field, an attribute of labels, saved views or a scenario, and compute each part's main numbers."""
 
 from __future__ import annotations
 
