@@ -130,7 +130,7 @@ OBJECT_FIELDS = FieldSet(
         "_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the label with the other labels of its object"),
         "_votes": FieldSpec("int", "Number of annotators who drew the object"),
         "_of": FieldSpec(
-            "int", "Number of annotators assigned, without those excused from the object by a crowd region"
+            "int", "Number of annotators assigned, without those exempt from the object by a crowd region"
         ),
         MISSED_BY: FieldSpec("list", "Annotators who were assigned and did not draw the object; absent without any"),
         DIFFERS_FROM: FieldSpec("list", "Annotators who drew the object with another class; absent without any"),
@@ -285,7 +285,7 @@ RESERVED_SAMPLE_SUFFIXES = (UNITS_SUFFIX, CONSENSUS_SUFFIX, "_map")
 _OF_DERIVED_LABELS = {
     "unit": FieldSpec("str", "Match id of the object, the same as on the annotators' labels"),
     "votes": FieldSpec("int", "Number of annotators who drew the object"),
-    "of": FieldSpec("int", "Number of annotators assigned, without those excused from the object by a crowd region"),
+    "of": FieldSpec("int", "Number of annotators assigned, without those exempt from the object by a crowd region"),
     "mean_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the annotators' labels of the object"),
     "annotators": FieldSpec("list", "The annotators who drew the object"),
     "classes": FieldSpec("list", "The class that each of them gave, in the same order"),
@@ -333,7 +333,7 @@ def written_fields(
 
 
 def over_frames(suffix: str, spec: FieldSpec) -> str | None:
-    """How frame values are aggregated for a video: ``mean``, ``sum`` or ``max``; None: not aggregated."""
+    """Aggregation of frame values for a video: ``mean``, ``sum`` or ``max``; None: not aggregated."""
     if suffix == "_n_annotators":
         return "max"
     return {"float": "mean", "int": "sum"}.get(spec.type)

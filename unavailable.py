@@ -1,4 +1,4 @@
-"""What the plugin offers where something that it needs is not installed: its operators, which say what to do.
+"""Stand-ins for the operators where a dependency is not installed: each says what to do.
 
 Imports FiftyOne and the standard library only.
 """

@@ -56,7 +56,7 @@ _PROGRAM = "annotator-agreement"
 
 
 class Answered:
-    """What a command answers: text for people, values for programs, and the exit code."""
+    """Answer of a command: text for people, values for programs, and the exit code."""
 
     def __init__(self, text: str, values: Any, code: int = PASSED) -> None:
         self.text, self.values, self.code = text, values, code
@@ -163,7 +163,7 @@ def _run(given: argparse.Namespace) -> Any:
 
 
 def _text_of(result: Any, **options: Any) -> str:
-    """What a result prints."""
+    """Text that a result prints."""
     import io
 
     from .. import charts as charts

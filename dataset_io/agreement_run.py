@@ -135,7 +135,7 @@ def documented(function: Callable[..., Any], left_out: list[str]) -> str:
 
 
 class _Methods:
-    """What has methods of a run."""
+    """Base of the objects whose methods act on a run."""
 
     _said = ""  #: how users call it
 
@@ -209,7 +209,7 @@ class RunDecisions(_Part):
 
 
 class AgreementRun(_Methods):
-    """A run of annotator agreement: what it found, and what can be done with it.
+    """A run of annotator agreement: its results, and the actions on it.
 
     What is no name of the run is looked up in its report: ``run.score.mean``, ``run.plot_pairs()``,
     ``run.to_dataframe("classes")``. ``help(run.view)`` describes the arguments of a method.
@@ -436,7 +436,7 @@ def trend(runs: Sequence[AgreementRun], names: Sequence[str] | None = None) -> A
 
 @takes_arrays
 def load(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementRun:
-    """A run of a dataset, in any state; what it found is read when it is asked for.
+    """A run of a dataset, in any state; its results are read on demand.
 
     Args:
         dataset: the dataset, or a view of it

@@ -72,7 +72,7 @@ def _fields(form: Filled) -> Iterator[FormField]:
     except AgreementInputError as error:
         yield problem(error)
     if preset.run_key is not None:
-        yield Notice("preset", _of_last_run(preset))
+        yield Notice("preset", _last_run_note(preset))
     yield Folded(fields=(*_run_key_fields(dataset), *option_fields(params, kinds, preset.options)))
 
 
@@ -268,8 +268,8 @@ def _annotator_fields(
         )
 
 
-def _of_last_run(preset: Preset) -> str:
-    """What the form takes over from a run."""
+def _last_run_note(preset: Preset) -> str:
+    """Note on the options that the form takes over from a run."""
     options = ", ".join(
         f"{OPTIONS[name].title.lower()}: {value}" for name, value in preset.options.items() if name in OPTIONS
     )

@@ -1,4 +1,4 @@
-"""What the form that computes agreement presets: the last run's choices, or what the dataset suggests."""
+"""Presets of the form that computes agreement: the last run's choices, or suggestions from the dataset."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Preset:
 
 
 def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: Sequence[str] | None) -> Preset:
-    """What the form presets.
+    """Presets for a dataset and the chosen fields.
 
     Args:
         dataset: the dataset

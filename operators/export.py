@@ -1,4 +1,4 @@
-"""The forms that write a file: the report of a run, all labels, and what was decided, also against an annotator."""
+"""Forms that write a file: the report of a run, all labels, adjudicated labels, an annotator's overruled labels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _with_ending(path: Any, ending: str, endings: Collection[str]) -> Any:
     return path if other is None else path.removesuffix(other) + ending
 
 
-def _told_of_file(form: Filled, path: Path) -> dict[str, Any]:
+def _file_message(form: Filled, path: Path) -> dict[str, Any]:
     """Download a file if the form says so; the path, and a link through the App's server, which serves its files."""
     address = f"/media?filepath={quote(str(path))}"
     if form.get("download") and path.is_file() and not form.ctx.delegated:
@@ -117,7 +117,7 @@ def _export_report(form: Filled) -> dict[str, Any]:
     options |= {"requirements": _requirements(form), "by": given_names(params, "by")}
     if params.get("anonymous"):
         options["anonymous"] = params.get("key_file") or params["anonymous"]
-    return _told_of_file(form, export_agreement(form.dataset, form.run_key, path, **options))
+    return _file_message(form, export_agreement(form.dataset, form.run_key, path, **options))
 
 
 EXPORT_REPORT = Form(
@@ -173,7 +173,7 @@ def _export_list(form: Filled) -> dict[str, Any]:
     options = {"gold": next(iter(gold_fields(form.dataset)), names.DEFAULT_GOLD_FIELD), **form.given("overwrite")}
     annotator = _annotator(form)
     path = export_decided_against(form.dataset, annotator, form.run_key, _list_path(form), **options)
-    return _told_of_file(form, path)
+    return _file_message(form, path)
 
 
 EXPORT_AGAINST = Form(
@@ -221,7 +221,7 @@ def _export_decided(form: Filled) -> dict[str, Any]:
     done = export_decided(form.samples, _decided_path(form), **options)
     told = done.told("Exported")
     form.tell(told, reload=False)
-    of_file = _told_of_file(form, Path(str(done.path)))
+    of_file = _file_message(form, Path(str(done.path)))
     return {**dataclasses.asdict(done), "summary": f"{of_file['summary']}\n\n{told} ({done.format})"}
 
 
@@ -245,7 +245,7 @@ _OF_FIELDS = ("annotator_attribute", "assigned_field")
 
 
 def _is_run(form: Filled) -> bool:
-    """Whether the labels of a run are exported: those of fields if there is no run, or the caller names fields."""
+    """True if the labels of a run are exported; else those of fields: there is no run, or the caller names fields."""
     given = form.get("given") or ("fields" if form.get("fields") else "run")
     return given == "run" and bool(list_agreements(form.dataset))
 
@@ -289,7 +289,7 @@ def _export_labels(form: Filled) -> dict[str, Any]:
         labels = labels[0]
     options |= {"progress": form.progress, **form.given("format", "overwrite")}
     summary = export_annotations(form.samples, labels, _labels_path(form, form.params.get("path")), **options)
-    of_file = _told_of_file(form, Path(summary.path))
+    of_file = _file_message(form, Path(summary.path))
     form.tell(f"Exported the labels of {len(summary.annotators)} annotators", reload=False)
     return {"summary": f"{of_file['summary']}\n\n{summary.to_markdown()}", **summary.to_dict()}
 

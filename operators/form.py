@@ -62,7 +62,7 @@ class Filled:
 
     @property
     def params(self) -> Any:
-        """What was filled in, by name; a caller may give anything."""
+        """Values of the form by name; a caller may give anything."""
         return self.ctx.params
 
     @property
@@ -93,7 +93,7 @@ class Filled:
         return self.ctx.view if self.params.get("within_view") and shows_part(self.ctx) else self.dataset
 
     def get(self, name: str, default: Any = None) -> Any:
-        """What was filled in for a parameter; the default if it is empty."""
+        """Value of a parameter; the default if it is empty."""
         return self.params.get(name) or default
 
     def given(self, *wanted: str) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class AgreementOperator(foo.Operator):
         return types.Property(filled.inputs, view=view)
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        """Do what was filled in."""
+        """Run the function of the form with the values."""
         return self.form.execute(Filled(ctx, self.uri))
 
 
@@ -209,7 +209,7 @@ def _resolve_output(operator: AgreementOperator, ctx: foo.ExecutionContext) -> t
 
 
 def _resolve_execution_options(operator: AgreementOperator, ctx: foo.ExecutionContext) -> foo.ExecutionOptions:
-    """Whether a worker should do it."""
+    """Execution options of FiftyOne: delegated by default where the form prefers a worker."""
     prefers_worker = operator.form.prefers_worker
     return foo.ExecutionOptions(
         allow_immediate_execution=True,

@@ -1,4 +1,4 @@
-"""The forms that decide by a rule, apply decisions to annotators' labels, and take both back."""
+"""Forms of adjudication: decide by a rule, apply decisions to annotators' labels, and undo both."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chosen_gold(form: Filled) -> str:
 
 
 def counted_first(form: Filled, what: str) -> Generator[FormField, None, bool]:
-    """Whether the form counts what would be done; on larger datasets it asks."""
+    """Ask on larger datasets if the effect should be counted first; true if it is to be counted."""
     if len(form.samples) <= _MOST_COUNTED:
         return True
     yield Switch("count", "Count first", what)
@@ -61,12 +61,12 @@ def _opened(form: Filled, gold: str = names.DEFAULT_GOLD_FIELD) -> ObjectsToDeci
 
 
 def _choice(form: Filled) -> Any:
-    """What is right; at first the consensus, of masks the label of one annotator."""
+    """Choice of the right label; at first the consensus, of masks the label of one annotator."""
     return form.get("choice") or ("consensus" if _opened(form).units.has_consensus else "version")
 
 
 def _has_condition(form: Filled) -> bool:
-    """Whether the form says which objects are meant."""
+    """True if the form restricts the objects by any condition."""
     conditions = form.given("verdict", "classes", "min_iou", "one_class")
     return bool(conditions) or form.get("min_votes", _LEAST_VOTES) != 1
 

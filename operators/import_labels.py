@@ -153,7 +153,7 @@ def _path(value: Any) -> str:
 
 
 def _given(params: Mapping[str, Any]) -> str:
-    """Whether the form names a file, a folder, or one for each annotator."""
+    """Kind of the source: a file, a folder, or one for each annotator."""
     return one_of("given", params.get("given") or "file", tuple(_GIVEN))
 
 
@@ -167,7 +167,7 @@ def _named(params: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _source(params: Mapping[str, Any]) -> Any:
-    """What the form names: a path, or a mapping of annotators to paths; empty as long as it is not complete."""
+    """Source as the form names it: a path, or a mapping of annotators to paths; empty until it is complete."""
     given = _given(params)
     if given in ("file", "folder"):
         return _path(params.get(given))
@@ -175,7 +175,7 @@ def _source(params: Mapping[str, Any]) -> Any:
 
 
 def _missing(params: Mapping[str, Any], *, has_samples: bool) -> str | None:
-    """What is missing before anything can be read; looks at no file."""
+    """First missing input before anything can be read; looks at no file."""
     given = _given(params)
     media_dir = _path(params.get("media_dir"))
     kind = "folder" if given in ("folder", "folders") else "file"
@@ -192,7 +192,7 @@ def _missing(params: Mapping[str, Any], *, has_samples: bool) -> str | None:
 
 
 def _missing_in(named: list[tuple[str, str]], kind: str) -> Iterator[str]:
-    """What is missing in the rows of annotators."""
+    """Sentences on missing inputs in the rows of annotators."""
     if not named:
         yield f"Name each annotator, and choose the {kind} with their annotations"
     for annotator, path in named:
@@ -208,7 +208,7 @@ def _missing_in(named: list[tuple[str, str]], kind: str) -> Iterator[str]:
 
 
 def _not_there(path: str, kind: str) -> str | None:
-    """Why a path is not that of a file or folder."""
+    """Message on a path that is not that of a file or folder; None if it is."""
     if not os.path.exists(path):
         return f"There is no {kind} '{path}'"
     if os.path.isdir(path) != (kind == "folder"):
@@ -254,7 +254,7 @@ def _options(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _preview(form: Filled, params: Mapping[str, Any]) -> Iterator[FormField]:
-    """What would be imported, or what must be changed first; nothing large is read until the user asks for it."""
+    """Preview of the import, or its first problem; nothing large is read until the user asks for it."""
     source, options = _source(params), _options(params)
     size = _size_of(source)
     if size > _MOST_PREVIEWED:
@@ -281,7 +281,7 @@ def _preview(form: Filled, params: Mapping[str, Any]) -> Iterator[FormField]:
 
 
 def _result(summary: ImportSummary) -> str:
-    """What was imported, and what of it is lost, in a line."""
+    """Line on the imported labels, and on what of them is lost."""
     new = f", {summary.n_new:,} of them new samples" if summary.n_new else ""
     annotators = counted(len(summary.annotators), "annotator")
     parts = [f"Imported the labels of {annotators} on {counted(summary.n_images, 'image')}{new}"]
@@ -290,7 +290,7 @@ def _result(summary: ImportSummary) -> str:
 
 
 def _in_words_of_the_form(text: str) -> str:
-    """A message of the import with the names that the form gives to what it names."""
+    """Message of the import with the form's names for arguments."""
 
     def in_form(found: re.Match[str]) -> str:
         say, quoted, with_value, named, value = found.groups()

@@ -1,4 +1,4 @@
-"""The inputs that a form can declare: text, number, switch, choice, files, and what it says to the user."""
+"""Inputs that an operator's form can declare: text, number, switch, choice, files; and notices to the user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FormField:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What FiftyOne is told of any input."""
+        """Arguments that every input has in FiftyOne."""
         told = {"label": self.label, "description": self.hint or None, "default": self.default, "view": self.view}
         return {name: value for name, value in told.items() if value is not None} | {"required": self.required}
 

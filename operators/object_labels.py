@@ -41,7 +41,7 @@ def _fields(
 
 
 def _told(form: Filled, derived: DerivedLabels) -> dict[str, Any]:
-    """Tell the user what was written and left out; returns the same as a result."""
+    """Notify the user of written and left-out labels; returns the numbers as the result."""
     told = [f"Wrote {derived.n_labels} labels into {derived.field}"]
     if derived.n_below_quorum:
         told.append(f"{derived.n_below_quorum} objects have too few votes")
@@ -75,7 +75,7 @@ ADD_UNITS = Form(
 
 
 def _is_share(form: Filled) -> bool:
-    """Whether objects need the votes of a share of the annotators (chosen, or implied by a given quorum)."""
+    """True if objects need the votes of a share of the annotators (chosen, or implied by a given quorum)."""
     return bool(form.get("votes", "share" if "quorum" in form.params else "majority") == "share")
 
 

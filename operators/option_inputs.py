@@ -57,7 +57,7 @@ def option_fields(
 
 
 def list_fields(found: Sequence[FieldCounts], what: str, *, asked: bool, preset: str) -> Iterator[FormField]:
-    """What the fields hold, and what it means to have no list where some have none.
+    """Table of the label lists of the fields, and the choice of what a null list means where there are some.
 
     Args:
         found: what every field holds
@@ -174,7 +174,7 @@ def _texts(preset: Any) -> list[str]:
 
 
 def _is_for(option: Option, value: str | None, groups: frozenset[str]) -> bool:
-    """Whether a choice applies to labels of these groups."""
+    """True if a choice applies to labels of these groups."""
     return value is None or option.choices_of.get(value) in (None, *groups)
 
 

@@ -64,18 +64,18 @@ def _selected_labels(ctx: foo.ExecutionContext) -> list[dict[str, str]]:
 
 
 def is_from_app(ctx: foo.ExecutionContext) -> bool:
-    """Whether the App asks for a form or sends one, not a caller in Python."""
+    """True if the App asks for a form or sends one, not a caller in Python."""
     # of a form that is sent only the rest of the request tells it: only the App says which panels it shows
     return ctx.prompt_id is not None or "spaces" in ctx.request_params
 
 
 def shows_part(ctx: foo.ExecutionContext) -> bool:
-    """Whether the App shows something other than the whole dataset."""
+    """True if the App shows something other than the whole dataset."""
     return is_part(ctx.view)
 
 
 def is_chosen(ctx: foo.ExecutionContext) -> bool:
-    """Whether a part of the dataset is selected or shown."""
+    """True if a part of the dataset is selected or shown."""
     return bool(ctx.selected) or shows_part(ctx)
 
 
@@ -90,7 +90,7 @@ def describe_choice(ctx: foo.ExecutionContext, labels: RunLabels) -> str:
 
 
 def must_leave_view(ctx: foo.ExecutionContext, operator_uri: str, run_key: str) -> bool:
-    """Whether the App must first leave a view of a run's own fields, which it cannot draw without them.
+    """True if the App must first leave a view of a run's own fields, which it cannot draw without them.
 
     If so, it is told to leave the view and to call the operator again. The App gets the requests of an operator only
     when that ends, and asks for its old view until the server has the new one. So an operator that removes fields ends
@@ -118,7 +118,7 @@ def must_leave_view(ctx: foo.ExecutionContext, operator_uri: str, run_key: str) 
 
 
 def shows_what_is_gone(ctx: foo.ExecutionContext, run_key: str) -> bool:
-    """Whether the App shows a view of a run's own fields that the run, computed again, does not have."""
+    """True if the App shows a view of a run's own fields that the run, computed again, does not have."""
     there = {path.rsplit(".", 1)[-1] for path in all_fields(ctx.dataset)}
     return _shows(ctx.request_params.get("view"), names.own_names(Run(ctx.dataset, run_key).field_key) - there)
 

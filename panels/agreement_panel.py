@@ -218,7 +218,7 @@ class AgreementPanel(DecideEvents):
     def _model(self, ctx: foo.ExecutionContext, state: PanelState, tab: str | None = None) -> ViewModel:
         shown = self._shown(ctx, state)
         sort, page = state_part(ctx, "sort") or {}, state_part(ctx, "page") or {}
-        choices = Choices(sort, page, shown.of_run(deciding(ctx)), state_part(ctx, "by"))
+        choices = Choices(sort, page, shown.run_filters(deciding(ctx)), state_part(ctx, "by"))
         return view_model(shown, state, tab or state_part(ctx, "tab") or FIRST_TAB, choices, ctx.dataset)
 
     def _link(self, ctx: foo.ExecutionContext, state: PanelState) -> Link:

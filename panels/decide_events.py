@@ -1,4 +1,4 @@
-"""The events of a panel in which somebody decides: what is sought, decided, edited and taken back."""
+"""Events of adjudication in a panel: filter, decide, edit, undo."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DecideEvents(RunPanel):
         keep(ctx, {**deciding(ctx), "by": None})
 
     def show_filters(self, ctx: foo.ExecutionContext) -> None:
-        """Show, or hide, the lists that choose what is sought."""
+        """Show, or hide, the filters of objects."""
         chosen = deciding(ctx)
         keep(ctx, {**chosen, "filtering": not chosen.get("filtering")})
 
@@ -174,7 +174,7 @@ def open_form(ctx: foo.ExecutionContext) -> None:
 
 
 def leave_form(ctx: foo.ExecutionContext) -> bool:
-    """Put back what was set up to edit a label, and the view before; False if that was not shown."""
+    """End the editing of a label, and restore the view before it; False if that was not left."""
     editing = deciding(ctx).get("editing")
     if editing is None:
         return False

@@ -1,4 +1,4 @@
-"""The panel "Decide" beside an open sample: its disputed objects, one button for each version."""
+"""Panel "Decide" beside an open sample, for adjudication: its disputed objects, one button for each version."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DecidePanel(AgreementPanel):
 
     def on_change_current_sample(self, ctx: foo.ExecutionContext) -> None:
         """Show the objects of another sample."""
-        chosen = _of_open_sample(ctx)
+        chosen = _open_sample_state(ctx)
         if chosen != deciding(ctx):
             keep(ctx, chosen)
 
@@ -65,14 +65,14 @@ class DecidePanel(AgreementPanel):
         items: list[Item] = []
         if state.problem is None:
             shown = self._shown(ctx, state)
-            items = list(beside_items(shown, state, shown.of_run(_of_open_sample(ctx)), ctx.dataset))
+            items = list(beside_items(shown, state, shown.run_filters(_open_sample_state(ctx)), ctx.dataset))
         found = [item["object"]["labels"] for item in items if item.get("object")]
         ctx.ops.set_selected_labels(found[0] if found else [])
         return beside_schema(state, items, self.method_to_uri)
 
 
-def _of_open_sample(ctx: foo.ExecutionContext) -> dict[str, Any]:
-    """What is chosen on the sample that is open; objects of another one cannot be gone back to."""
+def _open_sample_state(ctx: foo.ExecutionContext) -> dict[str, Any]:
+    """Decide state of the open sample; objects of another one cannot be gone back to."""
     chosen, sample = deciding(ctx), _open_sample(ctx)
     return chosen if chosen.get("sample") == sample else {**chosen, "sample": sample, "at": None, "past": []}
 

@@ -237,7 +237,7 @@ def _buttons(root: types.Object, item: Item, name: str, handlers: Handlers) -> N
 
 
 def _work(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
-    """The work list: an image, its name and what is disputed on it; a click opens it."""
+    """Work list: an image, its name and its disputes; a click opens it."""
     heading(root, name, item["title"], item["note"])
     for k, entry in enumerate(item["rows"]):
         columns = "84px minmax(0, 1fr)" if entry["image"] else "minmax(0, 1fr)"
@@ -308,7 +308,7 @@ def _name(root: types.Object, item: Item, name: str, handlers: Handlers) -> None
 
 
 def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
-    """How far it is, and the object: its picture beside a button for everything that can be decided."""
+    """Draw the progress, and the object: its picture beside a button for every possible decision."""
     head = root.h_stack(f"sought_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     progress = types.TextView(title=item["progress"], bold=True, padding="0", color="text.primary")
     head.view("progress", progress, componentsProps=FITTING)

@@ -1,4 +1,4 @@
-"""From a click on a number to the samples and labels behind it, and back.
+"""Drill-down from a number in the panel to a view of the samples and labels behind it, and the way back.
 
 A click has a position: a row and a column of a table, a point of a chart, a button. Its meaning comes from the data of
 the view model, never from displayed text.
@@ -86,7 +86,7 @@ def _with_fields(view: DatasetView, state: PanelState, *more: str) -> DatasetVie
 
 
 def has_item(model: ViewModel, click: Click) -> bool:
-    """Whether what was clicked is in a tab, or above all tabs."""
+    """True if the clicked item is in a tab, or above all tabs."""
     name = item_name(str(click.get("path", "")))
     return name == "card" or name in [item["name"] for item in model["items"]]
 
@@ -104,7 +104,7 @@ def link_of(model: ViewModel, click: Click) -> Link:
         item = next((item for item in model["items"] if item["name"] == name), None)
         if item is None:
             raise AgreementInputError("There are no samples behind this")
-        leads = _of_cell(item, click) if item["kind"] == "table" else _of_point(item, click)
+        leads = _cell_link(item, click) if item["kind"] == "table" else _point_link(item, click)
     if leads is None:
         raise AgreementInputError("There are no samples behind this; click an underlined number")
     return leads
@@ -117,7 +117,7 @@ def _card(model: ViewModel, click: Click) -> Link | None:
     return leads
 
 
-def _of_cell(item: Item, click: Click) -> Link | None:
+def _cell_link(item: Item, click: Click) -> Link | None:
     row, column, links = click.get("row"), click.get("column"), item["links"]
     if not isinstance(row, int) or not isinstance(column, int) or not 0 <= row < len(links):
         return None
@@ -125,7 +125,7 @@ def _of_cell(item: Item, click: Click) -> Link | None:
     return leads
 
 
-def _of_point(item: Item, click: Click) -> Link | None:
+def _point_link(item: Item, click: Click) -> Link | None:
     """The labels behind a bar or point, looked up by its place because the App may still show an earlier chart."""
     if not item.get("points"):
         return None
@@ -156,7 +156,7 @@ def _places(values: list[Any], value: Any) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class WayBack:
-    """What the grid shows of a number, and how to leave it."""
+    """View behind a number, as the grid shows it, and the way back from it."""
 
     title: str  #: what is shown
     shown: str  #: hash of its view
@@ -164,18 +164,18 @@ class WayBack:
     seen: bool = False  #: whether the App has told that it shows the view
 
     def is_view_of(self, ctx: foo.ExecutionContext) -> bool:
-        """Whether the App shows this view."""
+        """True if the App shows this view."""
         return hash_of_view(ctx.view) == self.shown
 
 
 def way_back(ctx: foo.ExecutionContext) -> WayBack | None:
-    """What the grid shows of a number; None if the user did not click one, or left it."""
+    """Way back from the view of a number; None if the user did not click one, or left it."""
     stored = ctx.store(AGREEMENT_PANEL).get(ctx.panel_id) if ctx.dataset is not None else None
     return None if stored is None else WayBack(**json.loads(stored))
 
 
 def is_behind(ctx: foo.ExecutionContext) -> bool:
-    """Whether the App still shows the view that a click on a number opened."""
+    """True if the App still shows the view that a click on a number opened."""
     shown = way_back(ctx)
     return shown is not None and shown.is_view_of(ctx)
 
@@ -192,7 +192,7 @@ def note_way_back(ctx: foo.ExecutionContext, title: str, view: SampleCollection)
 
 
 def has_left(ctx: foo.ExecutionContext) -> bool:
-    """Whether the user left the view of a number; to be asked when the App tells which view it shows.
+    """True if the user left the view of a number; to be asked when the App tells which view it shows.
 
     What the App told before it showed that view may arrive after the click, and does not count.
     """

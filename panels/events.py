@@ -1,4 +1,4 @@
-"""Events of the App: which are answered, one at a time, and what the App keeps of a panel between them.
+"""Serialise App events and drop duplicates; the state that the App keeps of a panel between them.
 
 The App stores every change of a panel's state, then reads its page again and tells every panel three times that the
 view changed. An answer takes a tenth of a second, and the user waits for all of them.
@@ -92,7 +92,7 @@ def answer(
 def looked_up_once(
     ctx: foo.ExecutionContext, content: DatasetContent | None, name: str | None, look: Callable[[], T]
 ) -> T:
-    """What is looked up in a dataset by a name; looked up once while nothing else is stored."""
+    """Result of a look-up in a dataset by a name, cached while nothing else is stored."""
     key = None if content is None else (content.version, name)
     known: dict[Any, T] = ctx.params.setdefault(_LOOKED_UP, {})
     if key is None or key not in known:
@@ -139,7 +139,7 @@ def note_beyond(ctx: foo.ExecutionContext, beyond: dict[str, Any]) -> None:
 
 
 def noted_beyond(ctx: foo.ExecutionContext) -> dict[str, Any]:
-    """What was noted last, while the App keeps the same state; nothing else."""
+    """Last noted values, while the App keeps the same state; nothing else."""
     kept = _panel(ctx).beyond
     return {} if kept is None or kept[0] != _kept(ctx) else copy.deepcopy(kept[1])
 
@@ -149,7 +149,7 @@ def _kept(ctx: foo.ExecutionContext) -> str:
 
 
 def _is_echo(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> bool:
-    """Whether an event needs no answer; one after an edit does, which is then recorded.
+    """True if an event needs no answer; one after an edit does, which is then recorded.
 
     Args:
         ctx: the event
@@ -218,7 +218,7 @@ def mend_state(ctx: foo.ExecutionContext) -> None:
 
 
 def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
-    """Who decides, on which objects, and the way that was gone."""
+    """State of the tab Decide: the person, the filters of objects, and the way back."""
     way = ctx.params.get(WAY) or (ctx.params.get(BEYOND) or {}).get(WAY)
     return {**(state_part(ctx, "decide") or {}), **(way if way and not damaged_parts({"decide": way}) else {})}
 

@@ -1,4 +1,4 @@
-"""What a tab shows, as JSON values: tables whose numbers lead to labels, charts, texts, images and buttons."""
+"""Items of a tab as JSON values: tables whose numbers lead to labels, charts, texts, images and buttons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONGEST_SLANTED = 15
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the user chose in a tab."""
+    """Choices of the user in a tab."""
 
     sort: Mapping[str, Any] = field(default_factory=dict)  #: column of a table by its name, negative: the reverse order
     page: Mapping[str, int] = field(default_factory=dict)  #: page of a list by its name
@@ -36,7 +36,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a table: what it says of an entry, and where that leads."""
+    """A column of a table: the text of an entry, and its drill-down."""
 
     title: str  #: the header
     text: Callable[[Any], str]  #: text of a cell

@@ -1,4 +1,4 @@
-"""What the panel shows of a run, on all samples or on a view; cached, so that a tab is drawn at once."""
+"""Cache of a run's report and tables for the panel, on all samples or on a view, so that a tab is drawn at once."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ class Shown:
 
     @functools.cached_property
     def findings(self) -> tuple[list[str], list[str]]:
-        """What stands above all tabs: the main cause and whom to talk to; and all else that was found."""
+        """Findings: the main cause and whom to talk to, for above all tabs; and all others."""
         family = family_of(self.report)
         cause, *others = family.findings(self.report)
-        whom = whom_to_talk_to(self.report, family.says)
+        whom = whom_to_talk_to(self.report, family.phrases)
         return ([cause, whom], others) if whom else ([cause, *others[:1]], others[1:])
 
     def described(self, dataset: fo.Dataset | None, first: int, end: int) -> list[dict[str, Any]]:
@@ -99,7 +99,7 @@ class Shown:
 
     @functools.cached_property
     def left_out(self) -> LeftOut:
-        """Who left out what, by class; of objects alone."""
+        """Misses and lone objects by class and annotator; of objects alone."""
         return left_out(self._records, len(self._context.class_names), range(len(self._context.annotators)))  # type: ignore[arg-type]
 
     @functools.cached_property
@@ -120,7 +120,7 @@ class Shown:
         return self._divided
 
     def times(self, dataset: fo.Dataset | None) -> list[dict[str, Any]]:
-        """How long annotators took; nothing where labels do not say."""
+        """Annotation times of the annotators; nothing where labels do not tell them."""
         if self._times is None:
             config = self._context.config
             if dataset is None or time_attribute(dataset, config.fields) is None:
@@ -153,8 +153,8 @@ class Shown:
             self._costly[key] = costly_units(self._records, codes)
         return self._costly[key]
 
-    def of_run(self, decide: Mapping[str, Any]) -> dict[str, Any]:
-        """What is chosen in Decide, without the annotator and the class of another run."""
+    def run_filters(self, decide: Mapping[str, Any]) -> dict[str, Any]:
+        """Filters of Decide, without the annotator and the class of another run."""
         has = {"verdict": VERDICTS, "annotator": self.annotator_codes, "label": self.class_names}
         return {**decide, **{name: None for name, values in has.items() if decide.get(name) not in values}}
 
@@ -176,7 +176,7 @@ class Shown:
 def cached_shown(
     ctx: foo.ExecutionContext, run_key: str, results_id: str, view: SampleCollection | None, refreshed: int
 ) -> Shown:
-    """What the panel shows of a run, cached.
+    """Cached content of the panel for a run.
 
     Args:
         ctx: the execution context

@@ -92,7 +92,7 @@ class PanelState:
 
     @property
     def changed_sentence(self) -> str:
-        """What changed since the run."""
+        """Sentence on the samples changed since the run."""
         what = "sample was" if self.n_changed == 1 else "samples were"
         return f"{self.n_changed:,} {what} changed since this run"
 

@@ -1,4 +1,4 @@
-"""A panel that shows a run: it answers events of the App, and sends what is to be shown after each."""
+"""Base of panels that show a run: answers events of the App, and sends the panel's content after each."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class RunPanel(foo.Panel):
             answer(ctx, method, functools.partial(self._handle, ctx, method))
 
     def _refusal(self, ctx: foo.ExecutionContext, method: Any) -> str | None:
-        """Why something that was sent to the panel is no event of it; None if it is one.
+        """Reason to refuse what was sent to the panel as no event of it; None if it is one.
 
         Events are the public methods of our own classes. To call another one by name, such as :meth:`execute` itself,
         would wait for the event to end that it is.
@@ -202,7 +202,7 @@ class RunPanel(foo.Panel):
         return state
 
     def _schema(self, ctx: foo.ExecutionContext, state: PanelState) -> types.Property:
-        """What is to be shown of the run, or why there is none."""
+        """Schema of the run, or of the reason why there is none."""
         raise NotImplementedError
 
     def _shown(self, ctx: foo.ExecutionContext, state: PanelState) -> Shown:

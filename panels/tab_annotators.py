@@ -1,4 +1,4 @@
-"""The tab on annotators: who agrees how far with the others, who leaves out or adds what, and the pairs."""
+"""Tab of the panel on annotators: their agreement with the others, misses, additions and bias, and the pairs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def annotator_items(report: AgreementReport, choices: Choices, times: Sequence[d
 
 
 def _times(times: Sequence[dict[str, Any]], choices: Choices) -> Item:
-    """How long everybody took, beside how far they agree."""
+    """Table of annotation times, beside agreement."""
     fields = [
         Field("Annotator", lambda row: row["annotator"], is_number=False, first_down=False),
         Field(
@@ -97,7 +97,7 @@ def _findings(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """Everything that stands out by test."""
     fields = [
         Field("Who or what", _about, is_number=False, first_down=False),
-        Field("Finding", lambda each: finding_text(each, report, family_of(report).says), is_number=False),
+        Field("Finding", lambda each: finding_text(each, report, family_of(report).phrases), is_number=False),
         Field("Labels", lambda each: f"{each.n_labels:,}", lambda each: each.n_labels),
         Field("Images", lambda each: f"{each.n_images:,}", lambda each: each.n_images),
     ]
@@ -179,7 +179,7 @@ def _with_verdict(verdict: str, entry: Any) -> Link | None:
 
 
 def _other_class(report: Any) -> Field:
-    """How often somebody gave another class than most of the others; below it all their labels in a conflict."""
+    """Column with the share of other classes than the majority's, and below it all labels in a conflict."""
 
     def text(entry: Any) -> str:
         ends = _share_with_interval(entry.other_class, entry.intervals.get("other_class")).replace("\n", " ")
@@ -232,7 +232,7 @@ def _pair_link(a: str, b: str) -> Link:
 
 
 def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> Iterator[Item]:
-    """How everybody draws boxes."""
+    """Table of the annotators' bias of boxes."""
     entries = [entry for entry in shown if getattr(entry, "bias", None) is not None and entry.bias.n]
     if not entries:
         return
@@ -270,7 +270,7 @@ def _roles(report: AgreementReport, choices: Choices) -> Iterator[Item]:
 
 
 def _person(report: AgreementReport, model: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
-    """Whether a model is as good as a person: in words, both side by side, and every annotator left out."""
+    """Comparison of a model with a person: in words, both side by side, and every annotator left out."""
     person = model.person
     if person is None:
         return
@@ -336,7 +336,7 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
             if report.has_objects or any(getattr(one, kind[1]) for one in role.annotators)
         ]
         if any(one.precision is not None for one in role.annotators):
-            fields.append(Field("Missed", _missed_of_reference, lambda one: one.n_missed, _reference_link))
+            fields.append(Field("Missed", _missed_share, lambda one: one.n_missed, _reference_link))
     title = f"Against the reference {role.name}" if is_reference else f"The model {role.name}"
     note = f"{role.n_samples:,} {documents(report)} have it, {role.n_without:,} do not. […] are 95 % intervals."
     if role.thresholds:
@@ -367,7 +367,7 @@ def _kind(title: str, name: str, said: str) -> Field:
     return Field(title, text, lambda one: getattr(one, name), leads)
 
 
-def _missed_of_reference(one: Any) -> str:
+def _missed_share(one: Any) -> str:
     return f"{one.n_missed:,} of {one.n_reference:,}\n{percent(one.n_missed, one.n_reference)}"
 
 

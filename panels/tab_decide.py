@@ -1,4 +1,4 @@
-"""The tab on which somebody decides on disputed objects, tags or samples, one after the other."""
+"""Tab of the panel for adjudication: decide on disputed objects, tags or samples, one after the other."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def next_sample(shown: Shown, labels: RunLabels, sample_id: str | None) -> str |
 
 
 def _numbers(chosen: Mapping[str, Any], choices: Choices) -> Iterator[Item]:
-    """How right everybody was when somebody asked for it, which takes too long after every click."""
+    """Table of everybody's accuracy, once somebody asked for it: it takes too long after every click."""
     counted_then: Mapping[str, Any] | None = chosen.get("counted")
     label = "How right everybody was" if counted_then is None else "Count again"
     rule = {"operator": DECIDE, "by": chosen["by"]}
@@ -146,7 +146,7 @@ _AGAINST = ("wrong", "missed", "too many")
 
 
 def counted_decisions(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
-    """How right everybody was by now, as JSON values; without intervals where they take long."""
+    """Accuracy of everybody against the decisions, as JSON values; without intervals where they take long."""
     many = open_gold(dataset, DEFAULT_GOLD_FIELD).has_more_than(MOST_DECIDED)
     report = report_decisions(dataset, run_key, resamples=0 if many else None)
     on_frames = report.field.startswith(FRAMES_PREFIX)
@@ -238,7 +238,7 @@ def _filters(shown: Shown, units: DecisionUnits, sought: Sought) -> list[dict[st
 def _described(
     found: ShownObject, labels: RunLabels, units: DecisionUnits, colours: Mapping[str, str], *, with_picture: bool
 ) -> dict[str, Any]:
-    """What is shown of an object, and the parameters of its buttons."""
+    """Content of an object in the tab, and the parameters of its buttons."""
     place, none_label = {"document": found.document_id, "unit": found.unit}, _NONE[units.unit]
     none = {**place, "choice": "none"}
     drew = {version.annotator: version for version in found.versions}
@@ -294,7 +294,7 @@ def _described(
 
 
 def _said(decision: Mapping[str, Any], none_label: str) -> str:
-    """What somebody decided, in words."""
+    """Decision in words."""
     choice = decision["choice"]
     if choice == "skip":
         return f"{decision['decided_by']} {'is editing' if is_opened(dict(decision)) else 'skipped'} it"
@@ -334,14 +334,14 @@ def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], para
 
 
 def _name_of(chosen: Mapping[str, Any]) -> str:
-    """Who decides."""
+    """Name of the person who decides."""
     if not chosen.get("by"):
         raise AgreementInputError("Say your name first: it is stored with every decision")
     return str(chosen["by"])
 
 
 def _next(chosen: Mapping[str, Any]) -> int:
-    """Number of the next step; the App is told only what is new."""
+    """Number of the next step; the App is told only of changes."""
     return int(chosen.get("n") or 0) + 1
 
 
@@ -351,19 +351,19 @@ def way_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def seen_again(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What is chosen when others may have decided meanwhile: the same, to be shown anew."""
+    """State when others may have decided meanwhile: the same, to be shown anew."""
     return {**chosen, "n": _next(chosen)}
 
 
 def after_decision(chosen: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """What is chosen after a decision: the next object, with a way back to this one."""
+    """State after a decision: the next object, with a way back to this one."""
     here = [str(params.get("document")), str(params.get("unit"))]
     past = [*(each for each in chosen.get("past") or () if each != here), here]
     return {**chosen, "at": None, "past": past[-_MOST_BACK:], "n": _next(chosen)}
 
 
 def one_back(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What is chosen after going back to the object before."""
+    """State after going back to the object before."""
     past = list(chosen.get("past") or [])
     return {**chosen, "at": past.pop() if past else None, "past": past, "n": _next(chosen)}
 
@@ -406,7 +406,7 @@ def edit_on(
 def while_editing(
     dataset: fo.Dataset, chosen: Mapping[str, Any], params: Mapping[str, Any], found: LabelToEdit, active: list[str]
 ) -> dict[str, Any]:
-    """What is chosen while a label is edited: its object stays, and its sample is looked at for edits.
+    """State while a label is edited: its object stays, and its sample is watched for edits.
 
     Args:
         dataset: the dataset
@@ -432,14 +432,14 @@ def while_editing(
 
 
 def is_decided(dataset: fo.Dataset, run_key: str, params: Mapping[str, Any]) -> bool:
-    """Whether somebody decided on the object of a button."""
+    """True if somebody decided on the object of a button."""
     labels = open_run_labels(dataset, run_key)
     found = shown_object(labels, DEFAULT_GOLD_FIELD, str(params.get("document")), str(params.get("unit")))
     return found is not None and found.state not in (OPEN, SKIPPED)
 
 
 def after_editing(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What is chosen when the user has left the form: an edit may still be on its way to the database."""
+    """State after the user left the form: an edit may still be on its way to the database."""
     step = (chosen.get("editing") or {}).get("step")
     left = [] if step is None else [[step, time.time()]]
     return {**chosen, "editing": None, "left": [*(chosen.get("left") or []), *left]}

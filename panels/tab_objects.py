@@ -1,4 +1,4 @@
-"""The tabs on classes and objects: which cost most, which are confused, who leaves out what, and the disputed ones."""
+"""Tabs of the panel on classes and objects: their costs, confusions and misses, and the disputed objects."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def class_items(shown: Shown, choices: Choices) -> Iterator[Item]:
 
 
 def _other_class(report: Any, choices: Choices) -> Iterator[Item]:
-    """Who says which class where most of the others say another one, the most frequent first."""
+    """Table of the annotators' classes against the majority's, where they differ, the most frequent first."""
     found = [(entry.name, said) for entry in report.annotators for said in getattr(entry, "other_classes", [])]
     found.sort(key=lambda row: (-row[1]["n"], natural_key(row[0]), row[1]["a"], row[1]["b"]))
     fields = [
@@ -178,7 +178,7 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
 
 
 def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
-    """How often two classes met on one object, or image, the most confused classes first."""
+    """Confusion matrix: meetings of two classes on one object, or image, the most confused classes first."""
     try:
         counts = class_confusions(shown.report)
     except AgreementInputError:
@@ -226,7 +226,7 @@ def _confusion_link(a: str, b: str) -> Link:
 
 
 def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Iterator[Item]:
-    """Who misses objects of which class; of two annotators, who has which lone objects."""
+    """Matrix of misses by class and annotator; of two annotators, of their lone objects."""
     report: Any = shown.report
     several = len(report.annotators) > 2
     counts = shown.left_out.missed if several else shown.left_out.lone

@@ -1,4 +1,4 @@
-"""The tabs on a run as a whole: where to look first and what to do next, images, parts of them, how it was done."""
+"""Tabs of the panel on a whole run: overview and next steps, work list of images, parts of them, methods."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MOST_RUNS = 8
 
 
 def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState, choices: Choices) -> Iterator[Item]:
-    """Where to look first, the next steps, and the answers to the three questions."""
+    """Overview: the samples to look at first, the next steps, and the answers to the three questions."""
     if len(shown.work):
         yield work_item(shown, dataset, 0, FIRST, title="Where to look first")
         label = f"All {len(shown.work):,}, the most costly first"

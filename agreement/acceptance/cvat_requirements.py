@@ -31,7 +31,7 @@ _LISTS = ("requirements", "results")
 
 
 def is_of_cvat(given: Given) -> bool:
-    """Whether this is a list of CVAT's requirements, or an object with one."""
+    """True for a list of CVAT's requirements, or an object with one."""
     return isinstance(_list_of(given).value, list)
 
 

@@ -45,7 +45,7 @@ class CheckedRun:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A number of a run, and what it is about."""
+    """A number of a run, and its subject."""
 
     value: float | None = None
     interval: Interval | None = None
@@ -92,7 +92,7 @@ def _annotators(wanted: Requirement, report: AgreementReport) -> list[str | None
 
 
 def _filters(wanted: Requirement) -> Requirement:
-    """What the numbers depend on: requirements with the same filters share them."""
+    """Filters of a requirement alone: requirements with equal filters share their numbers."""
     several = wanted.annotators if len(wanted.annotators) > 1 and wanted.against != REFERENCE else ()
     return Requirement(
         name="",
@@ -147,7 +147,7 @@ def _check_fits(wanted: Requirement, run: CheckedRun) -> None:
 
 
 def _path(wanted: Requirement, report: AgreementReport) -> str | None:
-    """Where a report has the number; None if it has no such number."""
+    """Path of the number in a report; None if it has no such number."""
     if isinstance(report, PixelReport) and wanted.classes:
         return _OF_MASK_CLASS.get(wanted.metric)
     if wanted.of_one:
@@ -159,7 +159,7 @@ def _path(wanted: Requirement, report: AgreementReport) -> str | None:
 
 
 def _has(owner: Any, path: str) -> bool:
-    """Whether there is an entry at a path, also an undefined one."""
+    """True if there is an entry at a path, also an undefined one."""
     for name in path.split("."):
         if owner is None:
             return True  # a part that is undefined as a whole
@@ -386,7 +386,7 @@ def _of_reference(wanted: Requirement, annotator: str | None, report: AgreementR
 
 
 def _judged(wanted: Requirement, annotator: str | None, found: _Found, run: CheckedRun) -> Checked:
-    """What the numbers say of a requirement."""
+    """Result of checking a requirement against its numbers."""
     outcome, reason = _outcome(wanted, found)
     low, high = (None, None) if found.interval is None else (found.interval.low, found.interval.high)
     return Checked(

@@ -1,4 +1,4 @@
-"""Values as a user wrote them, each with the place where it stands, so that every mistake can be told with its line."""
+"""Parsed values of a requirements file, each with its place, so that every mistake is told with its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of some objects and annotators alone, which a requirement is about; no label is read or matched again."""
+"""Filter records to the objects and annotators of a requirement, without reading or matching labels again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ...metrics.geometry.objects import Objects, dice_from_iou
 from ...metrics.matching.partition import TIE
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, components, pairs_within
-from ..matching.batch import Excuses, SamplePairs
+from ..matching.batch import CrowdExemptions, SamplePairs
 from ..matching.compute import (
     Agreement,
     Counting,
@@ -36,7 +36,7 @@ _SAME = ("label_id", "field", "area", "boxes_xyxy", "first_frame", "outline", "a
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What is kept, as codes."""
+    """Filters of objects, annotators and attributes, as codes."""
 
     annotators: IntArray  #: codes of the annotators, ascending
     classes: IntArray | None  #: codes of classes; None: all
@@ -48,7 +48,7 @@ class _Choice:
 
     @property
     def is_of_objects(self) -> bool:
-        """Whether images without such an object say nothing."""
+        """True if images without such an object do not count."""
         return self.classes is not None or bool(self.attributes) or self.sizes is not None or self.area is not None
 
 
@@ -111,7 +111,7 @@ def _choice(context: ReportContext, wanted: Requirement) -> _Choice:
 
 
 def _is_same(known: Any, value: Any) -> bool:
-    """Whether a value of an attribute is meant; 1 is not true."""
+    """True if a value of an attribute is the one meant; 1 is not true."""
     return isinstance(known, bool) == isinstance(value, bool) and bool(known == value)
 
 
@@ -167,20 +167,20 @@ def _kept(agreement: Agreement, choice: _Choice, labels: BoolArray, samples: Boo
     of_old, sample = np.zeros(n_units, np.int64), np.zeros(n_units, np.int64)
     of_old[unit], sample[unit] = agreement.unit[labels], objects.sample
     assigned = agreement.assigned[samples][:, choice.annotators]
-    row, annotator = agreement.excuses.of_objects(of_old)
+    row, annotator = agreement.exemptions.by_object(of_old)
     among = np.isin(annotator, choice.annotators)
-    excuses = Excuses(row[among], np.searchsorted(choice.annotators, annotator[among]))
-    n_assigned, n_excused = assigned.sum(axis=1), excuses.n_of_units(n_units)
-    votes, asked = np.bincount(unit, minlength=n_units), n_assigned[sample] - n_excused
+    exemptions = CrowdExemptions(row[among], np.searchsorted(choice.annotators, annotator[among]))
+    n_assigned, n_exempt = assigned.sum(axis=1), exemptions.counts(n_units)
+    votes, asked = np.bincount(unit, minlength=n_units), n_assigned[sample] - n_exempt
     attributes = tuple(codes[labels] for codes in agreement.attributes)
     of_values = zip(attributes, (each.numbers for each in choice.values), strict=True)
     verdict = unit_verdicts(category, of_values, unit, votes, asked, config.tolerance)
     before, after = agreement.object_verdict[labels], verdict[unit]
     special = np.isin(before, (SPLIT, DUPLICATE)) & np.isin(after, (LONE, MISSED))
-    shared = SamplePairs.of(objects, assigned, excuses.of_objects(unit))
+    shared = SamplePairs.of(objects, assigned, exemptions.by_object(unit))
     n_objects = np.bincount(objects.sample, minlength=len(assigned))
     score = pair_scores(objects, pairs, shared, n_objects, empty=config.empty)
-    ratings = ratings_of(objects, unit, sample, n_assigned, Counting.of(config), n_excused)
+    ratings = ratings_of(objects, unit, sample, n_assigned, Counting.of(config), n_exempt)
     alpha, reason = sample_alpha(ratings, n_assigned, n_objects, config)
     return replace(
         agreement,
@@ -189,7 +189,7 @@ def _kept(agreement: Agreement, choice: _Choice, labels: BoolArray, samples: Boo
         otherwise=assigned,
         unit=unit,
         units=Units(sample, votes, asked, verdict),
-        excuses=excuses,
+        exemptions=exemptions,
         pairs=pairs,
         sample_pairs=shared,
         object_verdict=np.where(special, before, after),

@@ -1,4 +1,4 @@
-"""Whether a run is accepted: each requirement passed, failed, or not enough data."""
+"""Outcome of an acceptance check: each requirement passed, failed, or not enough data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PASSED, FAILED, NOT_ENOUGH = "passed", "failed", "not enough data"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A requirement, for one annotator if it is about each, and what the run says of it; undefined numbers are None."""
+    """A checked requirement, for one annotator if it is about each, and its outcome; undefined numbers are None."""
 
     name: str
     outcome: str  #: ``passed``, ``failed`` or ``not enough data``
@@ -41,7 +41,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AcceptanceCheck(ShowsItself):
-    """Whether a run meets its requirements.
+    """Acceptance check of a run against its requirements.
 
     ``outcome`` is ``failed`` if any requirement failed, else ``not enough data`` if any has not enough, else
     ``passed``.
@@ -58,7 +58,7 @@ class AcceptanceCheck(ShowsItself):
 
     @property
     def passed(self) -> bool:
-        """Whether all requirements passed."""
+        """True if all requirements passed."""
         return self.outcome == PASSED
 
     def of(self, outcome: str) -> list[Checked]:

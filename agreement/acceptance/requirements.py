@@ -1,4 +1,4 @@
-"""Requirements: the keys that a file can have, what each inherits, and every mistake as one sentence with its line."""
+"""Requirements of acceptance: keys of their file, inheritance, and every mistake as one sentence with its line."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _METRICS = tuple(dict.fromkeys((*METRICS, *OF_ANNOTATOR, *OF_REFERENCE, *TITLES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """A requirement with what it inherits; ``KEYS`` explains each."""
+    """A requirement with inherited values; ``KEYS`` explains each."""
 
     name: str
     place: str  #: where it stands
@@ -86,17 +86,17 @@ class Requirement:
 
     @property
     def has_object_filters(self) -> bool:
-        """Whether only some objects of images count."""
+        """True if only some objects of images count."""
         return bool(self.classes or self.attributes or self.size or self.area or self.iou)
 
     @property
     def of_one(self) -> bool:
-        """Whether it is about single annotators."""
+        """True if it is about single annotators."""
         return self.each_annotator or len(self.annotators) == 1 or self.against == REFERENCE
 
     @property
     def condition(self) -> str:
-        """What must hold: ``f1 ≥ 0.8, lower end``."""
+        """Condition as text: ``f1 ≥ 0.8, lower end``."""
         sign, end = ("≤", "upper end") if self.is_most else ("≥", "lower end")
         return f"{self.metric} {sign} {self.limit:g}" + f" ({end} of the interval)" * (self.judge == INTERVAL)
 
@@ -195,7 +195,7 @@ def requirements_of(given: Given) -> tuple[Requirement, ...]:
 
 
 def _checked(name: str, given: Given) -> dict[str, Any]:
-    """The keys of one requirement, checked; None for a key that takes back what is inherited."""
+    """Checked keys of one requirement; None for a key that overrides an inherited one."""
     keys = given.entries(f"the requirement {name!r}", KEYS)
     if all(end in keys and keys[end].value is not None for end in ("at_least", "at_most")):
         raise keys["at_most"].wrong(f"the requirement {name!r} must have one of `at_least` and `at_most`, got both")
@@ -208,7 +208,7 @@ def _inheriting(
     entries: Mapping[str, Given],
     merged: dict[str, dict[str, Any]],
 ) -> Requirement | None:
-    """A requirement with what it inherits; None if it is not enabled.
+    """A requirement with inherited values; None if it is not enabled.
 
     Args:
         name: of the requirement
@@ -249,7 +249,7 @@ def _inheriting(
 
 
 def _replaces(own: Mapping[str, Any], key: str) -> bool:
-    """Whether a requirement takes the other limit than the one that it inherits."""
+    """True if a requirement takes the other limit than the one that it inherits."""
     other = {"at_least": "at_most", "at_most": "at_least"}.get(key)
     return other is not None and own.get(other) is not None
 

@@ -1,1 +1,1 @@
-"""What annotators reach against each other as detectors are measured: mean average precision."""
+"""Human ceiling of detection: mean average precision (mAP) of annotators against each other."""

@@ -1,4 +1,4 @@
-"""The ceiling of a model: mean average precision of annotators against each other, as a report."""
+"""Human ceiling as a report: mean average precision of annotators against each other, and of a model against them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ModelScore:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ceiling(ShowsItself):
-    """What annotators reach against each other, measured as detectors are: mean average precision (mAP).
+    """Human ceiling: mean average precision (mAP) of annotators against each other.
 
     The labels of one annotator are taken as detections of the objects of another: precision at 101 recall points,
     averaged over the IoU thresholds .50, .55 … .95 and over the classes that the other used, as COCO does; then over
@@ -150,7 +150,7 @@ class Ceiling(ShowsItself):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was read for a ceiling."""
+    """Counts and detections read from all images of a ceiling, before any number is computed."""
 
     annotators: Sequence[str]  #: names, without the model
     class_names: Sequence[str]  #: of every class code
@@ -212,7 +212,7 @@ def ceiling_of(
                 AREAS[area],
                 int(measured.n_labels[area].sum()),
                 number(float(values(scored, means, area)["map"][0])),
-                None if of_model is None else of_model.of_area(area),
+                None if of_model is None else of_model.area_mean(area),
                 fields.intervals("areas", AREAS[area]),
             )
             for area in areas
@@ -250,7 +250,7 @@ def _classes(
             int(measured.n_labels[0, code]),
             number(found["map"][2][k]),
             number(found["map_50"][2][k]),
-            None if model is None else model.of_class(code),
+            None if model is None else model.class_mean(code),
             fields.intervals("classes", str(code)),
         )
         for k, code in enumerate(means.categories.tolist())
@@ -289,10 +289,10 @@ class _Model:
         scored = by_confidence(parts, n_annotators + 1)
         return cls(scored, Means.of(scored.key, n_annotators + 1), parts, n_annotators)
 
-    def of_area(self, area: int) -> float | None:
+    def area_mean(self, area: int) -> float | None:
         return number(float(values(self.scored, self.means, area)["map"][0]))
 
-    def of_class(self, code: int) -> float | None:
+    def class_mean(self, code: int) -> float | None:
         by_class: FloatArray = values(self.scored, self.means)["map"][2]
         place = np.flatnonzero(self.means.categories == code)
         return number(by_class[place[0]]) if len(place) else None

@@ -1,4 +1,4 @@
-"""Labels of one annotator as detections of another's: which are right at every threshold and size.
+"""Match the labels of one annotator as detections of another's objects, at every threshold and size range.
 
 Axes: ``A`` areas (all, small, medium, large), ``T`` thresholds, ``E`` labels, once for every other annotator who was
 asked about the image, ``N`` labels, ``R`` annotators, ``S`` images.
@@ -119,7 +119,7 @@ class Directed:
 
 
 def _within(batch: Batch, config: AgreementConfig, in_pixels: bool) -> tuple[BoolArray, bool]:
-    """Whether every label is in every range of areas, ``(A, N)``, and whether areas in pixels are known."""
+    """True where a label's area is in a range, shape ``(A, N)``, and whether all areas in pixels are known."""
     geometry = batch.geometry
     boxes = geometry.boxes_xyxy()
     nobody = np.empty(0, np.int64)

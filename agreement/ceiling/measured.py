@@ -1,4 +1,4 @@
-"""Mean average precision from counts of every image, with intervals, and from detections in their order.
+"""Mean average precision: from match counts of every image with intervals, and from ranked detections.
 
 Axes: ``K`` classes of ordered pairs of annotators, ``D`` ordered pairs, ``T`` thresholds, ``S`` images.
 """
@@ -48,7 +48,7 @@ class Means:
 
     @classmethod
     def of(cls, key: IntArray, n_annotators: int) -> Means:
-        """What to average over."""
+        """Groups to average over, from the key (class, reference, detector) of every row."""
         category, reference, detector = parts_of_key(key, n_annotators)
         pairs, of_pair = np.unique(reference * n_annotators + detector, return_inverse=True)
         categories, of_category = np.unique(category, return_inverse=True)
@@ -241,7 +241,7 @@ class _Linear:
         return cls(formula(total.reshape(-1)), *(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def table(self, sample: IntArray, n_samples: int) -> SparseColumns:
-        """What every image adds, ``(S, V)``."""
+        """Contribution of every image to every value, ``(S, V)``."""
         return sparse(sample[self.row], self.column, self.part, (n_samples, len(self.values)))
 
     def __call__(self, sums: FloatArray) -> FloatArray:

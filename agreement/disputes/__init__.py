@@ -1,1 +1,1 @@
-"""Disputed objects: what they cost, who leaves out what, what a sample is disputed for, and who was right."""
+"""Disputed objects: their cost, their kinds on every sample, and the accuracy of annotators once adjudicated."""

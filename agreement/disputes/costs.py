@@ -1,4 +1,4 @@
-"""What disputed objects cost on every sample, and who leaves out what."""
+"""Cost of the disputed objects on every sample, and counts of misses by class and annotator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class UnitColumns:
     annotator: IntArray  #: shape ``(N,)``
     category: IntArray  #: shape ``(N,)``
     assigned: BoolArray  #: shape ``(S, R)``
-    excused: tuple[IntArray, IntArray]  #: units, and annotators who are excused from them
+    exempt: tuple[IntArray, IntArray]  #: units, and annotators who are exempt from them
 
     @classmethod
     def of(cls, part: Columns, n_annotators: int) -> UnitColumns:
@@ -38,11 +38,11 @@ class UnitColumns:
         sample = np.repeat(np.arange(len(n_units)), n_units)
         unit = units_of_objects(part)
         assigned = unpacked(part["assigned"], n_annotators)
-        asked, excused = assigned.sum(axis=1)[sample], (np.empty(0, np.int64), np.empty(0, np.int64))
+        asked, exempt = assigned.sum(axis=1)[sample], (np.empty(0, np.int64), np.empty(0, np.int64))
         if "n_excused" in part:
             of = np.repeat(np.cumsum(n_units) - n_units, part["n_excused"]) + part["excused_unit"]
             asked = asked - np.bincount(of, minlength=len(sample))
-            excused = (of, part["excused_annotator"].astype(np.int64))
+            exempt = (of, part["excused_annotator"].astype(np.int64))
         return cls(
             sample=sample,
             votes=np.bincount(unit, minlength=len(sample)),
@@ -52,7 +52,7 @@ class UnitColumns:
             annotator=part["annotator"].astype(np.int64),
             category=part["category"].astype(np.int64),
             assigned=assigned,
-            excused=excused,
+            exempt=exempt,
         )
 
     def classes(self, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -66,7 +66,7 @@ class UnitColumns:
         """Units of two others that an annotator should have drawn and did not, shape ``(U,)``."""
         missed: BoolArray = (self.votes >= 2) & (self.verdict != NO_VERDICT) & self.assigned[self.sample, annotator]
         missed[self.unit[self.annotator == annotator]] = False
-        missed[self.excused[0][self.excused[1] == annotator]] = False
+        missed[self.exempt[0][self.exempt[1] == annotator]] = False
         return missed
 
 
@@ -78,30 +78,30 @@ def unit_columns(records: ObjectRecords) -> Iterator[tuple[int, UnitColumns]]:
         start += len(part["n_units"])
 
 
-def object_costs(votes: IntArray, asked: IntArray, alike: IntArray, conflict: BoolArray) -> IntArray:
-    """What every disputed object costs, shape ``(U,)``.
+def object_costs(votes: IntArray, asked: IntArray, n_same_class: IntArray, conflict: BoolArray) -> IntArray:
+    """Cost of every disputed object, shape ``(U,)``.
 
     1 for every two annotators of whom only one drew it, 2 for every two who gave it different classes.
 
     Args:
         votes: shape ``(U,)``, annotators who drew it
         asked: shape ``(U,)``, annotators who should have drawn it
-        alike: shape ``(U,)``, ordered pairs of its labels with the same class
+        n_same_class: shape ``(U,)``, ordered pairs of its labels with the same class
         conflict: shape ``(U,)``, whether classes differ
     """
-    return votes * (asked - votes) + np.where(conflict, votes * (votes - 1) - alike, 0)
+    return votes * (asked - votes) + np.where(conflict, votes * (votes - 1) - n_same_class, 0)
 
 
 def costs_of_units(units: UnitColumns) -> IntArray:
-    """What every object costs, shape ``(U,)``; 0 on samples that are not rated."""
+    """Cost of every object, shape ``(U,)``; 0 on samples that are not rated."""
     conflict = units.verdict == CLASS_CONFLICT
     of_class, _, count = units.classes(conflict)
-    alike = sums_by(of_class, count * (count - 1), len(conflict)).astype(np.int64)
-    return np.where(units.verdict != NO_VERDICT, object_costs(units.votes, units.asked, alike, conflict), 0)
+    n_same_class = sums_by(of_class, count * (count - 1), len(conflict)).astype(np.int64)
+    return np.where(units.verdict != NO_VERDICT, object_costs(units.votes, units.asked, n_same_class, conflict), 0)
 
 
 def dispute_costs(records: ObjectRecords) -> FloatArray:
-    """What the disputed objects of every sample cost, shape ``(S,)``.
+    """Cost of the disputed objects on every sample, shape ``(S,)``.
 
     The sum of :func:`object_costs`: ``(n_a + n_b) (1 - RQ)`` of a sample, summed over the pairs of annotators. How an
     object is drawn costs nothing.
@@ -115,7 +115,7 @@ def dispute_costs(records: ObjectRecords) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoughtUnits:
-    """Which disputed units somebody looks for, by codes in the records; None for all."""
+    """Filter of disputed units, by codes in the records; None for all."""
 
     verdict: int | None = None
     annotator: int | None = None  #: units that this annotator drew, or was assigned to
@@ -206,14 +206,14 @@ def costly_samples(records: Records, sought: SoughtUnits) -> CostlyUnits:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How many objects of a class every annotator left out, or drew alone; shape ``(K, R)``."""
+    """Objects of every class that every annotator left out, or drew alone; shape ``(K, R)``."""
 
     missed: IntArray  #: objects with a label of the class that two others drew and this annotator did not
     lone: IntArray  #: objects of the class that this annotator alone drew
 
 
 def left_out(records: ObjectRecords, n_classes: int, annotators: Sequence[int]) -> LeftOut:
-    """Who left out what, and who alone drew what, for some annotators (the others have zeros)."""
+    """Count misses and lone objects by class, for some annotators (the others have zeros)."""
     found = LeftOut(*np.zeros((2, n_classes, records.n_annotators), np.int64))
     for _, units in unit_columns(records):
         lone = ((units.votes == 1) & (units.verdict != NO_VERDICT))[units.unit]

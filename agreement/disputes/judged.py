@@ -1,4 +1,4 @@
-"""How right annotators were, by what was decided on the objects that they drew or left out."""
+"""Adjudication report: coverage of the decisions, and accuracy of annotators and consensus against them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VALUES = ("precision", "recall", "class_errors")
 
 @dataclass(frozen=True, slots=True)
 class ClassDecided:
-    """How right an annotator was on one class; numbers as in :class:`AnnotatorDecided`.
+    """Accuracy of an annotator on one class; numbers as in :class:`AnnotatorDecided`.
 
     Recall and class errors are of the objects that have this class; precision of the labels that the annotator gave it.
     """
@@ -50,7 +50,7 @@ class ClassDecided:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorDecided:
-    """How right an annotator was on the objects that somebody decided, and to which they were assigned."""
+    """Accuracy of an annotator on the decided objects of the samples to which they were assigned."""
 
     name: str
     n_right: int  #: objects that they drew with the right class
@@ -68,7 +68,7 @@ class AnnotatorDecided:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DecisionReport(ShowsItself):
-    """What was decided on the objects of a run, and how right annotators and consensus were."""
+    """Adjudication report: coverage of the decisions, and accuracy of annotators and consensus."""
 
     shown_by: ClassVar[str] = "decisions"
 
@@ -105,7 +105,7 @@ class DecisionReport(ShowsItself):
         return f"<{type(self).__name__} of {self.run_key!r}: {decided}; print_report() says more>"
 
     def to_dataframe(self) -> DataFrame:
-        """What every annotator did, and what a rule decided, a row each; undefined numbers are nan."""
+        """One row for every annotator, and one for the rule if there is one; undefined numbers are nan."""
         frame: DataFrame = shown_as("decisions_frame", self)
         return frame
 
@@ -144,7 +144,7 @@ class Judged:
 def annotators_decided(
     judged: Judged, annotators: Sequence[str], class_names: Sequence[str], *, resamples: int, seed: int
 ) -> list[AnnotatorDecided]:
-    """How right every annotator was, with intervals by resampling samples.
+    """Accuracy of every annotator against the decisions, with intervals by resampling samples.
 
     Args:
         judged: what was decided
@@ -181,7 +181,7 @@ def annotators_decided(
 
 
 def decided_by_rule(judged: Judged) -> AnnotatorDecided | None:
-    """What all annotators did on the objects that a rule decided; None if there are none."""
+    """Counts of all annotators on the objects that a rule decided; None if there are none."""
     if not len(judged.right):
         return None
     counts = _counts(judged.right, judged.given)
@@ -189,7 +189,7 @@ def decided_by_rule(judged: Judged) -> AnnotatorDecided | None:
 
 
 def _counts(right: IntArray, given: IntArray) -> dict[str, Any]:
-    """How often annotators were right, and wrong in each way, by field of :class:`AnnotatorDecided`."""
+    """Number of right and of wrong answers of each kind, by field of :class:`AnnotatorDecided`."""
     drew, there = given >= 0, right != NOTHING
     found = {
         "n_right": there & (right == given),

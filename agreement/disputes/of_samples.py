@@ -1,4 +1,4 @@
-"""What annotators disagree about on single samples."""
+"""Disputes on single samples: misses, lone objects, class conflicts and attributes in dispute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .costs import UnitColumns, unit_columns
 
 @dataclass(frozen=True, slots=True)
 class Disputes:
-    """What annotators disagree about on one sample: numbers of objects."""
+    """Disputes on one sample, as numbers of objects."""
 
     lone: Counter[str] = field(default_factory=Counter)  #: that only this annotator drew
     missed: Counter[str] = field(default_factory=Counter)  #: that two or more others drew and this annotator did not
@@ -28,7 +28,7 @@ class Disputes:
 
 
 def disputes_of(records: ObjectRecords, context: ReportContext) -> list[Disputes]:
-    """What the annotators disagree about on every sample; meant for a few samples."""
+    """Disputes on every sample; meant for a few samples."""
     return [
         _disputes(units, sample, context) for _, units in unit_columns(records) for sample in range(len(units.assigned))
     ]
@@ -40,7 +40,7 @@ def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disput
     classes: Counter[tuple[str, ...]] = Counter()
     own = np.flatnonzero((units.sample == sample) & (units.verdict > AGREED))
     asked = np.flatnonzero(units.assigned[sample]).tolist()
-    excused = set(zip(*(column.tolist() for column in units.excused), strict=True))
+    exempt = set(zip(*(column.tolist() for column in units.exempt), strict=True))
     other_classes: Counter[tuple[str, str, str]] = Counter()
     n_missed = 0
     for unit in own.tolist():
@@ -49,7 +49,7 @@ def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disput
         if len(drew) == 1:
             lone[context.annotators[drew[0]]] += 1
             continue
-        left = [k for k in asked if k not in drew and (unit, k) not in excused]
+        left = [k for k in asked if k not in drew and (unit, k) not in exempt]
         missed.update(context.annotators[k] for k in left)
         n_missed += bool(left)
         if units.verdict[unit] == CLASS_CONFLICT:

@@ -1,1 +1,1 @@
-"""What the data are enough to say: rankings, and findings as tests."""
+"""Evidence: rankings and findings only where enough data and a test support them."""

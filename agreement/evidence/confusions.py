@@ -1,4 +1,4 @@
-"""Which two classes are confused: their share of all conflicts of classes, with its interval, against chance."""
+"""Confused pairs of classes: their share of all class conflicts, with its interval, against chance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ...metrics.numeric.rate_tests import RateMoments, rate_tests
-from .hypotheses import ALL_CONFLICTS, habit_groups, of_kind, subjects_of
+from .hypotheses import ALL_CONFLICTS, effect_groups, group_subjects, kind_mask
 from .ranking import MIN_IMAGES, natural_key
 
 #: pairs of classes listed in a report
@@ -35,14 +35,14 @@ class Confused:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the whole interval is above the share by chance."""
+        """True if the whole interval is above the share by chance."""
         return self.low > self.by_chance
 
 
 def conflict_rows(
     a: IntArray, b: IntArray, sample: IntArray, n_samples: int, times: IntArray | None = None
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """How often every two classes met on every image, of all conflicts there; and all conflicts.
+    """Count conflicts between every two classes on every image, beside all conflicts there.
 
     Args:
         a: shape ``(Q,)``, class of one label of every pair with different classes
@@ -52,11 +52,11 @@ def conflict_rows(
         times: shape ``(Q,)``, how many pairs every row stands for; None: one
 
     Returns:
-        group ``(T,)``, sample ``(T,)`` and columns ``(4, T)``, for :class:`~.hypotheses.HabitRows`
+        group ``(T,)``, sample ``(T,)`` and columns ``(4, T)``, for :class:`~.hypotheses.EffectRows`
     """
     times = np.ones(len(sample), np.int64) if times is None else times
     n_conflicts = sums_by(sample, times, n_samples)
-    of_pair = habit_groups("confused", np.minimum(a, b), np.maximum(a, b))
+    of_pair = effect_groups("confused", np.minimum(a, b), np.maximum(a, b))
     group, of_row = np.concatenate([of_pair, np.full(len(sample), ALL_CONFLICTS)]), np.tile(sample, 2)
     order = np.lexsort((of_row, group))
     group, of_row = group[order], of_row[order]
@@ -83,13 +83,13 @@ class Conflicts:
             n_labels: shape ``(K,)``, labels of every class
         """
         is_all = moments.group == ALL_CONFLICTS
-        row = np.flatnonzero(of_kind(moments.group, "confused") & (moments.n >= MIN_IMAGES) & ~is_all)
+        row = np.flatnonzero(kind_mask(moments.group, "confused") & (moments.n >= MIN_IMAGES) & ~is_all)
         n_images = moments.n[row]
         for column, place in ((moments.sums, 1), (moments.products, 4)):
             column[row, place] = column[is_all, place]
         moments.n[row] = moments.n[is_all]
         share = n_labels / max(n_labels.sum(), 1)
-        a, b = subjects_of(moments.group[row])
+        a, b = group_subjects(moments.group[row])
         as_frequent = 2.0 * share[a] * share[b] / max(1.0 - (share**2).sum(), 1e-12)
         evenly = (share[a] + share[b]) / max(np.count_nonzero(n_labels) - 1, 1)
         return cls(row, n_images, np.maximum(as_frequent, evenly))
@@ -102,7 +102,7 @@ class Conflicts:
         n = of_pairs.sums[:, 0].astype(np.int64)
         ends = (self.by_chance + found.low, self.by_chance + found.high)
         numbers = (n, self.n_images, found.rate, *ends, self.by_chance)
-        names = [[classes[code] for code in pair] for pair in zip(*subjects_of(of_pairs.group), strict=True)]
+        names = [[classes[code] for code in pair] for pair in zip(*group_subjects(of_pairs.group), strict=True)]
         pairs = [
             Confused(sorted(own, key=natural_key), *values)
             for own, *values in zip(names, *(column.tolist() for column in numbers), strict=True)

@@ -1,4 +1,4 @@
-"""Findings: what stands out from what the others do on the same images, as far as tests confirm it."""
+"""Findings: tests of annotators, classes and pairs against the others on the same images, at a false discovery rate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .ranking import MIN_IMAGES, MIN_LABELS, natural_key
 
 Column: TypeAlias = FloatArray | IntArray
 #: group of every row ``(T,)``, its sample ``(T,)``, and own count and whole, and those of the others ``(4, T)``
-Habits: TypeAlias = tuple[IntArray, IntArray, FloatArray]
+Effects: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
 #: samples of a table that are added at once
 SAMPLES_AT_ONCE = 1_024
@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is counted, and compared with what."""
+    """Kind of hypothesis: the event that is counted, and the rate that it is compared with."""
 
     name: str
     meaning: str  #: what is counted, of what, against what
@@ -105,34 +105,34 @@ _WIDTH = 20
 _OF_CLASSES = ("class_missed", "class_conflicts", "size_missed")
 
 
-def habit_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) -> IntArray:
+def effect_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) -> IntArray:
     """The groups of a kind: of annotators, of annotators and classes (or sizes), of two classes …"""
     packed: IntArray = (np.asarray(CODES[kind], np.int64) << 2 * _WIDTH) | (np.asarray(second, np.int64) << _WIDTH)
     return packed | np.asarray(first, np.int64)
 
 
-def of_kind(group: IntArray, kind: str) -> BoolArray:
-    """Which groups are of a kind."""
+def kind_mask(group: IntArray, kind: str) -> BoolArray:
+    """True for groups of a kind."""
     found: BoolArray = group >> 2 * _WIDTH == CODES[kind]
     return found
 
 
-def subjects_of(group: IntArray) -> tuple[IntArray, IntArray]:
+def group_subjects(group: IntArray) -> tuple[IntArray, IntArray]:
     """The first and the second code of groups."""
     return group & ((1 << _WIDTH) - 1), (group >> _WIDTH) & ((1 << _WIDTH) - 1)
 
 
 #: the group of all conflicts of classes
-ALL_CONFLICTS = int(habit_groups("confused", 0, 0))
+ALL_CONFLICTS = int(effect_groups("confused", 0, 0))
 
 
 def part_groups(kind: str, subject: IntArray | int, annotator: IntArray) -> IntArray:
     """The groups of what every annotator adds to a class, or size: they are not tested, see :func:`findings_of`."""
-    return habit_groups(kind, subject, annotator + 1)
+    return effect_groups(kind, subject, annotator + 1)
 
 
-class HabitRows:
-    """Rows of habits of consecutive samples, summed up.
+class EffectRows:
+    """Rows of effects on consecutive samples, summed up.
 
     Args:
         clusters: shape ``(S,)``, video or group of every sample, which count as one image; None: every sample is its
@@ -146,14 +146,14 @@ class HabitRows:
         self._rows: list[tuple[IntArray, IntArray, FloatArray]] = []
         self._tables: list[RateMoments] = []
 
-    def add(self, habits: Iterable[Habits], n_samples: int) -> None:
+    def add(self, effects: Iterable[Effects], n_samples: int) -> None:
         """Add the rows of the next samples.
 
         Args:
-            habits: rows, each (group, sample) at most once
+            effects: rows, each (group, sample) at most once
             n_samples: number of new samples
         """
-        for group, sample, columns in habits:
+        for group, sample, columns in effects:
             kept = np.flatnonzero(columns.any(axis=0))
             group, sample, columns = group[kept], sample[kept], columns[:, kept]
             if self._clusters is None:
@@ -214,18 +214,18 @@ class HabitRows:
 
         n_annotators = values_of(slice(0, 0))[0].shape[1]
         who = np.arange(n_annotators if n_annotators > 2 else 1)
-        self.add_table(habit_groups(kind, who, second), n_samples, columns)
+        self.add_table(effect_groups(kind, who, second), n_samples, columns)
 
     def moments(self) -> RateMoments:
         """The sums over all images."""
-        return RateMoments.added([*self._tables, *self._moments, *self._of_clusters()])
+        return RateMoments.added([*self._tables, *self._moments, *self._cluster_moments()])
 
-    def _of_clusters(self) -> Iterator[RateMoments]:
+    def _cluster_moments(self) -> Iterator[RateMoments]:
         if not self._rows:
             return
         group, cluster, columns = _summed(self._rows)
         # a video counts with all its conflicts, not only those of frames on which the two classes met
-        of_all, confused = group == ALL_CONFLICTS, of_kind(group, "confused")
+        of_all, confused = group == ALL_CONFLICTS, kind_mask(group, "confused")
         n_conflicts = sums_by(cluster[of_all], columns[1, of_all], int(cluster.max(initial=-1)) + 1)
         columns[1, confused] = n_conflicts[cluster[confused]]
         yield RateMoments.of(group, columns)
@@ -251,7 +251,7 @@ def findings_of(
     expected: Mapping[int, float] | None = None,
     n_labels: Mapping[int, int] | None = None,
 ) -> tuple[list[Finding], int]:
-    """What the tests confirm, the greatest difference first, and how many hypotheses were tested.
+    """Findings confirmed by tests, the greatest difference first, and the number of hypotheses tested.
 
     Nothing is found of a class or size for which a single annotator accounts: that would be said twice.
 
@@ -265,7 +265,7 @@ def findings_of(
     """
     moments, of_one = _due_to_one(moments)
     code = moments.group >> 2 * _WIDTH
-    first, second = subjects_of(moments.group)
+    first, second = group_subjects(moments.group)
     known = np.array([(expected or {}).get(group, np.nan) for group in moments.group.tolist()])
     error_of_known = np.zeros(len(known))
     if len(annotators) > 2:
@@ -282,7 +282,7 @@ def findings_of(
     enough = (moments.n >= MIN_IMAGES) & (whole >= MIN_LABELS)
     enough &= (of_others >= MIN_LABELS) | ~np.isnan(known) | by_image
     p_values = np.where(enough, np.where(of_one, 1.0, p_values), np.nan)
-    _of_both(p_values, of_pairs, first, second)
+    _require_both(p_values, of_pairs, first, second)
     rows, n_tested = np.flatnonzero(false_discoveries(p_values, FALSE_DISCOVERY_RATE)), np.sum(~np.isnan(p_values))
     # intervals of what was selected by a test (Benjamini and Yekutieli 2005): 5 % of them, not of all, may be wrong
     level = 1.0 - FALSE_DISCOVERY_RATE * max(len(rows), 1) / max(int(n_tested), 1)
@@ -310,7 +310,7 @@ def findings_of(
 def _due_to_one(moments: RateMoments) -> tuple[RateMoments, BoolArray]:
     """The groups that are tested; and which classes and sizes lose more than half of their difference to the others
     without what some single annotator adds."""
-    second = subjects_of(moments.group)[1]
+    second = group_subjects(moments.group)[1]
     is_part = np.isin(moments.group >> 2 * _WIDTH, [CODES[name] for name in _OF_CLASSES]) & (second > 0)
     tested = moments.only(~is_part)
     whole = np.searchsorted(tested.group, moments.group[is_part] - (second[is_part] << _WIDTH))
@@ -362,7 +362,7 @@ def _compare_with_median_annotator(moments: RateMoments, known: FloatArray, erro
             error_of_known[rows] = 0.0
 
 
-def _of_both(p_values: FloatArray, of_pairs: np.ndarray, first: IntArray, second: IntArray) -> None:
+def _require_both(p_values: FloatArray, of_pairs: np.ndarray, first: IntArray, second: IntArray) -> None:
     """A pair is close only if it is so for both: the larger p-value counts, at the first of the two, in place."""
     rows = np.flatnonzero(of_pairs)
     place = {(int(first[row]), int(second[row])): row for row in rows.tolist()}

@@ -1,4 +1,4 @@
-"""What may be ranked or named: enough labels on enough images, and an interval that supports it; names in order.
+"""Rank numbers that have evidence: enough labels on enough images, and an interval that supports them.
 
 One rule for text, page, panel and tables. An annotator, a pair or a class has evidence if its number has an interval
 (10 images or more) and rests on 20 labels or more. Rankings go by the conservative end of the interval: who agrees most

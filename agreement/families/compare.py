@@ -44,7 +44,7 @@ class ComparedRun:
 
 @dataclass(frozen=True, slots=True)
 class AppliedBetween:
-    """What was applied to labels in one run and not in the other."""
+    """Labels changed by applied decisions in one of two runs only."""
 
     n_labels: IntArray  #: shape ``(S,)``, labels of every shared sample that were set to what somebody decided
     is_incomplete: bool  #: as in :class:`~.comparison.DecidedBetween`
@@ -96,7 +96,7 @@ def compare_runs(
         options=_options(a.context, b.context),
         annotators_only_a=only[0],
         annotators_only_b=only[1],
-        numbers=_of_whole(changes),
+        numbers=_whole_report(changes),
         changes=_by_part(changes),
         samples=_samples(*scores, rated, describe),
         resamples=resamples,
@@ -122,14 +122,14 @@ def _decided(
     resamples: int,
     seed: int,
 ) -> DecidedBetween | None:
-    """What was applied to labels between the runs, and the numbers of the samples without such labels."""
+    """Count labels changed by decisions between the runs, and compare the samples without such labels."""
     if applied is None or not (applied.n_labels[rated].any() or applied.is_incomplete):
         return None
     n_labels = applied.n_labels[rated]
     left = rated[n_labels == 0]
     changes = _changes(a, b, left, _ranks(left, clusters), resamples=resamples, seed=seed) if len(left) else {}
     n_samples = int((n_labels > 0).sum())
-    return DecidedBetween(int(n_labels.sum()), n_samples, len(left), applied.is_incomplete, _of_whole(changes))
+    return DecidedBetween(int(n_labels.sum()), n_samples, len(left), applied.is_incomplete, _whole_report(changes))
 
 
 def _ranks(rows: IntArray, clusters: IntArray | None) -> IntArray:
@@ -151,7 +151,7 @@ def _changes(
     return {key: _change(values_a[key], values_b[key], found) for key, found in changed.items()}
 
 
-def _of_whole(changes: Mapping[Key, Change]) -> dict[str, Change]:
+def _whole_report(changes: Mapping[Key, Change]) -> dict[str, Change]:
     """The numbers of the whole report."""
     return {key[0]: change for key, change in changes.items() if len(key) == 1 and _is_known(change)}
 

@@ -1,4 +1,4 @@
-"""The result of comparing two runs."""
+"""Result of comparing two runs: changes of numbers with intervals, by part and by sample."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Change:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval excludes 0."""
+        """True if the interval excludes 0."""
         found = self.interval
         return found is not None and found.low is not None and found.high is not None and found.low * found.high > 0
 

@@ -75,7 +75,7 @@ class Family:
 
     @property
     def has_objects(self) -> bool:
-        """Whether labels of several annotators are matched into physical objects."""
+        """True if labels of several annotators are matched into physical objects."""
         return self.report.has_objects
 
     @property
@@ -189,7 +189,7 @@ def tables_of(records: Records, context: ReportContext) -> Iterator[RunTables]:
 
 
 def costs_of(records: Records) -> FloatArray:
-    """What the disputes of every sample cost, shape ``(S,)``: what fixing the sample would change."""
+    """Cost of the disputes of every sample, shape ``(S,)``: the gain from fixing the sample."""
     return FAMILIES[records.family].costs(records)
 
 

@@ -164,7 +164,7 @@ def rating_tables(records: RatingRecords, context: ReportContext) -> Iterator[Ru
 
 
 def costs_of_pairs(records: Records) -> NDArray[np.float64]:
-    """What the pairs of annotators lack to full agreement on every sample, shape ``(S,)``."""
+    """Missing agreement of all pairs of annotators on every sample, shape ``(S,)``."""
     values = records.sample_values()
     n_pairs = values.n_annotators * (values.n_annotators - 1) / 2
     return np.where(values.n_disputed > 0, np.nan_to_num(1.0 - values.score) * n_pairs, 0.0)

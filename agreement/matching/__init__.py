@@ -1,1 +1,1 @@
-"""Objects of a batch of samples: which are one, and what is said of each."""
+"""Units: labels of one object, matched across annotators, with verdicts, scores and ratings for alpha."""

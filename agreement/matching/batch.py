@@ -83,14 +83,14 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Excuses:
-    """Who counts as not assigned for a unit: a crowd region of theirs covers most of it, and they drew no member."""
+class CrowdExemptions:
+    """Exemptions: annotators exempt from a unit because their crowd region covers it and they drew no member."""
 
     unit: IntArray  #: shape ``(E,)``, ascending
     annotator: IntArray  #: shape ``(E,)``
 
     @classmethod
-    def of(cls, unit: IntArray, annotator: IntArray, covered: tuple[IntArray, IntArray]) -> Excuses:
+    def of(cls, unit: IntArray, annotator: IntArray, covered: tuple[IntArray, IntArray]) -> CrowdExemptions:
         """Find them, from the unit and the annotator of every object, both ``(N,)``.
 
         Args:
@@ -105,19 +105,19 @@ class Excuses:
         keys = keys[~np.isin(keys, _keys(unit, annotator))]
         return cls(keys // _MOST_ANNOTATORS, keys % _MOST_ANNOTATORS)
 
-    def n_of_units(self, n_units: int) -> IntArray:
-        """Number of annotators excused from every unit, shape ``(U,)``."""
+    def counts(self, n_units: int) -> IntArray:
+        """Number of annotators exempt from every unit, shape ``(U,)``."""
         return np.bincount(self.unit, minlength=n_units)
 
-    def of_objects(self, unit: IntArray) -> tuple[IntArray, IntArray]:
-        """Rows of objects, from the unit of every object ``(N,)``, each with the annotators excused from its unit."""
-        n_of_units = self.n_of_units(int(unit.max(initial=-1)) + 1)
-        counts = n_of_units[unit]
-        annotator = self.annotator[ranges((np.cumsum(n_of_units) - n_of_units)[unit], counts)]
-        return np.repeat(np.arange(len(unit)), counts), annotator
+    def by_object(self, unit: IntArray) -> tuple[IntArray, IntArray]:
+        """Rows of objects, from the unit of every object ``(N,)``, each with the annotators exempt from its unit."""
+        per_unit = self.counts(int(unit.max(initial=-1)) + 1)
+        n = per_unit[unit]
+        annotator = self.annotator[ranges((np.cumsum(per_unit) - per_unit)[unit], n)]
+        return np.repeat(np.arange(len(unit)), n), annotator
 
     def contain(self, unit: IntArray, annotator: IntArray) -> BoolArray:
-        """Whether annotators are excused from units, any one shape."""
+        """True where an annotator is exempt from a unit; ``unit`` and ``annotator`` have any one shape."""
         return np.isin(_keys(unit, annotator), _keys(self.unit, self.annotator))
 
 
@@ -133,20 +133,20 @@ class SamplePairs:
     sample: IntArray  #: shape ``(Q,)``
     a: IntArray  #: shape ``(Q,)``, first annotator
     b: IntArray  #: shape ``(Q,)``
-    n_a: IntArray  #: shape ``(Q,)``, objects of ``a`` on the sample, without those of units that ``b`` is excused from
+    n_a: IntArray  #: shape ``(Q,)``, objects of ``a`` on the sample, without those of units that ``b`` is exempt from
     n_b: IntArray  #: shape ``(Q,)``, the other way round
     _start: IntArray
     _rank: IntArray
     _n_assigned: IntArray
 
     @classmethod
-    def of(cls, objects: Objects, assigned: BoolArray, excused: tuple[IntArray, IntArray] | None = None) -> SamplePairs:
+    def of(cls, objects: Objects, assigned: BoolArray, exempt: tuple[IntArray, IntArray] | None = None) -> SamplePairs:
         """All pairs of assigned annotators, ordered by (sample, a, b).
 
         Args:
             objects: ``N`` objects
             assigned: shape ``(S, R)``
-            excused: rows of objects, each with an annotator who is excused from its unit
+            exempt: rows of objects, each with an annotator who is exempt from its unit
         """
         n_samples, n_annotators = assigned.shape
         sample, annotator = np.nonzero(assigned)
@@ -159,9 +159,9 @@ class SamplePairs:
         start = np.concatenate([[0], np.cumsum(n_assigned * (n_assigned - 1) // 2)])[:-1]
         rank = np.cumsum(assigned, axis=1) - 1
         pairs = cls(of, a, b, n_objects[of, a], n_objects[of, b], start, rank, n_assigned)
-        if excused is not None and len(excused[0]):
-            own, other = objects.annotator[excused[0]], excused[1]
-            rows = pairs.row(objects.sample[excused[0]], np.minimum(own, other), np.maximum(own, other))
+        if exempt is not None and len(exempt[0]):
+            own, other = objects.annotator[exempt[0]], exempt[1]
+            rows = pairs.row(objects.sample[exempt[0]], np.minimum(own, other), np.maximum(own, other))
             np.subtract.at(pairs.n_a, rows[own < other], 1)
             np.subtract.at(pairs.n_b, rows[own > other], 1)
         return pairs
@@ -234,7 +234,7 @@ def count_tracks(
     annotator: IntArray,
     assigned: BoolArray,
     pairs: tuple[IntArray, IntArray],
-    excused: tuple[IntArray, IntArray] | None = None,
+    exempt: tuple[IntArray, IntArray] | None = None,
 ) -> TrackCounts:
     """Count the matched tracks on the frames of a batch.
 
@@ -247,8 +247,8 @@ def count_tracks(
     """
     others = assigned[sample] & (tracks.track != NO_TRACK)[:, None]
     others[np.arange(len(sample)), annotator] = False
-    if excused is not None:
-        others[excused] = False
+    if exempt is not None:
+        others[exempt] = False
     partner = np.full(others.shape, NO_TRACK)
     i, j = pairs
     partner[i, annotator[j]] = tracks.track[j]

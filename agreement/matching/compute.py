@@ -1,4 +1,4 @@
-"""The agreement on a batch of samples: units of matched objects, what alpha counts of them, verdicts and scores.
+"""Agreement on a batch of samples: units of matched objects, ratings for alpha, verdicts and scores.
 
 Objects are matched in :mod:`...metrics.matching`; :func:`matching_of` is the only call.
 """
@@ -18,7 +18,7 @@ from ...metrics.matching.partition import TIE
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ..settings.config import AgreementConfig, Empty, Missing
 from ..statistics.codes import MISSING
-from .batch import Batch, Excuses, SamplePairs
+from .batch import Batch, CrowdExemptions, SamplePairs
 from .verdicts import AGREED, object_verdicts, unit_verdicts
 
 #: a crowd region covers an object if they share at least this part of the smaller one
@@ -44,7 +44,7 @@ class Units:
 
     sample: IntArray  #: shape ``(U,)``
     votes: IntArray  #: shape ``(U,)``, members
-    assigned: IntArray  #: shape ``(U,)``, annotators assigned to the sample and not excused from the unit
+    assigned: IntArray  #: shape ``(U,)``, annotators assigned to the sample and not exempt from the unit
     verdict: IntArray  #: shape ``(U,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
 
 
@@ -76,12 +76,12 @@ class Counting:
 
     @property
     def rates_missing(self) -> bool:
-        """Whether not drawing an object is a rating."""
+        """True if not drawing an object counts as a rating."""
         return self.missing == "category"
 
     @property
     def rates_empty(self) -> bool:
-        """Whether an image that everybody left empty is a unit, which everybody rated as missing."""
+        """True if an image that everybody left empty counts as a unit that everybody rated as missing."""
         return self.rates_missing and self.empty == "agree"
 
     def n_ratings(self, votes: IntArray, assigned: IntArray) -> IntArray:
@@ -102,7 +102,7 @@ class Agreement:
     otherwise: BoolArray  #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning
     unit: IntArray  #: shape ``(N,)``, unit of every object
     units: Units  #: columns over the ``U`` units
-    excuses: Excuses  #: who is excused from which unit by a crowd region
+    exemptions: CrowdExemptions  #: who is exempt from which unit by a crowd region
     pairs: MatchedPairs  #: pairs of objects of one unit
     sample_pairs: SamplePairs  #: ``Q`` pairs of annotators on samples
     object_verdict: IntArray  #: shape ``(N,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
@@ -166,17 +166,17 @@ class Agreement:
 
     @cached_property
     def ratings(self) -> Ratings:
-        """What alpha counts."""
+        """Ratings that alpha counts."""
         return self._ratings(self.n_assigned)
 
     @cached_property
-    def n_excused(self) -> IntArray:
-        """Annotators excused from every unit, shape ``(U,)``."""
-        return self.excuses.n_of_units(len(self.units.sample))
+    def n_exempt(self) -> IntArray:
+        """Annotators exempt from every unit, shape ``(U,)``."""
+        return self.exemptions.counts(len(self.units.sample))
 
     def _ratings(self, n_assigned: IntArray) -> Ratings:
         rules = Counting.of(self.config)
-        return ratings_of(self.objects, self.unit, self.units.sample, n_assigned, rules, self.n_excused)
+        return ratings_of(self.objects, self.unit, self.units.sample, n_assigned, rules, self.n_exempt)
 
     def read_otherwise(self) -> Agreement:
         """The same units if a null label list had the other meaning, as far as the headline numbers need it."""
@@ -185,8 +185,8 @@ class Agreement:
         return replace(
             self,
             assigned=self.otherwise,
-            units=replace(self.units, assigned=n_assigned[self.units.sample] - self.n_excused),
-            sample_pairs=SamplePairs.of(self.objects, self.otherwise, self.excuses.of_objects(self.unit)),
+            units=replace(self.units, assigned=n_assigned[self.units.sample] - self.n_exempt),
+            sample_pairs=SamplePairs.of(self.objects, self.otherwise, self.exemptions.by_object(self.unit)),
             alpha=alpha,
             alpha_reason=reason,
         )
@@ -200,14 +200,14 @@ class Agreement:
     @property
     def iou(self) -> FloatArray:
         """Mean IoU of the matched objects of every sample, shape ``(S,)``; nan without matches."""
-        return self._mean_of_pairs(self.pairs.iou)
+        return self._pair_mean(self.pairs.iou)
 
     @property
     def dice(self) -> FloatArray:
         """Mean Dice of the matched objects of every sample, shape ``(S,)``; nan without matches."""
-        return self._mean_of_pairs(dice_from_iou(self.pairs.iou))
+        return self._pair_mean(dice_from_iou(self.pairs.iou))
 
-    def _mean_of_pairs(self, values: FloatArray) -> FloatArray:
+    def _pair_mean(self, values: FloatArray) -> FloatArray:
         sample = self.objects.sample[self.pairs.i]
         return _mean(sums_by(sample, values, self.n_samples), np.bincount(sample, minlength=self.n_samples))
 
@@ -222,7 +222,7 @@ class MatchedBatch(Agreement):
     overlaps: Overlaps  #: overlapping pairs of objects
     #: rows of objects, and the other annotators whose crowd regions cover most of them
     covered: tuple[IntArray, IntArray]
-    #: shape ``(S,)``, objects that do not count as everybody else is excused from them
+    #: shape ``(S,)``, objects that do not count as everybody else is exempt from them
     n_alone: IntArray
 
 
@@ -233,14 +233,14 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     crowd = (read.sample * batch.assigned.shape[1] + read.annotator)[~counted]
     objects, n_samples = batch.objects, batch.n_samples
     n_assigned = batch.assigned.sum(axis=1)
-    excuses = Excuses.of(matching.unit, objects.annotator, covered)
-    excused, n_excused = excuses.of_objects(matching.unit), excuses.n_of_units(matching.n_units)
-    units = _units(batch, matching, n_assigned, n_excused, config.tolerance)
+    exemptions = CrowdExemptions.of(matching.unit, objects.annotator, covered)
+    exempt, n_exempt = exemptions.by_object(matching.unit), exemptions.counts(matching.n_units)
+    units = _units(batch, matching, n_assigned, n_exempt, config.tolerance)
     pairs = matched_pairs(objects, batch.geometry, overlaps, matching)
-    sample_pairs = SamplePairs.of(objects, batch.assigned, excused)
+    sample_pairs = SamplePairs.of(objects, batch.assigned, exempt)
     n_objects = np.bincount(objects.sample, minlength=n_samples)
     pair_score = pair_scores(objects, pairs, sample_pairs, n_objects, empty=config.empty)
-    ratings = ratings_of(objects, matching.unit, units.sample, n_assigned, Counting.of(config), n_excused)
+    ratings = ratings_of(objects, matching.unit, units.sample, n_assigned, Counting.of(config), n_exempt)
     alpha, alpha_reason = sample_alpha(ratings, n_assigned, n_objects, config)
     verdict = object_verdicts(objects, units.verdict[matching.unit], overlaps, batch.geometry, threshold=config.iou)
     return MatchedBatch(
@@ -250,7 +250,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         otherwise=batch.assigned if batch.otherwise is None else batch.otherwise,
         unit=matching.unit,
         units=units,
-        excuses=excuses,
+        exemptions=exemptions,
         pairs=pairs,
         sample_pairs=sample_pairs,
         object_verdict=verdict,
@@ -259,7 +259,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         size_px=np.full((n_samples, 2), np.nan) if batch.size_px is None else batch.size_px,
         attributes=batch.attributes,
         visibility=batch.geometry.visibility(pairs.i, pairs.j),
-        best_iou=_best_iou(objects, overlaps, sample_pairs, batch.assigned, excused),
+        best_iou=_best_iou(objects, overlaps, sample_pairs, batch.assigned, exempt),
         aligned=None if matching.aligned is None else _aligned(objects, overlaps, sample_pairs, matching.aligned),
         n_crowd=np.bincount(crowd, minlength=batch.assigned.size).reshape(batch.assigned.shape),
         score=sample_scores(pair_score, sample_pairs, n_samples),
@@ -289,9 +289,10 @@ def matched_objects(
     matching = matching_of(objects, overlaps, config)
     if not len(row):
         return batch, overlaps, matching, counted, (row, other)
-    n_excused = Excuses.of(matching.unit, objects.annotator, (row, other)).n_of_units(matching.n_units)[matching.unit]
-    # everybody else who was assigned is excused
-    alone = (n_excused > 0) & (batch.assigned.sum(axis=1)[objects.sample] - n_excused < 2)
+    exemptions = CrowdExemptions.of(matching.unit, objects.annotator, (row, other))
+    n_exempt = exemptions.counts(matching.n_units)[matching.unit]
+    # everybody else who was assigned is exempt
+    alone = (n_exempt > 0) & (batch.assigned.sum(axis=1)[objects.sample] - n_exempt < 2)
     matching, kept = without_units_of(matching, alone), ~alone[row]
     covered = (np.cumsum(~alone) - 1)[row[kept]], other[kept]
     counted[counted] = ~alone
@@ -310,7 +311,7 @@ def without_crowd(batch: Batch) -> tuple[Batch, Overlaps, tuple[IntArray, IntArr
 
 
 def _without_excused(matching: Matching, annotator: IntArray, covered: tuple[IntArray, IntArray]) -> Matching:
-    """The matching without the aligned pairs in which an annotator is excused from the unit of the other one's object.
+    """The matching without the aligned pairs in which an annotator is exempt from the unit of the other one's object.
 
     Args:
         matching: units and aligned pairs
@@ -320,8 +321,8 @@ def _without_excused(matching: Matching, annotator: IntArray, covered: tuple[Int
     if matching.aligned is None:
         return matching
     (i, j), unit = matching.aligned, matching.unit
-    excuses = Excuses.of(unit, annotator, covered)
-    left_out = excuses.contain(unit[i], annotator[j]) | excuses.contain(unit[j], annotator[i])
+    exemptions = CrowdExemptions.of(unit, annotator, covered)
+    left_out = exemptions.contain(unit[i], annotator[j]) | exemptions.contain(unit[j], annotator[i])
     return replace(matching, aligned=matching.aligned[:, ~left_out])
 
 
@@ -355,11 +356,11 @@ def _mean(total: FloatArray, count: IntArray) -> FloatArray:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _units(batch: Batch, matching: Matching, n_assigned: IntArray, n_excused: IntArray, tolerance: float) -> Units:
+def _units(batch: Batch, matching: Matching, n_assigned: IntArray, n_exempt: IntArray, tolerance: float) -> Units:
     sample = np.zeros(matching.n_units, np.int64)
     sample[matching.unit] = batch.objects.sample
     votes = np.bincount(matching.unit, minlength=matching.n_units)
-    assigned = n_assigned[sample] - n_excused
+    assigned = n_assigned[sample] - n_exempt
     attributes = zip(batch.attributes, batch.attribute_numbers, strict=True)
     verdict = unit_verdicts(batch.objects.category, attributes, matching.unit, votes, assigned, tolerance)
     return Units(sample, votes, assigned, verdict)
@@ -413,9 +414,9 @@ def ratings_of(
     sample: IntArray,
     n_assigned: IntArray,
     rules: Counting,
-    n_excused: IntArray | int = 0,
+    n_exempt: IntArray | int = 0,
 ) -> Ratings:
-    """What alpha counts.
+    """Ratings that alpha counts: classes of the members of units, and *missing*.
 
     Args:
         objects: ``N`` objects
@@ -428,7 +429,7 @@ def ratings_of(
     n_categories = int(objects.category.max(initial=0)) + 1
     keys, count = np.unique(unit[rated] * n_categories + objects.category[rated], return_counts=True)
     of_unit, category = keys // n_categories, keys % n_categories
-    votes, assigned = np.bincount(unit, minlength=len(sample)), n_assigned[sample] - n_excused
+    votes, assigned = np.bincount(unit, minlength=len(sample)), n_assigned[sample] - n_exempt
     absent = rules.n_ratings(votes, assigned) - votes
     incomplete = np.flatnonzero((absent > 0) & (votes > 0) & (assigned >= 2))
     all_empty = np.empty(0, np.int64)
@@ -468,7 +469,7 @@ def _best_iou(
     overlaps: Overlaps,
     shared: SamplePairs,
     assigned: BoolArray,
-    excused: tuple[IntArray, IntArray],
+    exempt: tuple[IntArray, IntArray],
 ) -> FloatArray:
     """Mean best IoU of both annotators of every sample pair with the other, ``(Q, 2)``; nan without objects."""
     n_samples, n_annotators = assigned.shape
@@ -477,7 +478,7 @@ def _best_iou(
     best = np.zeros(len(objects) * width)  # best IoU of every object with each annotator assigned to its sample
     for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
         np.maximum.at(best, own * width + shared.rank(objects.sample[other], objects.annotator[other]), iou)
-    best[excused[0] * width + shared.rank(objects.sample[excused[0]], excused[1])] = 0.0
+    best[exempt[0] * width + shared.rank(objects.sample[exempt[0]], exempt[1])] = 0.0
     block = objects.sample * n_annotators + objects.annotator
     starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]) if len(block) else np.empty(0, np.int64)
     sums = np.zeros((n_samples * width, width))

@@ -1,4 +1,4 @@
-"""Who was asked for a unit and left it out, and who drew it and named it otherwise."""
+"""Relations of labels to other annotators: those who missed the object, and those who gave it another class."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Relation:
 
 
 def who_left_out(asked: BoolArray, unit: IntArray, annotator: IntArray) -> Relation:
-    """Who was asked for units and has no label of them.
+    """Annotators who were asked for a unit and have no label of it.
 
     Args:
         asked: shape ``(U, R)``
@@ -58,19 +58,19 @@ def who_left_out(asked: BoolArray, unit: IntArray, annotator: IntArray) -> Relat
 
 
 def asked_for(found: Agreement) -> BoolArray:
-    """Who was assigned to the sample of every unit and is not excused from it, shape ``(U, R)``."""
+    """True where an annotator was assigned to the sample of a unit and is not exempt from it, shape ``(U, R)``."""
     asked = found.assigned[found.units.sample]
-    asked[found.excuses.unit, found.excuses.annotator] = False
+    asked[found.exemptions.unit, found.exemptions.annotator] = False
     return asked
 
 
 def missed_by(found: Agreement) -> Relation:
-    """Who missed the object of every label, of ``N`` labels."""
+    """Annotators who missed the object of a label, for all ``N`` labels."""
     return who_left_out(asked_for(found), found.unit, found.objects.annotator).of_rows(found.unit)
 
 
 def differs_from(found: Agreement) -> Relation:
-    """Who gave the object of every label another class, of ``N`` labels."""
+    """Annotators who gave the object of a label another class, for all ``N`` labels."""
     pairs, annotator = found.pairs, found.objects.annotator
     i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
     row, other = np.concatenate([i, j]), annotator[np.concatenate([j, i])]

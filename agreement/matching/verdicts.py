@@ -79,7 +79,7 @@ def unit_verdicts(
 def attribute_conflicts(
     attributes: Iterable[tuple[IntArray, FloatArray]], unit: IntArray, n_units: int, tolerance: float
 ) -> BoolArray:
-    """Whether two values of any compared attribute differ in a unit, shape ``(U,)``.
+    """True for units with two different values of a compared attribute, shape ``(U,)``.
 
     Values that were not given do not count. Numbers differ if their difference exceeds the tolerance; a number differs
     from every other kind of value.

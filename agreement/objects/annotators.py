@@ -110,11 +110,11 @@ class AssignedCells:
         cells = kind[rows] * len(self.sample) + self.own[rows]
         return np.bincount(cells, minlength=n_kinds * len(self.sample)).reshape(n_kinds, -1)
 
-    def excused(self, units: BoolArray, kind: IntArray, n_kinds: int) -> IntArray:
-        """Some of the units ``(U,)`` that everybody is excused from, by kind, shape ``(n_kinds, V)``."""
+    def exempt(self, units: BoolArray, kind: IntArray, n_kinds: int) -> IntArray:
+        """Some of the units ``(U,)`` that everybody is exempt from, by kind, shape ``(n_kinds, V)``."""
         agreement = self.chunk.agreement
-        kept = units[agreement.excuses.unit]
-        unit, annotator = agreement.excuses.unit[kept], agreement.excuses.annotator[kept]
+        kept = units[agreement.exemptions.unit]
+        unit, annotator = agreement.exemptions.unit[kept], agreement.exemptions.annotator[kept]
         cells = kind[unit] * len(self.sample) + self.row[agreement.units.sample[unit], annotator]
         return np.bincount(cells, minlength=n_kinds * len(self.sample)).reshape(n_kinds, -1)
 
@@ -126,14 +126,14 @@ class AssignedCells:
 def annotator_numbers(annotators: Sequence[str], *, by_sample: BySample) -> list[AnnotatorNumbers]:
     """The collectors of all numbers of annotators except vitality."""
     readers: list[tuple[tuple[str, ...], Mapping[str, tuple[str, str]], Callable[[AssignedCells], _Columns]]] = [
-        ((), _RATIOS, _habits),
+        ((), _RATIOS, _ratio_columns),
         (("consensus",), _OF_CONSENSUS, _consensus),
         (("bias",), {name: (name, "n_boxes") for name in MEASURES}, _bias),
     ]
     return [AnnotatorNumbers(annotators, *reader, by_sample=by_sample) for reader in readers]
 
 
-def _habits(assigned: AssignedCells) -> _Columns:
+def _ratio_columns(assigned: AssignedCells) -> _Columns:
     return missed_columns(assigned) | verdict_columns(assigned) | _class_columns(assigned) | _pairs(assigned)
 
 
@@ -164,7 +164,7 @@ def missed_columns(assigned: AssignedCells) -> _Columns:
     cells = size[several] * n_samples + units.sample[several]
     of_sample = np.bincount(cells, minlength=n_sizes * n_samples).reshape(n_sizes, n_samples)
     drawn = [assigned.cells(rows[unit], size[unit], n_sizes) for rows in (several, several & (units.votes >= 3))]
-    missed = of_sample[:, assigned.sample] - drawn[0] - assigned.excused(several, size, n_sizes)
+    missed = of_sample[:, assigned.sample] - drawn[0] - assigned.exempt(several, size, n_sizes)
     could_miss = missed + drawn[1]
     columns: _Columns = {"n_missed": missed.sum(axis=0), "n_could_miss": could_miss.sum(axis=0)}
     for k, name in enumerate(SIZES):
@@ -181,12 +181,12 @@ def verdict_columns(assigned: AssignedCells) -> _Columns:
 
 def _class_columns(assigned: AssignedCells) -> _Columns:
     """Labels to whose objects most of the others gave one class, and those of them with another class."""
-    majority = _class_of_others(assigned.chunk)
+    majority = _others_class(assigned.chunk)
     other = ~np.isnan(majority) & (majority != assigned.chunk.agreement.objects.category)
     return {"n_majority": assigned.count(~np.isnan(majority)), "n_other_class": assigned.count(other)}
 
 
-def _class_of_others(chunk: Chunk) -> FloatArray:
+def _others_class(chunk: Chunk) -> FloatArray:
     """The class that more than half of the others who drew an object gave it, shape ``(N,)``; nan without.
 
     At least two of them: otherwise nobody can tell who of two is right. With two annotators in all, that of the other.
@@ -194,7 +194,7 @@ def _class_of_others(chunk: Chunk) -> FloatArray:
     agreement = chunk.agreement
     at_least = MIN_OTHERS if agreement.n_annotators > MIN_OTHERS else 1
     category, n_units = agreement.objects.category, len(agreement.units.votes)
-    return majority_of_others(agreement.unit, category, chunk.alike, n_units, at_least)
+    return majority_of_others(agreement.unit, category, chunk.n_same_class, n_units, at_least)
 
 
 def _pairs(assigned: AssignedCells) -> _Columns:
@@ -231,7 +231,7 @@ def _consensus(assigned: AssignedCells) -> _Columns:
     # the other annotators have all votes of a unit, minus one if this annotator drew it: so take out the units that
     # this annotator drew, then put back those with enough votes of the others
     n_units = of_sample[assigned.sample] - assigned.count(without[agreement.unit]) + n_both
-    n_units -= assigned.excused(without, np.zeros_like(units.votes), 1)[0]
+    n_units -= assigned.exempt(without, np.zeros_like(units.votes), 1)[0]
     ends = np.concatenate([pairs.i, pairs.j])
     kept = both[ends]
     of_pair = assigned.own[ends[kept]]
@@ -275,7 +275,7 @@ class AnnotatorSums(Additive):
         row, offsets = chunk.offsets
         cells = objects.annotator[row][:, None] * len(MEASURES) + np.arange(len(MEASURES))
         judged, same = _class_by_others(chunk)
-        majority = _class_of_others(chunk)
+        majority = _others_class(chunk)
         other = np.flatnonzero(~np.isnan(majority) & (majority != objects.category))
         return cls(
             n_assigned=agreement.assigned.sum(axis=0),
@@ -298,14 +298,14 @@ def _class_by_others(chunk: Chunk) -> tuple[BoolArray, BoolArray]:
     _, both = _in_consensus(chunk)
     # the three largest class counts of every unit; one object for every (unit, class)
     _, first = np.unique(agreement.unit * chunk.n_categories + category, return_index=True)
-    order = first[np.lexsort((-chunk.alike[first], agreement.unit[first]))]
-    unit, alike = agreement.unit[order], chunk.alike[order]
+    order = first[np.lexsort((-chunk.n_same_class[first], agreement.unit[first]))]
+    unit, n_same_class = agreement.unit[order], chunk.n_same_class[order]
     start = np.searchsorted(unit, np.arange(len(agreement.units.votes) + 1))
     place = np.arange(len(unit)) - start[unit]
     largest = np.zeros((3, len(agreement.units.votes)), np.int64)
-    largest[place[place < 3], unit[place < 3]] = alike[place < 3]
+    largest[place[place < 3], unit[place < 3]] = n_same_class[place < 3]
     top = largest[:, agreement.unit]
-    own = chunk.alike
+    own = chunk.n_same_class
     # without the object itself: the largest class count of the others, and the next one
     most = np.where(own == top[0], top[1], top[0])
     next_most = np.where(own >= top[1], top[2], top[1])
@@ -427,6 +427,6 @@ def _conflicts(confusion: SparseCounts, pairs: AnnotatorPairs, context: ReportCo
 
 
 def _by_annotator(columns: Sequence[IntArray], counts: IntArray, context: ReportContext) -> list[Listed]:
-    """What each annotator said and others said instead, the most frequent pairs of classes; from these columns."""
+    """Most frequent pairs of an own class and the others' class, for every annotator; from these columns."""
     annotator, said, others = columns
     return listed_by_row(annotator, said, others, counts, context.class_names, len(context.annotators), MAX_LISTED)

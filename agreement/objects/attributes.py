@@ -19,7 +19,7 @@ from ..statistics.codes import NOT_GIVEN, is_number
 from ..statistics.estimates import Estimate
 from ..statistics.numbers import BySample, Key, Numbers, Rows, ratio
 from ..statistics.report import Describe, ReportContext, number
-from .headline import N_UNITS, TallySums, of_used_categories, tally_columns
+from .headline import N_UNITS, TallySums, tally_columns, used_categories
 from .records import ObjectRecords
 from .report import AttributeSummary
 from .sums import Additive, Chunk, SparseCounts, Worst
@@ -45,7 +45,7 @@ class Values:
         return cls(name, values, np.array([float(v) if is_number(v) else math.nan for v in values]), tolerance)
 
     def differ(self, a: IntArray, b: IntArray) -> BoolArray:
-        """Whether the values of two columns of codes differ."""
+        """True where the values of two columns of codes differ."""
         x, y = self.numbers[a], self.numbers[b]
         both_numbers = ~np.isnan(x) & ~np.isnan(y)
         close = agreeing(np.where(both_numbers, x, 0.0), np.where(both_numbers, y, 0.0), self.tolerance)
@@ -69,7 +69,7 @@ class AttributeSums(Additive):
 
     n_units: int  #: units in which two or more annotators gave a value
     n_conflicts: int  #: units in which two values differ
-    met: SparseCounts  #: counts of (value, other value) over pairs of labels of one unit with different values
+    pair_counts: SparseCounts  #: counts of (value, other value) over pairs of labels of one unit with different values
     worst: Worst  #: the samples with the largest share of pairs with different values (stored with opposite sign)
 
 
@@ -145,7 +145,7 @@ class Attribute:
         sums = AttributeSums(
             n_units=int(n_compared.sum()),
             n_conflicts=len(np.unique(unit[i[differ]])),
-            met=SparseCounts.of(codes[i[differ]], codes[j[differ]], widths=(_BITS, _BITS)),
+            pair_counts=SparseCounts.of(codes[i[differ]], codes[j[differ]], widths=(_BITS, _BITS)),
             worst=Worst.of(-of_sample, n_pairs, chunk.label_area),
         )
         self._sums = sums if self._sums is None else self._sums + sums
@@ -160,7 +160,7 @@ class Attribute:
                 (alpha,), lambda sums: interval_alpha_of_sums(sums, undefined)[..., None], first
             )
             return
-        classes, _ = of_used_categories(self._classes.columns())
+        classes, _ = used_categories(self._classes.columns())
         yield Numbers(
             (alpha,),
             classes,
@@ -185,7 +185,7 @@ class Attribute:
             n_conflicts=self._sums.n_conflicts,
             percent_agreement=agreement,
             alpha=alpha,
-            conflicts=_conflicts(self._sums.met, self._values),
+            conflicts=_conflicts(self._sums.pair_counts, self._values),
             worst_samples=self._sums.worst.described(describe, largest=True),
         )
 
@@ -205,14 +205,14 @@ def attribute_numbers(records: ObjectRecords, context: ReportContext, *, by_samp
     return found
 
 
-def _conflicts(met: SparseCounts, values: Values) -> list[dict[str, Any]]:
+def _conflicts(pair_counts: SparseCounts, values: Values) -> list[dict[str, Any]]:
     """The pairs of different values, the most frequent first; ties in the order of the values."""
-    a, b = met.columns()
+    a, b = pair_counts.columns()
     ranks = values.ranks()
     first = ranks[a] <= ranks[b]
     low, high = np.where(first, a, b), np.where(first, b, a)
     keys, place = np.unique(low * len(values.values) + high, return_inverse=True)
-    counts = np.bincount(place, weights=met.counts).astype(np.int64)
+    counts = np.bincount(place, weights=pair_counts.counts).astype(np.int64)
     low, high = keys // len(values.values), keys % len(values.values)
     order = np.lexsort((ranks[high], ranks[low], -counts))[:MAX_LISTED]
     return [

@@ -26,10 +26,10 @@ from ..statistics.numbers import BySample, Numbers
 from ..statistics.report import ReportContext, mean_defined, number
 from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
-from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, given_together, merges, similar_names
+from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, merges, similar_names, synonyms
 from .headline import HeadlineNumbers, HeadlineSums, headline_otherwise, headline_parts
 from .object_distances import object_distances
-from .object_habits import ObjectHabits
+from .object_effects import ObjectEffects
 from .pairs import PairNumbers, PairSums, clusters, pair_numbers, pair_summaries, sessions
 from .records import ObjectRecords, track_counts
 from .report import ObjectReport
@@ -78,8 +78,8 @@ class ReportSums(Additive):
         )
 
 
-class _Rest:
-    """Collects the parts without numbers.
+class _ReportParts:
+    """Collector of the sums behind the parts of the report that are no numbers.
 
     Sums of equally many chunks are added, so that adding many sparse counts takes no longer than sorting them once.
     """
@@ -231,10 +231,10 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     config, class_names = context.config, context.class_names
     sensitivity = Sensitivity(records, config)
     rated, of_rated = rated_only(records, context)
-    collection, rest = Collection(rated, of_rated, by_sample=kept_by_sample(rated, of_rated)), _Rest()
-    habits = ObjectHabits(collection.annotator_pairs, of_rated.clusters)
+    collection, rest = Collection(rated, of_rated, by_sample=kept_by_sample(rated, of_rated)), _ReportParts()
+    effects = ObjectEffects(collection.annotator_pairs, of_rated.clusters)
     found = report_estimates(
-        collection.numbers(rest, habits), lambda: sample_contents(rated, of_rated), rated, of_rated
+        collection.numbers(rest, effects), lambda: sample_contents(rated, of_rated), rated, of_rated
     )
     if rated is not records:
         for chunk in collection.chunks(records.select(records.assigned.sum(axis=1) < 2)):
@@ -244,7 +244,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         found_otherwise = headline_otherwise(records.agreements(config), len(class_names), config.undefined)
         other = other_reading(records, context, *found_otherwise)
     fields, sums, headline = Fields(found), rest.total, collection.headline
-    met = class_pairs(sums.pairs.confusion, class_names)
+    joint = class_pairs(sums.pairs.confusion, class_names)
     image_alpha = collection.expected.summary(
         number(found["image_alpha.value",].value), rated, sums.headline.pair_scores.values()
     )
@@ -253,11 +253,11 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         tracks = track_counts(records, context.clusters, config)
     pairs = pair_summaries(fields, sums.pairs, collection.annotator_pairs, tracks, context)
     consistency = [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
-    classes, n_classes_unlisted = class_summaries(fields, sums.classes, met, sums.headline.matches, class_names)
+    classes, n_classes_unlisted = class_summaries(fields, sums.classes, joint, sums.headline.matches, class_names)
     drawn = np.unique(sums.annotators.classes.column(1)).tolist()
     parts = ("", "consensus", "bias")
     n_of_pairs = sums.pairs.n_a + sums.pairs.n_b
-    of_habits = habits.found(context.annotators, class_names, sums.classes.n_objects, n_of_pairs)
+    of_effects = effects.found(context.annotators, class_names, sums.classes.n_objects, n_of_pairs)
     counted = ("n_hard", "n_inexact", "crowded", "n_repaired", "n_points")
     n_hard, n_inexact, n_crowded, n_repaired, n_points = (
         int(records.column(name).sum(dtype=np.int64)) for name in counted
@@ -280,7 +280,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         n_repaired=n_repaired,
         n_points=n_points,
         track_consistency=mean_defined(consistency)[0],
-        **headline_parts(fields.of(), headline, sums.headline, met, class_names, context.measure, of_rated.describe),
+        **headline_parts(fields.of(), headline, sums.headline, joint, class_names, context.measure, of_rated.describe),
         image_alpha=image_alpha,
         attributes=[attribute.summary(found, of_rated.describe) for attribute in collection.attributes],
         sizes=size_summaries(sums.sizes, collection.sizes, sums.headline.matches),
@@ -301,12 +301,12 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         classes=classes,
         n_classes_unlisted=n_classes_unlisted,
         merges=merges(
-            sums.classes.met, headline.joint.observed, headline.joint_counts(), class_names, config.undefined
+            sums.classes.pair_counts, headline.joint.observed, headline.joint_counts(), class_names, config.undefined
         ),
         similar_names=similar_names(
-            [class_names[code] for code in drawn], given_together(met, class_names, of_habits["confused"])
+            [class_names[code] for code in drawn], synonyms(joint, class_names, of_effects["confused"])
         ),
-        **of_habits,
+        **of_effects,
         thresholds=sensitivity.threshold_points(),
         data_threshold=data_threshold(records.threshold_sample, config),
         rules=sensitivity.rule_alphas(other),

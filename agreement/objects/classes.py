@@ -59,7 +59,7 @@ class ClassSums(Additive):
     n_lone: IntArray  #: shape ``(K,)``, units of a single label
     cost: FloatArray  #: shape ``(K,)``, what the labels of every class lack to full agreement, see :func:`_costs`
     #: counts of (ratings of the unit, class, other class) over pairs of labels of one unit with different classes
-    met: SparseCounts
+    pair_counts: SparseCounts
 
     @classmethod
     def of(cls, chunk: Chunk) -> ClassSums:
@@ -74,7 +74,7 @@ class ClassSums(Additive):
             n_lone=np.bincount(category[rated & (units.votes == 1)[agreement.unit]], minlength=k),
             cost=sums_by(category, _costs(chunk), k),
             n_units=np.bincount(ratings.category[ratings.category != MISSING], minlength=k),
-            met=SparseCounts.of(n_ratings[agreement.unit[i]], category[i], category[j]),
+            pair_counts=SparseCounts.of(n_ratings[agreement.unit[i]], category[i], category[j]),
         )
 
     def most_frequent(self, names: Sequence[str]) -> IntArray:
@@ -85,7 +85,7 @@ class ClassSums(Additive):
 
 
 def _costs(chunk: Chunk) -> FloatArray:
-    """What every label lacks to full agreement, shape ``(N,)``.
+    """Missing agreement of every label, shape ``(N,)``.
 
     It is 1 for every other assigned annotator who did not draw the object or called it otherwise, 1 - IoU for one who
     called it the same. All labels together cost ``(n_a + n_b) (1 - PQ)``, summed over the pairs of annotators.
@@ -197,24 +197,24 @@ def _columns(chunk: Chunk) -> SparseColumns:
 
 
 def class_summaries(
-    fields: Fields, sums: ClassSums, met: SparseCounts, matches: Matches, names: Sequence[str]
+    fields: Fields, sums: ClassSums, pair_counts: SparseCounts, matches: Matches, names: Sequence[str]
 ) -> tuple[list[ClassSummary], int]:
     """The summaries of the most frequent classes, and the number of classes not listed.
 
     Args:
         fields: the numbers of classes
         sums: sums over all samples
-        met: counts of (class, other class) over all pairs of labels of one unit
+        pair_counts: counts of (class, other class) over all pairs of labels of one unit
         matches: the pairs of matched labels
         names: name of every class code
     """
     codes = sums.most_frequent(names)
     n_labels = int(sums.n_objects.sum())
     total = float(sums.cost.sum())
-    confused = _confused(met, names)
+    confused = _confused(pair_counts, names)
     listed = codes[:MAX_CLASSES].tolist()
     summaries = []
-    for code, of_class in zip(listed, _iou_of_classes(matches, listed), strict=True):
+    for code, of_class in zip(listed, _class_ious(matches, listed), strict=True):
         summaries.append(
             ClassSummary(
                 name=names[code],
@@ -232,7 +232,7 @@ def class_summaries(
     return summaries, max(len(codes) - MAX_CLASSES, 0)
 
 
-def _iou_of_classes(matches: Matches, codes: Sequence[int]) -> Iterator[FloatArray]:
+def _class_ious(matches: Matches, codes: Sequence[int]) -> Iterator[FloatArray]:
     """IoU of the pairs of labels that both have one of some classes, class by class."""
     parts = []
     for category, iou in zip(matches.category_parts.parts, matches.iou_parts.parts, strict=True):
@@ -242,12 +242,12 @@ def _iou_of_classes(matches: Matches, codes: Sequence[int]) -> Iterator[FloatArr
         yield np.concatenate([iou[slice(*np.searchsorted(category, [code, code + 1]))] for category, iou in parts])
 
 
-def _confused(met: SparseCounts, names: Sequence[str]) -> list[list[dict[str, object]]]:
+def _confused(pair_counts: SparseCounts, names: Sequence[str]) -> list[list[dict[str, object]]]:
     """The classes that every class was confused with, the most frequent first; ties by name."""
-    a, b = met.columns()
+    a, b = pair_counts.columns()
     differ = a != b
     own, other = np.r_[a[differ], b[differ]], np.r_[b[differ], a[differ]]
-    n = np.tile(met.counts[differ], 2)
+    n = np.tile(pair_counts.counts[differ], 2)
     order = np.lexsort((name_ranks(names)[other], -n, own))
     ends = np.searchsorted(own[order], np.arange(len(names) + 1))
     lists = []
@@ -333,29 +333,29 @@ def listed_by_row(
 
 
 def merges(
-    met: SparseCounts, observed: FloatArray, counts: FloatArray, names: Sequence[str], undefined: Undefined
+    pair_counts: SparseCounts, observed: FloatArray, counts: FloatArray, names: Sequence[str], undefined: Undefined
 ) -> list[Merge]:
     """The effect of merging the most confused pairs of classes, largest first; the units do not change.
 
     Args:
-        met: counts of (ratings of the unit, class, other class), over all pairs of labels of one unit
+        pair_counts: counts of (ratings of the unit, class, other class), over all pairs of labels of one unit
         observed: observed disagreement of alpha
         counts: shape ``(K,)``, ratings of every category in alpha
         names: name of every class code
         undefined: alpha without variation
     """
-    apart = class_pairs(met, names)
+    apart = class_pairs(pair_counts, names)
     a, b = apart.columns()
     ranks = name_ranks(names)
     order = np.lexsort((ranks[b], ranks[a], -apart.counts))[:MAX_MERGES]
-    n_ratings, first, second = met.columns()
+    n_ratings, first, second = pair_counts.columns()
     before = number(float(nominal_alpha_of_sums(observed, counts, undefined)))
     found = []
     for row in order.tolist():
         p, q = int(a[row]), int(b[row])
         both = ((first == p) & (second == q)) | ((first == q) & (second == p))
         # after the merge, these pairs of ratings (in both orders) are equal
-        no_longer = (2.0 * met.counts[both] / (n_ratings[both] - 1)).sum()
+        no_longer = (2.0 * pair_counts.counts[both] / (n_ratings[both] - 1)).sum()
         merged = counts.copy()
         merged[p] += merged[q]
         merged[q] = 0
@@ -376,7 +376,7 @@ def similar_names(names: Sequence[str], together: Iterable[tuple[str, str]]) -> 
 
     Args:
         names: class names, each once
-        together: names that annotators give to the same objects, see :func:`given_together`
+        together: names that annotators give to the same objects, see :func:`synonyms`
 
     Returns:
         groups of at least two names, everything in natural order
@@ -391,7 +391,7 @@ def similar_names(names: Sequence[str], together: Iterable[tuple[str, str]]) -> 
     return sorted(found.values(), key=lambda own: list(map(natural_key, own)))
 
 
-def given_together(met: SparseCounts, names: Sequence[str], confused: Iterable[Confused]) -> Iterator[tuple[str, str]]:
+def synonyms(counts: SparseCounts, names: Sequence[str], confused: Iterable[Confused]) -> Iterator[tuple[str, str]]:
     """Pairs of names that mean one class as far as the labels can tell.
 
     The labels of the rarer name meet the other name on the same object more often than anything else, their own name
@@ -399,13 +399,13 @@ def given_together(met: SparseCounts, names: Sequence[str], confused: Iterable[C
     confused do not.
 
     Args:
-        met: counts of (class, class) over all pairs of labels of one unit, equal classes included
+        counts: counts of (class, class) over all pairs of labels of one unit, equal classes included
         names: name of every class code
         confused: the pairs of classes that met on enough images
     """
-    first, second = met.columns()
+    first, second = counts.columns()
     differ = first != second
-    own = sums_by(first, met.counts, len(names)) + sums_by(second[differ], met.counts[differ], len(names))
+    own = sums_by(first, counts.counts, len(names)) + sums_by(second[differ], counts.counts[differ], len(names))
     n_labels = dict(zip(names, own.tolist(), strict=True))
     for pair in confused:
         a, b = pair.classes

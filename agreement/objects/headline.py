@@ -30,7 +30,7 @@ from ..statistics.numbers import BySample, Numbers, Rows, ratio
 from ..statistics.report import AlphaSummary, Coefficients, Describe, mean_defined
 from .classes import list_confusions
 from .report import ClassGivenMatch, Existence, Localisation
-from .sums import Additive, Chunk, Kept, Matches, SparseCounts, Worst, distribution
+from .sums import Additive, Chunk, KeptValues, Matches, SparseCounts, Worst, distribution
 
 #: pairs of classes listed in a report
 MAX_LISTED = 100
@@ -110,7 +110,7 @@ def alpha_columns(ratings: Ratings, n_samples: int, n_categories: int) -> Sparse
     )
 
 
-def of_used_categories(columns: Summable) -> tuple[Summable, IntArray]:
+def used_categories(columns: Summable) -> tuple[Summable, IntArray]:
     """The columns of a tally without unused categories, and the codes of the used ones."""
     n_categories = (columns.shape[1] - _HEAD) // 2
     used = np.flatnonzero(column_sums(columns)[_HEAD + n_categories :])
@@ -195,9 +195,9 @@ class HeadlineNumbers:
         plain = self._plain.columns()
         self.total = dict(zip(_PLAIN, column_sums(plain).tolist(), strict=True))
         yield self._quotients(plain)
-        joint, self.used = of_used_categories(self._joint.columns())
-        given_match, _ = of_used_categories(self._given_match.columns())
-        presence, _ = of_used_categories(self._presence.columns())
+        joint, self.used = used_categories(self._joint.columns())
+        given_match, _ = used_categories(self._given_match.columns())
+        presence, _ = used_categories(self._presence.columns())
         tallies = (joint, given_match, presence)
         self.joint, self.given_match, self.presence = (TallySums(column_sums(tally)) for tally in tallies)
         yield self._coefficients(_OF_JOINT, joint)
@@ -208,7 +208,7 @@ class HeadlineNumbers:
         """The quotients, and alpha and percent agreement of all units and of shared ones, from half of the columns."""
         yield self._quotients(self._plain.columns())
         for names, rows in ((_OF_JOINT, self._joint), (_OF_GIVEN_MATCH, self._given_match)):
-            tally, used = of_used_categories(rows.columns())
+            tally, used = used_categories(rows.columns())
             keys = tuple((name,) for name, number in names.items() if number in ("alpha", "percent_agreement"))
             units = np.full(len(keys), N_UNITS)
             yield Numbers(keys, tally[:, : _HEAD + len(used)], self._alpha_and_agreement, compared=units)
@@ -320,7 +320,7 @@ class HeadlineSums(Additive):
     most_confused: Worst  #: the samples with the largest share of class conflicts (stored with opposite sign)
     loosest: Worst  #: the samples with the lowest mean IoU
     matches: Matches  #: all pairs of matched labels
-    pair_scores: Kept  #: score of every pair of annotators on every sample, nan where not scored
+    pair_scores: KeptValues  #: score of every pair of annotators on every sample, nan where not scored
 
     @classmethod
     def of(cls, chunk: Chunk) -> HeadlineSums:
@@ -346,7 +346,7 @@ class HeadlineSums(Additive):
             most_confused=Worst.of(-share, n_matched, area),
             loosest=Worst.of(np.where((n_matched > 0) & (mean < 1.0 - TIE), mean, np.nan), n_matched, area),
             matches=Matches.of(chunk),
-            pair_scores=Kept.of(agreement.pair_score),
+            pair_scores=KeptValues.of(agreement.pair_score),
         )
 
 
@@ -354,7 +354,7 @@ def headline_parts(
     fields: dict[str, Any],
     headline: HeadlineNumbers,
     sums: HeadlineSums,
-    met: SparseCounts,
+    pair_counts: SparseCounts,
     class_names: Sequence[str],
     measure: str,
     describe: Describe,
@@ -365,7 +365,7 @@ def headline_parts(
         fields: the headline numbers
         headline: the headline numbers
         sums: other parts
-        met: counts of (class, other class) over all pairs of labels of one unit
+        pair_counts: counts of (class, other class) over all pairs of labels of one unit
         class_names: name of every class code
         measure: name of the similarity of two objects
         describe: gives the id and file of samples
@@ -384,7 +384,7 @@ def headline_parts(
         "coefficients": _coefficients(headline.joint, {**joint, **fields["coefficients"]}),
         "existence": _existence(fields["existence"], headline, sums, describe),
         "class_given_match": _class_given_match(
-            fields["class_given_match"], headline, sums, met, class_names, describe
+            fields["class_given_match"], headline, sums, pair_counts, class_names, describe
         ),
         "localisation": _localisation(fields["localisation"], sums, measure, describe),
     }
@@ -412,11 +412,11 @@ def _class_given_match(
     fields: dict[str, Any],
     headline: HeadlineNumbers,
     sums: HeadlineSums,
-    met: SparseCounts,
+    pair_counts: SparseCounts,
     class_names: Sequence[str],
     describe: Describe,
 ) -> ClassGivenMatch:
-    tally, confusion = headline.given_match, list_confusions(met, class_names, MAX_LISTED)
+    tally, confusion = headline.given_match, list_confusions(pair_counts, class_names, MAX_LISTED)
     coefficients = fields.pop("coefficients") | fields
     return ClassGivenMatch(
         **fields,

@@ -1,4 +1,4 @@
-"""The annotations of images, and the distances of annotations of different images, from records."""
+"""Distances between annotations of different images, from records: the expected part of the alpha of images."""
 
 from __future__ import annotations
 

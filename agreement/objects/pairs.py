@@ -135,7 +135,7 @@ class PairNumbers:
 
 
 class CountNumbers:
-    """Agreement on the number of objects of every image, without crowd regions and what they excuse somebody from.
+    """Agreement on the number of objects of every image, without crowd regions and exemptions.
 
     For all annotators: ICC(2,1) over the images that all were assigned to. For every pair: the mean difference over
     shared images, and the limits that contain 95 % of the differences if these are normally distributed.
@@ -154,7 +154,7 @@ class CountNumbers:
         """Add the next samples."""
         agreement, objects, shared = chunk.agreement, chunk.agreement.objects, chunk.agreement.sample_pairs
         by_all, k = agreement.n_assigned == agreement.n_annotators, agreement.n_annotators
-        of_all = agreement.n_excused[agreement.unit] == 0
+        of_all = agreement.n_exempt[agreement.unit] == 0
         cells = (objects.sample * k + objects.annotator)[of_all]
         cells = np.bincount(cells, minlength=agreement.assigned.size)
         counts = cells.reshape(agreement.assigned.shape).astype(np.float64)
@@ -285,7 +285,7 @@ def pair_columns(chunk: Chunk) -> SparseColumns:
         "n_shared": np.ones(n_rows),
     }
     if rules.rates_missing:
-        rated, category = _objects_of_pairs(agreement)
+        rated, category = _pair_objects(agreement)
     else:
         rated, category = np.tile(row, 2), np.concatenate([objects.category[pairs.i], objects.category[pairs.j]])
     rows = np.concatenate([np.arange(n_rows), rated])
@@ -295,7 +295,7 @@ def pair_columns(chunk: Chunk) -> SparseColumns:
     return hstack([plain, sparse(rows, codes, counts, (n_rows, chunk.n_categories))])
 
 
-def _objects_of_pairs(agreement: Agreement) -> tuple[IntArray, IntArray]:
+def _pair_objects(agreement: Agreement) -> tuple[IntArray, IntArray]:
     """Sample pair and class of every object of either annotator of every sample pair."""
     objects, shared, n = agreement.objects, agreement.sample_pairs, agreement.n_annotators
     block = objects.sample * n + objects.annotator  # the objects of one annotator on one sample are consecutive
@@ -303,8 +303,8 @@ def _objects_of_pairs(agreement: Agreement) -> tuple[IntArray, IntArray]:
     for annotator, other in ((shared.a, shared.b), (shared.b, shared.a)):
         first, end = (np.searchsorted(block, shared.sample * n + annotator, side) for side in ("left", "right"))
         row, of_row = np.repeat(np.arange(len(first)), end - first), ranges(first, end - first)
-        if len(agreement.excuses.unit):
-            kept = ~agreement.excuses.contain(agreement.unit[of_row], other[row])
+        if len(agreement.exemptions.unit):
+            kept = ~agreement.exemptions.contain(agreement.unit[of_row], other[row])
             row, of_row = row[kept], of_row[kept]
         rows.append(row)
         categories.append(objects.category[of_row])
@@ -373,7 +373,7 @@ def pair_summaries(
     """The summaries of all pairs with a shared sample, in the order of the annotators."""
     config, names = context.config, context.annotators
     n_pairs = len(sums.n_samples)
-    kappa, ac1, confusions = _of_classes(sums.confusion, n_pairs, context.class_names)
+    kappa, ac1, confusions = _class_numbers(sums.confusion, n_pairs, context.class_names)
     consistency = np.full(n_pairs, np.nan)
     if tracks is not None:
         consistency = tracks.consistency(len(names))[pairs.a, pairs.b]
@@ -411,10 +411,10 @@ def pair_summaries(
     ]
 
 
-def _of_classes(
+def _class_numbers(
     confusion: SparseCounts, n_pairs: int, class_names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, list[Listed]]:
-    """Kappa and AC1 of every pair, and its confused classes; what they are counted from is freed at once."""
+    """Kappa and AC1 of every pair, and its confused classes; the counts behind them are freed at once."""
     of_pair, class_a, class_b = confusion.columns()
     kappa, ac1 = coefficients_by_pair(of_pair, class_a, class_b, confusion.counts, n_pairs)
     rows = np.flatnonzero(class_a != class_b)
@@ -451,13 +451,13 @@ def persons_of(config: AgreementConfig) -> dict[str, str]:
 
 
 def has_sessions(annotators: Sequence[str], config: AgreementConfig) -> bool:
-    """Whether two of the annotators are one person."""
+    """True if two of the annotators are sessions of one person."""
     persons = [person for name, person in persons_of(config).items() if name in annotators]
     return len(set(persons)) < len(persons)
 
 
 def intra_pairs(pairs: Sequence[tuple[str, str]], config: AgreementConfig) -> BoolArray:
-    """Whether a pair of annotators is two sessions of one person, shape ``(P,)``, from their names."""
+    """True for pairs that are two sessions of one person, shape ``(P,)``, from their names."""
     persons = persons_of(config)
     return np.array([a in persons and persons[a] == persons.get(b) for a, b in pairs], np.bool_)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within
-from ..matching.batch import Excuses, SamplePairs, TrackCounts, Tracks, count_tracks
+from ..matching.batch import CrowdExemptions, SamplePairs, TrackCounts, Tracks, count_tracks
 from ..matching.compute import Agreement, MatchedBatch, MatchedPairs, Units
 from ..matching.verdicts import AGREED
 from ..settings.config import AgreementConfig
@@ -161,7 +161,7 @@ def record(
         label_ids: id of every object, shape ``(N, 12)``; None where labels have none
         field: index of the field of every object, shape ``(N,)``
     """
-    columns = {**agreement_columns(agreement), **_of_matching(agreement), **variant_columns(agreement)}
+    columns = {**agreement_columns(agreement), **_matching_columns(agreement), **variant_columns(agreement)}
     columns |= _places(agreement)
     if label_ids is not None and field is not None:
         columns |= {"label_id": label_ids, "field": compact(field)}
@@ -183,7 +183,7 @@ def agreement_columns(agreement: Agreement) -> Columns:
     n_units = agreement.n_units
     first_unit = np.cumsum(n_units) - n_units
     crowd = np.repeat(np.arange(agreement.n_crowd.size), agreement.n_crowd.ravel())
-    excused_sample = units.sample[agreement.excuses.unit]
+    excused_sample = units.sample[agreement.exemptions.unit]
     columns: Columns = {
         "n_objects": compact(agreement.n_objects),
         "n_units": compact(n_units),
@@ -204,8 +204,8 @@ def agreement_columns(agreement: Agreement) -> Columns:
         "best_iou": agreement.best_iou,
         "crowd_annotator": compact(crowd % agreement.n_annotators),
         "n_excused": compact(np.bincount(excused_sample, minlength=agreement.n_samples)),
-        "excused_unit": compact(agreement.excuses.unit - first_unit[excused_sample]),
-        "excused_annotator": compact(agreement.excuses.annotator),
+        "excused_unit": compact(agreement.exemptions.unit - first_unit[excused_sample]),
+        "excused_annotator": compact(agreement.exemptions.annotator),
     }
     if agreement.attributes:
         columns["attributes"] = compact(np.column_stack(agreement.attributes))
@@ -217,7 +217,7 @@ def agreement_columns(agreement: Agreement) -> Columns:
 
 
 def _places(agreement: MatchedBatch) -> Columns:
-    """Where objects are, to compare those of different images: boxes, outlines, points, or first frames."""
+    """Positions of objects, to compare those of different images: boxes, outlines, points, or first frames."""
     places = agreement.batch.geometry.places()
     columns: Columns = {}
     if agreement.boxes_xyxy is not None:
@@ -232,8 +232,8 @@ def _places(agreement: MatchedBatch) -> Columns:
     return columns
 
 
-def _of_matching(agreement: MatchedBatch) -> Columns:
-    """How the objects of every sample were matched."""
+def _matching_columns(agreement: MatchedBatch) -> Columns:
+    """Columns on the matching of every sample: hard and inexact components, crowding, repaired shapes."""
     objects, matching, geometry = agreement.objects, agreement.matching, agreement.batch.geometry
     nobody = np.zeros(len(objects), np.bool_)
     crowded = nobody if agreement.overlaps.crowded is None else agreement.overlaps.crowded
@@ -275,7 +275,7 @@ def track_counts(records: ObjectRecords, video: IntArray, config: AgreementConfi
             objects.annotator,
             agreement.assigned,
             (pairs.i, pairs.j),
-            agreement.excuses.of_objects(agreement.unit),
+            agreement.exemptions.by_object(agreement.unit),
         )
         done += n
     return total
@@ -323,10 +323,10 @@ def agreement_of_part(part: AnyColumns, n_annotators: int, config: AgreementConf
     i, j = order[first], order[second]
     n_crowd = np.repeat(np.arange(n_samples), part["n_crowd"]) * n_annotators + part["crowd_annotator"]
     first_unit, nobody = np.cumsum(n_units) - n_units, np.empty(0, np.int64)
-    excuses = Excuses(nobody, nobody)
+    exemptions = CrowdExemptions(nobody, nobody)
     if "n_excused" in part:
         of_sample = np.repeat(first_unit, part["n_excused"])
-        excuses = Excuses(of_sample + part["excused_unit"], part["excused_annotator"].astype(np.int64))
+        exemptions = CrowdExemptions(of_sample + part["excused_unit"], part["excused_annotator"].astype(np.int64))
     return Agreement(
         objects=objects,
         assigned=assigned,
@@ -335,12 +335,12 @@ def agreement_of_part(part: AnyColumns, n_annotators: int, config: AgreementConf
         units=Units(
             of_unit,
             np.bincount(unit, minlength=len(of_unit)),
-            n_assigned[of_unit] - excuses.n_of_units(len(of_unit)),
+            n_assigned[of_unit] - exemptions.counts(len(of_unit)),
             part["unit_verdict"].astype(np.int64),
         ),
         pairs=MatchedPairs(i, j, part["iou"], objects.category[i] == objects.category[j]),
-        excuses=excuses,
-        sample_pairs=SamplePairs.of(objects, assigned, excuses.of_objects(unit)),
+        exemptions=exemptions,
+        sample_pairs=SamplePairs.of(objects, assigned, exemptions.by_object(unit)),
         object_verdict=part["verdict"].astype(np.int64),
         area=shown_area(part),
         boxes_xyxy=part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None,

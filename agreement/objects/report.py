@@ -1,4 +1,4 @@
-"""The report on objects, and its parts."""
+"""Report on objects, as dataclasses: headline, annotators, pairs, classes, sizes, attributes."""
 
 from __future__ import annotations
 
@@ -444,7 +444,7 @@ class DataThreshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ObjectReport(AgreementReport):
-    """How far annotators agree on objects that were matched across annotators."""
+    """Report on objects that were matched across annotators."""
 
     family: ClassVar[str] = "objects"
     has_objects: ClassVar[bool] = True

@@ -18,7 +18,7 @@ from ...metrics.matching.pairs import f1_score
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.compute import Counting
 from ..settings.config import AgreementConfig, Empty, Undefined
-from ..settings.no_labels import NOT_ASSIGNED, OtherReading, reading_name
+from ..settings.no_labels import NOT_ASSIGNED, OtherReading, null_policy
 from ..statistics.codes import MISSING
 from ..statistics.report import number
 from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords
@@ -68,7 +68,7 @@ class Sensitivity:
         self._tallies = self._added_up() if len(self._variants) else []
 
     def _added_up(self) -> list[NominalTally]:
-        """What alpha counts in every variant, without images that everybody left empty."""
+        """Counts of alpha for every variant, without images that everybody left empty."""
         n, most = len(self._variants), int(self._n_assigned.max(initial=0)) + 1
         units, differing = np.zeros((2, n, most), np.int64)
         counts = np.zeros((n, int(self._records.column("category").max(initial=MISSING)) + 1), np.int64)
@@ -82,7 +82,7 @@ class Sensitivity:
         counts[:, MISSING] = (units * np.arange(most)).sum(axis=1) - counts.sum(axis=1)
         return [NominalTally(*columns) for columns in zip(counts, differing, units, strict=True)]
 
-    def _of_empty(self) -> NominalTally:
+    def _empty_images(self) -> NominalTally:
         """The ratings of images that everybody left empty, where they count."""
         n_ratings = self._n_assigned[self._is_empty]
         n_units = np.bincount(n_ratings)
@@ -93,7 +93,7 @@ class Sensitivity:
         if not self._variants.thresholds:
             return []
         records = self._records
-        empty = self._of_empty() if Counting.of(self._config).rates_empty else NominalTally.empty()
+        empty = self._empty_images() if Counting.of(self._config).rates_empty else NominalTally.empty()
         score = records.column("swept_score")
         scores, n_scored = np.nansum(score, axis=0).tolist(), np.count_nonzero(~np.isnan(score), axis=0).tolist()
         names = ("matched", "drawn", "units", "hard", "inexact")
@@ -114,7 +114,7 @@ class Sensitivity:
         rules = self._variants.rules
         if not rules:
             return
-        first, n_empty, empty_images = len(self._variants.thresholds), int(self._is_empty.sum()), self._of_empty()
+        first, n_empty, empty_images = len(self._variants.thresholds), int(self._is_empty.sum()), self._empty_images()
         sums, n_defined = self._sample_alphas()
         for at, (method, classes, missing) in enumerate(rules):
             for empty in get_args(Empty):
@@ -179,12 +179,12 @@ class Sensitivity:
     def rule_alphas(self, other: OtherReading | None) -> list[RuleAlpha]:
         """Alpha under every combination of the rules, and under the run's with the other meaning of a null list."""
         config = self._config
-        found = list(self.alphas(reading_name(config.no_labels, config.assigned_field)))
+        found = list(self.alphas(null_policy(config.no_labels, config.assigned_field)))
         if other is None or not found:
             return found
         own = {name: getattr(config, name) for name in ("method", "classes", "missing", "empty", "undefined")}
-        reading = reading_name(other.no_labels, None)
+        policy = null_policy(other.no_labels, None)
         return [
             *found,
-            RuleAlpha(**own, pooled=other.alpha, mean=other.mean_alpha, n_defined=other.n_alpha, no_labels=reading),
+            RuleAlpha(**own, pooled=other.alpha, mean=other.mean_alpha, n_defined=other.n_alpha, no_labels=policy),
         ]

@@ -99,7 +99,7 @@ def _rated_areas(part: Columns, config: AgreementConfig) -> FloatArray:
 
 
 def _all_sizes_known(records: ObjectRecords) -> bool:
-    """Whether the sizes of all rated images are known."""
+    """True if the sizes in pixels of all rated images are known."""
     if not all("size_px" in part for part in records.parts):
         return False
     sizes = records.column("size_px")[records.assigned.sum(axis=1) >= 2]

@@ -141,18 +141,18 @@ class Moments:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptValues:
     """Values kept one by one, for statistics such as medians that are not functions of sums."""
 
     parts: tuple[NDArray[Any], ...]
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> Kept:
+    def of(cls, values: NDArray[Any]) -> KeptValues:
         """The values of some samples."""
         return cls((values,))
 
-    def __add__(self, other: Kept) -> Kept:
-        return Kept(self.parts + other.parts)
+    def __add__(self, other: KeptValues) -> KeptValues:
+        return KeptValues(self.parts + other.parts)
 
     def values(self) -> NDArray[Any]:
         """All values, in the order of the samples."""
@@ -213,12 +213,12 @@ class Chunk:
     agreement: Agreement
     n_categories: int  #: number ``K`` of category codes, including *missing*
     rated_unit: BoolArray  #: shape ``(U,)``, units of samples that are rated
-    alike: IntArray  #: shape ``(N,)``, members of the object's unit with its class, including itself
+    n_same_class: IntArray  #: shape ``(N,)``, members of the object's unit with its class, including itself
     size: IntArray  #: shape ``(U,)``, index into ``SIZES``, -1 where unknown
     match_sample: IntArray  #: shape ``(P,)``
     annotator_pairs: AnnotatorPairs  #: the pairs of annotators of the report
     label_area: FloatArray  #: shape ``(S,)``, total area of all labels
-    #: shape ``(S, R)``, assigned annotators but those who drew nothing where a crowd region excuses them from a unit
+    #: shape ``(S, R)``, assigned annotators but those who drew nothing and whom a crowd region exempts from a unit
     asked: BoolArray
     drew: BoolArray  #: shape ``(S, R)``, whether an annotator drew anything
     by_sample: bool  #: whether columns have a row for every sample, or a single row with the sums
@@ -238,18 +238,18 @@ class Chunk:
         same = np.concatenate([pairs.i[pairs.same_class], pairs.j[pairs.same_class]])
         drew = np.zeros(agreement.assigned.shape, np.bool_)
         drew[objects.sample, objects.annotator] = True
-        excused = np.zeros_like(drew)
-        excused[agreement.units.sample[agreement.excuses.unit], agreement.excuses.annotator] = True
+        exempt = np.zeros_like(drew)
+        exempt[agreement.units.sample[agreement.exemptions.unit], agreement.exemptions.annotator] = True
         return cls(
             agreement=agreement,
             n_categories=n_categories,
             rated_unit=agreement.units.verdict != NO_VERDICT,
-            alike=1 + np.bincount(same, minlength=len(objects)),
+            n_same_class=1 + np.bincount(same, minlength=len(objects)),
             size=size,
             match_sample=objects.sample[pairs.i],
             annotator_pairs=annotator_pairs,
             label_area=sums_by(objects.sample, agreement.area, agreement.n_samples),
-            asked=agreement.assigned & (drew | ~excused),
+            asked=agreement.assigned & (drew | ~exempt),
             drew=drew,
             by_sample=by_sample,
         )
@@ -299,9 +299,9 @@ class Chunk:
 class Matches(Additive):
     """All pairs of matched labels; 16 bytes each."""
 
-    iou_parts: Kept  #: IoU of every pair
-    category_parts: Kept  #: class of the two labels, ``NO_CLASS`` if they differ
-    size_parts: Kept  #: index into ``SIZES`` of their unit, -1 where unknown
+    iou_parts: KeptValues  #: IoU of every pair
+    category_parts: KeptValues  #: class of the two labels, ``NO_CLASS`` if they differ
+    size_parts: KeptValues  #: index into ``SIZES`` of their unit, -1 where unknown
 
     @classmethod
     def of(cls, chunk: Chunk) -> Matches:
@@ -309,9 +309,9 @@ class Matches(Additive):
         agreement, pairs = chunk.agreement, chunk.agreement.pairs
         category = np.where(pairs.same_class, agreement.objects.category[pairs.i], NO_CLASS)
         return cls(
-            iou_parts=Kept.of(pairs.iou),
-            category_parts=Kept.of(category.astype(np.int32)),
-            size_parts=Kept.of(chunk.size[agreement.unit[pairs.i]].astype(np.int8)),
+            iou_parts=KeptValues.of(pairs.iou),
+            category_parts=KeptValues.of(category.astype(np.int32)),
+            size_parts=KeptValues.of(chunk.size[agreement.unit[pairs.i]].astype(np.int8)),
         )
 
     @property

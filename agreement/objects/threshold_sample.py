@@ -115,10 +115,10 @@ class ThresholdSample:
         observed = best_similarities(objects, overlaps, assigned, similarity=similarity)
         of_others = assigned[objects.sample]
         of_others[np.arange(len(objects)), objects.annotator] = False
-        excused = np.zeros_like(of_others)
-        excused[covered] = True
+        exempt = np.zeros_like(of_others)
+        exempt[covered] = True
         row = np.nonzero(of_others)[0]
-        counts = (observed > 0) | ~excused[of_others]
+        counts = (observed > 0) | ~exempt[of_others]
         observed = observed[counts]
         n_observed = np.bincount(objects.sample[row[counts]], minlength=batch.n_samples)
         keys = np.zeros(batch.n_samples, np.int64) if batch.sample_keys is None else batch.sample_keys
@@ -178,7 +178,7 @@ class ThresholdSample:
 
     @property
     def is_full(self) -> bool:
-        """Whether the maximum number of samples is reached."""
+        """True if the maximum number of samples is reached."""
         return self.kept is not None and self.n_samples == self.kept.limit
 
     def halves(self) -> list[ThresholdSample]:

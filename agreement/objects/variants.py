@@ -1,4 +1,4 @@
-"""What every sample adds to the variants of a run: its objects matched or counted otherwise, as columns of the records.
+"""Variants of a run (other thresholds or rules, one annotator less), as additive columns of the records.
 
 A variant is another threshold, other rules for matching and for missed objects, or the objects without those of one
 annotator. All are counted while the labels are compared, as they need the overlaps; the report adds up the rows of its
@@ -20,7 +20,7 @@ from ...metrics.matching import ClassHandling, Method
 from ...metrics.matching.partition import TIE
 from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by, sums_of_keys
-from ..matching.batch import Excuses, SamplePairs
+from ..matching.batch import CrowdExemptions, SamplePairs
 from ..matching.compute import Counting, MatchedBatch, MatchedPairs, matching_of, pair_scores, ratings_of, sample_scores
 from ..settings.config import AgreementConfig, Missing
 from ..statistics.records import Columns, compact
@@ -65,7 +65,7 @@ def matching_rules(config: AgreementConfig) -> list[tuple[Method, ClassHandling]
 
 
 def variant_columns(agreement: MatchedBatch) -> Columns:
-    """What the samples of a batch add to the variants of their run; no columns without variants.
+    """Additive columns of the variants of a run, for the samples of a batch; none without variants.
 
     Objects that the run left out because of crowd regions are left out of all variants.
     """
@@ -139,8 +139,8 @@ def _swept(agreement: MatchedBatch, counter: UnitCounter, thresholds: tuple[floa
     n_units, n_matched, n_drawn, n_hard, n_inexact = (np.empty(shape, np.int64) for _ in range(5))
     for at in range(len(thresholds)):
         units = counter.group(sweep.first[at])
-        if len(counter.covered[0]):  # who is excused depends on the units
-            rows, others = units.excuses.of_objects(units.first)
+        if len(counter.covered[0]):  # who is exempt depends on the units
+            rows, others = units.exemptions.by_object(units.first)
             shared = SamplePairs.of(agreement.batch.objects, agreement.assigned, (counter.rows[rows], others))
             of_pair, without_matches = _pair_shares(agreement, counter, shared)
         hard, inexact = sweep.samples_at(at)
@@ -180,7 +180,7 @@ def _sweep(agreement: MatchedBatch, thresholds: tuple[float, ...]) -> Sweep:
             if config.method == "optimal":
                 continue
             matching = matching_of(objects, overlaps, config, threshold)
-        first[at] = first_of_units(matching.unit, matching.n_units)
+        first[at] = first_rows(matching.unit, matching.n_units)
         hard, inexact = (
             np.hstack([found[:, found[0] != at], [np.full(len(own), at), own]])
             for found, own in ((hard, matching.hard), (inexact, matching.inexact))
@@ -198,7 +198,7 @@ def _count_by_rules(agreement: MatchedBatch, counter: UnitCounter, tallies: _Tal
 
 
 def _matchings(agreement: MatchedBatch) -> Iterator[IntArray]:
-    """:func:`first_of_units` under each of :func:`matching_rules`, at the threshold of the run.
+    """:func:`first_rows` under each of :func:`matching_rules`, at the threshold of the run.
 
     The rules of the run use its own units. Other units of ``optimal`` come from
     :func:`~...metrics.matching.sweep.sweep_thresholds`, which solves all but very large components exactly.
@@ -206,7 +206,7 @@ def _matchings(agreement: MatchedBatch) -> Iterator[IntArray]:
     config, objects, overlaps = agreement.config, agreement.batch.objects, agreement.overlaps
     for method, classes in matching_rules(config):
         if (method, classes) == (config.method, config.classes):
-            yield first_of_units(agreement.matching.unit, agreement.matching.n_units)
+            yield first_rows(agreement.matching.unit, agreement.matching.n_units)
         elif method == "optimal":
             sweep = sweep_thresholds(
                 objects, overlaps, thresholds=(config.iou,), similarity=config.similarity, classes=classes
@@ -214,7 +214,7 @@ def _matchings(agreement: MatchedBatch) -> Iterator[IntArray]:
             yield sweep.first[0]
         else:
             matching = matching_of(objects, overlaps, dataclasses.replace(config, method=method, classes=classes))
-            yield first_of_units(matching.unit, matching.n_units)
+            yield first_rows(matching.unit, matching.n_units)
 
 
 def _leave_out(annotator: int, agreement: MatchedBatch, tallies: _Tallies) -> None:
@@ -229,8 +229,8 @@ def _leave_out(annotator: int, agreement: MatchedBatch, tallies: _Tallies) -> No
     row, other = agreement.covered
     of_others = kept[row] & (other != annotator)
     covered = (np.cumsum(kept) - 1)[row[of_others]], other[of_others]
-    n_excused = Excuses.of(matching.unit, objects.annotator, covered).n_of_units(matching.n_units)
-    ratings = ratings_of(objects, matching.unit, sample, n_assigned, Counting.of(config), n_excused)
+    n_exempt = CrowdExemptions.of(matching.unit, objects.annotator, covered).counts(matching.n_units)
+    ratings = ratings_of(objects, matching.unit, sample, n_assigned, Counting.of(config), n_exempt)
     n_ratings, differing = unit_disagreement(ratings.unit, ratings.count, len(ratings.sample))
     several = n_ratings >= 2
     counted = np.flatnonzero(kept)[several[matching.unit]]
@@ -245,7 +245,7 @@ class Grouping:
     votes: IntArray  #: shape ``(N,)``, size of the unit at the row of its first object; 0 in other rows
     together: BoolArray  #: shape ``(P,)``, whether an overlapping pair of one class is in one unit
     n_same_class: IntArray  #: shape ``(N,)``, pairs of objects of one class in the unit, at its first object
-    excuses: Excuses  #: who is excused from a unit, which is named by the row of its first object
+    exemptions: CrowdExemptions  #: who is exempt from a unit, which is named by the row of its first object
 
     @property
     def n_units(self) -> int:
@@ -260,7 +260,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class RatedUnits:
-    """What alpha counts of units with at least two ratings."""
+    """Counts for alpha, of the units with at least two ratings."""
 
     sample: IntArray  #: shape ``(U,)``
     n_ratings: IntArray  #: shape ``(U,)``
@@ -320,11 +320,11 @@ class UnitCounter:
         n = len(first)
         votes = np.bincount(first, minlength=n)
         together = first[self.i] == first[self.j]
-        n_same_class = self._pairs_of_one_class(first)
-        excuses = Excuses.of(first, self.annotator, self.covered)
-        return Grouping(first, votes, together, n_same_class, excuses)
+        n_same_class = self._same_class_pairs(first)
+        exemptions = CrowdExemptions.of(first, self.annotator, self.covered)
+        return Grouping(first, votes, together, n_same_class, exemptions)
 
-    def _pairs_of_one_class(self, first: IntArray) -> IntArray:
+    def _same_class_pairs(self, first: IntArray) -> IntArray:
         """Pairs of objects of one class in every unit, at the row of its first object, shape ``(N,)``."""
         n = len(first)
         class_of_sample = self.class_of - np.searchsorted(self.class_sample, self.sample)
@@ -338,8 +338,8 @@ class UnitCounter:
         """The units with at least two ratings."""
         first = np.flatnonzero(units.votes)
         votes, sample = units.votes[first], self.sample[first]
-        n_excused = units.excuses.n_of_units(len(units.first))[first]
-        n_ratings = rules.n_ratings(votes, self.assigned[sample] - n_excused)
+        n_exempt = units.exemptions.counts(len(units.first))[first]
+        n_ratings = rules.n_ratings(votes, self.assigned[sample] - n_exempt)
         several = n_ratings >= 2
         first, votes, sample, m = first[several], votes[several], sample[several], n_ratings[several]
         is_rated = np.zeros(len(units.first), np.bool_)
@@ -359,7 +359,7 @@ class UnitCounter:
         return squares.astype(np.int64)
 
 
-def first_of_units(unit: IntArray, n_units: int) -> IntArray:
+def first_rows(unit: IntArray, n_units: int) -> IntArray:
     """Row of the first object of every object's unit, shape ``(N,)``."""
     first = np.empty(n_units, np.int64)
     first[unit[::-1]] = np.arange(len(unit))[::-1]

@@ -133,5 +133,5 @@ def _ratings_without(chunk: Chunk, sample: IntArray, annotator: IntArray) -> Rat
     n_assigned = agreement.n_assigned[sample] - 1
     first_unit = np.cumsum(n_units) - n_units
     original = ranges(first_unit[sample], n_of_case)
-    n_excused = agreement.n_excused[original] - agreement.excuses.contain(original, annotator[case_of_unit])
-    return ratings_of(objects, unit, case_of_unit, n_assigned, Counting.of(agreement.config), n_excused)
+    n_exempt = agreement.n_exempt[original] - agreement.exemptions.contain(original, annotator[case_of_unit])
+    return ratings_of(objects, unit, case_of_unit, n_assigned, Counting.of(agreement.config), n_exempt)

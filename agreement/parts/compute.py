@@ -112,7 +112,7 @@ class _Differences:
 
     @classmethod
     def of(cls, columns: PartColumns, rows: list[IntArray]) -> _Differences:
-        """The differences of parts, of which the rated samples are given."""
+        """Differences of parts, from the rated samples of each."""
         n_samples = len(columns.contents[0])
         drawn = (
             np.arange(n_samples) if columns.clusters is None else np.unique(columns.clusters, return_inverse=True)[1]
@@ -214,7 +214,7 @@ def _with_tests(
 
 
 def _moments(values: FloatArray, rest: FloatArray, error: FloatArray, n: IntArray) -> RateMoments:
-    """What :func:`rate_tests` needs for differences of which the errors are known."""
+    """Input of :func:`rate_tests` for differences whose standard errors are known."""
     one = np.ones(values.size)
     products = np.zeros((values.size, 10))
     products[:, 0] = (error**2 * (n - 1) / n).ravel()

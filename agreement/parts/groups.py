@@ -1,4 +1,4 @@
-"""Parts of the samples by what they hold: a value, a number between two limits, a time; a sample may be in several."""
+"""Group samples into parts by a value, a number between two limits, or a time; a sample may be in several."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Groups:
 
 
 def groups_of_sets(names: Sequence[str], rows: Sequence[IntArray], n_samples: int) -> Groups:
-    """Parts of which the samples are given."""
+    """Parts with given samples."""
     part = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
     members = _members(part, np.concatenate([np.empty(0, np.int64), *rows]), len(rows), n_samples)
     return Groups(tuple(names), members, (None,) * len(names))

@@ -103,7 +103,7 @@ class AgreementParts(ShowsItself):
 
     @property
     def findings(self) -> list[tuple[DataPart, MainNumber, PartNumber]]:
-        """Which parts differ from the others by test, the greatest difference first."""
+        """Parts that differ from the others by test, the greatest difference first."""
         found = [
             (part, number, part.numbers[number.key])
             for part in self.parts

@@ -39,7 +39,7 @@ class SampleMasks:
 
 
 def are_classes(values: IntArray, background: int | None) -> BoolArray:
-    """Whether values are classes, not the background."""
+    """True for values that are classes, not the background."""
     return np.ones(len(values), np.bool_) if background is None else values != background
 
 

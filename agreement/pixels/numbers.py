@@ -21,7 +21,7 @@ from .compute import NUMBERS, SCORE, PixelAgreement, kappa_of_areas
 from .counts import MaskCounts
 from .mask_distances import mask_distances
 from .mask_values import MaskValues
-from .pixel_habits import PixelHabits
+from .pixel_effects import PixelEffects
 from .records import PixelRecords
 
 #: maximum number of values with intervals (those with the most pixels)
@@ -39,7 +39,7 @@ _NAMES = tuple("score" if name == "score" else f"mean.{name}" for name in NUMBER
 def pixel_numbers(
     records: PixelRecords,
     context: ReportContext,
-    habits: PixelHabits | None = None,
+    effects: PixelEffects | None = None,
     expected: ExpectedDistances | None = None,
     pair_scores: list[FloatArray] | None = None,
 ) -> Iterator[Numbers]:
@@ -48,7 +48,7 @@ def pixel_numbers(
     Args:
         records: of rated samples
         context: of the report
-        habits: gets the samples too
+        effects: gets the samples too
         expected: distances of masks of different images, if they are known
         pair_scores: gets the scores of all pairs of masks
     """
@@ -62,8 +62,8 @@ def pixel_numbers(
         headline.add(agreement)
         classes.add(agreement)
         pairs.add(agreement)
-        if habits is not None:
-            habits.add(agreement)
+        if effects is not None:
+            effects.add(agreement)
         if pair_scores is not None:
             pair_scores.append(agreement.pair_numbers[:, SCORE])
     yield from headline.numbers()
@@ -114,7 +114,7 @@ def _means(numbers: FloatArray) -> FloatArray:
     return np.hstack([np.nan_to_num(numbers), ~np.isnan(numbers)]).astype(np.float64)
 
 
-def _of_values(counts: MaskCounts) -> IntArray:
+def _value_samples(counts: MaskCounts) -> IntArray:
     """The sample of every row of ``values``, shape ``(V,)``."""
     return np.repeat(np.arange(len(counts.n_values)), counts.n_values)
 
@@ -136,7 +136,7 @@ class _Headline:
         differing = np.column_stack([observed / np.maximum(m, 1), agreement.n_pixels])
         self._means.add(hstack([np.hstack([_means(agreement.numbers[:, 1:]), alpha, differing]).astype(np.float64)]))
         column = np.searchsorted(self._values, counts.values)
-        of_values = sparse(_of_values(counts), column, agreement.area.sum(axis=1), (len(m), len(self._values)))
+        of_values = sparse(_value_samples(counts), column, agreement.area.sum(axis=1), (len(m), len(self._values)))
         self._alpha.add(hstack([observed[:, None], of_values]))
 
     def numbers(self) -> Iterator[Numbers]:
@@ -178,7 +178,7 @@ class _Classes:
         entries = (shared, of_both, agreement.class_iou, agreement.class_dice, np.ones(len(place)))
         self._rows.add(
             sparse(
-                np.tile(_of_values(counts), len(entries)),
+                np.tile(_value_samples(counts), len(entries)),
                 np.concatenate([k * n_values + place for k in range(len(entries))]),
                 np.concatenate(entries),
                 (len(counts.n_values), len(entries) * n_values),
@@ -198,14 +198,14 @@ class _Classes:
             numbers = Numbers(
                 tuple(("classes", name, key) for key in ("iou", "dice", "mean_iou", "mean_dice") for name in names),
                 rows[:, kept],
-                _of_classes,
+                _class_numbers,
                 basis=np.tile(4 * n + np.arange(n), 4),
                 by_sample=by_sample,
             )
             yield numbers if by_sample else numbers.summed()
 
 
-def _of_classes(sums: FloatArray) -> FloatArray:
+def _class_numbers(sums: FloatArray) -> FloatArray:
     shared, of_both, iou, dice, n_samples = np.split(sums, _N_COLUMNS_OF_CLASSES, axis=-1)
     pooled = [ratio(shared, of_both - shared), ratio(2.0 * shared, of_both)]
     return np.concatenate([*pooled, ratio(iou, n_samples), ratio(dice, n_samples)], axis=-1)

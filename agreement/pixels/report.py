@@ -1,4 +1,4 @@
-"""The report on semantic masks."""
+"""Report on semantic masks, as dataclasses, and how it is built from records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .compute import ALPHA_REASONS
 from .mask_distances import mask_distances
 from .mask_values import MaskValues
 from .numbers import pixel_numbers, sample_contents
-from .pixel_habits import PixelHabits
+from .pixel_effects import PixelEffects
 from .records import PixelRecords
 
 #: number of listed classes; classes with the fewest pixels are left out
@@ -105,7 +105,7 @@ class MaskAnnotatorSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PixelReport(AgreementReport):
-    """How far annotators agree on the class of every pixel.
+    """Report on semantic masks: agreement on the class of every pixel.
 
     ``alpha.pooled`` and ``alpha.percent_agreement`` are over all pixels of rated samples; ``kappa`` is the mean of
     Cohen's kappa of the pairs. ``n_pixels`` were compared, ``n_ignored`` left out because somebody gave them an ignored
@@ -146,9 +146,9 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
     meaning = MaskValues.from_dict(context.details)
     rated, of_rated = rated_only(records, context)
     counts = _Counts.of(rated, len(context.annotators))
-    habits = PixelHabits(counts.values, meaning.background, of_rated.clusters)
+    effects = PixelEffects(counts.values, meaning.background, of_rated.clusters)
     expected, pair_scores = mask_distances(rated, of_rated), list[FloatArray]()
-    numbers = pixel_numbers(rated, of_rated, habits, expected, pair_scores)
+    numbers = pixel_numbers(rated, of_rated, effects, expected, pair_scores)
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
     of_report = fields.of()
     pairs = _pairs(rated, fields, context.annotators)
@@ -190,7 +190,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
         classes=classes[:MAX_CLASSES],
         pairs=pairs,
         annotators=_annotators(records, counts, fields, context.annotators, classes),
-        **habits.found(context.annotators, [meaning.name(value, is_rgb=is_rgb) for value in counts.values.tolist()]),
+        **effects.found(context.annotators, [meaning.name(value, is_rgb=is_rgb) for value in counts.values.tolist()]),
     )
 
 

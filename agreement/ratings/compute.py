@@ -37,7 +37,7 @@ class RatingAgreement:
 
     @property
     def given(self) -> BoolArray:
-        """Whether an annotator rated a sample, shape ``(S, R)``."""
+        """True where an annotator rated a sample, shape ``(S, R)``."""
         return ~np.isnan(self.ratings)
 
     @property
@@ -71,7 +71,7 @@ def compute_ratings(ratings: FloatArray, tolerance: float = 0.0) -> RatingAgreem
 
 
 def agreeing(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
-    """Whether ratings agree; shapes must broadcast; nan (no rating) agrees with nothing.
+    """True where ratings agree; shapes must broadcast; nan (no rating) agrees with nothing.
 
     Args:
         a: ratings
@@ -85,7 +85,7 @@ def agreeing(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
 
 
 def rating_of_others(ratings: FloatArray) -> FloatArray:
-    """What more than half of the others said of a sample, at least two of them, shape ``(S, R)``; nan without.
+    """Majority rating of the others, at least two of them, on every sample, shape ``(S, R)``; nan without.
 
     With two annotators in all, what the other one said.
 
@@ -139,7 +139,7 @@ class RatingRecords(Records):
 
     @property
     def assigned(self) -> BoolArray:
-        """Whether an annotator rated a sample, shape ``(S, R)``."""
+        """True where an annotator rated a sample, shape ``(S, R)``."""
         table = self.column("ratings")
         given: BoolArray = ~np.isnan(table) if table.dtype.kind == "f" else table > 0
         return given

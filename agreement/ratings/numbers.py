@@ -38,7 +38,7 @@ def headline_numbers(records: RatingRecords, context: ReportContext) -> Iterator
 
 
 def _alpha_table(ratings: FloatArray, scaled: ScaledRatings | None, level: Level) -> FloatArray:
-    """What alpha compares: the numbers at the levels interval and ratio, else positions in the list of categories."""
+    """Table for alpha: the numbers at the levels interval and ratio, else positions in the list of categories."""
     return ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
 
 

@@ -1,4 +1,4 @@
-"""The report on ratings."""
+"""Report on ratings (one class or number per sample), as dataclasses, and how it is built from records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
 from .numbers import SAMPLES_AT_ONCE, numbers_of_table, sample_contents
-from .rating_habits import rating_habits
+from .rating_effects import rating_effects
 from .scale import ScaledRatings, level_of, scaled_ratings
 
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs
@@ -110,7 +110,7 @@ class RaterSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RatingReport(AgreementReport):
-    """How far annotators agree on one class or number for every sample.
+    """Report on ratings: agreement on one class or number for every sample.
 
     ``alpha.pooled`` is Krippendorff's alpha of the whole table at its ``level``; samples have no alpha of their own.
     ``coefficients`` has the other coefficients by name, then weights; empty for numbers without ``categories``.
@@ -179,7 +179,7 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
         coefficients=coefficients_of(scaled) if scaled is not None else {},
         pairs=_pairs(rated, scaled_rated, fields, context),
         annotators=_raters(records, scaled, fields, context),
-        **rating_habits(rated, scaled_rated, level, of_rated),
+        **rating_effects(rated, scaled_rated, level, of_rated),
     )
 
 
@@ -277,7 +277,7 @@ def _raters(
 
 
 def _against_most(records: RatingRecords, tolerance: float) -> tuple[list[int], list[Counter[tuple[float, float]]]]:
-    """How often most of the others said one thing, and what annotators said instead, by annotator."""
+    """Number of majorities of the others, and counts of (own, majority) where they differ, by annotator."""
     n_annotators = records.n_annotators
     n_majority, said = np.zeros(n_annotators, np.int64), [Counter[tuple[float, float]]() for _ in range(n_annotators)]
     table = records.ratings
@@ -294,7 +294,7 @@ def _against_most(records: RatingRecords, tolerance: float) -> tuple[list[int], 
 
 
 def _other_classes(said: Counter[tuple[float, float]], context: ReportContext) -> list[dict[str, Any]]:
-    """What an annotator said and most of the others said instead, the most frequent first."""
+    """Most frequent pairs of an annotator's own value and the majority's, where they differ."""
 
     def name(value: float) -> str:
         return value_name(value) if context.details["numbers"] else context.class_names[int(value)]

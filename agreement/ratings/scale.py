@@ -80,7 +80,7 @@ class ScaledRatings:
 
     @property
     def weighted(self) -> bool:
-        """Whether weights can give partial credit for close categories."""
+        """True if weights can give partial credit for close categories."""
         return self.ordered and len(self.categories) <= MAX_CATEGORIES
 
     def select(self, samples: BoolArray) -> ScaledRatings:

@@ -1,4 +1,4 @@
-"""The labels of references and models as columns of stored records, beside those of annotators, and read again."""
+"""Columns of stored records for the labels of references and models, beside those of annotators."""
 
 from __future__ import annotations
 

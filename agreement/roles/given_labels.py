@@ -1,4 +1,4 @@
-"""Classes, numbers and tags of annotators against those of a role, or of one of them: pairs follow from the values."""
+"""Compare classes, numbers and tags of annotators with those of a role (a reference or model), by value."""
 
 from __future__ import annotations
 

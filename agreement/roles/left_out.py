@@ -1,4 +1,4 @@
-"""Every annotator left out in turn, and compared with the others as a model is."""
+"""Leave every annotator out in turn, and compare them with the others as a model is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Semantic masks of annotators against those of a role: areas of every value in both, and shared."""
+"""Compare semantic masks of annotators with those of a role (a reference or model): areas, and shared areas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Match the objects of a reference or model with those of every annotator, of each alone."""
+"""Match the objects of a role (a reference or model) with those of every annotator, of each alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXTRA = "extra"
 
 @dataclass(frozen=True, slots=True)
 class RolePairs:
-    """What is known of ``P`` labels of a role and labels of annotators, of one role."""
+    """Matches of ``P`` labels of one role and labels of annotators."""
 
     label: IntArray  #: shape ``(P,)``, row of the label of the role; -1 for ``COVERED``
     drawn: IntArray  #: shape ``(P,)``, row of the label of the annotator; -1 for ``EXCUSED``

@@ -185,7 +185,7 @@ class AgainstRole:
 
     @cached_property
     def size_rule(self) -> SizeRule:
-        """Which labels are small, medium and large."""
+        """Rule that divides labels into small, medium and large."""
         return SizeRule.of(self.records, self.context.config)  # type: ignore[arg-type]  # these are objects
 
     @property

@@ -1,4 +1,4 @@
-"""Is a model as good as a person? Its agreement with annotators, beside that of each of them left out in turn."""
+"""A model compared with a person: its agreement with annotators, beside that of each of them left out in turn."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Sides:
 
     @cached_property
     def all_assigned(self) -> BoolArray:
-        """Who shares which sample with the model and another annotator, shape ``(S, R)``."""
+        """True where an annotator shares a sample with the model and another annotator, shape ``(S, R)``."""
         assigned: BoolArray = self.model.both.copy()
         assigned[assigned.sum(axis=1) < 2] = False
         return assigned

@@ -1,4 +1,4 @@
-"""The part of a report on a reference or model."""
+"""Build the part of a report on a role (a reference or model) from records."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _confusion(compared: AgainstRole, annotator: int) -> tuple[list[dict[str, An
 
 
 def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
-    """The labels of roles as columns, and what the reference says of every label of annotators.
+    """Columns of the labels of roles, with the reference's verdict on every label of annotators.
 
     Columns: ``row`` (of the sample), ``drawn`` (a label of annotators in the same unit, -1 without one), ``annotator``
     (the name of the role), ``role`` (``reference`` or ``model``), ``field``, ``label``, of objects ``label_id`` and

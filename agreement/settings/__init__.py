@@ -1,1 +1,1 @@
-"""What a user chooses, and how it is checked: options, annotators, messages."""
+"""Settings of a run and their checks: options, annotators, messages."""

@@ -43,11 +43,11 @@ def chosen_annotators(
         AgreementInputError: if the annotators are not usable
     """
     if annotator_attribute is None:
-        return _of_fields(fields, annotators)
+        return _named_fields(fields, annotators)
     if annotators is None:
         return (), ()
     if isinstance(annotators, Mapping):
-        return _of_values(annotators, least)
+        return _named_values(annotators, least)
     if isinstance(annotators, str) or not isinstance(annotators, Sequence):
         raise AgreementInputError(
             "`annotators` must be a list of annotator names in attribute mode, or map them to persons, got "
@@ -62,7 +62,7 @@ def _at_least(least: int, chosen: tuple[str, ...]) -> tuple[str, ...]:
     return chosen
 
 
-def _of_values(annotators: Mapping[str, str], least: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _named_values(annotators: Mapping[str, str], least: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Values of the attribute, and the person of each."""
     _check_names(annotators, "value")
     person_of = {str(value): person for value, person in annotators.items()}
@@ -72,7 +72,7 @@ def _of_values(annotators: Mapping[str, str], least: int) -> tuple[tuple[str, ..
     return values, persons
 
 
-def _of_fields(fields: tuple[str, ...], annotators: Given) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _named_fields(fields: tuple[str, ...], annotators: Given) -> tuple[tuple[str, ...], tuple[str, ...]]:
     in_place = {field: field.removeprefix(names.FRAMES_PREFIX) for field in fields}
     if annotators is None or (isinstance(annotators, tuple | list) and not annotators):
         return tuple(in_place.values()), ()

@@ -1,4 +1,4 @@
-"""Arguments of the public functions: numpy's numbers and arrays stand for Python's numbers and lists."""
+"""Checks of arguments of public functions; numpy's numbers and arrays stand for Python's numbers and lists."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def check_call(
 
 
 def is_real(value: Any) -> TypeGuard[float]:
-    """Whether a value is a number that is neither infinite nor nan, and no larger than floats can be."""
+    """True for a number that is finite and no larger than floats can be."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     return is_number and bool(-sys.float_info.max <= value <= sys.float_info.max)
 
@@ -197,7 +197,7 @@ def print_to(file: Any, text: str) -> None:
 
 
 def repeated(values: Iterable[str]) -> list[str]:
-    """What a list has more than once, sorted."""
+    """Values that occur more than once, sorted."""
     return sorted(value for value, n in Counter(values).items() if n > 1)
 
 

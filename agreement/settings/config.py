@@ -1,4 +1,4 @@
-"""The options of a run, checked."""
+"""Options of a run as one checked, immutable value."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class AgreementConfig:
 
     @property
     def attribute_mode(self) -> bool:
-        """Whether one field holds the labels of all annotators."""
+        """True if one field holds the labels of all annotators."""
         return self.annotator_attribute is not None
 
     @property

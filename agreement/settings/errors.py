@@ -1,4 +1,4 @@
-"""Errors that the user can fix."""
+"""Error for input that the user can fix, and the wording of its messages."""
 
 from __future__ import annotations
 

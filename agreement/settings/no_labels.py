@@ -1,4 +1,4 @@
-"""What a null label list means: not assigned, or looked and drew nothing; and what the other reading would give."""
+"""Null label lists: their meaning (not assigned, or drew nothing), and the effect of the other meaning."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class OtherReading:
 
 
 def drew_nothing(no_labels: NoLabels, called: Iterable[str]) -> bool:
-    """Whether a null list of an annotator means that they drew nothing.
+    """True if a null list of an annotator means that they drew nothing.
 
     Args:
         no_labels: the option
@@ -89,8 +89,8 @@ def opposite(no_labels: NoLabels, drew: Mapping[str, bool]) -> str | dict[str, s
     return {name: NOT_ASSIGNED if nothing else DREW_NOTHING for name, nothing in drew.items()}
 
 
-def reading_name(no_labels: NoLabels | Mapping[str, str] | str, assigned_field: str | None) -> str:
-    """What a null list means, in a word."""
+def null_policy(no_labels: NoLabels | Mapping[str, str] | str, assigned_field: str | None) -> str:
+    """Name of the meaning of null lists: an option's value, ``assigned_field`` or ``by_annotator``."""
     if assigned_field is not None:
         return "assigned_field"
     return no_labels if isinstance(no_labels, str) else "by_annotator"

@@ -308,7 +308,7 @@ class Option:
         return self.check(called, value)
 
     def has_effect(self, groups: AbstractSet[str], given: Mapping[str, Any]) -> bool:
-        """Whether it has an effect on labels of these groups, given the other options."""
+        """True if the option has an effect on labels of these groups, given the other options."""
         concerned = groups & set(self.concerns) if self.concerns else groups
         return any(group not in self.needs or given.get(self.needs[group]) for group in concerned)
 

@@ -1,4 +1,4 @@
-"""Classes and attribute values as codes."""
+"""Integer codes of classes and attribute values, and the names behind them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class AttributeCodes(dict[tuple[type, Any], int]):
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a number; true and false are not."""
+    """True for a number; booleans are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -89,7 +89,7 @@ MISSING = 0
 
 
 def are_without_class(names: Sequence[str]) -> bool:
-    """Whether labels with these names of codes have no class at all."""
+    """True if no label with one of these names of codes has a class."""
     return NO_LABEL in names and set(names) <= {NO_LABEL, _NOT_DRAWN}
 
 
@@ -138,7 +138,7 @@ class ClassCodes(dict[str | None, int]):
 
 @dataclass(frozen=True, slots=True)
 class CodeNames:
-    """What the codes in records stand for, from 1 on: classes, values of compared attributes, and classes of roles."""
+    """Meaning of the codes in records, from 1 on: classes, values of compared attributes, and classes of roles."""
 
     classes: tuple[str | None, ...] = ()
     attributes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

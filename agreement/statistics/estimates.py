@@ -97,7 +97,7 @@ def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
 
 
 def kept_by_sample(records: Records, context: ReportContext) -> BySample:
-    """What the numbers of a report keep of its rated samples; see :func:`estimates`."""
+    """Mode of keeping numbers by sample for the intervals of a report; see :func:`estimates`."""
     if not context.config.resamples:
         return False
     return "moments" if records.n_samples > MOST_RESAMPLED and context.clusters is None else True
@@ -173,7 +173,7 @@ def _add_intervals(
         Part(
             each.rows,
             each.formula,
-            _of_rows(ranks, each.samples) if alone else each.samples,
+            _row_ranks(ranks, each.samples) if alone else each.samples,
             n_used,
         )
         for (each, _), n_used in zip(resampled, used, strict=True)
@@ -187,7 +187,7 @@ def _add_intervals(
 def _add_delta_intervals(total: dict[Key, Estimate], numbers: Numbers, ranks: IntArray, n_drawn: int) -> None:
     moments = numbers.columns
     if not isinstance(moments, ColumnMoments):
-        rows = moments if n_drawn == len(ranks) else sums_of_clusters(moments, _of_rows(ranks, numbers.samples))
+        rows = moments if n_drawn == len(ranks) else sums_of_clusters(moments, _row_ranks(ranks, numbers.samples))
         moments = ColumnMoments.of(rows)
     n_all = np.full(len(numbers.keys), n_drawn)
     n = n_all if numbers.basis is None else moments.n_given[numbers.basis]
@@ -211,7 +211,7 @@ def _least(numbers: Numbers) -> int:
     return 2 if numbers.basis is None else MIN_SAMPLES
 
 
-def _of_rows(ranks: IntArray, samples: IntArray | None) -> IntArray:
+def _row_ranks(ranks: IntArray, samples: IntArray | None) -> IntArray:
     return ranks if samples is None else ranks[samples]
 
 
@@ -229,7 +229,7 @@ def _samples_of(numbers: Numbers, basis: IntArray, ranks: IntArray, n_drawn: int
     columns = numbers.rows[:, basis].tocoo()
     given = columns.data != 0
     n_values = len(numbers.keys)
-    drawn = _of_rows(ranks, numbers.samples)[columns.row[given]]
+    drawn = _row_ranks(ranks, numbers.samples)[columns.row[given]]
     once = np.unique(drawn * n_values + columns.col[given])
     return np.bincount(once % n_values, minlength=n_values)
 
@@ -276,7 +276,7 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, fe
 
 
 def are_resampled(intervals: Mapping[str, Interval]) -> bool:
-    """Whether intervals of the main numbers of a report come from resampling; one of these uses all rated samples."""
+    """True if intervals of the main numbers come from resampling; one of these uses all rated samples."""
     return max((each.n for each in intervals.values()), default=0) <= MOST_RESAMPLED
 
 
@@ -341,7 +341,7 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
 
 
 def _without_class(report: AgreementReport) -> Iterator[str]:
-    """How many labels have no class, and whose, where others have one."""
+    """Note on the labels without a class, by annotator, where others have one."""
     counts = ((entry.name, entry.classes.get(NO_LABEL)) for entry in report.annotators)
     found = {name: n for name, n in counts if isinstance(n, int) and n}  # masks have shares of classes
     n = sum(found.values())

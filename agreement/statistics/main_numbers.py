@@ -24,7 +24,7 @@ QUESTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class ObjectMeasure:
-    """How the extents of two objects are compared."""
+    """Similarity measure of the extents of two objects, such as IoU or OKS."""
 
     name: str = "IoU"
     where: str = "where an object ends"  #: what a guideline should say if annotators draw objects differently
@@ -71,7 +71,7 @@ class MainNumber:
         return value
 
     def concerns(self, measure: str) -> bool:
-        """Whether objects that are compared by this measure have the number."""
+        """True if objects that are compared by this measure have the number."""
         return not (self.of_areas and MEASURES[measure].of_points)
 
     def name(self, measure: str = "IoU") -> str:

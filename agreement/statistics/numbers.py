@@ -79,7 +79,7 @@ def summed(columns: Summable) -> SparseColumns:
 
 
 class Rows:
-    """Additive columns of consecutive chunks of samples: all rows, or what is kept of them."""
+    """Additive columns of consecutive chunks of samples: all rows, or their moments."""
 
     def __init__(self, *, by_sample: BySample) -> None:
         self.by_sample = by_sample
@@ -139,7 +139,7 @@ class GroupRows:
         """
         kept = self._resampled[group]
         if not kept.all():
-            sums = _sums_of_groups(columns[~kept], group[~kept], len(self._resampled))
+            sums = _group_sums(columns[~kept], group[~kept], len(self._resampled))
             self._sums = sums if self._sums is None else self._sums + sums
         if self._moments is not None:
             entries = hstack([columns[kept]]).tocoo()
@@ -182,7 +182,7 @@ class GroupRows:
         for start in range(0, len(only_sums), at_once):
             some = only_sums[start : start + at_once]
             owners = [groups[group] for group in some]
-            yield _of_groups(owners, names, _used(sums[some], n_fixed), formula)
+            yield _group_numbers(owners, names, _used(sums[some], n_fixed), formula)
         for group, owner in groups.items():
             if not self._resampled[group]:
                 continue
@@ -196,7 +196,7 @@ class GroupRows:
                 yield Numbers(keys, _used(columns[rows], n_fixed), formula, sample[rows], basis)
 
 
-def _sums_of_groups(columns: FloatArray | SparseColumns, group: IntArray, n_groups: int) -> SparseColumns:
+def _group_sums(columns: FloatArray | SparseColumns, group: IntArray, n_groups: int) -> SparseColumns:
     """The sums of the rows of every group, shape ``(G, C)``."""
     if isinstance(columns, np.ndarray):
         return hstack([np.column_stack([sums_by(group, column, n_groups) for column in columns.T])])
@@ -211,16 +211,16 @@ def _used(columns: Summable, n_fixed: int) -> Summable:
     return columns[:, np.concatenate([np.arange(n_fixed), n_fixed + used])]
 
 
-def _of_groups(groups: Sequence[Key], names: Sequence[str], sums: SparseColumns, formula: Statistic) -> Numbers:
+def _group_numbers(groups: Sequence[Key], names: Sequence[str], sums: SparseColumns, formula: Statistic) -> Numbers:
     """The numbers of ``G`` groups from their sums ``(G, C)``, without intervals."""
     n_groups, n_columns = sums.shape
 
-    def of_each(flat: FloatArray) -> FloatArray:
+    def flat_formula(flat: FloatArray) -> FloatArray:
         values = formula(flat.reshape(*flat.shape[:-1], n_groups, n_columns))
         return values.reshape(*flat.shape[:-1], n_groups * len(names))
 
     keys = tuple((*key, name) for key in groups for name in names)
-    return Numbers(keys, hstack([sums.toarray().reshape(1, -1)]), of_each, by_sample=False)
+    return Numbers(keys, hstack([sums.toarray().reshape(1, -1)]), flat_formula, by_sample=False)
 
 
 def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:

@@ -1,4 +1,4 @@
-"""How results are shown: as text, table, figure or page. The layer of charts, which knows the results, says how."""
+"""Interface to the charts: results ask for their text, table, figure or page by the name of a function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def present_with(find: Callable[[str], Callable[..., Any]]) -> None:
 
 
 def shown_as(name: str, *arguments: Any, **options: Any) -> Any:
-    """What a function of the charts makes of a result.
+    """Show a result as a function of the charts does.
 
     Args:
         name: name of the function, such as ``"report_text"`` or ``"plot_pairs"``

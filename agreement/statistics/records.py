@@ -80,12 +80,12 @@ class Records:
 
     @property
     def assigned(self) -> BoolArray:
-        """Whether an annotator was assigned to a sample, shape ``(S, R)``."""
+        """True where an annotator was assigned to a sample, shape ``(S, R)``."""
         return unpacked(self.column("assigned"), self.n_annotators)
 
     @property
     def otherwise(self) -> BoolArray:
-        """Who would have been assigned if a null label list had the other meaning, shape ``(S, R)``."""
+        """Assignment if null label lists had their other meaning, shape ``(S, R)``."""
         known = "otherwise" in self.parts[0]
         return unpacked(self.column("otherwise"), self.n_annotators) if known else self.assigned
 
@@ -121,9 +121,9 @@ class Records:
                 room -= end - start
                 start = end
                 if not room:
-                    parts.append(_of_pieces(pieces))
+                    parts.append(_concatenated(pieces))
                     pieces, room = [], PART_SAMPLES
-        return replace(self, parts=(*parts, *([_of_pieces(pieces)] if pieces else [])))
+        return replace(self, parts=(*parts, *([_concatenated(pieces)] if pieces else [])))
 
     def _starts(self, part: AnyColumns) -> dict[str, IntArray]:
         """For every column the first row of every sample, and the number of rows."""
@@ -229,7 +229,7 @@ def _joined(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return joined if len({column.dtype for column in columns}) == 1 else compact(joined)
 
 
-def _of_pieces(pieces: Sequence[Columns]) -> Columns:
+def _concatenated(pieces: Sequence[Columns]) -> Columns:
     if len(pieces) == 1:  # copied, as a slice keeps all of its part in memory
         return {name: values.copy() for name, values in pieces[0].items()}
     return {name: _joined([piece[name] for piece in pieces]) for name in pieces[0]}

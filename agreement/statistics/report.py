@@ -44,13 +44,13 @@ class SampleReader(Protocol):
         """A table: ``"samples"``, ``"labels"`` or ``"units"``."""
 
     def times(self, report: Any, attribute: str | None = None, per: str | None = None) -> DataFrame:
-        """How long the annotators of a report on these samples took; without rows where labels do not say."""
+        """Time per annotator of a report on these samples; without rows where labels do not tell it."""
 
     def n_changed(self) -> int | None:
-        """How many samples were changed since the run; None if that is not known."""
+        """Number of samples changed since the run; None if unknown."""
 
     def decisions(self) -> Any:
-        """What was decided on the objects, as a :class:`~.disputes.judged.DecisionReport`; None if nothing was.
+        """Adjudication report on the objects, a :class:`~.disputes.judged.DecisionReport`; None without decisions.
 
         If there is too much to read, only the number of samples or frames that more than that many were decided on.
         """
@@ -103,7 +103,7 @@ class ScoreSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What happened during the run.
+    """Facts of a run beside its numbers: counts of what was read, coverage, versions.
 
     ``n_videos`` is the number of videos if the samples are frames; else None. ``n_of`` is the number of samples of the
     whole run if the report covers a part of it; else None. ``chosen_by`` is the run whose results chose the samples, if
@@ -131,7 +131,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
-    """What a report needs in addition to the records of its samples."""
+    """Inputs of a report in addition to the records of its samples."""
 
     config: AgreementConfig  #: the options of the run
     annotators: Sequence[str]  #: name of every annotator, in the order of the records
@@ -178,14 +178,14 @@ def _field_names(kind: type[Any]) -> tuple[str, ...]:
 
 
 def _fields_of(part: Any) -> dict[str, Any]:
-    """What JSON holds of a part of a report."""
+    """Entries of a part of a report in JSON."""
     kind: Any = type(part)
     return {name: getattr(part, name) for name in _field_names(kind)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AgreementReport:
-    """How far the annotators agree; each family of label types adds its own numbers.
+    """Report on the agreement of annotators; each family of label types adds its own numbers.
 
     Undefined numbers are None. ``print_report()`` prints the report, ``to_dict()`` returns it as JSON values; a
     notebook shows its first sections.

@@ -1,4 +1,4 @@
-"""Annotators compared with a reference, and with models: the parts of a report."""
+"""Parts of every report on a reference and on models, as dataclasses."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class RoleComparison:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """How far a model agrees with annotators, and how far those left out do, on the same images.
+    """A model and the annotators left out in turn, each against the same others on the same images.
 
     ``model`` is the F1 of the model with the annotators who remain, ``annotators`` that of those left out with the same
     ones, and ``difference`` the first minus the second. Only matches with equal classes count. ``model_pq``,

@@ -1,4 +1,4 @@
-"""What reports are made of: numbers for JSON, their intervals, and how parts are rebuilt from JSON values."""
+"""Building blocks of reports: numbers as JSON values, their intervals, and parts rebuilt from JSON."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def compute_tags(batch: TagBatch) -> TagAgreement:
     pairs = _pairs(sets, annotator)
     n_pairs = n_annotators * (n_annotators - 1) // 2
     total = sums_by(pairs.sample, pairs.jaccard, n_samples)
-    tags, of_given, of_label = _tags_of_samples(sets, batch, n_annotators)
+    tags, of_given, of_label = _sample_tags(sets, batch, n_annotators)
     return TagAgreement(
         sets=sets,
         annotator=annotator,
@@ -137,7 +137,7 @@ def _pairs(sets: TagSets, annotator: IntArray) -> SetPairs:
     return SetPairs(sets.unit[i], annotator[i], annotator[j], shared, size[i], size[j], jaccard)
 
 
-def _tags_of_samples(sets: TagSets, batch: TagBatch, n_annotators: IntArray) -> tuple[SampleTags, IntArray, IntArray]:
+def _sample_tags(sets: TagSets, batch: TagBatch, n_annotators: IntArray) -> tuple[SampleTags, IntArray, IntArray]:
     """The tags of every sample, the row of every tag of the sets in them, and the row of every label."""
     keys, of_given, votes = np.unique(
         _keys(sets, sets.unit[sets.row], sets.tag), return_inverse=True, return_counts=True

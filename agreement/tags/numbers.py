@@ -133,12 +133,12 @@ def _tags(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
     n_given = np.bincount(agreement.tags.tag, minlength=len(names))
     given = sorted(np.flatnonzero(n_given).tolist(), key=lambda code: (-n_given[code], names[code]))
     if given[:MAX_TAGS]:
-        yield _of_tags(agreement, context, given[:MAX_TAGS])
+        yield _tag_numbers(agreement, context, given[:MAX_TAGS])
     if given[MAX_TAGS:]:
-        yield _of_tags(agreement, context, given[MAX_TAGS:]).summed()
+        yield _tag_numbers(agreement, context, given[MAX_TAGS:]).summed()
 
 
-def _of_tags(agreement: TagAgreement, context: ReportContext, chosen: list[int]) -> Numbers:
+def _tag_numbers(agreement: TagAgreement, context: ReportContext, chosen: list[int]) -> Numbers:
     tags, names, n, n_samples = agreement.tags, context.class_names, len(chosen), len(agreement.score)
     place = np.full(len(names), -1)
     place[chosen] = np.arange(n)

@@ -1,4 +1,4 @@
-"""The report on tags."""
+"""Report on tags (a set of classes per sample), as dataclasses, and how it is built from records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, R
 from .compute import AGREED, VERDICTS, TagAgreement
 from .numbers import alpha_of_sets, numbers_of_sets, sample_contents
 from .records import TagRecords
-from .tag_habits import tag_habits
+from .tag_effects import tag_effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class TagSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TagReport(AgreementReport):
-    """How far annotators agree on sets of tags.
+    """Report on tags: agreement on sets of tags.
 
     ``alpha.pooled`` is Krippendorff's alpha of whole sets, with the distance ``set_distance``; None if there are too
     many different sets to compare (``too_many_sets``). ``alpha.percent_agreement`` is the mean share of pairs of
@@ -143,7 +143,7 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
         tags=_tags(agreement, fields, context.class_names),
         pairs=_pairs(rated, fields, context.annotators),
         annotators=_taggers(records, agreement, fields, context),
-        **tag_habits(agreement, of_rated),
+        **tag_effects(agreement, of_rated),
         other_reading=_other_reading(records, context),
     )
 

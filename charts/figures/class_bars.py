@@ -1,4 +1,4 @@
-"""Agreement on every class as a figure."""
+"""Bar chart of the agreement on every class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models and annotators side by side as a figure."""
+"""Bar chart of models beside annotators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A number of parts of the samples, or of several runs, as a figure."""
+"""Chart of a number over parts of the samples, or over several runs."""
 
 from __future__ import annotations
 

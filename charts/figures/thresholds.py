@@ -1,4 +1,4 @@
-"""The main numbers over the matching threshold, as a figure."""
+"""Line chart of the main numbers over the matching threshold."""
 
 from __future__ import annotations
 

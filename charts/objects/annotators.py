@@ -1,4 +1,4 @@
-"""The sections on annotators."""
+"""Sections of the report on objects: annotators, with misses, verdicts, bias and consensus."""
 
 from __future__ import annotations
 
@@ -178,13 +178,13 @@ def _sessions(report: ObjectReport) -> list[Section]:
     titles = {"alpha": "alpha", "score": "score", "f1": "F1", "mean_iou": f"mean {report.localisation.measure}"}
     columns = [
         Column("number", lambda name: titles[name]),
-        Column("one person again", functools.partial(_of_sessions, sessions, "intra")),
-        Column("different people", functools.partial(_of_sessions, sessions, "inter")),
+        Column("one person again", functools.partial(_session_cell, sessions, "intra")),
+        Column("different people", functools.partial(_session_cell, sessions, "inter")),
     ]
     note = f"{sessions.n_intra_pairs} pairs of sessions of one person, {sessions.n_inter_pairs} of different people"
     return [Section("Sessions", [table(columns, titles)], note)]
 
 
-def _of_sessions(sessions: Sessions, kind: str, name: str) -> Cell:
+def _session_cell(sessions: Sessions, kind: str, name: str) -> Cell:
     value = getattr(sessions, f"{kind}_{name}")
     return Cell(value, shown_interval(value, sessions.intervals.get(f"{kind}_{name}")))

@@ -1,4 +1,4 @@
-"""An annotator's habits of drawing, in words."""
+"""Bias of an annotator's boxes in size and position, in words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
 
 
 def has_evidence(bias: Bias) -> bool:
-    """Whether there are enough labels on enough images to speak of habits."""
+    """True if enough labels on enough images support a bias."""
     return bias.n >= MIN_LABELS and any(
         interval.low is not None and interval.n >= MIN_IMAGES for interval in bias.intervals.values()
     )

@@ -1,4 +1,4 @@
-"""The sections on classes."""
+"""Sections of the report on objects: classes, their confusions, and names to merge."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _classes(report: ObjectReport) -> Section:
 
 
 def missed_or_lone(report: ObjectReport) -> Column:
-    """How many objects of a class or size were missed; of two annotators, how many are lone."""
+    """Column with the misses of a class or size; of two annotators, with its lone objects."""
     if len(report.annotators) > 2:
         return Column("missed", "miss_rate", shown_share)
     return Column("lone", lambda entry: part_of(entry.n_lone, entry.n_units))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.statistics.main_numbers import MEASURES
-from ..text.advice import Says, against, against_median_box, loose, stands_out, write_down
+from ..text.advice import Phrase, against, against_median_box, loose, stands_out, write_down
 from ..text.words import shown_share
 from .causes import NOTHING, Losses, cause_sentence, losses
 
@@ -20,11 +20,11 @@ def object_findings(report: ObjectReport) -> list[str]:
     found = [cause_sentence(report)]
     if lost is None or lost.total < NOTHING:
         return found
-    return [*found, *stands_out(report, OBJECT_SAYS, _of_cause(report, lost))]
+    return [*found, *stands_out(report, OBJECT_PHRASES, _cause_advice(report, lost))]
 
 
-def _of_cause(report: ObjectReport, lost: Losses) -> str:
-    """What the guideline should say about the main cause."""
+def _cause_advice(report: ObjectReport, lost: Losses) -> str:
+    """Advice on what the guideline should say about the main cause."""
     advice = {
         "which objects count": lost.missed,
         "how to tell classes apart": lost.classes,
@@ -44,7 +44,7 @@ def _class_missed(finding: Finding, report: ObjectReport) -> tuple[str, str]:
     return f"Of {finding.classes[0]!r} {_left_out(finding, report)}", against(finding, "other classes")
 
 
-def _of_size(finding: Finding, report: ObjectReport) -> tuple[str, str]:
+def _size_phrase(finding: Finding, report: ObjectReport) -> tuple[str, str]:
     return f"Of {finding.size} objects {_left_out(finding, report)}", against(finding, "of other sizes")
 
 
@@ -53,7 +53,7 @@ def _left_out(finding: Finding, report: ObjectReport) -> str:
     return f"{shown_share(finding.value)} are {'missed' if len(report.annotators) > 2 else 'lone'}"
 
 
-OBJECT_SAYS: dict[str, Says] = {
+OBJECT_PHRASES: dict[str, Phrase] = {
     **dict.fromkeys(("misses", "misses_size", "misses_class"), _misses),
     "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone labels", against(finding)),
     "twice": lambda finding, report: (f"drew {shown_share(finding.value)} of their labels twice", against(finding)),
@@ -62,5 +62,5 @@ OBJECT_SAYS: dict[str, Says] = {
     "box_right": against_median_box("further right", "further left"),
     "box_down": against_median_box("lower", "higher"),
     "class_missed": _class_missed,
-    "size_missed": _of_size,
+    "size_missed": _size_phrase,
 }

@@ -1,4 +1,4 @@
-"""The sections on pairs of annotators."""
+"""Sections of the report on objects: pairs of annotators, and sessions of one person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three questions: do they see, name and draw the same objects?"""
+"""Section of the report on objects: do annotators see, name and draw the same objects?"""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COEFFICIENTS = {
 
 
 def questions_section(report: ObjectReport) -> list[Section]:
-    """Why labels do not agree: every question, its numbers with intervals, and their meaning."""
+    """Section on the causes of disagreement: every question, its numbers with intervals, and their meaning."""
     parts: list[Part] = []
     for group, question in QUESTIONS.items():
         numbers = shown_numbers(report, group)

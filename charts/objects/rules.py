@@ -1,11 +1,11 @@
-"""The rules for matching and counting objects, and alpha under other rules."""
+"""Section of the report on objects: the rules of matching and counting, and alpha under other rules."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
-from ...agreement.settings.no_labels import reading_name
+from ...agreement.settings.no_labels import null_policy
 from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.main_numbers import IMAGE_ALPHA, MEASURES
 from ..text.sections import Section
@@ -35,7 +35,7 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
     def chosen(option: str) -> str:
         return OPTIONS[option].choices[config[option]]
 
-    threshold = f"{_similarity(report)} of at least {config['iou']:g}{_source_of_threshold(report)}"
+    threshold = f"{_similarity(report)} of at least {config['iou']:g}{_threshold_origin(report)}"
     if config["method"] == "mutual_best":
         threshold = f"best {_similarity(report)}"
     rules = [
@@ -74,7 +74,7 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
 
 
 def object_words(report: ObjectReport) -> list[tuple[str, str]]:
-    """What the words in the sections on objects mean."""
+    """Glossary of the sections on objects."""
     measure = report.localisation.measure
     words = [
         ("object", "what annotators drew at one place: their labels that match, or the label of one alone"),
@@ -105,8 +105,8 @@ def object_words(report: ObjectReport) -> list[tuple[str, str]]:
     return words
 
 
-def _source_of_threshold(report: ObjectReport) -> str:
-    """Whether the threshold was taken from the data."""
+def _threshold_origin(report: ObjectReport) -> str:
+    """Origin of the threshold, in brackets, if it was asked of the data."""
     if not report.config.get("iou_from_data"):
         return ""
     found = report.data_threshold
@@ -131,7 +131,7 @@ def other_rules(report: ObjectReport) -> list[Section]:
     own = {name: report.config.get(name) for name in names}
     if report.other_reading is not None:
         names.append("no_labels")
-        own["no_labels"] = reading_name(report.config["no_labels"], report.config["assigned_field"])
+        own["no_labels"] = null_policy(report.config["no_labels"], report.config["assigned_field"])
     columns = [
         *(Column(name, name) for name in names),
         Column("alpha", "pooled", shown_number),

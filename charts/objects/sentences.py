@@ -1,4 +1,4 @@
-"""One sentence for each of the three questions, which explains its numbers."""
+"""Sentences that explain the numbers on existence, classes and localisation of objects."""
 
 from __future__ import annotations
 
@@ -62,8 +62,7 @@ def _conflict_sentence(report: ObjectReport) -> str:
 
 
 def object_alpha_sentence(report: ObjectReport) -> str:
-    """What the alpha of objects can be compared with, or why it is no verdict; empty where missing objects are left out
-    of it."""
+    """Sentence on the use of the alpha of objects, or why it is no verdict; empty if missing objects do not count."""
     if report.alpha.pooled is None or report.config["missing"] != "category":
         return ""
     given = report.class_given_match.percent_agreement

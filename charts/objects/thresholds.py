@@ -1,4 +1,4 @@
-"""The sections on the matching threshold."""
+"""Sections of the report on objects: the numbers over the matching threshold."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _beside_own(report: ObjectReport, suggested: float) -> str:
 
 
 def threshold_section(report: ObjectReport) -> list[Section]:
-    """How far alpha depends on the threshold."""
+    """Section on alpha as a function of the threshold."""
     sentences = alpha_by_threshold(report)
     return [Section("The threshold", sentences, figures=("thresholds",))] if sentences else []
 

@@ -1,4 +1,4 @@
-"""The list of what was decided against an annotator, as a table and as a page to send to them."""
+"""List of an annotator's overruled labels, as a table and as a page to send to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListedError:
-    """An entry of the list of what was decided against an annotator."""
+    """An overruled label in the list of an annotator."""
 
     image: str  #: name of the file
     sample_id: str

@@ -1,4 +1,4 @@
-"""The ceiling of a model in a sentence, as text and as tables."""
+"""Human ceiling (annotators measured as detectors) in a sentence, as text and as tables."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST
     """The comparison in sections, the first two of which say what changed; each table with so many rows, at most."""
     title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
     return [
-        Section(title, [_basis(comparison), *_of_formulas(comparison), *_verdict(comparison)], is_first=True),
+        Section(title, [_basis(comparison), *_formula_note(comparison), *_verdict(comparison)], is_first=True),
         *_numbers(comparison),
         _differences(comparison),
         *_parts(comparison, at_most),
@@ -86,7 +86,7 @@ def _basis(comparison: AgreementComparison) -> str:
 
 def _verdict(comparison: AgreementComparison) -> list[Part]:
     """The change of score and alpha in a sentence; where decisions set labels, first that of the other samples."""
-    said, parts = _change_said(comparison.numbers), [*_of_decided(comparison)]
+    said, parts = _change_said(comparison.numbers), [*_decided_paragraph(comparison)]
     if said is None:
         return [*parts, "Nothing can be compared: no number is defined in both runs."]
     parts.append(f"With them: {said}." if parts else f"{said[0].upper()}{said[1:]}.")
@@ -96,7 +96,7 @@ def _verdict(comparison: AgreementComparison) -> list[Part]:
     return parts
 
 
-def _of_formulas(comparison: AgreementComparison) -> Iterator[Part]:
+def _formula_note(comparison: AgreementComparison) -> Iterator[Part]:
     """That numbers may differ because the formulas changed, not the labels."""
     if comparison.formulas is not None:
         older, newer = sorted(comparison.formulas, key=int)
@@ -117,8 +117,8 @@ def _change_said(numbers: Mapping[str, Change]) -> str | None:
     return listed(said) if said else None
 
 
-def _of_decided(comparison: AgreementComparison) -> Iterator[Part]:
-    """How many labels decisions set between the runs, and what changed on the other samples."""
+def _decided_paragraph(comparison: AgreementComparison) -> Iterator[Part]:
+    """Paragraph on labels that decisions set between the runs, and on the changes in the other samples."""
     decided, what = comparison.decided, "frame" if comparison.on_frames else "sample"
     if decided is None:
         return

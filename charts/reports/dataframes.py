@@ -1,4 +1,4 @@
-"""The tables of a report as DataFrames."""
+"""Tables of a report as pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def table_names(report: AgreementReport) -> list[str]:
 
 
 def _has(owner: Any, name: str, *more: str) -> bool:
-    """Whether a class has a field of this name, the class of that field has the next name, and so on."""
+    """True if a class has a field of this name, the class of that field has the next name, and so on."""
     if name not in {field.name for field in dataclasses.fields(owner)}:
         return False
     return not more or _has(owner.parts[name], *more)
@@ -67,7 +67,7 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
 
 
 def decisions_frame(report: DecisionReport) -> pd.DataFrame:
-    """What was decided: what every annotator did, and what a rule decided; undefined numbers are nan."""
+    """Table of an adjudication report: every annotator, and the rule; undefined numbers are nan."""
     return pd.DataFrame([flat(entry) for entry in report.rows]).fillna(float("nan"))
 
 
@@ -182,7 +182,7 @@ def _annotator_classes(report: Any) -> list[Row]:
 
 
 def _other_classes(report: Any) -> list[Row]:
-    """What annotators said where most of the others said something else."""
+    """Table of annotators' classes where most of the others gave another one."""
     return [
         {"annotator": entry.name, "class": said["a"], "most_others": said["b"], "n": said["n"]}
         for entry in report.annotators
@@ -262,13 +262,13 @@ def _similar_names(report: Any) -> list[Row]:
 
 
 def _findings(report: Any) -> list[Row]:
-    """What stands out by test; names joined with commas."""
+    """Table of the findings; names joined with commas."""
     names = ("annotators", "classes")
     return [{**dataclasses.asdict(each), **{name: ", ".join(getattr(each, name)) for name in names}}
             for each in report.findings]  # fmt: skip
 
 
-def _of_roles(models: bool, part: str = "") -> Rows:
+def _role_rows(models: bool, part: str = "") -> Rows:
     """Annotators against the reference, or against models; or their classes or sizes."""
 
     def named(entry: Any, name: str) -> Row:
@@ -289,7 +289,7 @@ def _of_roles(models: bool, part: str = "") -> Rows:
 
 
 def _reference_confusion(report: Any) -> list[Row]:
-    """What annotators said where the reference says something else."""
+    """Table of annotators' classes against those of the reference."""
     of = report.reference.annotators if report.reference is not None else []
     return [{"name": one.name, **entry} for one in of for entry in one.confusion]
 
@@ -330,12 +330,12 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "thresholds": ("thresholds", _entries("thresholds")),
     "best_matches": ("data_threshold", _best_matches),
     "rules": ("rules", _entries("rules")),
-    "reference": ("reference", _of_roles(models=False)),
-    "reference_classes": ("reference", _of_roles(models=False, part="classes")),
-    "reference_sizes": ("reference", _of_roles(models=False, part="sizes")),
+    "reference": ("reference", _role_rows(models=False)),
+    "reference_classes": ("reference", _role_rows(models=False, part="classes")),
+    "reference_sizes": ("reference", _role_rows(models=False, part="sizes")),
     "reference_confusion": ("reference", _reference_confusion),
-    "models": ("models", _of_roles(models=True)),
-    "models_classes": ("models", _of_roles(models=True, part="classes")),
-    "models_sizes": ("models", _of_roles(models=True, part="sizes")),
+    "models": ("models", _role_rows(models=True)),
+    "models_classes": ("models", _role_rows(models=True, part="classes")),
+    "models_sizes": ("models", _role_rows(models=True, part="sizes")),
     "persons": ("models", _persons),
 }

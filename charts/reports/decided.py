@@ -1,4 +1,4 @@
-"""The section on what was decided: how far it is, and how right annotators and majority were."""
+"""Section on adjudication: coverage of the decisions, and accuracy of annotators and majority."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOST_CLASSES = 3
 
 
 def decisions_section(report: DecisionReport) -> Section:
-    """What was decided on the labels of a run."""
+    """Section on the decisions about the labels of a run."""
     n, disputed, unit = report.n_disputed_decided, report.n_disputed, report.unit
     parts: list[Part] = [f"{n:,} of {disputed:,} disputed {unit}s were decided ({percent(n, disputed)})."]
     right, n_none = report.n_consensus_right, report.n_no_majority or 0
@@ -79,12 +79,12 @@ def decisions_section(report: DecisionReport) -> Section:
 
 
 def decisions_text(report: DecisionReport) -> str:
-    """What was decided as aligned text."""
+    """Adjudication report as aligned text."""
     return as_text([decided_alone(report)])
 
 
 def decided_alone(report: DecisionReport) -> Section:
-    """What was decided, as a report of its own."""
+    """Adjudication report as a section of its own."""
     title = f"What was decided on the {report.unit}s of run '{report.run_key}'"
     section, n_without = decisions_section(report), report.n_samples - report.n_samples_decided
     what = "frames" if report.field.startswith(FRAMES_PREFIX) else "images"
@@ -96,7 +96,7 @@ def decided_alone(report: DecisionReport) -> Section:
 
 
 def applied_section(title: str, annotators: Sequence[Any]) -> Section:
-    """What was done to the labels of every annotator, by applying decisions.
+    """Section on the labels changed by applying decisions, for every annotator.
 
     Args:
         title: what was done, in a sentence
@@ -106,7 +106,7 @@ def applied_section(title: str, annotators: Sequence[Any]) -> Section:
 
 
 def but_left_out(numbers: Iterable[tuple[int, str]]) -> str:
-    """What was left out, as the end of a sentence: numbers, each with what it is the number of."""
+    """End of a sentence that lists what was left out: numbers, each with the name of what it counts."""
     said = [f"{n:,} {text}" for n, text in numbers if n]
     return f"; left out: {', '.join(said)}" if said else ""
 

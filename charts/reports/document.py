@@ -100,7 +100,7 @@ def report_markdown(report: AgreementReport) -> str:
 
 
 def _changed(report: AgreementReport) -> list[str]:
-    """How many samples were changed since the run."""
+    """Sentence with the number of samples changed since the run."""
     if report.samples is None or report.run.n_of is not None:
         return []
     n_changed = report.samples.n_changed()
@@ -111,7 +111,7 @@ def _changed(report: AgreementReport) -> list[str]:
 
 
 def _decisions(report: AgreementReport) -> list[Section]:
-    """What was decided on the objects of the run, if anything."""
+    """Section on the decisions about the objects of the run, if there are any."""
     found = None if report.samples is None else report.samples.decisions()
     if isinstance(found, int):
         many = f"More than {found:,} images have decisions: run.decisions.report() counts them."
@@ -120,7 +120,7 @@ def _decisions(report: AgreementReport) -> list[Section]:
 
 
 def report_head(report: AgreementReport, notes: Sequence[str] = ()) -> Section:
-    """The first section: the verdict, the main cause of disagreement, who or what is behind it, and the main numbers.
+    """First section: the verdict, the main cause of disagreement, its subjects, and the main numbers.
 
     Args:
         report: report of any family
@@ -135,7 +135,7 @@ def overview_markdown(report: AgreementReport) -> str:
 
 
 def computation_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
-    """How the numbers were computed, for the panel: the main numbers with their meaning, the rules and the threshold.
+    """Methods section for the panel: the main numbers with their meaning, the rules and the threshold.
 
     Args:
         report: report of any family
@@ -196,12 +196,12 @@ def _rules(report: AgreementReport) -> list[tuple[str, str]]:
 
 
 def _words(report: AgreementReport) -> list[Section]:
-    """What the words of the report mean."""
+    """Glossary of the report."""
     return [Section("What the words mean", [Facts([*_WORDS, *family_of(report).words(report)])], key="words")]
 
 
 def _lists(report: AgreementReport) -> list[Section]:
-    """How many label lists everybody has, where some are null."""
+    """Table of each annotator's label lists by state, where some are null."""
     lists = report.run.lists
     if not any(entry.n_null for entry in lists):
         return []
@@ -240,7 +240,7 @@ def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]
 
 
 def _why(at_most: int | None) -> Column:
-    """Why a sample is disputed; cut in the short text, so that a line holds it."""
+    """Column with the reason for a sample's dispute; cut in the short text, so that a line holds it."""
     longest = None if at_most is None else _LONGEST_REASON
 
     def reason(entry: Mapping[str, Any]) -> str:
@@ -272,7 +272,7 @@ def _error(value: float | None) -> Cell:
 
 
 def _times(report: AgreementReport) -> list[Section]:
-    """How long annotators took, where labels or samples say so."""
+    """Table of annotation times, where labels or samples tell them."""
     found = None if report.samples is None else report.samples.times(report)
     if found is None or found.empty:
         return []

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..objects.annotators import annotator_details, annotators_section
 from ..objects.classes import class_details, confused_classes
-from ..objects.findings import OBJECT_SAYS, object_findings
+from ..objects.findings import OBJECT_PHRASES, object_findings
 from ..objects.pairs import pair_details, pairs_section
 from ..objects.questions import question_details, questions_section
 from ..objects.rules import object_rules, object_words, other_rules
 from ..objects.thresholds import threshold_details, threshold_section
-from ..text.advice import Says, all_findings
+from ..text.advice import Phrases, all_findings
 from ..text.sections import Section
 from ..text.words import VERDICTS
 from . import pixels, ratings, reasons, tags
@@ -58,13 +58,12 @@ class VerdictShares:
 class FamilyCharts:
     """Sections, figures and tables of the reports of a family."""
 
-    reasons: Callable[
-        [Any, Any], list[str]
-    ]  #: why samples are disputed, from their records and the context of a report
-    #: the main cause of disagreement, who or what is behind it, and what to do, in sentences
+    #: reasons for the disputes on samples, from their records and the context of a report
+    reasons: Callable[[Any, Any], list[str]]
+    #: sentences on the main cause of disagreement, its subjects, and what to do
     findings: Callable[[Any], list[str]]
-    #: what is said of the findings of some kinds, in addition to those of all families
-    says: Mapping[str, Says]
+    #: texts of some kinds of findings, in addition to those of all families
+    phrases: Phrases
     rules: Callable[[Any], list[tuple[str, str]]]  #: names and texts of the rules of the computation
     words: Callable[[Any], list[tuple[str, str]]]  #: words of its sections, and what they mean
     sections: Sequence[Sections]  #: the most important sections
@@ -92,7 +91,7 @@ FAMILY_CHARTS = {
     "objects": FamilyCharts(
         reasons=reasons.object_reasons,
         findings=object_findings,
-        says=OBJECT_SAYS,
+        phrases=OBJECT_PHRASES,
         rules=object_rules,
         words=object_words,
         sections=(questions_section, annotators_section, pairs_section, confused_classes, threshold_section),
@@ -127,7 +126,7 @@ FAMILY_CHARTS = {
     "ratings": FamilyCharts(
         reasons=reasons.rating_reasons,
         findings=ratings.rating_findings,
-        says=ratings.RATING_SAYS,
+        phrases=ratings.RATING_PHRASES,
         rules=ratings.rating_rules,
         words=ratings.rating_words,
         sections=(
@@ -153,7 +152,7 @@ FAMILY_CHARTS = {
     "tags": FamilyCharts(
         reasons=reasons.tag_reasons,
         findings=tags.tag_findings,
-        says=tags.TAG_SAYS,
+        phrases=tags.TAG_PHRASES,
         rules=tags.tag_rules,
         words=tags.tag_words,
         sections=(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
@@ -178,7 +177,7 @@ FAMILY_CHARTS = {
     "pixels": FamilyCharts(
         reasons=reasons.class_reasons,
         findings=pixels.pixel_findings,
-        says=pixels.PIXEL_SAYS,
+        phrases=pixels.PIXEL_PHRASES,
         rules=pixels.pixel_rules,
         words=pixels.pixel_words,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),

@@ -49,7 +49,7 @@ def parts_sections(parts: AgreementParts, figure: str | None = None) -> list[Sec
 
 
 def finding_sentences(parts: AgreementParts) -> Iterator[str]:
-    """Which parts differ from the others by test: the greatest difference of each."""
+    """Sentences on the parts that differ from the others by test: the greatest difference of each."""
     if not parts.n_tested:
         return
     said: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Is a model as good as a person? One sentence, the alternative annotator test, and both side by side."""
+"""Section of every report on a model as good as a person: a sentence, the alternative annotator test, both compared."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _EPSILON = (
 
 
 def measure_of(model: RoleReport) -> str:
-    """What a model and annotators are compared by: of classes, F1 is the share of equal ones."""
+    """Measure that compares a model with annotators; of classes, F1 is the share of equal ones."""
     return "accuracy" if any(one.accuracy is not None for one in model.annotators) else "F1"
 
 
@@ -62,7 +62,7 @@ def person_sentence(role: RoleReport) -> str:
 
 
 def test_sentences(person: PersonComparison, what: str) -> Iterator[str]:
-    """What the alternative annotator test says, and of whom it says nothing.
+    """Sentences on the alternative annotator test, and on those who could not be tested.
 
     Args:
         person: the comparison

@@ -1,11 +1,11 @@
-"""The sections of a report on semantic masks."""
+"""Sections of the report on semantic masks, in words and tables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
-from ..text.advice import Says, by_share, loose, stands_out, write_down
+from ..text.advice import Phrase, by_share, loose, stands_out, write_down
 from ..text.sections import Facts, Part, Section
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title, shortlist_annotators
 from ..text.tables import Cell, Column, table
@@ -43,7 +43,7 @@ def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
 
 
 def pixel_findings(report: PixelReport) -> list[str]:
-    """Which share of the pixels is alike, and who or what is behind the rest."""
+    """Sentences on the share of equal pixels, and on the causes of the rest."""
     found = []
     if report.alpha.percent_agreement is not None:
         found.append(
@@ -51,7 +51,7 @@ def pixel_findings(report: PixelReport) -> list[str]:
             "them may be background, so read the score, which leaves it out."
         )
     if report.n_disputed:
-        found += stands_out(report, PIXEL_SAYS, write_down("where classes end"))
+        found += stands_out(report, PIXEL_PHRASES, write_down("where classes end"))
     return found
 
 
@@ -62,7 +62,7 @@ def _class_loose(finding: Finding, report: PixelReport) -> tuple[str, str]:
     return f"{finding.classes[0]!r} has a mean IoU of {value}", compared
 
 
-PIXEL_SAYS: dict[str, Says] = {
+PIXEL_PHRASES: dict[str, Phrase] = {
     "loose": loose("score"),
     "class_loose": _class_loose,
     "class_area": by_share("gives {share} more area to {classes}", "gives {share} less area to {classes}"),
@@ -70,7 +70,7 @@ PIXEL_SAYS: dict[str, Says] = {
 
 
 def pixel_words(report: PixelReport) -> list[tuple[str, str]]:
-    """What the words in the sections on masks mean."""
+    """Glossary of the sections on masks."""
     return [
         ("score", "mean IoU of the classes of two masks, without background"),
         ("IoU", "pixels that both masks give a class / pixels that either gives it; 1 if identical"),

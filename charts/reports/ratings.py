@@ -1,4 +1,4 @@
-"""The sections of a report on ratings."""
+"""Sections of the report on ratings, in words and tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..text.advice import (
-    Says,
+    Phrase,
     by_points,
     by_share,
     conflict_counts,
@@ -67,14 +67,14 @@ def _shortened(names: list[str], separator: str) -> str:
 
 
 def rating_findings(report: RatingReport) -> list[str]:
-    """How many samples are disputed, and who or what is behind it."""
+    """Sentences on disputed samples and on their causes by test."""
     n_agreed = report.n_rated - report.n_disputed
     found = [
         f"All agree on {n_agreed:,} of {counted(report.n_rated, documents(report)[:-1])} "
         f"({percent(n_agreed, report.n_rated)})."
     ]
     if report.n_disputed:
-        found += stands_out(report, RATING_SAYS, write_down("how to rate"))
+        found += stands_out(report, RATING_PHRASES, write_down("how to rate"))
     return found
 
 
@@ -83,7 +83,7 @@ def _what(report: RatingReport) -> str:
     return "class" if report.level == "nominal" else "rating"
 
 
-RATING_SAYS: dict[str, Says] = {
+RATING_PHRASES: dict[str, Phrase] = {
     "conflicts": lambda finding, report: conflicts(finding, report, _what(report)),
     "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
     "rates": by_share("rates {share} of the scale higher", "rates {share} of the scale lower"),
@@ -91,7 +91,7 @@ RATING_SAYS: dict[str, Says] = {
 
 
 def rating_words(report: RatingReport) -> list[tuple[str, str]]:
-    """What the words in the sections on ratings mean."""
+    """Glossary of the sections on ratings."""
     return [
         ("score", "share of the pairs of annotators who agree on a sample"),
         ("disputed", "any two annotators disagree"),
@@ -119,7 +119,7 @@ def rating_coefficients(report: RatingReport, *, brief: bool = False) -> list[Se
 
 
 def _alpha_above(report: RatingReport) -> str:
-    """Which of the alphas with different weights the main one is."""
+    """Relation of the main alpha to those with different weights, as the end of a sentence."""
     if report.level in _OWN_DISTANCES:
         return f"uses Krippendorff's difference at the level {report.level}, which is not one of these weights"
     alphas = report.coefficients["krippendorff_alpha"]

@@ -1,4 +1,4 @@
-"""Why a sample is disputed, in a few words: ``7 lone (carol), 3 cat for dog (bob)``."""
+"""Reasons for the dispute on a sample in a few words: ``7 lone (carol), 3 cat for dog (bob)``."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _FEW = 3
 
 
 def object_reasons(records: ObjectRecords, context: ReportContext) -> list[str]:
-    """What the annotators disagree about on every sample, the most frequent first."""
-    return [_of_objects(found) for found in disputes_of(records, context)]
+    """Reasons for the dispute on every sample, the most frequent first."""
+    return [_object_reason(found) for found in disputes_of(records, context)]
 
 
-def _of_objects(found: Disputes) -> str:
+def _object_reason(found: Disputes) -> str:
     parts = [*_left_out("lone", found.lone, found.lone.total()), *_left_out("missed", found.missed, found.n_missed)]
     parts += _conflicts(found)
     if found.n_attributes:
@@ -57,7 +57,7 @@ def _who(names: Counter[str], n: int) -> str:
 
 
 def _conflicts(found: Disputes) -> list[tuple[int, str]]:
-    """Who said which class where most of the others said another one; else the classes that met."""
+    """Class conflicts as counted phrases: an own class for the majority's, by annotator; else the classes that met."""
     kinds: dict[str, Counter[str]] = {}
     for (name, own, most), n in found.other_classes.items():
         kinds.setdefault(f"{own} for {most}", Counter())[name] += n
@@ -69,7 +69,7 @@ def _conflicts(found: Disputes) -> list[tuple[int, str]]:
 
 
 def rating_reasons(records: RatingRecords, context: ReportContext) -> list[str]:
-    """What the annotators said of every sample."""
+    """Ratings of every sample, each with those who gave it."""
     of_classes = records.column("ratings").dtype.kind != "f"
     return [_who_said_what(row, context, of_classes=of_classes) for row in records.ratings]
 

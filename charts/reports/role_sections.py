@@ -1,4 +1,4 @@
-"""Sections on a reference and on models, of reports of all families."""
+"""Sections of every report on a reference and on models, in words and tables."""
 
 from __future__ import annotations
 

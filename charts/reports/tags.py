@@ -1,11 +1,11 @@
-"""The sections of a report on tags."""
+"""Sections of the report on tags, in words and tables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
-from ..text.advice import Says, against, by_points, stands_out, write_down
+from ..text.advice import Phrase, against, by_points, stands_out, write_down
 from ..text.sections import Section
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
 from ..text.tables import Column, part_of, table, verdict_column
@@ -40,7 +40,7 @@ def tag_rules(report: TagReport) -> list[tuple[str, str]]:
 
 
 def tag_findings(report: TagReport) -> list[str]:
-    """How many samples and tags are disputed, and which tags most."""
+    """Sentences on disputed samples and tags, and on the tags that are disputed most."""
     n_agreed = report.n_rated - report.n_disputed
     found = [
         f"All gave the same tags on {n_agreed:,} of {counted(report.n_rated, documents(report)[:-1])} "
@@ -52,7 +52,7 @@ def tag_findings(report: TagReport) -> list[str]:
     verb = "is" if len(disputed) == 1 else "are"
     found.append(f"{len(disputed):,} of {counted(len(report.tags), 'tag')} {verb} disputed.")
     rules = {"class_missed": "when to give {}"}
-    return [*found, *stands_out(report, TAG_SAYS, write_down("when to give a tag"), rules)]
+    return [*found, *stands_out(report, TAG_PHRASES, write_down("when to give a tag"), rules)]
 
 
 def _left_out(finding: Finding, report: TagReport) -> tuple[str, str]:
@@ -61,7 +61,7 @@ def _left_out(finding: Finding, report: TagReport) -> tuple[str, str]:
     return f"Of {finding.classes[0]!r} {share} {what}", against(finding, "other tags")
 
 
-TAG_SAYS: dict[str, Says] = {
+TAG_PHRASES: dict[str, Phrase] = {
     "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
     "class_missed": _left_out,
     "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone tags", against(finding)),
@@ -73,7 +73,7 @@ TAG_SAYS: dict[str, Says] = {
 
 
 def tag_words(report: TagReport) -> list[tuple[str, str]]:
-    """What the words in the sections on tags mean."""
+    """Glossary of the sections on tags."""
     return [
         ("score", "Jaccard index: tags that both of two annotators gave / tags that either gave"),
         ("lone", "only one annotator gave the tag"),

@@ -1,4 +1,4 @@
-"""Who and what stands out by test, in sentences with numbers and advice; and the classes that are confused."""
+"""Findings in sentences, with numbers and advice: annotators, classes and pairs that stand out by test."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ...agreement.evidence.confusions import Confused
     from ...agreement.evidence.hypotheses import Finding
 
-#: says what was found, as the predicate of a sentence on an annotator or as a clause; and what it is compared with
-Says: TypeAlias = Callable[["Finding", Any], tuple[str, str]]
+#: text of a finding: the predicate of a sentence on an annotator, or a clause; and what it is compared with
+Phrase: TypeAlias = Callable[["Finding", Any], tuple[str, str]]
+Phrases: TypeAlias = Mapping[str, Phrase]  #: by kind of finding
 
 #: so many annotators (classes, sizes, pairs) are named
 _MOST = 5
@@ -45,20 +46,20 @@ def write_down(what: str) -> str:
     return f"say in the guideline {what}"
 
 
-def stands_out(report: Any, says: Mapping[str, Says], advice: str, rules: Mapping[str, str] | None = None) -> list[str]:
-    """Who and what stands out, the greatest difference first; where nothing is worth acting on, what else to do.
+def stands_out(report: Any, phrases: Phrases, advice: str, rules: Mapping[str, str] | None = None) -> list[str]:
+    """Sentences on the findings, the greatest difference first; if none is worth acting on, other advice.
 
     Of more than five, those with the greatest difference of any kind come first, each with one finding.
 
     Args:
         report: report of any family
-        says: what is said of the findings of some kinds, in addition to :data:`SAYS`
+        phrases: texts of some kinds of findings, in addition to :data:`PHRASES`
         advice: what to do if there is nothing else
         rules: what the guideline should say of a class, by kind, in addition to :data:`RULES`
     """
     findings = _without_echoes(report)
     groups = by_subject(findings, _MOST)
-    said = {**SAYS, **says}, {**RULES, **(rules or {})}
+    said = {**PHRASES, **phrases}, {**RULES, **(rules or {})}
     found = [_sentence(group, report, *said) for group in groups]
     n_more = len(by_subject(findings, len(findings))) - len(groups)
     if n_more > 0:
@@ -78,7 +79,7 @@ def _without_echoes(report: Any) -> list[Finding]:
 
 
 def _is_closer(finding: Finding, report: Any, off: set[str]) -> bool:
-    """Whether a pair agrees more with each other than with those who do not stand out themselves."""
+    """True if a pair agrees more with each other than with those who do not stand out themselves."""
     if not off - set(finding.annotators):
         return True
     pair = set(finding.annotators)
@@ -90,11 +91,11 @@ def _is_closer(finding: Finding, report: Any, off: set[str]) -> bool:
     return bool(scores) and finding.value - sum(scores) / len(scores) >= WORTH_ADVICE
 
 
-def whom_to_talk_to(report: Any, says: Mapping[str, Says]) -> str:
+def whom_to_talk_to(report: Any, phrases: Phrases) -> str:
     """Whom to talk to about what, those with the greatest difference first, in short; empty if there is nobody."""
     if len(report.annotators) == 2:  # nobody can tell which of them
         return ""
-    said = {**SAYS, **says}
+    said = {**PHRASES, **phrases}
     findings = [each for each in report.findings if len(each.annotators) == 1 and is_worth_advice(each)]
     first = [group[0] for group in by_subject(findings, _MOST)]
     names = [f"{each.annotators[0]} ({said[each.kind](each, report)[0].rstrip(',')})" for each in first]
@@ -103,13 +104,13 @@ def whom_to_talk_to(report: Any, says: Mapping[str, Says]) -> str:
 
 
 def is_worth_advice(finding: Finding) -> bool:
-    """Whether a difference is large enough to act on."""
+    """True if a difference is large enough to act on."""
     return round(abs(finding.difference), 9) >= WORTH_ADVICE
 
 
-def finding_text(finding: Finding, report: Any, says: Mapping[str, Says]) -> str:
-    """What was found, with its numbers, without who or what it is about; for tables."""
-    return " ".join({**SAYS, **says}[finding.kind](finding, report))
+def finding_text(finding: Finding, report: Any, phrases: Phrases) -> str:
+    """Text of a finding with its numbers, without its subject; for tables."""
+    return " ".join({**PHRASES, **phrases}[finding.kind](finding, report))
 
 
 def _nobody(report: Any) -> str:
@@ -120,9 +121,9 @@ def _nobody(report: Any) -> str:
     return f"No annotator or class stands out beyond chance ({counted(report.n_tested, 'comparison')})"
 
 
-def _sentence(group: Sequence[Finding], report: Any, says: Mapping[str, Says], rules: Mapping[str, str]) -> str:
+def _sentence(group: Sequence[Finding], report: Any, phrases: Phrases, rules: Mapping[str, str]) -> str:
     """The findings on one annotator, pair, class or size, and what to do if a difference is large enough."""
-    said = "; ".join(" ".join(says[finding.kind](finding, report)) for finding in group)
+    said = "; ".join(" ".join(phrases[finding.kind](finding, report)) for finding in group)
     first = group[0]
     who = listed(first.annotators)
     said = f"{who} {said}" if who else said
@@ -146,13 +147,13 @@ RULES = {
 
 
 def against(finding: Finding, others: str = "the others") -> str:
-    """What it is compared with: ``(the others 4.5 %, +58.7 points [50.1, 67.3])``."""
+    """Comparison of a finding in brackets: ``(the others 4.5 %, +58.7 points [50.1, 67.3])``."""
     ends = f"[{100.0 * finding.low:.1f}, {100.0 * finding.high:.1f}]"
     return f"({others} {shown_share(finding.others)}, {100.0 * finding.difference:+.1f} points {ends})"
 
 
 def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, str]:
-    """Who gives another class, or rating; and which one most often, if most of the others say another one."""
+    """Phrase on conflicts of class, or rating, and the most frequent one where most of the others say another."""
     said = f"differs in {what} in {shown_share(finding.value)} of comparisons"
     others = against(finding, "others among themselves")
     entry = next(each for each in report.annotators if each.name == finding.annotators[0])
@@ -163,8 +164,8 @@ def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, 
     return said, f"{others}, most often {first['a']!r} where most others say {first['b']!r} ({first['n']:,} times)"
 
 
-def loose(measure: str) -> Says:
-    """Who draws otherwise: the mean similarity with the others, and that of the others among each other."""
+def loose(measure: str) -> Phrase:
+    """Phrase on a loose fit: the mean similarity with the others, and that of the others among each other."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
         ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
@@ -175,7 +176,7 @@ def loose(measure: str) -> Says:
     return said
 
 
-def by_share(more: str, less: str) -> Says:
+def by_share(more: str, less: str) -> Phrase:
     """Something that is larger or smaller by a share: ``12 % larger [9, 15]``; ``{}`` stands for the share."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
@@ -188,7 +189,7 @@ def by_share(more: str, less: str) -> Says:
     return said
 
 
-def against_median_box(more: str, less: str) -> Says:
+def against_median_box(more: str, less: str) -> Phrase:
     """Boxes that are larger or smaller than the median box by a share, as in the tables; and the median annotator's."""
 
     def offset(value: float) -> str:
@@ -204,7 +205,7 @@ def against_median_box(more: str, less: str) -> Says:
     return said
 
 
-def by_points(more: str, less: str) -> Says:
+def by_points(more: str, less: str) -> Phrase:
     """Something that is done more or less often: ``12.0 points more often [8.3, 15.7]``; ``{classes}`` is what."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
@@ -235,7 +236,7 @@ def _confused(finding: Finding, report: Any) -> tuple[str, str]:
 
 
 def merge_effect(report: Any, classes: set[str]) -> str:
-    """What alpha would be if two classes were one; empty if that makes no difference."""
+    """Effect on alpha of merging two classes, as the end of a sentence; empty if there is none."""
     for merge in getattr(report, "merges", []):
         before, after = merge.alpha_before, merge.alpha_after
         if set(merge.classes) == classes and before is not None and after is not None:
@@ -246,7 +247,7 @@ def merge_effect(report: Any, classes: set[str]) -> str:
 
 
 #: what is said in all families
-SAYS: dict[str, Says] = {
+PHRASES: dict[str, Phrase] = {
     "conflicts": conflicts,
     "class_conflicts": _class_conflicts,
     "class_confused": lambda finding, report: (
@@ -283,7 +284,7 @@ def clearly_confused(report: Any) -> list[Confused]:
 
 
 def conflict_counts(confusion: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, str]]:
-    """How often every two different classes met, from lists of confusions."""
+    """Count the meetings of every two different classes in lists of confusions."""
     counts: Counter[tuple[str, str]] = Counter()
     for entry in confusion:
         a, b = sorted((entry["a"], entry["b"]), key=natural_key)
@@ -293,7 +294,7 @@ def conflict_counts(confusion: Iterable[Mapping[str, Any]]) -> Counter[tuple[str
 
 
 def unclear_conflicts(report: Any, counts: Mapping[tuple[str, str], int], n_unlisted: int = 0) -> str:
-    """Which two classes most conflicts are between, where it is not clear that this is more than chance.
+    """Sentence on the two classes with most conflicts, where it is not clear that this is more than chance.
 
     Args:
         report: report on objects or ratings
@@ -342,7 +343,7 @@ def confusions_section(
 
 
 def _who_says(report: Any, classes: Sequence[str]) -> str:
-    """Who says one of two classes most often where most of the others say the other one."""
+    """The annotator who most often says one of two classes where most of the others say the other one."""
     found = [
         (each["n"], entry.name, each)
         for entry in report.annotators

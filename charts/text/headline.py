@@ -42,7 +42,7 @@ def headline(
     *,
     findings: Sequence[str] = (),
 ) -> Section:
-    """The first section of a report: the verdict, what was found, and the main numbers.
+    """First section of a report: the verdict, the findings, and the main numbers.
 
     Args:
         report: report of any family
@@ -94,7 +94,7 @@ def _shown(report: AgreementReport, number: MainNumber, measure: str) -> ShownNu
 
 
 def _chance_sentence(found: ImageAlpha) -> str:
-    """How close the alpha of images is to the score; empty where chance is no small matter."""
+    """Note that the alpha of images is nearly the score; empty where chance is no small matter."""
     if found.expected is None or found.expected < _FAR_APART:
         return ""
     return (
@@ -104,7 +104,7 @@ def _chance_sentence(found: ImageAlpha) -> str:
 
 
 def image_alpha_details(report: AgreementReport) -> list[Section]:
-    """What the alpha of images is made of."""
+    """Section on the parts of the alpha of images: observed and expected distance."""
     found = report.image_alpha
     if found is None or found.value is None:
         return []

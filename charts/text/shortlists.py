@@ -1,4 +1,4 @@
-"""Who is listed, and talked to, of many annotators or pairs: who clearly agrees less or more; the rest in numbers."""
+"""Shortlists of many annotators or pairs: those who clearly agree less or more; the rest as a distribution."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _ends(entries: Sequence[Any], whole: float | None, title: str, what: str) ->
 
 
 def spread(entries: Sequence[Any], whole: float | None, what: str) -> str:
-    """How the scores of many annotators or pairs are distributed, and how many cannot be ranked."""
+    """Sentence on the distribution of many scores, and on how many cannot be ranked."""
     scores = [entry.score for entry in entries if entry.score is not None]
     if not scores:
         return ""

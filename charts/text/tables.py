@@ -20,7 +20,7 @@ class Cell:
 
     @property
     def is_number(self) -> bool:
-        """Whether the cell is right-aligned, as numbers are, including undefined ones."""
+        """True for a cell that is right-aligned, as numbers are, including undefined ones."""
         return self.value is None or self.text == "" or isinstance(self.value, int | float)
 
 
@@ -72,7 +72,7 @@ def verdict_column(verdict: str, title: str) -> Column:
 
 
 def other_class_column(title: str = "other class") -> Column:
-    """How often an annotator gave another class than most of the others."""
+    """Column with the share of labels of another class than the majority's."""
     return Column(title, lambda entry: share_of(entry.n_other_class, entry.n_majority))
 
 
@@ -87,7 +87,7 @@ class Table:
 
     @functools.cached_property
     def numeric(self) -> list[bool]:
-        """Whether a column has only numbers."""
+        """True for columns that hold numbers only."""
         return [all(row[k].is_number for row in self.rows) for k in range(len(self.header))]
 
 

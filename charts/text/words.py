@@ -87,7 +87,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def other_class(report: Any) -> str:
-    """What the share of other classes of an annotator is counted against."""
+    """Note on the base of the share of other classes."""
     if len(report.annotators) == 2:
         return "Other class: than the other annotator gave it."
     return "Other class: than most of the others, at least two, gave it; what is not named above may be chance."

@@ -38,7 +38,7 @@ class ImageKey(NamedTuple):
 
 @dataclass(slots=True)
 class DrawnLabel:
-    """A label as a file has it: a class, and what was drawn, in the unit of its :class:`Page`."""
+    """A label as a file has it: a class, and what was drawn, in the unit of its :class:`ImageLabels`."""
 
     label: str | None
     box: tuple[float, float, float, float] | None = None  #: x, y, width, height
@@ -59,8 +59,8 @@ class DrawnLabel:
 
 
 @dataclass(slots=True)
-class Page:
-    """Labels that one annotator drew on one image."""
+class ImageLabels:
+    """Labels of one annotator on one image; an empty entry marks the image as reviewed."""
 
     labels: list[DrawnLabel] = field(default_factory=list)
     scale: tuple[float, float] | None = None  #: width and height of the image in the unit of coordinates; None: pixels
@@ -97,9 +97,9 @@ class AnnotationSet:
     """Everything that the files of an import say."""
 
     title: str  #: name of the format
-    pages: dict[str, dict[ImageKey, Page]] = field(default_factory=dict)  #: by annotator; an image without is not there
+    pages: dict[str, dict[ImageKey, ImageLabels]] = field(default_factory=dict)  #: reviewed images, by annotator
     #: labels that are nobody's, such as predictions, by the name of their field
-    separate: dict[str, dict[ImageKey, Page]] = field(default_factory=dict)
+    separate: dict[str, dict[ImageKey, ImageLabels]] = field(default_factory=dict)
     #: names under which an image may be found if it is not found under its own
     other_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: whether a label is given in every label type that it can be given in, as in COCO; else as it was drawn
@@ -129,8 +129,8 @@ class AnnotationSet:
                 f"times its size), got more with its {what}; split the file, and import one part after the other"
             )
 
-    def page(self, annotator: str, image: ImageKey, *, is_new: bool = False) -> Page:
-        """The page of an annotator, a new one if there is none: they looked at this image.
+    def page(self, annotator: str, image: ImageKey, *, is_new: bool = False) -> ImageLabels:
+        """Labels of an annotator on an image, a new entry if there is none, which marks the image as reviewed.
 
         Raises:
             AgreementInputError: if it must be new and is not
@@ -140,15 +140,15 @@ class AnnotationSet:
             refuse_repeated(annotator, [image])
         return self.page_in(pages, image)
 
-    def page_in(self, pages: dict[ImageKey, Page], image: ImageKey) -> Page:
-        """The page of an image, a new one if there is none."""
+    def page_in(self, pages: dict[ImageKey, ImageLabels], image: ImageKey) -> ImageLabels:
+        """Labels on an image, a new entry if there is none."""
         if image not in pages:
             self.reserve(_OF_PAGE, "images and their annotators")
-            pages[image] = Page()
+            pages[image] = ImageLabels()
         return pages[image]
 
-    def add_pages(self, annotator: str, pages: dict[ImageKey, Page]) -> None:
-        """Add pages of an annotator.
+    def add_pages(self, annotator: str, pages: dict[ImageKey, ImageLabels]) -> None:
+        """Add images of an annotator.
 
         Raises:
             AgreementInputError: if some of them are there already
@@ -157,14 +157,14 @@ class AnnotationSet:
         refuse_repeated(annotator, merged.keys() & pages.keys())
         merged.update(pages)
 
-    def add_label(self, page: Page, label: DrawnLabel) -> None:
-        """Put a label on a page."""
+    def add_label(self, page: ImageLabels, label: DrawnLabel) -> None:
+        """Add a label to an image, within the limits of the file."""
         points = sum(map(len, label.rings or ())) + len(label.points or ()) + len(label.named_points or ())
         self.reserve(OF_LABEL + OF_POINT * points, "labels and their points")
         page.labels.append(label)
 
-    def every_page(self) -> Iterator[tuple[ImageKey, Page]]:
-        """All pages, also of what is nobody's."""
+    def every_page(self) -> Iterator[tuple[ImageKey, ImageLabels]]:
+        """All images with their labels, also of labels that are nobody's."""
         for pages in (*self.pages.values(), *self.separate.values()):
             yield from pages.items()
 

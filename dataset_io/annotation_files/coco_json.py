@@ -18,7 +18,7 @@ from .annotation_set import (
     AnnotationSet,
     DrawnLabel,
     ImageKey,
-    Page,
+    ImageLabels,
     StoredImage,
     as_number,
     plain_attributes,
@@ -61,12 +61,12 @@ def read_coco(found: AnnotationSet, content: Entry, annotator: str | None) -> No
     raters = _Raters(images.values(), annotations, annotator)
     found.persons, found.notes = raters.persons, raters.notes
     for image in images.values():
-        for name in raters.of_image(image):
+        for name in raters.image_annotators(image):
             _page(found, name, image, is_new=True)
     n_unlisted = 0
     for entry in annotations:
         image = images[entry["image_id"]]
-        name = raters.of_annotation(entry, image)
+        name = raters.drawn_by(entry, image)
         key = ImageKey(str(image["file_name"]))
         n_unlisted += key not in found.pages.get(name, {})
         label = _label(entry, classes, image)
@@ -87,7 +87,7 @@ def names_raters(content: Entry) -> bool:
     return any(keys & entry.keys() for entry in (*images, *annotations) if isinstance(entry, dict))
 
 
-def _page(found: AnnotationSet, annotator: str, image: Entry, *, is_new: bool = False) -> Page:
+def _page(found: AnnotationSet, annotator: str, image: Entry, *, is_new: bool = False) -> ImageLabels:
     page = found.page(annotator, ImageKey(str(image["file_name"])), is_new=is_new)
     width, height = as_number(image.get("width")), as_number(image.get("height"))
     if page.size_px is None and width and height:
@@ -152,7 +152,7 @@ class _Raters:
     def _name(self, person: str, session: str) -> str:
         return f"{person}_{session}" if self._has_sessions and session else person
 
-    def of_image(self, image: Entry) -> list[str]:
+    def image_annotators(self, image: Entry) -> list[str]:
         """Names of those who looked at an image."""
         if self._only is not None:
             return [self._only]
@@ -166,13 +166,13 @@ class _Raters:
             )
         return [str(image[self._image_key])]
 
-    def of_annotation(self, entry: Entry, image: Entry) -> str:
+    def drawn_by(self, entry: Entry, image: Entry) -> str:
         """Name of who drew an annotation."""
         if self._only is not None:
             return self._only
         if self._key is None:
             if id(image) not in self._first:
-                self._first[id(image)] = self.of_image(image)[0]
+                self._first[id(image)] = self.image_annotators(image)[0]
             return self._first[id(image)]
         if entry.get(self._key) is None:
             raise AgreementInputError(

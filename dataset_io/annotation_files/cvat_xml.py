@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...agreement.settings.errors import AgreementInputError
-from .annotation_set import OF_POINT, AnnotationSet, DrawnLabel, ImageKey, Page, Point, ellipse_ring, turned
+from .annotation_set import OF_POINT, AnnotationSet, DrawnLabel, ImageKey, ImageLabels, Point, ellipse_ring, turned
 from .run_length import cvat_mask
 
 #: frames of a video that can be read: a file cannot make us fill the memory
@@ -83,7 +83,7 @@ def _size(width: Any, height: Any) -> tuple[int, int] | None:
 
 
 def _add_shape(
-    found: AnnotationSet, page: Page, name: str, element: Element, label: str, types: dict[tuple[str, str], str]
+    found: AnnotationSet, page: ImageLabels, name: str, element: Element, label: str, types: dict[tuple[str, str], str]
 ) -> DrawnLabel | None:
     try:
         shape = _shape(element, label, types)

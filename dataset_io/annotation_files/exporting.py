@@ -41,7 +41,7 @@ from .annotation_set import (
     AnnotationSet,
     DrawnLabel,
     ImageKey,
-    Page,
+    ImageLabels,
     StoredImage,
     Tally,
     as_number,
@@ -56,10 +56,10 @@ from .label_documents import (
     MASKS,
     Document,
     LabelMaker,
-    Slot,
+    TargetField,
     drawn_label,
     mask_of,
-    slots_of,
+    target_fields,
 )
 from .label_studio import address_of, label_studio_tasks, name_in
 from .long_table import not_in_table, table_text
@@ -258,7 +258,7 @@ class AnnotationReader:
             assigned = assigned_annotators(self.source, with_file, file_samples, pairs).assigned
         for k, owner in np.argwhere(assigned).tolist():
             image = self.images[kept[k][0]["path"]]
-            page = Page(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
+            page = ImageLabels(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
             self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
         return LabelsRead.of(None, len(rows))
 
@@ -271,7 +271,7 @@ class AnnotationReader:
         self.images[path] = StoredImage(path, path, stored_size(*row["size"]), numbers)
 
     def _owned(self, field: int, row: Document) -> Iterator[tuple[Any, int]]:
-        """The labels in a field of a sample, and the number of the annotator of each, without what is nobody's."""
+        """Labels in a field of a sample, and the number of the annotator of each; labels without one are left out."""
         kind, attribute = self.source.kinds[field], self.source.config.annotator_attribute
         held = row.get(f"labels{field}") if row[f"id{field}"] is not None else None
         found = (held or []) if kind.list_name else [] if held is None else [held]
@@ -374,9 +374,9 @@ def _no_pixels(label: DrawnLabel) -> str:
 
 def _consensus(
     run: RunLabels, paths: Mapping[ObjectId, str], images: Mapping[str, StoredImage]
-) -> dict[ImageKey, Page]:
+) -> dict[ImageKey, ImageLabels]:
     """The consensus of a run, by image: as :func:`resolve_units` makes it, or the majority."""
-    pages: dict[ImageKey, Page] = {}
+    pages: dict[ImageKey, ImageLabels] = {}
     if not run.family.has_objects:
         name = f"{run.field_key}_{'mean' if run.kinds[0].is_number else 'majority'}"
         for row in sample_collection(run.dataset).find({"_id": {"$in": list(paths)}}, {name: True}):
@@ -384,7 +384,7 @@ def _consensus(
             labels = [DrawnLabel(None if as_number(entry) is not None else str(entry), value=as_number(entry),
                                  question=QUESTION) for entry in (value if isinstance(value, list) else [value])
                       if entry is not None]  # fmt: skip
-            pages[ImageKey(paths[row["_id"]])] = Page(labels, (1.0, 1.0))
+            pages[ImageKey(paths[row["_id"]])] = ImageLabels(labels, (1.0, 1.0))
         return pages
     units, maker = open_units(run, "medoid")
     kind = next(entry for entry in KINDS if entry.stored is maker.stored)
@@ -395,7 +395,7 @@ def _consensus(
         if not rows:
             continue
         batch = reader.columns(rows)
-        made = [pages.setdefault(ImageKey(paths[sample.sample_id]), Page([], (1.0, 1.0))) for sample in batch.samples]
+        made = [pages.setdefault(ImageKey(paths[one.sample_id]), ImageLabels([], (1.0, 1.0))) for one in batch.samples]
         documents, outcomes = consensus_documents(batch.labels, maker, units, run.annotators)
         for sample, document, outcome in zip(batch.labels.sample.tolist(), documents, outcomes, strict=True):
             if document is not None and outcome == "n_labels":
@@ -422,10 +422,10 @@ def _changed(
         called: names of the images in the file, by path
     """
     changed = Tally()
-    slots: dict[str, list[Slot]] = {}
+    slots: dict[str, list[TargetField]] = {}
     for drawn_as in set(types.values()):
         is_any = drawn_as != CLASSES or any(label.question for label in again.labels())
-        slots[drawn_as] = slots_of(again, drawn_as) if is_any else []
+        slots[drawn_as] = target_fields(again, drawn_as) if is_any else []
     for owner, pages in found.pages.items():
         owner_slots = slots[types[owner]]
         maker = LabelMaker(owner_slots, changed, every_type=again.every_type, clip=False, most_pixels=math.inf)

@@ -17,10 +17,10 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import OPTIONS
 from ..labels.source import field_schema
 from ..run.work_through import Progress
-from .annotation_set import AnnotationSet, ImageKey, Page, refuse_repeated, whole_characters
+from .annotation_set import AnnotationSet, ImageKey, ImageLabels, refuse_repeated, whole_characters
 from .file_format import TABLE, TITLES, read_annotations, read_with_fiftyone
 from .image_names import Match, Target, match_images
-from .label_documents import ANNOTATOR_ATTRIBUTE, POLYLINES, Document, LabelMaker, Slot, slots_of
+from .label_documents import ANNOTATOR_ATTRIBUTE, POLYLINES, Document, LabelMaker, TargetField, target_fields
 from .long_table import read_table
 from .new_fields import Key, NewField
 from .summaries import AnnotatorInFile, FieldChange, ImportSummary
@@ -121,7 +121,7 @@ def import_annotations(
             f"No annotator may be called {shown(map(repr, shared))}, as labels of nobody are; give them other names "
             "with `annotators`"
         )
-    slots = slots_of(found, label_types)
+    slots = target_fields(found, label_types)
     targets, unknown = match_images(dataset, found, match, folder)
     for name in unknown:
         found.left_out.add("images that the dataset does not have", name)
@@ -208,13 +208,13 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:
     found.persons = {renamed.get(name, name): person for name, person in found.persons.items()}
 
 
-def _slot_names(made: Mapping[Slot, list[Document]]) -> list[str]:
-    """The slot of every document."""
+def _slot_names(made: Mapping[TargetField, list[Document]]) -> list[str]:
+    """Name of the target field of every document."""
     return [slot.name for slot, documents in made.items() for _ in documents]
 
 
 #: by owner, and by sample and frame: the documents for every slot
-_Made = dict[str, dict[Key, dict[Slot, list[Document]]]]
+_Made = dict[str, dict[Key, dict[TargetField, list[Document]]]]
 
 
 class _Plan:
@@ -228,7 +228,7 @@ class _Plan:
         self,
         dataset: fo.Dataset,
         found: AnnotationSet,
-        slots: list[Slot],
+        slots: list[TargetField],
         by_name: Mapping[str, Target],
         maker: LabelMaker,
     ) -> None:
@@ -257,15 +257,15 @@ class _Plan:
         self._frames = names.FRAMES_PREFIX if on_frames else ""
 
     def _placed(
-        self, entries: Mapping[str, Mapping[ImageKey, Page]], by_name: Mapping[str, Target]
-    ) -> dict[str, dict[Key, Page]]:
+        self, entries: Mapping[str, Mapping[ImageKey, ImageLabels]], by_name: Mapping[str, Target]
+    ) -> dict[str, dict[Key, ImageLabels]]:
         """Pages by sample instead of by name; sizes that only one of the two knows are known to both then.
 
         Raises:
-            AgreementInputError: if somebody has several pages of one sample
+            AgreementInputError: if somebody has several images of one sample in the files
         """
         number = {id(target): k for k, target in enumerate(self.targets)}
-        found: dict[str, dict[Key, Page]] = {owner: {} for owner in entries}
+        found: dict[str, dict[Key, ImageLabels]] = {owner: {} for owner in entries}
         for owner, pages in entries.items():
             for image, page in pages.items():
                 target = by_name.get(image.name)
@@ -286,8 +286,8 @@ class _Plan:
                 page.size_px = page.size_px or target.size_px
         return found
 
-    def _documents(self, entries: Mapping[str, Mapping[Key, Page]]) -> _Made:
-        """The documents of all pages."""
+    def _documents(self, entries: Mapping[str, Mapping[Key, ImageLabels]]) -> _Made:
+        """Documents of the labels on all images."""
         return {
             owner: {
                 key: self._maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
@@ -341,7 +341,7 @@ class _Plan:
             for slot in self._slots
         ]
 
-    def _path(self, name: str, slot: Slot) -> str:
+    def _path(self, name: str, slot: TargetField) -> str:
         """The field of a slot: the one that an earlier batch made, which may have had other slots, or a new one."""
         plain, own = self._frames + name, f"{self._frames}{name}_{field_name(slot.name)}"
         is_first = slot is next(other for other in self._slots if other.stored is slot.stored)

@@ -27,7 +27,7 @@ from ..database.fiftyone_private import document_fields, list_of
 from ..labels.geometry_readers import is_finite, is_usable_box, lies_outside
 from ..labels.instance_masks import decode_mask, placed_masks, read_mask_file
 from ..labels.kinds import LabelKind
-from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, Page, Point, Tally, as_number, plain_attributes
+from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, ImageLabels, Point, Tally, as_number, plain_attributes
 from .run_length import MOST_PIXELS, Mask, cut_out
 
 Document = dict[str, Any]
@@ -59,7 +59,7 @@ _NOT_IN_NAMES = re.compile(r"[.\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class TargetField:
     """Labels that stand in one field of each annotator: of one label type, or the answers to one question."""
 
     name: str  #: the label type, or the question
@@ -87,7 +87,7 @@ class Slot:
         return {"_cls": self.stored.__name__, self.list_name: labels} if self.list_name else labels[0]
 
 
-def slots_of(found: AnnotationSet, label_types: str | Iterable[str] | None) -> list[Slot]:
+def target_fields(found: AnnotationSet, label_types: str | Iterable[str] | None) -> list[TargetField]:
     """Target fields of an import: for the requested label types, or those that fit what was drawn, and the questions.
 
     Raises:
@@ -111,7 +111,7 @@ def slots_of(found: AnnotationSet, label_types: str | Iterable[str] | None) -> l
             types = [*[kind for kind in LABEL_TYPES if kind in natural][: 1 if found.every_type else None], CLASSES]
     answers = _questions(found) if CLASSES in types else []
     is_drawn = bool(objects) or label_types is not None or not answers
-    drawn = [Slot(kind, _STORED[kind]) for kind in dict.fromkeys(types) if kind != CLASSES and is_drawn]
+    drawn = [TargetField(kind, _STORED[kind]) for kind in dict.fromkeys(types) if kind != CLASSES and is_drawn]
     if not drawn and not answers:
         raise AgreementInputError(
             f"`label_types` must be found in the files, got {shown(map(repr, types))}, which is not"
@@ -132,7 +132,7 @@ def _natural_types(label: DrawnLabel) -> tuple[str, ...]:
     return tuple(kind for kind, is_drawn in drawn.items() if is_drawn)
 
 
-def _questions(found: AnnotationSet) -> list[Slot]:
+def _questions(found: AnnotationSet) -> list[TargetField]:
     """The fields for the answers to every question: numbers, one class, or several classes."""
     types: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)
     several: set[str] = set()
@@ -150,14 +150,16 @@ def _questions(found: AnnotationSet) -> list[Slot]:
                 f"The answers to {question!r} must be one number an image, or classes, got {given}; correct the file"
             )
         stored = fol.Classifications if question in several else next(iter(counts))
-        slots.append(Slot(question, stored, is_answer=True))
+        slots.append(TargetField(question, stored, is_answer=True))
     return slots
 
 
 class LabelMaker:
     """Makes the documents of an import, and counts what becomes of its labels."""
 
-    def __init__(self, slots: list[Slot], left_out: Tally, *, every_type: bool, clip: bool, most_pixels: float) -> None:
+    def __init__(
+        self, slots: list[TargetField], left_out: Tally, *, every_type: bool, clip: bool, most_pixels: float
+    ) -> None:
         self._slots = slots
         self._by_name = {slot.name: slot for slot in slots if not slot.is_answer}
         self._answers = {slot.name: slot for slot in slots if slot.is_answer}
@@ -177,9 +179,9 @@ class LabelMaker:
         self.has_open_lines = False
         self._most_pixels = self._n_pixels = most_pixels
 
-    def documents(self, page: Page, place: str) -> dict[Slot, list[Document]]:
-        """The documents of a page, for every slot that gets a list, or has an answer."""
-        made: dict[Slot, list[Document]] = {slot: [] for slot in self._slots if slot.list_name}
+    def documents(self, page: ImageLabels, place: str) -> dict[TargetField, list[Document]]:
+        """Documents of the labels on an image, for every target field that gets a list, or has an answer."""
+        made: dict[TargetField, list[Document]] = {slot: [] for slot in self._slots if slot.list_name}
         for label in page.labels:
             for slot in self._chosen(label, place):
                 document = self._document(slot, label, page, place)
@@ -187,8 +189,8 @@ class LabelMaker:
                     made.setdefault(slot, []).append(document)
         return made
 
-    def _chosen(self, label: DrawnLabel, place: str) -> list[Slot]:
-        """The slots that a label goes into."""
+    def _chosen(self, label: DrawnLabel, place: str) -> list[TargetField]:
+        """Target fields of a label."""
         if label.question:
             slot = self._answers.get(label.question)
             if slot is None:
@@ -208,7 +210,7 @@ class LabelMaker:
                 self.converted[f"{natural[0]} given as {fitting[0]}"] += 1
         return [self._by_name[name] for name in fitting]
 
-    def _document(self, slot: Slot, label: DrawnLabel, page: Page, place: str) -> Document | None:
+    def _document(self, slot: TargetField, label: DrawnLabel, page: ImageLabels, place: str) -> Document | None:
         if label.document is not None:
             self._count_box(label.document.get("bounding_box"))
             return label.document
@@ -232,7 +234,7 @@ class LabelMaker:
             document[f"attribute_{name}" if name in self._reserved[slot] else name] = value
         return document
 
-    def _extent(self, slot: Slot, label: DrawnLabel, page: Page) -> Document:
+    def _extent(self, slot: TargetField, label: DrawnLabel, page: ImageLabels) -> Document:
         """The attributes that say where a label is, as shares of the image, or its value.
 
         Raises:
@@ -261,7 +263,7 @@ class LabelMaker:
             return {"bounding_box": self._box(_box_of(mask, page))}
         return {"bounding_box": self._box(_bounds(self._rings(label.rings or [], page)))}
 
-    def _polyline(self, label: DrawnLabel, page: Page, mask: Mask | None) -> Document:
+    def _polyline(self, label: DrawnLabel, page: ImageLabels, mask: Mask | None) -> Document:
         if label.rings:
             rings = self._rings(label.rings, page)
             self.has_open_lines |= not label.closed
@@ -275,12 +277,12 @@ class LabelMaker:
         self._count_box(_bounds(rings))
         return {"points": [list(map(list, ring)) for ring in rings], "closed": label.closed, "filled": label.closed}
 
-    def _rings(self, rings: list[list[Point]], page: Page) -> list[list[Point]]:
+    def _rings(self, rings: list[list[Point]], page: ImageLabels) -> list[list[Point]]:
         if not all(map(is_finite, (value for ring in rings for point in ring for value in point))):
             raise ValueError("coordinates are not finite")
         return [[(x, y) for x, y in self._points(ring, page)] for ring in rings]
 
-    def _points(self, points: list[Point], page: Page) -> list[list[float]]:
+    def _points(self, points: list[Point], page: ImageLabels) -> list[list[float]]:
         width, height = _scale(page)
         found = [[x / width, y / height] for x, y in points]
         numbers = [value for point in found for value in point if value == value]
@@ -332,7 +334,7 @@ class LabelMaker:
             self.n_reach_out += max(ends) > _ROUNDING
 
 
-def _scale(page: Page) -> tuple[float, float]:
+def _scale(page: ImageLabels) -> tuple[float, float]:
     """Width and height of the image in the unit of coordinates."""
     scale = page.scale or page.size_px
     if scale is None:
@@ -340,7 +342,7 @@ def _scale(page: Page) -> tuple[float, float]:
     return scale
 
 
-def _box_of(mask: Mask, page: Page) -> list[float]:
+def _box_of(mask: Mask, page: ImageLabels) -> list[float]:
     """The box of a mask as shares of the image."""
     if page.size_px is None:
         raise ValueError("the size of the image is unknown")

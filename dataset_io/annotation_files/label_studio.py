@@ -16,7 +16,7 @@ from .annotation_set import (
     AnnotationSet,
     DrawnLabel,
     ImageKey,
-    Page,
+    ImageLabels,
     Point,
     StoredImage,
     as_number,
@@ -72,7 +72,7 @@ def read_label_studio(found: AnnotationSet, tasks: list[Any]) -> None:
     found.order_named_points()
 
 
-def _add(found: AnnotationSet, pages: dict[ImageKey, Page], name: str, annotation: Result) -> None:
+def _add(found: AnnotationSet, pages: dict[ImageKey, ImageLabels], name: str, annotation: Result) -> None:
     """Add the results of an annotation, unless there is a later one by the same annotator."""
     if ImageKey(name) in pages:
         found.left_out.add("annotations that a later one of the same annotator replaces", name)
@@ -143,7 +143,7 @@ def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[
             except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
                 found.left_out.add(f"regions that cannot be read ({error})", f"{name}: {region}")
                 continue
-            label.attributes.update(_of_region(found, name, others))
+            label.attributes.update(_region_attributes(found, name, others))
             if part is None:
                 (points if label.points else drawn)[f"{region} {number}" if number else region] = label
                 continue
@@ -226,7 +226,7 @@ def _answers(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator
             found.left_out.add(f"results of the type {kind}, which are not read", name)
 
 
-def _of_region(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator[tuple[str, Any]]:
+def _region_attributes(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator[tuple[str, Any]]:
     """Attributes of a region: its choices, ratings and numbers, by the name of the control."""
     for entry in entries:
         if str(entry.get("type")).endswith("labels") and str(entry.get("type")) not in _ANSWERS:
@@ -305,7 +305,7 @@ def label_studio_tasks(images: Sequence[StoredImage], found: AnnotationSet) -> l
     return tasks
 
 
-def _results(page: Page, image: StoredImage) -> list[Result]:
+def _results(page: ImageLabels, image: StoredImage) -> list[Result]:
     """The results of an annotation."""
     results: list[Result] = []
     for number, label in enumerate(label for label in page.labels if not label.question):

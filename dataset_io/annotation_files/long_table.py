@@ -88,7 +88,7 @@ def load_table(path: Path) -> pd.DataFrame:
 
 
 def _cell_of(text: str) -> str:
-    """What stands for a text in a table: neither a formula nor a text that stands for nothing."""
+    """Escaped text of a table cell: neither a formula nor a text that reads as absent."""
     return f"'{text}" if _LIKE_ABSENT.fullmatch(text) else not_a_formula(text)
 
 

@@ -15,7 +15,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ..database.fiftyone_private import document_fields, list_of
 from ..labels.paths import places
 from .image_names import Target
-from .label_documents import ANNOTATOR_ATTRIBUTE, Document, Slot
+from .label_documents import ANNOTATOR_ATTRIBUTE, Document, TargetField
 from .summaries import FieldChange
 
 #: the number of a sample among the targets, and the frame, 0 where it is an image
@@ -38,7 +38,7 @@ class NewField:
     """A field of an import, and its values."""
 
     path: str  #: in the schema of the dataset
-    slot: Slot | None  #: what stands in it; None: names of the assigned annotators
+    slot: TargetField | None  #: what stands in it; None: names of the assigned annotators
     values: dict[Key, Any]
     owner: str  #: whose labels they are; empty where they are those of all annotators
     #: the annotators of an image, where labels of all annotators stand in it

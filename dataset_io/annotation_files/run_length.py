@@ -41,7 +41,7 @@ class Mask:
         return self.fill()
 
 
-def _of_lengths(
+def _decoded(
     lengths: Sequence[int], length: int, n_lines: int, *, is_by_column: bool, left: int = 0, top: int = 0
 ) -> Mask:
     """The mask whose runs are in turn outside and inside, in so many lines of a length.
@@ -57,12 +57,10 @@ def _of_lengths(
     ends = np.cumsum(runs)
     inside = runs[1::2] > 0
     starts, stops = (ends[1::2] - runs[1::2])[inside], ends[1::2][inside]
-    return _of_runs(starts, stops, length, is_by_column=is_by_column, left=left, top=top)
+    return _filled(starts, stops, length, is_by_column=is_by_column, left=left, top=top)
 
 
-def _of_runs(
-    starts: IntArray, stops: IntArray, length: int, *, is_by_column: bool, left: int = 0, top: int = 0
-) -> Mask:
+def _filled(starts: IntArray, stops: IntArray, length: int, *, is_by_column: bool, left: int = 0, top: int = 0) -> Mask:
     """The mask with runs inside, which are not empty, in their order.
 
     Args:
@@ -109,7 +107,7 @@ def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> M
     if isinstance(counts, str):
         counts = counts.encode("ascii")
     lengths = _decoded_counts(counts) if isinstance(counts, bytes) else list(counts)
-    return _of_lengths(lengths, height, width, is_by_column=True)
+    return _decoded(lengths, height, width, is_by_column=True)
 
 
 def cvat_mask(lengths: Sequence[int], left: int, top: int, width: int, height: int) -> Mask:
@@ -118,7 +116,7 @@ def cvat_mask(lengths: Sequence[int], left: int, top: int, width: int, height: i
     Raises:
         ValueError: if the run lengths are not those of a mask of this size
     """
-    return _of_lengths(lengths, width, height, is_by_column=False, left=left, top=top)
+    return _decoded(lengths, width, height, is_by_column=False, left=left, top=top)
 
 
 def label_studio_mask(rle: Sequence[int], width: int, height: int) -> Mask:
@@ -169,7 +167,7 @@ def label_studio_mask(rle: Sequence[int], width: int, height: int) -> Mask:
             stops += (edges[1::2] + first).tolist()
             position += n_read
         done = end
-    return _of_runs(np.array(starts, np.int64), np.array(stops, np.int64), width, is_by_column=False)
+    return _filled(np.array(starts, np.int64), np.array(stops, np.int64), width, is_by_column=False)
 
 
 def column_runs(mask: Mask, width: int, height: int) -> list[int]:

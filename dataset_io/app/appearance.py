@@ -88,7 +88,7 @@ def _renewed(
         before = setting.without_ours(current, memory)
     if not runs:
         return before, None
-    ours, marks = setting.of_runs(before, runs)
+    ours, marks = setting.with_runs(before, runs)
     return ours, {"before": before, "ours": ours, "marks": marks}
 
 
@@ -104,14 +104,14 @@ class _Groups:
         return None if groups is None else _as_values(groups)
 
     def is_same(self, current: Sequence[Mapping[str, Any]] | None, ours: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether groups are the same, apart from fields of runs and deleted fields."""
-        return self._of_user(current or ()) == self._of_user(ours)
+        """True if groups are equal, apart from fields of runs and deleted fields."""
+        return self._user_groups(current or ()) == self._user_groups(ours)
 
-    def _of_user(self, groups: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    def _user_groups(self, groups: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
         return [(group["name"], list(filter(self._is_users, group["paths"])), group["expanded"]) for group in groups]
 
     def _is_users(self, path: str) -> bool:
-        """Whether a path belongs to a field that no run wrote."""
+        """True if a path belongs to a field that no run wrote."""
         return path in self._fields and run_of(path, self._fields[path]) is None
 
     def without_ours(
@@ -126,7 +126,7 @@ class _Groups:
                 groups.append({**group, "paths": paths})
         return None if current is None else groups
 
-    def of_runs(
+    def with_runs(
         self, before: Sequence[Mapping[str, Any]] | None, runs: Sequence[Entry]
     ) -> tuple[list[dict[str, Any]], list[str]]:
         """The user's groups with a group for every run after the labels, and the names of the groups of runs."""
@@ -162,7 +162,7 @@ class _Colors:
 
     def read(self) -> dict[str, Any] | None:
         scheme = self._dataset.app_config.color_scheme
-        return None if scheme is None else _of_scheme(scheme)
+        return None if scheme is None else _scheme_document(scheme)
 
     def is_same(self, current: Mapping[str, Any] | None, ours: Mapping[str, Any]) -> bool:
         return current is not None and {**current, "_id": None} == {**ours, "_id": None}
@@ -190,7 +190,7 @@ class _Colors:
         color_by = before.get("color_by") if is_ours else current.get("color_by")
         return {**current, "fields": fields or before.get("fields"), "color_by": color_by}
 
-    def of_runs(self, before: Mapping[str, Any] | None, runs: Sequence[Entry]) -> tuple[dict[str, Any], list[str]]:
+    def with_runs(self, before: Mapping[str, Any] | None, runs: Sequence[Entry]) -> tuple[dict[str, Any], list[str]]:
         """The user's scheme with the colours of all runs (later runs win), and the attributes that runs colour by."""
         scheme = fo.ColorScheme() if before is None else _scheme(before)
         by_path = {entry["path"]: dict(entry) for entry in scheme.fields or []}
@@ -210,10 +210,10 @@ class _Colors:
                     by_path[path]["valueColors"] = run["value_colors"]
         scheme.fields = list(by_path.values())
         scheme.color_by = _BY_VALUE if runs[-1].get("attribute") else _BY_FIELD
-        return _of_scheme(scheme), [run["attribute"] for run in runs if run.get("attribute")]
+        return _scheme_document(scheme), [run["attribute"] for run in runs if run.get("attribute")]
 
 
-def _of_scheme(scheme: fo.ColorScheme) -> dict[str, Any]:
+def _scheme_document(scheme: fo.ColorScheme) -> dict[str, Any]:
     values = dict(scheme.to_dict())
     return {**values, "_id": str(values["_id"])}
 

@@ -143,7 +143,7 @@ def annotator_colors(labels: RunLabels, fields: Sequence[Mapping[str, Any]] | No
 
 
 def lacks_colors(dataset: fo.Dataset, run_key: str, fields: Sequence[str], *, in_one_field: bool) -> bool:
-    """Whether nobody chose the colours of annotators, for whom there are colours that can be told apart.
+    """True if the user chose no colours for annotators, and distinct ones can be set.
 
     Args:
         dataset: the dataset
@@ -170,13 +170,13 @@ def color_names(labels: RunLabels) -> dict[str, str]:
 
 def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
     """Undo the App settings of runs, even incomplete ones; settings of other runs stay."""
-    of_runs = [entry for entry in entries(dataset) if entry["run_key"] in run_keys]
-    for entry in of_runs:
+    with_runs = [entry for entry in entries(dataset) if entry["run_key"] in run_keys]
+    for entry in with_runs:
         if entry["settings"]["link_instances"]:
             unlink_units(dataset, [entry["run_key"]])
         for path in entry["indexes"]:
             dataset.drop_index(path)  # does nothing without an index
-    if of_runs:
+    if with_runs:
         remove_entries(dataset, list(run_keys))
 
 

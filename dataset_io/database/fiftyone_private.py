@@ -85,12 +85,12 @@ def frame_collection(samples: SampleCollection) -> Collection[Document]:
 
 
 def is_deleted(document_id: ObjectId) -> bool:
-    """Whether there is no dataset (any more) whose document has this id."""
+    """True if there is no dataset (any more) whose document has this id."""
     return database().datasets.find_one({"_id": document_id}, {"_id": True}) is None
 
 
 def deleted_error(dataset: fo.Dataset) -> AgreementInputError:
-    """What to say of a dataset that is gone."""
+    """Error for a dataset that was deleted."""
     return AgreementInputError(f"The dataset {dataset.name!r} must exist, but it was deleted")
 
 
@@ -125,7 +125,7 @@ def reload_dataset(dataset: fo.Dataset) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DatasetContent:
-    """What the database has of a dataset, apart from its samples, at one moment."""
+    """Snapshot of a dataset's documents, without its samples."""
 
     name: str  #: name of the dataset
     parts: dict[str, Any]  #: what is stored of it, of its runs, saved views and workspaces, by part
@@ -134,7 +134,7 @@ class DatasetContent:
 
 
 def content_of(ctx: foo.ExecutionContext) -> DatasetContent | None:
-    """What is stored of the dataset of an event in the App; None if it has none."""
+    """Snapshot of the dataset of an event in the App; None if the event has none."""
     key = ctx.dataset_id or (database().datasets.find_one({"name": ctx.dataset_name}, {"_id": True}) or {}).get("_id")
     return None if key is None else _content(ObjectId(key), with_samples=True)
 
@@ -153,7 +153,7 @@ def load_dataset_once(ctx: foo.ExecutionContext, content: DatasetContent) -> Non
 
 
 def _content(key: ObjectId, *, with_samples: bool = False) -> DatasetContent | None:
-    """What is stored of a dataset; None if it was deleted. ``with_samples``: the version changes with samples, too."""
+    """Snapshot of a dataset; None if it was deleted. ``with_samples``: the version changes with samples, too."""
     raw: Any = database().with_options(codec_options=CodecOptions(document_class=RawBSONDocument))
     found = raw.datasets.find_one({"_id": key}, {"last_loaded_at": False, names.LEASE: False})
     if found is None:
@@ -273,7 +273,7 @@ def replace_parts(dataset: fo.Dataset, before: Document, values: Document) -> bo
 
 
 def has_frame_fields(samples: SampleCollection) -> bool:
-    """Whether samples may have frames."""
+    """True if samples may have frames."""
     return bool(samples._has_frame_fields())
 
 
@@ -284,7 +284,7 @@ def default_fields(samples: SampleCollection, *, of_frames: bool = False) -> set
 
 
 def field_document(name: str, field: fo.Field) -> Document:
-    """What the dataset's document holds of a field that is declared now.
+    """Document of a field as the dataset stores it, for a field that is declared now.
 
     Raises:
         ValueError: if FiftyOne could not make the field of it again, and so could never open the dataset
@@ -340,17 +340,17 @@ def view_kind(samples: SampleCollection) -> Literal["patches", "frames", "clips"
 
 
 def is_generated(samples: SampleCollection) -> bool:
-    """Whether a view shows patches, frames or clips, which FiftyOne keeps in a temporary dataset."""
+    """True for a view of patches, frames or clips, which FiftyOne keeps in a temporary dataset."""
     return view_kind(samples) is not None
 
 
 def is_dynamic_groups(samples: SampleCollection) -> bool:
-    """Whether a view groups samples by a field."""
+    """True if a view groups samples by a field."""
     return bool(samples._is_dynamic_groups)
 
 
 def is_part(samples: SampleCollection | None) -> bool:
-    """Whether a view differs from the dataset: it is generated, or has stages."""
+    """True if a view differs from the dataset: it is generated, or has stages."""
     return isinstance(samples, DatasetView) and (is_generated(samples) or bool(samples._stages))
 
 
@@ -402,7 +402,7 @@ def flat_target(ctx: foo.ExecutionContext) -> SampleCollection:
 
 
 def asks_for_target(ctx: foo.ExecutionContext) -> bool:
-    """Whether a form that reads the samples to work on asks for them by itself."""
+    """True if a form that reads the samples to work on asks for them by itself."""
     return _takes(ctx.target_view, "require_flat")
 
 

@@ -32,7 +32,7 @@ def stored_array(stored: Any) -> Any:
     """
     try:
         content = zlib.decompress(stored)
-        array = _of_masks(content)
+        array = _ordinary_mask(content)
         if array is None:
             array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
     except DAMAGED as error:
@@ -42,7 +42,7 @@ def stored_array(stored: Any) -> Any:
     return array
 
 
-def _of_masks(content: bytes) -> Any:
+def _ordinary_mask(content: bytes) -> Any:
     """The array of an ordinary instance mask; None for others."""
     # numpy takes longer to read the header than zlib to inflate a mask of 100 x 100 pixels
     header = _HEADER.match(content)

@@ -1,1 +1,1 @@
-"""Decisions on disputed objects: which version is right, by whom, and how right every annotator was."""
+"""Adjudication: decisions on the right version of disputed objects, and the accuracy of every annotator."""

@@ -202,7 +202,7 @@ def errors_of(opened: ObjectsToDecide, annotator: str) -> Iterator[Against]:
 
 
 def open_decided(samples: SampleCollection, annotator: str, run_key: str, gold: str) -> ObjectsToDecide:
-    """The objects of a run with decisions, for what was decided against an annotator.
+    """Objects of a run with decisions, to find those against an annotator.
 
     Raises:
         AgreementInputError: if there is no such run, field or annotator

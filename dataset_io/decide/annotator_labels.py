@@ -1,4 +1,4 @@
-"""The annotators' labels as decisions know them: by field and id, and by a hash of what they say."""
+"""References of decisions to annotators' labels: by field and id, and by a hash of their content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BATCH = 1_000
 
 
 def label_key(field: str, label_id: object, kind: LabelKind) -> str:
-    """Name of an annotator's label in decisions; fields that were cloned share ids, and plain values have none."""
+    """Name of an annotator's label in decisions: field and id; cloned fields share ids, and plain values have none."""
     return f"{field.removeprefix(names.FRAMES_PREFIX)} {label_id if kind.is_label else 'value'}"
 
 

@@ -1,4 +1,4 @@
-"""Apply decisions to the annotators' own labels, as one step that can be taken back.
+"""Apply decisions to the annotators' own labels, as one step that can be undone.
 
 Every sample, or frame, gets its changed labels, and what was done beside its decisions, in one write that has no effect
 if anything that was read is different by then. A killed process leaves nothing half done, and two processes do nothing
@@ -59,7 +59,7 @@ _BATCH = 1_000
 
 @dataclass(frozen=True, slots=True)
 class AppliedTo:
-    """Numbers of labels of an annotator, by what was done to them; one label may be in several."""
+    """Numbers of changed labels of an annotator, by kind of change; one label may be in several."""
 
     name: str
     n_class: int = 0  #: labels that got another class
@@ -107,7 +107,7 @@ class Applied:
         return sections_html([applied_section(self._title(), self.annotators)])
 
     def print_report(self, file: TextIO | None = None) -> None:
-        """Print what was done to the labels of every annotator.
+        """Print the changes to the labels of every annotator.
 
         Args:
             file: output file, standard output by default
@@ -123,7 +123,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TakenBack:
-    """Outcomes of labels when applied decisions were taken back."""
+    """Outcomes of undoing applied decisions, in labels."""
 
     step: str | None  #: the step; None if there was none
     n_objects: int = 0  #: objects whose labels are again what they were
@@ -156,7 +156,7 @@ def apply_decisions(
     executor: Executor | None = None,
     progress: Progress = None,
 ) -> Applied:
-    """Change the annotators' own labels to what was decided; :func:`undo_applied` takes that back.
+    """Change the annotators' own labels to the adjudicated ones; :func:`undo_applied` undoes it.
 
     Labels get the class (number, mask) of what was decided, labels of what is no object are deleted, and annotators get
     a label of every object that they were assigned to and did not draw. Boxes and shapes stay as they were drawn,
@@ -405,7 +405,7 @@ class _Document:
         return "n_edited" if is_edited(decision, list(self._right.values()), self._work.objects.kind) else None
 
     def _changes(self, decision: Stored) -> Iterator[Stored]:
-        """Change the labels of the object of a decision; what was done, label by label."""
+        """Change the labels of the object of a decision; returns the changes, label by label."""
         right = None if decision["gold_id"] is None else self._right[decision["gold_id"]]
         drew = {self._annotator_of(key): key for key in decision["labels"] if not self._is_drawn(decision)}
         for name in self._work.chosen:
@@ -418,7 +418,7 @@ class _Document:
             yield from ({**change, "annotator": name} for change in found)
 
     def _corrected(self, annotator: str, key: str, right: Stored) -> Iterator[Stored]:
-        """Give a label what it has to take from what is right."""
+        """Copy class, geometry or attributes from the adjudicated label."""
         found = self._work.objects.units.corrections(self._edits.label(key) or {}, right)
         wanted = {kind: values for kind, values in found.items() if kind in self._work.changes}
         fitting = {kind: values for kind, values in wanted.items() if self._edits.fits(key, values)}
@@ -428,7 +428,7 @@ class _Document:
             yield self._edits.give(key, {name: value for values in fitting.values() for name, value in values.items()})
 
     def _deleted(self, annotator: str, key: str) -> Iterator[Stored]:
-        """Delete a label of what is no object; a tag as often as it was given."""
+        """Delete a label where there is no object; a tag as often as it was given."""
         if "delete" not in self._work.changes:
             return
         keys, units = [key], self._work.objects.units
@@ -444,7 +444,7 @@ class _Document:
             yield {**self._edits.delete(each), "of_runs": self._work.of_runs}
 
     def _added(self, decision: Stored, annotator: str, right: Stored | None) -> Iterator[Stored]:
-        """Add a label of what an annotator missed, if it is known that they were assigned to it."""
+        """Add a label of an object that an annotator missed, if it is known that they were assigned to it."""
         opened = self._work.objects
         number = opened.labels.annotators.index(annotator)
         assigned = self._objects.assigned[self._sample]
@@ -474,7 +474,7 @@ class _Document:
         return None if number is None else source.annotators[number]
 
     def _after(self, decision: Stored, changes: list[Stored]) -> Stored:
-        """A decision with its labels as they are now, and what was done to them."""
+        """A decision with its labels as they are now, and their changes."""
         labels = () if self._is_drawn(decision) else zip(decision["labels"], decision["hashes"], strict=True)
         hashes = {**dict(labels), **{change["key"]: self._edits.hash(change["key"]) for change in changes}}
         there = {key: found for key, found in sorted(hashes.items()) if found is not None}
@@ -492,7 +492,7 @@ class _Document:
 
 
 def _write(gold: Gold, updates: Mapping[ObjectId, tuple[UpdateOne, list[Stored]]]) -> list[ObjectId]:
-    """Write some samples, or frames; the ids of those that somebody changed meanwhile.
+    """Write some samples, or frames; returns the ids of those that somebody changed meanwhile.
 
     Raises:
         NoRoomError: if one of them is too large
@@ -504,7 +504,7 @@ def _write(gold: Gold, updates: Mapping[ObjectId, tuple[UpdateOne, list[Stored]]
 def undo_applied(
     dataset: fo.Dataset | SampleCollection, step: str | None = None, *, gold: str = names.DEFAULT_GOLD_FIELD
 ) -> TakenBack:
-    """Take back what :func:`apply_decisions` did to the annotators' labels in one call; the decisions stay.
+    """Undo the changes of one call of :func:`apply_decisions` to the annotators' labels; the decisions stay.
 
     Labels are again what they were, with their ids and all attributes: what was changed of them changes back, deleted
     labels are there again at their places, added ones are gone. An object of which a label was edited since stays as it
@@ -572,7 +572,7 @@ def latest_applied(gold: Gold) -> AppliedStep | None:
 
 
 class _Undoing:
-    """Takes back a step, some samples at a time."""
+    """Undoes a step, some samples at a time."""
 
     def __init__(self, gold: Gold, step: str, fields: Sequence[str]) -> None:
         prefix = names.FRAMES_PREFIX if gold.on_frames else ""
@@ -611,7 +611,7 @@ class _Undoing:
         return refused
 
     def _take_back(self, edits: LabelEdits, log: list[Any], at: int, counts: Counter[str]) -> None:
-        """Change the labels of a decision back, if that is possible, and the log; those after it are done."""
+        """Undo the changes to the labels of a decision where possible, and note it in the log; later ones are done."""
         decision = log[at]
         parts = decision.get(APPLIED) or []
         if self._step not in (part["step"] for part in parts):
@@ -646,7 +646,7 @@ class _Undoing:
 
 
 def _later(log: Sequence[Any], at: int) -> Iterator[int]:
-    """Places of the decisions that stand in the place of one, the next one first; they follow it in the log."""
+    """Places of the decisions that replaced one, the next one first; they follow it in the log."""
     for k in range(at + 1, len(log)):
         if is_decision(log[k]) and log[k]["id"] == log[at].get(REPLACED_BY):
             at = k

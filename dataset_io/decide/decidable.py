@@ -1,4 +1,4 @@
-"""The objects of a run as they are now, with what was decided on them; and which of them a rule is about."""
+"""Objects of a run in their current state, with their decisions; and conditions that choose among them."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class Rule:
 
 
 def _any_member(members: UnitMembers, chosen: BoolArray) -> BoolArray:
-    """The objects of which any member is chosen, shape ``(U,)``."""
+    """True for objects with a chosen member, shape ``(U,)``."""
     return np.bincount(members.unit[chosen], minlength=members.n_units) > 0
 
 
 class Decidable:
-    """The ``U`` objects of ``S`` samples, or frames, and what was decided on them.
+    """The ``U`` objects of ``S`` samples, or frames, and their decisions.
 
     Attributes:
         members: the objects

@@ -1,4 +1,4 @@
-"""Decide on objects, tags, or what samples were given: on one, or on many at once by a rule."""
+"""Decide on objects, tags, or labels of whole samples: on one, or on many at once by a rule."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .stored_decisions import BY_RULE, Choice, Stored
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Decided:
-    """Numbers of objects, by what became of them."""
+    """Numbers of objects, by outcome."""
 
     field: str  #: the field of decisions
     step: str | None  #: what :func:`undo_decisions` takes back; None if nothing was decided
@@ -205,7 +205,7 @@ def _share_of(option: str, value: Any) -> float | None:
 
 
 def _refuse_without_effect(opened: ObjectsToDecide, choice: str, rule: Rule) -> None:
-    """Refuse conditions, and choices, that mean nothing for these labels."""
+    """Refuse conditions, and choices, that do not apply to these labels."""
     given = {"classes": rule.classes, "one_class": rule.one_class, "min_iou": rule.min_iou is not None}
     superfluous = [name for name, value in given.items() if value and name in opened.units.without]
     if superfluous:
@@ -445,7 +445,7 @@ class _Pass:
         return set(found)
 
     def _labels(self, objects: Decidable, chosen: BoolArray) -> list[Stored | None]:
-        """The right label of every chosen object; None if there is nothing to take."""
+        """Adjudicated label of every chosen object; None if there is none to take."""
         new, members = self._new, objects.members
         if new.choice == "consensus":
             return self._objects.units.consensus(members.only(chosen))

@@ -1,4 +1,4 @@
-"""The log of decisions of one sample, or frame, and the labels that follow from it: in memory, and one guarded write.
+"""Log of decisions of one sample, or frame, and its projection, the labels; written by compare-and-swap.
 
 **What is stored.** Beside the field of decisions (``agreement_gold``) stands its log (``agreement_gold_decisions``), a
 list of entries in the order in which they were made. An entry says who decided what, when and why, and about which
@@ -151,7 +151,7 @@ class DecisionLog:
             self.labels.append(label)
 
     def undo(self, step: str, *, unedited: bool = False) -> int:
-        """Take back the decisions of a step that are not applied; how many these are.
+        """Undo the decisions of a step that are not applied; returns their number.
 
         Args:
             step: the step
@@ -178,7 +178,7 @@ class DecisionLog:
     # ---- writing ----
 
     def values(self) -> Stored:
-        """Both fields by name; ``MISSING`` for one that the document shall not have, as before the first decision."""
+        """Both fields by name; ``MISSING`` for one to remove, as before the first decision."""
         kind, held = self._kind, MISSING
         if kind.list_name is None:
             held = self.labels[-1] if self.labels else MISSING
@@ -187,12 +187,12 @@ class DecisionLog:
         return dict(zip(self._names, (held, self.entries or MISSING), strict=True))
 
     def update(self, document_id: ObjectId) -> UpdateOne:
-        """The update of the document; it has no effect if one of both fields is not what was read."""
+        """Compare-and-swap update: applies only if both fields are unchanged since reading."""
         return guarded_update(document_id, self._read, self.values())
 
 
 def guarded_update(document_id: ObjectId, read: Stored, values: Stored, also: Stored | None = None) -> UpdateOne:
-    """An update of a document that has no effect if fields of it are not what was read.
+    """Compare-and-swap update of a document: applies only if the fields are unchanged since reading.
 
     Args:
         document_id: id of the document
@@ -209,7 +209,7 @@ def guarded_update(document_id: ObjectId, read: Stored, values: Stored, also: St
 
 
 def write_all(collection: Collection[Stored], updates: Sequence[UpdateOne]) -> int:
-    """Write some updates; how many of them had an effect.
+    """Write some updates; returns the number that applied.
 
     Raises:
         NoRoomError: if a document is too large
@@ -232,7 +232,7 @@ def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bo
 
 
 def _is_damaged(held: Any, kind: LabelKind) -> bool:
-    """True if a field without labels holds something that is no labels."""
+    """True if a field without labels holds anything else."""
     if held is MISSING or held is None:
         return False
     return (
@@ -243,7 +243,7 @@ def _is_damaged(held: Any, kind: LabelKind) -> bool:
 
 
 def _following(entry: Any, replaced_by: str, now: str | None) -> Any:
-    """An entry in whose place another decision stands now; with None it is current again."""
+    """An entry marked as replaced by another decision; with None it is current again."""
     if not is_decision(entry) or entry.get(REPLACED_BY) != replaced_by:
         return entry
     if now is not None:
@@ -252,7 +252,7 @@ def _following(entry: Any, replaced_by: str, now: str | None) -> Any:
 
 
 def _flat(entries: Sequence[Any]) -> list[Any]:
-    """The log, also one of an earlier version, in which a decision holds those whose place it took."""
+    """The log, also one of an earlier version, in which a decision holds those that it replaced."""
     found: list[Any] = []
     for entry in entries:
         found += _without_history(entry) if isinstance(entry, dict) and "replaced" in entry else [entry]
@@ -260,7 +260,7 @@ def _flat(entries: Sequence[Any]) -> list[Any]:
 
 
 def _without_history(entry: Stored) -> list[Any]:
-    """A decision of an earlier version, after those whose place it took."""
+    """A decision of an earlier version, after those that it replaced."""
     before, decision = entry["replaced"], {name: value for name, value in entry.items() if name != "replaced"}
     if not isinstance(before, dict) or not isinstance(before.get("decisions"), list):
         return [decision]

@@ -76,7 +76,7 @@ class DecisionUnits:
         return lambda row: {"label": members.labels[row]}
 
     def votes(self, members: UnitMembers) -> IntArray:
-        """Votes for what the consensus is, shape ``(U,)``."""
+        """Votes for the consensus, shape ``(U,)``."""
         return members.votes
 
     def costs(self, members: UnitMembers) -> IntArray:
@@ -129,7 +129,7 @@ class DecisionUnits:
     # ---- who was right ----
 
     def right(self, objects: Decidable, units: Sequence[int]) -> IntArray:
-        """Code of what is right for some units, shape ``(U,)``; ``NOTHING`` for all others."""
+        """Code of the adjudicated class of some units, shape ``(U,)``; ``NOTHING`` for all others."""
         found = np.full(objects.members.n_units, NOTHING)
         for unit in units:
             label = objects.gold_label(unit)
@@ -142,11 +142,11 @@ class DecisionUnits:
         return self.reader.codes[value if value is None or isinstance(value, str) else value_name(value)]
 
     def given(self, objects: Decidable, units: Sequence[int]) -> IntArray:
-        """Code of what every member gave, shape ``(N,)``; of members of some units alone, if need be."""
+        """Code of the class that every member gave, shape ``(N,)``; of members of some units alone, if need be."""
         return objects.members.category
 
     def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
-        """Code of what more than half of the assigned annotators say of every unit; ``UNKNOWN`` without a majority.
+        """Code of the majority of the assigned annotators for every unit; ``UNKNOWN`` without one.
 
         It is the class of the consensus, or ``NOTHING`` where more than half gave the unit no label.
         """

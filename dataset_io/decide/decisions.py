@@ -1,4 +1,4 @@
-"""The field of decisions in a dataset: its life, and what is read of it and written to it in many samples.
+"""Gold field of a dataset, with its log of decisions: declared, read and written in many samples, deleted.
 
 What is stored in a sample, and how it is written, is said in :mod:`~.decision_log`.
 """
@@ -239,7 +239,7 @@ class Gold:
         return self.collection.count_documents({f"{self.decisions}.id": {"$exists": True}}, limit=n + 1) > n
 
     def latest_step(self, by: str | None) -> str | None:
-        """The step that was decided last, by anybody or by one, and not applied to labels; a form is no step."""
+        """Last step of decisions, by anybody or by one, that is not applied to labels; a form is no step."""
         decision = f"{self.decisions}"
         stages: list[Stored] = [
             {"$match": {f"{decision}.id": {"$exists": True}}},
@@ -302,7 +302,7 @@ class Gold:
         return found.get(False, 0), found.get(True, 0)
 
     def numbers(self, among: Sequence[ObjectId], fields: Mapping[str, LabelKind]) -> dict[ObjectId, int]:
-        """Number of decisions in every sample, or frame, that has some, on objects of which a label is there.
+        """Number of decisions in every sample, or frame, that has some, on objects that have a label.
 
         Args:
             among: only these
@@ -365,7 +365,7 @@ class Gold:
         return [each for each, document in found if document is None]
 
     def undo(self, step: str, *, unedited: bool = False) -> int:
-        """Take back a step: what it replaced is there again. The number of decisions taken back.
+        """Undo a step: replaced decisions are current again. Returns the number of undone decisions.
 
         Args:
             step: the step
@@ -426,7 +426,7 @@ def is_undecided(samples: SampleCollection, name: str) -> bool:
 
 
 def delete_empty_gold(samples: SampleCollection, name: str) -> None:
-    """Delete a field of decisions in which nothing is left, as after the last undo; do nothing without one."""
+    """Delete an empty field of decisions, as after the last undo; do nothing without one."""
     found = _left_of(samples, name)
     if found is not None and found.exists:
         found.delete_if_empty()
@@ -464,7 +464,7 @@ def applied_steps(samples: SampleCollection) -> list[str]:
 def labels_of_steps(
     samples: SampleCollection, steps: Several[str], fields: Sequence[str]
 ) -> tuple[dict[tuple[ObjectId, int | None], int], set[str]]:
-    """Number of labels in some fields that were set in some steps, by sample and number of the frame; the steps found.
+    """Number of labels in some fields set in some steps, by sample and frame number; and the steps found.
 
     Args:
         samples: the dataset, or a view of it

@@ -1,4 +1,4 @@
-"""The label of an object that somebody edits in FiftyOne's App."""
+"""Edit the adjudicated label of an object in FiftyOne's App: put it there, keep it, or remove it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def edit_object(
     class_names: Sequence[str],
     again: bool = False,
 ) -> LabelToEdit | None:
-    """Make ready for the App what is decided to be right of an object; else the consensus, or the best version.
+    """Make the adjudicated label of an object ready for the App; else the consensus, or the best version.
 
     Nothing is decided until somebody edits the label. :func:`close_unedited` takes away one that nobody edited.
 
@@ -111,7 +111,7 @@ def _label_of(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> S
 
 
 def _open_label(opened: ObjectsToDecide, shown: ShownObject, *, by: str, again: bool) -> str | None:
-    """Put the consensus, or the version that overlaps the others most, there to be edited; the step that did."""
+    """Put the consensus, or the version that overlaps the others most, there to be edited; returns the step."""
     best = max(shown.versions, key=lambda each: -1.0 if each.iou is None else each.iou)
     starts: list[tuple[Choice, str | None]] = [("consensus", None)] if opened.units.has_consensus else []
     among = open_to_decide(opened.labels, opened.gold.name, among=(ObjectId(shown.sample_id),))

@@ -1,4 +1,4 @@
-"""Change labels of annotators in one sample, or frame, and take that back: in memory first, then in one guarded write.
+"""Change labels of annotators in one sample, or frame, and undo it: in memory, then by one compare-and-swap.
 
 A change is stored as what it was before and after, with the name that decisions give the label. It can be taken back
 while the label still has what the change gave it, whatever else became of the label and of its neighbours.
@@ -81,7 +81,7 @@ class LabelEdits:
     # ---- changing ----
 
     def give(self, key: str, values: Stored) -> Stored:
-        """Give a label other values; the change."""
+        """Give a label other values; returns the change."""
         label, kind = self.label(key) or {}, self._kinds[_field(key)]
         if kind.is_number and not kind.is_label:
             values = {"value": _stored_value(kind, values)}
@@ -90,14 +90,14 @@ class LabelEdits:
         return {"what": GIVEN, "key": key, "before": before, "after": dict(values)}
 
     def delete(self, key: str) -> Stored:
-        """Delete a label; the change."""
+        """Delete a label; returns the change."""
         field, at = _field(key), self._position(key)
         label = self.of(field).pop(at or 0)
         self._moved(field)
         return {"what": DELETED, "key": key, "before": label, "at": at}
 
     def add(self, field: str, label: Stored) -> Stored:
-        """Add a label; the change."""
+        """Add a label; returns the change."""
         held = "null" if field in self.document else "missing"
         was = None if isinstance(self.document.get(field), dict) or field in self._changed else held
         self.of(field).append(label)
@@ -156,7 +156,7 @@ class LabelEdits:
     # ---- writing ----
 
     def update(self, also: Stored, unchanged: tuple[str, ...] = ()) -> UpdateOne:
-        """The update of the document; it has no effect if one of its fields is not what was read.
+        """Compare-and-swap update: applies only if the fields are unchanged since reading.
 
         Args:
             also: other fields with their new values

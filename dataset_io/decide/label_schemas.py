@@ -63,7 +63,7 @@ def end_editing(dataset: fo.Dataset) -> None:
 
 
 def _as_before(stored: dict[str, Any]) -> tuple[dict[str, Schema], list[str]]:
-    """The label schemas, and the names of those that are active, without ours."""
+    """Label schemas of the user, and the names of the active ones."""
     schemas, active = dict(stored[_SCHEMAS] or {}), list(stored[_ACTIVE] or ())
     memory = stored[_BEFORE] or {"schemas": [], "active": [active, active]}
     for name, before, ours in memory["schemas"]:

@@ -1,4 +1,4 @@
-"""The decisions that were made: list them, undo what was decided at once, delete all."""
+"""List past decisions, undo those of one call, delete all."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def undo_decisions(
     by: str | None = None,
     gold: str = names.DEFAULT_GOLD_FIELD,
 ) -> int:
-    """Take back what was decided at once: one object, or all that :func:`decide` decided in one call.
+    """Undo the last step of decisions: one object, or all that :func:`decide` decided in one call.
 
     Decisions that were replaced by these are there again. Those that were applied to the annotators' labels stay until
     :func:`undo_applied` takes that back.

@@ -1,4 +1,4 @@
-"""The disputed objects, tags or samples of a run one by one, the most costly first, for somebody who decides."""
+"""Queue of adjudication: the disputed objects, tags or samples of a run one by one, the most costly first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognise labels that somebody drew, edited or deleted in the field of decisions, and record who decided so."""
+"""Record labels drawn, edited or deleted by hand in the field of decisions as decisions of somebody."""
 
 from __future__ import annotations
 

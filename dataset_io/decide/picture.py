@@ -60,7 +60,7 @@ def picture_of(filepath: str, versions: Sequence[Version], colours: Mapping[str,
 
 
 def _part(points: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The corners of what is shown, in pixels."""
+    """Corners of the picture in the image, in pixels."""
     low, high = points.min(axis=0), points.max(axis=0)
     half = np.maximum((high - low) * (0.5 + _AROUND), _LEAST_SHARE / 2)
     middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Entries of the log of decisions as stored, and what an entry must have to be read.
+"""Stored format of decisions in the log, and the checks of an entry when it is read.
 
 Anybody can change the database. An entry that is no whole decision, or no label, is left out wherever decisions are
 read, and stays where it is; :class:`~.decision_log.DecisionLog` is the only place that checks.
@@ -83,7 +83,7 @@ _TYPES_OF_CHANGES: dict[str, dict[str, tuple[type, ...]]] = {
 
 
 def whole_decisions(entries: Any) -> list[Stored]:
-    """The decisions among the entries of a list, as stored; none of what is no list."""
+    """Decisions among the entries of a list, as stored; none if it is no list."""
     return [each for each in entries if is_decision(each)] if isinstance(entries, list) else []
 
 
@@ -159,7 +159,7 @@ def applied_changes(decision: Stored) -> list[Stored]:
 
 
 def added_labels(decision: Stored) -> dict[str, str]:
-    """The labels that were added to apply a decision: their annotators by what decisions call them."""
+    """Annotators of the labels that were added to apply a decision, by the names of the labels in decisions."""
     return {each["key"]: each["annotator"] for each in applied_changes(decision) if each["what"] == ADDED}
 
 

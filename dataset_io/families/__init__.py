@@ -1,4 +1,4 @@
-"""How the labels of every family are read, compared and written."""
+"""Families of label types: reading, comparing and writing their labels."""
 
 from __future__ import annotations
 

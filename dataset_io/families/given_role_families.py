@@ -113,7 +113,7 @@ class TagRoleFamily(FamilyWithRoles[TagLabels, TagAgreement]):
 
 
 def _different(labels: TagLabels) -> tuple[BoolArray, IntArray, IntArray]:
-    """Samples that a role has; sample and code of its tags, each once, in the order of the database."""
+    """Samples with labels of a role; sample and code of its tags, each once, in the order of the database."""
     batch = labels.batch
     key = batch.sample * (int(batch.tag.max(initial=0)) + 1) + batch.tag
     first = np.sort(np.unique(key, return_index=True)[1])

@@ -69,7 +69,7 @@ def check_map_folder(folder: str) -> None:
 
 
 def _is_there(path: str) -> bool:
-    """Whether there is something at a path; raises where that cannot be told, because the path is too long."""
+    """True if a path exists; raises where that cannot be told, because the path is too long."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -47,7 +47,7 @@ class _MaskRole(RoleRows):
         return [found for found, _ in compared]
 
     def _compare(self, row: dict[str, Any], own: dict[str, Any]) -> tuple[_Compared, UnusableMaskError | None]:
-        """The masks of one sample, and what is wrong with that of the role."""
+        """Masks of one sample, and the defect of that of the role, if any."""
         inner, config = self._inner, self._inner.source.config
         stored, error = self._masks.stored_mask(own, 0), None
         if stored is None:

@@ -94,7 +94,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         self.reads_confidence = False
 
     def codes_of(self, class_names: Sequence[str]) -> ClassCodes:
-        """Codes of classes of which some are known, beginning with *missing*."""
+        """Codes of classes, some of them known, beginning with *missing*."""
         known = [None if name == NO_LABEL else name for name in class_names]
         return ClassCodes(self.source.config.aliases, known)
 
@@ -403,7 +403,7 @@ def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:
 
 
 def is_track(index: object) -> bool:
-    """Whether a label's ``index`` is the number of a track."""
+    """True if a label's ``index`` is the number of a track."""
     return isinstance(index, int) and not isinstance(index, bool)
 
 
@@ -411,7 +411,7 @@ def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement:
     """Expand columns of the objects that count to all objects."""
     assigned = agreement.n_assigned[labels.batch.objects.sample]
     crowd = [CROWD if n >= 2 else None for n in assigned.tolist()]
-    if labels.batch.crowd is not None:  # everybody else is excused from an object that is crowd
+    if labels.batch.crowd is not None:  # everybody else is exempt from an object that is crowd
         assigned = np.where(labels.batch.crowd, assigned, 1)
     nothing = [None] * len(crowd)
     every = (crowd, nothing, nothing.copy(), nothing.copy(), assigned.tolist())

@@ -40,7 +40,7 @@ class LabelsRead(Generic[Labels]):
 
 
 class WholeRunReason(Enum):
-    """Why the changed samples cannot be compared alone; ``docs/guides/before_and_after.md`` lists them too."""
+    """Reason for which changed samples cannot be compared alone; ``docs/guides/before_and_after.md`` lists all."""
 
     OTHER_VERSION = "another version computed the run, or the dataset was cloned since"
     NEW_ANNOTATOR = "there are annotators now who were not there"
@@ -96,7 +96,7 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
         """The context of the report."""
 
     def code_names(self) -> CodeNames:
-        """What the codes in the records stand for, so far."""
+        """Meaning of the codes in the records, so far."""
         return CodeNames()
 
 

@@ -79,7 +79,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             raise _negative_error(len(negative), sorted(set(negative)))
 
     def _is_usable(self, value: Any) -> bool:
-        """Whether a rating can be compared."""
+        """True if a rating can be compared."""
         return is_comparable(value) if self.numbers else is_class(value)
 
     @property
@@ -249,7 +249,7 @@ def _name_of(value: object) -> str:
 
 
 def is_comparable(value: object) -> bool:
-    """Whether a value is a number that can be compared."""
+    """True for a number that can be compared."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) <= (LARGEST_INTEGER if isinstance(value, int) else LARGEST)  # False for nan

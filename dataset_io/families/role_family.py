@@ -76,7 +76,7 @@ class RoleReader(RoleRows):
         return self.objects.among(labels, labels.confidence >= least)
 
     def details(self) -> dict[str, Any]:
-        """What the context of a report holds of the role."""
+        """Entries on the role in the context of a report."""
         return {**super().details(), **self.objects.context(RunFacts()).details}
 
 

@@ -1,4 +1,4 @@
-"""What families of labels with a reference and models share: reading the labels of each role, beside annotators'."""
+"""Read the labels of a reference and of models beside the annotators', in every family."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class RoleRows:
         return self.family.without(labels, kept)
 
     def details(self) -> dict[str, Any]:
-        """What the context of a report holds of the role."""
+        """Entries on the role in the context of a report."""
         role = self.role
         return {
             "name": role.name,
@@ -125,7 +125,7 @@ class FamilyWithRoles(LabelFamily[WithRoles[Labels], Result]):
             reader.family.check()
 
     def projection(self) -> dict[str, Any]:
-        """What is read of the annotators' labels, then of every role."""
+        """Projection of the annotators' labels and of the labels of every role."""
         projection = self.inner.projection()
         for reader in self.readers:
             projection |= reader.projection()

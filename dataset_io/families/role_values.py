@@ -1,4 +1,4 @@
-"""What a run writes about roles: on the labels of annotators, of a reference and of models, and on samples."""
+"""Values that a run writes on roles: on the labels of annotators, of a reference and of models, and on samples."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def role_values(
 def _on_annotators(
     source: Source, labels: ObjectLabels, agreement: MatchedBatch, matched: MatchedRole, updates: list[dict[str, Any]]
 ) -> None:
-    """What the reference says about every label of annotators."""
+    """Add the reference's verdict on every label of annotators to the updates."""
     key, pairs, objects = source.config.run_key, matched.pairs, agreement.objects
     kind = np.full(len(objects), -1)
     own = pairs.drawn >= 0
@@ -65,7 +65,7 @@ def _on_annotators(
 
 
 def _missed(matched: MatchedRole, agreement: MatchedBatch) -> BoolArray:
-    """Who was assigned and has no label matched with a label of the role, shape ``(M, R)``."""
+    """True where an annotator was assigned and has no label matched with a label of the role, shape ``(M, R)``."""
     own, pairs = matched.labels, matched.pairs
     missed: BoolArray = agreement.assigned[own.sample].copy()
     there = (pairs.kind <= WRONG_CLASS) | (pairs.kind == EXCUSED)

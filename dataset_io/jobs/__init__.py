@@ -1,1 +1,1 @@
-"""What changes a run as a whole: compute, update, rename, delete; and join or split annotators' fields."""
+"""Jobs on a whole run: compute, update, rename, delete; and join or split annotators' fields."""

@@ -266,7 +266,7 @@ def run_agreement(
 def _compared(
     family: LabelFamily[Any, Any], run: Run, engine: Engine, progress: Progress
 ) -> tuple[Compared | None, Noticed]:
-    """What is compared, in this process or shared out among several."""
+    """Compare all samples, in this process or shared out among several."""
     # a run that was shared out before has parts
     if engine.is_shared or part_names(str(run.run_id)):
         return share_out(family, run, engine, progress)
@@ -297,7 +297,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
 
 
 def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: bool) -> Run:
-    """Record the run, in place of a run of its key that is there by now.
+    """Register the run, replacing one with the same key.
 
     Raises:
         AgreementInputError: if the key is no longer free

@@ -44,7 +44,7 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
 
 
 def what_is_deleted(dataset: fo.Dataset, run_key: str) -> dict[str, list[str]]:
-    """What deleting a run removes, by what it is: names of fields, of attributes of labels, and of saved views."""
+    """List what deleting a run removes, by kind: names of fields, of attributes of labels, and of saved views."""
     run = Run(dataset, run_key)
     keys = _field_keys(run, run.documents())
     fields = sorted({path for key in keys for path in fields_marked(dataset, key)})

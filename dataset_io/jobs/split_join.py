@@ -13,7 +13,7 @@ from ...agreement.settings.arguments import takes_arrays, text_of, texts_of, tru
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import OPTIONS, value_name
 from ..annotation_files.image_names import Target
-from ..annotation_files.label_documents import ANNOTATOR_ATTRIBUTE, Document, Slot
+from ..annotation_files.label_documents import ANNOTATOR_ATTRIBUTE, Document, TargetField
 from ..annotation_files.new_fields import Key, NewField
 from ..annotation_files.written_fields import FieldWriter, assigned_name, field_name
 from ..database.fiftyone_private import frame_collection, reload_dataset, sample_collection
@@ -88,7 +88,7 @@ def split_annotators(
             if of_annotator or is_assigned:
                 made[name][key] = of_annotator
     start = (names.FRAMES_PREFIX if is_of_frames(field) else "") + prefix
-    slot = Slot(kind.title, kind.stored)
+    slot = TargetField(kind.title, kind.stored)
     fields = [
         NewField(start + field_name(name), slot, {key: slot.value(found) for key, found in values.items()}, name)
         for name, values in made.items()
@@ -149,7 +149,7 @@ def join_annotators(
     targets, lists, _ = _read(dataset, list(owners), kinds, None)
     values: dict[Key, Document] = {}
     assigned: dict[Key, set[str]] = defaultdict(set)
-    slot = Slot(kinds[0].title, kinds[0].stored)
+    slot = TargetField(kinds[0].title, kinds[0].stored)
     for key, found in lists.items():
         present = [(owner, labels) for owner, labels in zip(owners.values(), found, strict=True) if labels is not None]
         if present:

@@ -85,7 +85,7 @@ def update_agreement(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Which samples are compared again, and which are no longer compared."""
+    """Plan of an update: the samples to compare again, and those to drop."""
 
     again: NDArray[np.bytes_]  #: keys of the samples (videos) to compare
     left: list[ObjectId]  #: samples that are in the dataset, but no longer in the view of the run
@@ -173,7 +173,7 @@ def _plan(source: Source, loaded: OpenRecords, changes: Changes) -> _Plan:
 
 
 def _family(source: Source, loaded: OpenRecords, plan: _Plan) -> LabelFamily[Any, Any]:
-    """What compares the changed samples, after they were checked.
+    """Open the family for the changed samples, and check them.
 
     Raises:
         WholeRunNeededError: if they cannot be compared alone

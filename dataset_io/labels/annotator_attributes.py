@@ -84,7 +84,7 @@ def likely_annotator(attributes: Mapping[str, set[str]]) -> str | None:
 
 
 def stands_for_annotators(name: str) -> bool:
-    """Whether the name of an attribute, or of a field, is a word for annotators: ``rater``, ``worker_id``."""
+    """True if the name of an attribute, or of a field, has a word for annotators: ``rater``, ``worker_id``."""
     words = re.split(r"[\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
     return bool(_WORDS & {word.removesuffix("s") for word in words})
 
@@ -108,14 +108,14 @@ def likely_assigned(dataset: fo.Dataset, annotators: set[str]) -> str | None:
 
 
 def is_copy_of_ours(samples: SampleCollection, field: str, kind: LabelKind) -> bool:
-    """Whether a field holds labels that a run wrote, under another name (a clone of the consensus), or decisions."""
+    """True if a field holds labels that a run wrote, under another name (a clone of the consensus), or decisions."""
     schema = all_fields(stored_dataset(samples))
     of_labels = {f"{kind.label_path(field)}.{name}" for name in ("unit", "votes", "of")}
     return is_marked(schema.get(field)) or of_labels <= set(schema)
 
 
 def is_of_model(samples: SampleCollection, field: str, kind: LabelKind) -> bool:
-    """Whether a field looks like predictions: by its name, or as most of its first labels have a confidence."""
+    """True if a field looks like predictions: by its name, or as most of its first labels have a confidence."""
     words = _words_of(field)
     if any(word.startswith("predict") for word in words):
         return True
@@ -128,7 +128,7 @@ def is_of_model(samples: SampleCollection, field: str, kind: LabelKind) -> bool:
 
 
 def is_likely_reference(samples: SampleCollection, field: str) -> bool:
-    """Whether a field looks like a reference: by its name, or as it holds decisions."""
+    """True if a field looks like a reference: by its name, or as it holds decisions."""
     name = field.removeprefix(FRAMES_PREFIX)
     is_gold = gold_of(all_fields(stored_dataset(samples)).get(field)) == name
     return is_gold or "gold" in _words_of(field) or name.lower() in ("ground_truth", "reference")

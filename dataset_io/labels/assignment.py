@@ -24,7 +24,7 @@ LIST_STATES = NO_LIST, EMPTY_LIST, LABELS = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Who was assigned to ``S`` samples."""
+    """Annotators assigned to each of ``S`` samples."""
 
     assigned: BoolArray  #: shape ``(S, R)``
     otherwise: BoolArray  #: shape ``(S, R)``, the same if a null label list had the other meaning
@@ -80,7 +80,7 @@ def assigned_annotators(
 
 
 def label_lists(source: Source, samples: Sequence[StoredSample], drew: BoolArray | None = None) -> IntArray:
-    """Whether every annotator has labels on every sample, an empty list, or no list, shape ``(S, R)``.
+    """State of every annotator's label list on every sample (labels, empty or no list), shape ``(S, R)``.
 
     Args:
         source: the fields; a field with a single label or value has it or not
@@ -103,14 +103,14 @@ def label_lists(source: Source, samples: Sequence[StoredSample], drew: BoolArray
 
 @dataclass(frozen=True, slots=True)
 class FieldCounts:
-    """What a field holds: its labels, and on how many samples it has some, an empty list, and none."""
+    """Contents of a field: its labels, and the samples with some, with an empty list, and with none."""
 
     lists: AnnotatorLists
     n_labels: int
 
 
 def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> list[FieldCounts]:
-    """What some fields hold, in one pass over the samples, or frames, in the database.
+    """Count labels and lists of some fields, in one pass over the samples, or frames, in the database.
 
     Args:
         samples: a dataset or view
@@ -133,7 +133,7 @@ def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> li
 
 
 def _listed(source: Source, rows: Sequence[dict[str, Any]]) -> BoolArray:
-    """Who is listed in the field with the assigned annotators, shape ``(S, R)``."""
+    """True where an annotator is listed in the field with the assigned annotators, shape ``(S, R)``."""
     number_of = source.number_of_name
     found = np.zeros((len(rows), len(source.annotators)), np.bool_)
     for k, row in enumerate(rows):

@@ -43,10 +43,10 @@ class GeometryReader(Protocol):
         return 0.0
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether the geometry of a stored label is usable; must agree with :meth:`unusable`."""
+        """True if the geometry of a stored label is usable; must agree with :meth:`unusable`."""
 
     def needs_size(self, config: AgreementConfig) -> bool:
-        """Whether the size of the image must be known."""
+        """True if the size of the image must be known."""
 
     def read(
         self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
@@ -87,7 +87,7 @@ class BoxReader(GeometryReader):
         }
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether the box is four finite numbers with a width and height of at least 0."""
+        """True if the box is four finite numbers with a width and height of at least 0."""
         return is_usable_box(label.get("bounding_box"))
 
     def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
@@ -109,14 +109,14 @@ class BoxReader(GeometryReader):
 
 
 def is_usable_box(box: object) -> bool:
-    """Whether a value is four finite numbers ``(x, y, width, height)`` with a width and height of at least 0."""
+    """True for four finite numbers ``(x, y, width, height)`` with a width and height of at least 0."""
     if not isinstance(box, list | tuple) or len(box) != 4:
         return False
     return all(map(is_finite, box)) and bool(box[2] >= 0 and box[3] >= 0)
 
 
 def lies_outside(box: Sequence[float]) -> bool:
-    """Whether a box ``(x, y, width, height)`` is beyond its image, as those in pixels are: a number exceeds 1."""
+    """True if a box ``(x, y, width, height)`` is beyond its image, as those in pixels are: a number exceeds 1."""
     return max(map(abs, box)) > _LARGEST_SHARE
 
 
@@ -126,7 +126,7 @@ def outside_boxes() -> dict[str, Any]:
 
 
 def is_finite(value: object, largest: float = LARGEST) -> bool:
-    """Whether a value is a finite number."""
+    """True for a finite number of at most this size."""
     return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
 
 

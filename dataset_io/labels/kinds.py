@@ -43,12 +43,12 @@ class LabelKind:
 
     @property
     def is_temporal(self) -> bool:
-        """Whether an object is a time interval of a video, which FiftyOne shows as a clip instead of a patch."""
+        """True if an object is a time interval of a video, which FiftyOne shows as a clip instead of a patch."""
         return self.stored is fol.TemporalDetections
 
     @property
     def is_number(self) -> bool:
-        """Whether labels are numbers, not classes."""
+        """True if labels are numbers, not classes."""
         return self.comparable == "numbers"
 
     @property

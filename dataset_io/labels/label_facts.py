@@ -95,12 +95,12 @@ def codes_of(codes: ClassCodes, classes: Sequence[Any]) -> IntArray:
 
 
 def is_class(value: object) -> bool:
-    """Whether a value can be the class of a label: a text, a number, true or false, or none."""
+    """True if a value can be the class of a label: a text, a number, true or false, or none."""
     return value is None or isinstance(value, str | int | float)
 
 
 def are_labels(ids: Sequence[Any], classes: Sequence[Any]) -> BoolArray:
-    """Which entries of lists of labels are labels: those with an id and a class, shape ``(N,)``."""
+    """True for entries of lists that are labels, with an id and a class, shape ``(N,)``."""
     if set(map(type, ids)) <= {ObjectId} and set(map(type, classes)) <= {str, NoneType}:
         return np.ones(len(ids), np.bool_)
     found = (label_id is not None and is_class(name) for label_id, name in zip(ids, classes, strict=True))
@@ -108,12 +108,12 @@ def are_labels(ids: Sequence[Any], classes: Sequence[Any]) -> BoolArray:
 
 
 def is_crowd(value: object) -> bool:
-    """Whether the value of a crowd attribute marks a crowd region."""
+    """True if the value of a crowd attribute marks a crowd region."""
     return bool(value) and str(value).lower() not in ("0", "false", "no")
 
 
 def _any_label(source: Source, wanted: Iterable[tuple[int, dict[str, Any]]]) -> bool:
-    """Whether any label of a field meets the condition for that field."""
+    """True if any label of a field meets the condition for that field."""
     conditions = [{source.label_paths[field]: {"$elemMatch": condition}} for field, condition in wanted]
     if not conditions:
         return False

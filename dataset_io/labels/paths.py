@@ -34,12 +34,12 @@ def places(dataset: fo.Dataset, paths: Iterable[str]) -> Iterator[Place]:
 
 
 def is_of_frames(path: str) -> bool:
-    """Whether a schema path is on frames."""
+    """True if a schema path is on frames."""
     return path.startswith(names.FRAMES_PREFIX)
 
 
 def where_labels_are(schema: Mapping[str, fo.Field], path: str) -> str:
-    """Where the labels of a field are: in its list, if it has one; of other fields the path itself."""
+    """Path of the labels of a field: its list, if it has one; of other fields the path itself."""
     kind = getattr(schema.get(path), "document_type", None)
     inner = list_of(kind) if isinstance(kind, type) and issubclass(kind, fo.Label) else None
     return path if inner is None else f"{path}.{inner[0]}"
@@ -73,7 +73,7 @@ def gold_of(field: fo.Field | None) -> str | None:
 
 
 def is_marked(field: fo.Field | None) -> bool:
-    """Whether a field is ours: of a run, or of decisions."""
+    """True if the plugin wrote a field: it belongs to a run, or holds decisions."""
     return mark_of(field) is not None or gold_of(field) is not None
 
 

@@ -47,7 +47,7 @@ class KeypointReader(GeometryReader):
         return {"$or": conditions}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether all points are two numbers or nan, at least one is labelled, and their number is right."""
+        """True if all points are two numbers or nan, at least one is labelled, and their number is right."""
         return are_usable_keypoints(label.get("points"), number_of_points(config))
 
     def needs_size(self, config: AgreementConfig) -> bool:
@@ -82,7 +82,7 @@ def read_keypoints(values: list[Any], n_points: int | None) -> tuple[FloatArray,
                 usable: BoolArray = ~np.all(np.any(np.isnan(points), axis=2), axis=1)
                 if n_points is not None:
                     usable &= counts == n_points
-                return _of_length(np.where(usable[:, None, None], points, np.nan), n_points), usable
+                return _resized(np.where(usable[:, None, None], points, np.nan), n_points), usable
     except (TypeError, ValueError):
         pass  # not all are numbers: check one by one
     usable = np.fromiter((are_usable_keypoints(points, n_points) for points in values), np.bool_, len(values))
@@ -90,7 +90,7 @@ def read_keypoints(values: list[Any], n_points: int | None) -> tuple[FloatArray,
     flat = chain.from_iterable(chain.from_iterable(kept))
     coordinates = np.fromiter((math.nan if value is None else value for value in flat), np.float64).reshape(-1, 2)
     counts = np.fromiter(map(len, kept), np.int64, len(kept))
-    return _of_length(_padded(coordinates, counts), n_points), usable
+    return _resized(_padded(coordinates, counts), n_points), usable
 
 
 def _padded(coordinates: FloatArray, counts: IntArray) -> FloatArray:
@@ -101,7 +101,7 @@ def _padded(coordinates: FloatArray, counts: IntArray) -> FloatArray:
     return points
 
 
-def _of_length(points: FloatArray, n_points: int | None) -> FloatArray:
+def _resized(points: FloatArray, n_points: int | None) -> FloatArray:
     """The points with as many columns as there are constants; points of unusable objects are nan anyway."""
     if n_points is None:
         return points
@@ -110,7 +110,7 @@ def _of_length(points: FloatArray, n_points: int | None) -> FloatArray:
 
 
 def are_usable_keypoints(points: object, n_points: int | None) -> bool:
-    """Whether a value is a list of the required number of points ``(x, y)``, at least one labelled."""
+    """True for a list of the required number of points ``(x, y)``, at least one labelled."""
     if not isinstance(points, list | tuple) or (n_points is not None and len(points) != n_points):
         return False
     n_labelled = 0
@@ -153,7 +153,7 @@ class TemporalReader(GeometryReader):
         return [{"$expr": {"$anyElementTrue": {"$map": {"input": labels, "in": checked}}}}]
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether the support is two integers in ascending order."""
+        """True if the support is two integers in ascending order."""
         return is_usable_support(label.get("support"))
 
     def needs_size(self, config: AgreementConfig) -> bool:
@@ -171,7 +171,7 @@ class TemporalReader(GeometryReader):
 
 
 def is_usable_support(support: object) -> bool:
-    """Whether a value is two integers ``[first, last]`` in ascending order."""
+    """True for two integers ``[first, last]`` in ascending order."""
     if not isinstance(support, list | tuple) or len(support) != 2:
         return False
     if not all(isinstance(value, int) and not isinstance(value, bool) for value in support):

@@ -54,7 +54,7 @@ class InstanceMaskReader(GeometryReader):
         return {"$or": [of_box, {"mask": None, "mask_path": None}]}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether box and mask look usable, without reading the mask."""
+        """True if box and mask look usable, without reading the mask."""
         has_mask = label.get("mask") is not None or label.get("mask_path") is not None
         return is_usable_box(label.get("bounding_box")) and (has_mask or config.geometry != "shape")
 
@@ -127,14 +127,14 @@ class PolylineReader(GeometryReader):
         return {"$or": conditions}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether there are points, all of two finite numbers, and open lines only if these can be compared."""
+        """True if there are points, all of two finite numbers, and open lines only if these can be compared."""
         is_region = bool(label.get("closed")) or bool(label.get("filled"))
         usable = are_usable_points(label.get("points"), self._largest(config))
         return usable and (is_region or self._takes_lines(config))
 
     def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
         """The boxes around the polygons, where these are compared as pixels."""
-        return 0.0 if config.rasterize is None else _sum_of_extents(values["points"])
+        return 0.0 if config.rasterize is None else _total_extent(values["points"])
 
     def needs_size(self, config: AgreementConfig) -> bool:
         """Pixels and distances depend on the size of the image, ratios of areas do not."""
@@ -161,13 +161,13 @@ class PolylineReader(GeometryReader):
         if config.rasterize is None:
             tangled = tangled_shapes(points, ring, shape, n)
             usable &= ~tangled
-            rings = _Rings(*rings.of_shapes(~tangled))
+            rings = _Rings(*rings.shape_columns(~tangled))
         if config.rasterize == "pillow":
-            regions = _pixels_of(rings.of_shapes(is_region), n)
+            regions = _pixels_of(rings.shape_columns(is_region), n)
         else:
-            regions = Regions.of_polygons(polygons_from_rings(*rings.of_shapes(is_region), n))
+            regions = Regions.of_polygons(polygons_from_rings(*rings.shape_columns(is_region), n))
         if self._takes_lines(config) and not is_region.all():
-            lines = lines_from_points(*rings.of_shapes(~is_region), n, tolerance_px=config.line_tolerance or 0.0)
+            lines = lines_from_points(*rings.shape_columns(~is_region), n, tolerance_px=config.line_tolerance or 0.0)
             regions = regions.joined([Regions.of_lines(lines)]).take(np.arange(n) + np.where(is_region, 0, n))
         return regions, usable
 
@@ -187,7 +187,7 @@ class _Rings:
     ring: IntArray
     shape: IntArray
 
-    def of_shapes(self, chosen: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
+    def shape_columns(self, chosen: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
         """The columns of some shapes; shape numbers do not change."""
         rings = chosen[self.shape]
         number = np.cumsum(rings) - 1
@@ -196,7 +196,7 @@ class _Rings:
 
 
 def are_usable_points(points: object, largest: float) -> bool:
-    """Whether a value is a list of lists of points ``(x, y)``, at least one point, all finite and within ±largest."""
+    """True for a list of lists of points ``(x, y)``, at least one point, all finite and within ±largest."""
     if not isinstance(points, list | tuple) or not all(isinstance(ring, list | tuple) for ring in points):
         return False
     every = list(chain.from_iterable(points))
@@ -219,7 +219,7 @@ def read_points(values: list[Any], largest: float) -> tuple[FloatArray, IntArray
     return *columns, has_points
 
 
-def _sum_of_extents(values: list[Any]) -> float:
+def _total_extent(values: list[Any]) -> float:
     """Area of the boxes around stored polylines whose pixels can be filled, in image sizes."""
     points, ring, shape, _ = read_points(values, LARGEST_PAINTED)
     bounds = _bounds(points, shape[ring], len(values))

@@ -96,7 +96,7 @@ class Source:
 
     @property
     def on_frames(self) -> bool:
-        """Whether the documents are frames of videos."""
+        """True if the documents are frames of videos."""
         return is_of_frames(self.config.fields[0])
 
     @property
@@ -129,7 +129,7 @@ class Source:
 
     @property
     def null_means_nothing(self) -> BoolArray:
-        """Whether a null label list of every annotator means that they drew nothing, shape ``(R,)``."""
+        """True for annotators whose null label lists mean that they drew nothing, shape ``(R,)``."""
         called: list[list[str]] = [[] for _ in self.annotators]
         for name, number in self.number_of_name.items():
             called[number].append(name)
@@ -137,12 +137,12 @@ class Source:
 
     @property
     def is_view(self) -> bool:
-        """Whether the samples are a view, which may filter labels or repeat samples."""
+        """True if the samples are a view, which may filter labels or repeat samples."""
         return isinstance(self.samples, fo.DatasetView)
 
     @property
     def family(self) -> Family:
-        """How the labels are compared."""
+        """Family of the label types."""
         return self.kinds[0].family
 
     @property
@@ -287,7 +287,7 @@ def open_source(
 
 
 def _with_known_names(source: Source) -> Source:
-    """The source, unless who was assigned is said of nobody whom it has.
+    """Check that ``no_labels`` and the lists of assigned annotators name annotators of the source; returns it.
 
     Raises:
         AgreementInputError: if ``no_labels`` names somebody else, or ``assigned_field`` none of the annotators

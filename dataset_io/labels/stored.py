@@ -31,7 +31,7 @@ class StoredSample:
     video_modified_at: datetime | None = None  #: time stamp of the sample that a frame belongs to
 
     def is_unchanged(self, other: StoredSample | None) -> bool:
-        """Whether the sample has the same time stamp and labels in another state; None: it is gone."""
+        """True if another state of the sample has the same time stamp and labels; None: it was deleted."""
         if other is None:
             return False
         return other.last_modified_at == self.last_modified_at and other.label_ids == self.label_ids
@@ -80,7 +80,7 @@ def label_count(kind: LabelKind, path: str) -> dict[str, Any]:
 
 
 def _is_emptied(path: str) -> dict[str, Any]:
-    """Whether a label has no list: FiftyOne does not store emptied lists, so that it is empty, not unassigned."""
+    """Condition for a label without list: FiftyOne does not store emptied lists, so it is empty, not unassigned."""
     return {
         "$and": [
             {"$eq": [{"$type": f"${path}"}, "missing"]},

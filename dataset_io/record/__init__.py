@@ -1,1 +1,1 @@
-"""What a dataset stores of its runs: records, field names, results."""
+"""Stored state of runs in a dataset: records, field names, results, lease."""

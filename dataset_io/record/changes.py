@@ -33,7 +33,7 @@ def now() -> datetime:
 
 
 def stamps_of(dataset: fo.Dataset, sample_ids: Sequence[str]) -> dict[str, str]:
-    """When some samples were changed last, by id; those that are gone are left out."""
+    """Time of the last change of some samples, by id; deleted ones are left out."""
     wanted = {"_id": {"$in": [ObjectId(each) for each in sample_ids]}}
     rows = sample_collection(dataset).find(wanted, {"last_modified_at": True}) if sample_ids else ()
     return {str(row["_id"]): str(row.get("last_modified_at")) for row in rows}
@@ -46,7 +46,7 @@ def new_record(dataset: fo.Dataset) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What was changed in a dataset since a run."""
+    """Samples changed in a dataset since a run."""
 
     samples: frozenset[ObjectId]  #: samples that were edited or added; for runs on frames, or whose frames were
     n_deleted: int  #: samples that were deleted, whether or not the run compared them
@@ -55,7 +55,7 @@ class Changes:
 def changes_since(
     dataset: fo.Dataset, record: Any, index: Callable[[], SampleIndex], *, on_frames: bool
 ) -> Changes | None:
-    """What was changed since a completed run; None if that is not known.
+    """Find the samples changed since a completed run; None if they are not known.
 
     Args:
         dataset: the dataset

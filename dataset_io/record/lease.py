@@ -1,4 +1,4 @@
-"""One writer at a time for the schema, the runs, the settings of the App, the saved views and the indexes of a dataset.
+"""Lease of a dataset: one writer at a time for its schema, runs, App settings, saved views and indexes.
 
 The lease stands in the dataset's own document, where FiftyOne ignores what it does not know: it needs no collection,
 goes with the dataset, and nothing is left of it when it is given back. Whoever changes the schema does so on condition
@@ -40,7 +40,7 @@ _PAUSES = (0.01, 0.25)
 
 
 class _Held(threading.local):
-    """The leases of this thread, by dataset: it may ask again for what it holds."""
+    """Leases of this thread, by dataset: asking for one that it holds is allowed."""
 
     def __init__(self) -> None:
         self.owners: dict[ObjectId, str] = {}
@@ -87,7 +87,7 @@ def require_lease(dataset: fo.Dataset) -> dict[str, Any]:
 
 
 def lost_lease(dataset: fo.Dataset) -> AgreementInputError:
-    """What to say where :func:`require_lease` no longer matches."""
+    """Error for a write after :func:`require_lease` no longer matched."""
     return AgreementInputError(
         f"The dataset {dataset.name!r} must be changed by one process at a time, but another one began to change it "
         f"while this one stood still for more than {LEASE_SECONDS:g} seconds; do this again"
@@ -159,7 +159,7 @@ def _renew(key: ObjectId, owner: str, ended: threading.Event) -> None:
 
 
 def _holder(dataset: fo.Dataset, key: ObjectId) -> str | None:
-    """Who holds the lease of a dataset."""
+    """Holder of the lease of a dataset, by :func:`this_process`."""
     document = database().datasets.find_one({"_id": key}, {names.LEASE: True})
     if document is None:
         raise deleted_error(dataset)
@@ -168,7 +168,7 @@ def _holder(dataset: fo.Dataset, key: ObjectId) -> str | None:
 
 
 def this_process() -> str:
-    """What tells this process from all others: its machine, its id, and when it started."""
+    """Unique name of this process: its machine, its id, and the time of its start."""
     return f"{_machine()} {os.getpid()} {psutil.Process().create_time()}"
 
 
@@ -183,7 +183,7 @@ def _machine() -> str:
 
 
 def has_died(holder: str) -> bool:
-    """Whether a process, by :func:`this_process`, was one of this machine and no longer exists."""
+    """True if a process, by :func:`this_process`, was one of this machine and no longer exists."""
     machine, process, started, *_ = holder.split(" ")
     if machine != _machine():
         return False

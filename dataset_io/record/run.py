@@ -154,7 +154,7 @@ class Run:
 
     @property
     def exists(self) -> bool:
-        """Whether the dataset has an agreement run with this key."""
+        """True if the dataset has an agreement run with this key."""
         return self.key in list_agreements(self.dataset)
 
     @property
@@ -165,7 +165,7 @@ class Run:
 
     @property
     def computed_at(self) -> datetime | None:
-        """When it was registered."""
+        """Time of its registration."""
         document = database().runs.find_one({"_id": self.reference}, {"timestamp": True}) or {}
         found = document.get("timestamp")
         return found if isinstance(found, datetime) else None
@@ -177,14 +177,14 @@ class Run:
 
     @property
     def was_killed(self) -> bool:
-        """Whether it is recorded as running, but its process was one of this machine and is gone."""
+        """True if it is recorded as running, but its process was one of this machine and is gone."""
         record = self.config
         process = record.get("process")
         return record.get("status") == RUNNING and isinstance(process, str) and has_died(process)
 
     @property
     def is_being_written(self) -> bool:
-        """Whether a process may be computing or updating it."""
+        """True if a process may be computing or updating it."""
         record = self.config
         return not self.was_killed and (record.get("status") == RUNNING or bool(record.get("updating")))
 
@@ -228,17 +228,17 @@ class Run:
             only_with: change nothing unless the record has these values
             **values: the entries; names of nested entries have dots
         """
-        update: dict[str, Any] = {"$set": _of_config(values)}
+        update: dict[str, Any] = {"$set": _config_filter(values)}
         if fields_added:
-            update["$addToSet"] = _of_config({"fields_written": {"$each": list(fields_added)}})
-        self._update(update, _of_config(only_with or {}))
+            update["$addToSet"] = _config_filter({"fields_written": {"$each": list(fields_added)}})
+        self._update(update, _config_filter(only_with or {}))
 
     def withdraw(self, path: str, entry: str) -> None:
         """Take a field off the list of fields that the run writes, and remove an entry of the record.
 
         Used where an addition to the run failed and its field was deleted again.
         """
-        self._update({"$pull": _of_config({"fields_written": path}), "$unset": _of_config({entry: ""})})
+        self._update({"$pull": _config_filter({"fields_written": path}), "$unset": _config_filter({entry: ""})})
 
     def _update(self, update: Mapping[str, Any], only_with: Mapping[str, Any] | None = None) -> None:
         """Update the document of the run, and of no other that has taken its key."""
@@ -250,11 +250,11 @@ class Run:
 
     def _own(self) -> dict[str, Any]:
         """A filter for the document of the run with :attr:`run_id`."""
-        return {"_dataset_id": dataset_id(self.dataset), "key": self.key, **_of_config({"results_id": self.run_id})}
+        return {"_dataset_id": dataset_id(self.dataset), "key": self.key, **_config_filter({"results_id": self.run_id})}
 
     def is_current(self, **values: Any) -> bool:
-        """Whether the current run still has the id :attr:`run_id`, and its record has the given values."""
-        return database().runs.find_one({**self._own(), **_of_config(values)}, {"_id": True}) is not None
+        """True if the current run still has the id :attr:`run_id`, and its record has the given values."""
+        return database().runs.find_one({**self._own(), **_config_filter(values)}, {"_id": True}) is not None
 
     def require_current(self) -> None:
         """Raise :class:`AgreementInputError` if the run was deleted or replaced, or that has begun."""
@@ -354,7 +354,7 @@ class Run:
             self.declare(fields)
             delete_orphans()
             file_id = self._store_report(report, str(self.run_id), applied)
-            self._update({"$set": {"results": file_id, **_of_config({"status": COMPLETED})}})
+            self._update({"$set": {"results": file_id, **_config_filter({"status": COMPLETED})}})
         delete_parts(str(self.run_id))
 
     def _store_report(self, report: AgreementReport, run_id: str, applied: Sequence[str]) -> ObjectId:
@@ -377,10 +377,10 @@ class Run:
 
     def end_update(self, new_id: str, record: Mapping[str, int] | None = None) -> None:
         """Forget an update that came to nothing; with a new record, the changes that it found do not matter."""
-        update = {"$unset": _of_config({"updating": ""})}
+        update = {"$unset": _config_filter({"updating": ""})}
         if record is not None:
-            update["$set"] = _of_config({changes.RECORD: dict(record)})
-        self._update(update, _of_config({"updating": new_id}))
+            update["$set"] = _config_filter({changes.RECORD: dict(record)})
+        self._update(update, _config_filter({"updating": new_id}))
         delete_files(new_id)
 
     def exchange(
@@ -412,9 +412,9 @@ class Run:
                 "files_id": record.get("files_id") or self.run_id,
                 changes.RECORD: dict(read),
             }
-            stored = {"results": self._store_report(report, new_id, applied), **_of_config(new)}
-            update = {"$set": stored, "$unset": _of_config({"updating": ""})}
-            own = {**self._own(), **_of_config({"updating": new_id})}
+            stored = {"results": self._store_report(report, new_id, applied), **_config_filter(new)}
+            update = {"$set": stored, "$unset": _config_filter({"updating": ""})}
+            own = {**self._own(), **_config_filter({"updating": new_id})}
             if not database().runs.update_one(own, update).matched_count:
                 raise AgreementInputError(
                     f"The run {self.key!r} was updated, replaced or deleted by somebody else meanwhile; update it again"
@@ -547,5 +547,5 @@ class Run:
         return f"compute it again with overwrite=True, or remove it with load(dataset, {self.key!r}).delete()"
 
 
-def _of_config(values: Mapping[str, Any]) -> dict[str, Any]:
+def _config_filter(values: Mapping[str, Any]) -> dict[str, Any]:
     return {f"config.{name}": value for name, value in values.items()}

@@ -45,7 +45,7 @@ class RunLabels:
 
     @property
     def family(self) -> Family:
-        """How the labels were compared."""
+        """Family of the compared label types."""
         return self.kinds[0].family
 
     @property
@@ -55,12 +55,12 @@ class RunLabels:
 
     @property
     def have_attributes(self) -> bool:
-        """Whether all fields hold labels, which can have attributes, not plain values."""
+        """True if all fields hold labels, which can have attributes, not plain values."""
         return all(kind.is_label for kind in self.kinds)
 
     @property
     def on_frames(self) -> bool:
-        """Whether the labels are on frames of videos."""
+        """True if the labels are on frames of videos."""
         return is_of_frames(self.config.fields[0])
 
     @property
@@ -158,7 +158,7 @@ def _recorded(run: Run) -> tuple[AgreementConfig, tuple[str, ...]]:
     record = run.config
     options, annotators = record["options"], record.get("annotators")
     fields = options.get("fields")
-    if not fields or not all(map(_is_list_of_names, (fields, options.get("annotators", []), annotators))):
+    if not fields or not all(map(_is_name_list, (fields, options.get("annotators", []), annotators))):
         raise AgreementInputError(
             f"The run {run.key!r} must have recorded its options and annotators, got a damaged record; compute it "
             f"again with overwrite=True, or remove it with load(dataset, {run.key!r}).delete()"
@@ -166,7 +166,7 @@ def _recorded(run: Run) -> tuple[AgreementConfig, tuple[str, ...]]:
     return AgreementConfig.from_dict(options), tuple(annotators or ())
 
 
-def _is_list_of_names(value: object) -> bool:
+def _is_name_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 

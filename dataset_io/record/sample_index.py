@@ -96,7 +96,7 @@ class SampleIndex:
         return np.unique(_rows(self._ids))
 
     def among(self, keys: NDArray[np.bytes_]) -> BoolArray:
-        """Whether a sample, or frame, has one of the given :meth:`keys`, shape ``(S,)``."""
+        """True for samples, or frames, with one of the given :meth:`keys`, shape ``(S,)``."""
         found: BoolArray = np.isin(self.keys(), keys)
         return found
 
@@ -189,8 +189,8 @@ class SampleIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class RowFacts:
-    """What was noticed while the samples of the rows were read."""
+class ReadCounts:
+    """Per-sample counts from reading: invalid labels, unknown annotators, states of label lists."""
 
     n_invalid: IntArray  #: shape ``(S,)``, labels left out because they cannot be compared
     n_unknown: IntArray  #: shape ``(S,)``, labels left out because their annotator appeared during the run
@@ -198,20 +198,20 @@ class RowFacts:
     lists: IntArray  #: shape ``(S, R)``, whether every annotator has labels, an empty list or none
 
     @classmethod
-    def concatenate(cls, parts: Sequence[RowFacts]) -> RowFacts:
+    def concatenate(cls, parts: Sequence[ReadCounts]) -> ReadCounts:
         """The facts of all parts."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _FACTS))
 
-    def select(self, rows: BoolArray | IntArray) -> RowFacts:
+    def select(self, rows: BoolArray | IntArray) -> ReadCounts:
         """The facts of some rows."""
-        return RowFacts(*(getattr(self, name)[rows] for name in _FACTS))
+        return ReadCounts(*(getattr(self, name)[rows] for name in _FACTS))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The facts as columns, for storing."""
         return {name: compact(getattr(self, name)) for name in _FACTS}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RowFacts:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> ReadCounts:
         """The facts that :meth:`to_arrays` gave."""
         return cls(*(arrays[name].astype(np.int64) for name in _FACTS))
 
@@ -272,7 +272,7 @@ def _numbers(ids: bytearray | bytes) -> IntArray:
 def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     """Keys of the samples, or frames, of a view."""
     if is_generated(view):
-        return _keys_of_sources(view, on_frames=on_frames)
+        return _source_keys(view, on_frames=on_frames)
     samples = flattened(view)
     if isinstance(samples, DatasetView):
         collection, stages = sample_collection(view), pipeline_of(samples, frames_only=on_frames)
@@ -285,7 +285,7 @@ def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     return keys_in_batches(collection.aggregate_raw_batches([*stages, {"$project": {"_id": True}}], allowDiskUse=True))
 
 
-def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
+def _source_keys(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     """Keys of the samples, or frames, that patches, frames or clips were made from."""
     ids = [ObjectId(sample_id) for sample_id in view.values("sample_id")]
     if not on_frames:

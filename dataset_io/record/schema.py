@@ -73,7 +73,7 @@ def undeclare(dataset: fo.Dataset, paths: Collection[str]) -> None:
 
 
 def redeclare(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> None:
-    """Give declared fields another type, by path; what was declared in them is not any more."""
+    """Give declared fields another type, by path; fields declared within them are dropped."""
 
     def change(document: Document) -> None:
         for path, field in fields.items():

@@ -30,7 +30,7 @@ from ...agreement.families.family import records_of
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ..database.fiftyone_private import database
-from .sample_index import RowFacts, SampleIndex
+from .sample_index import ReadCounts, SampleIndex
 
 #: zlib's fastest level; higher ones take several times as long and hardly shrink floats
 _COMPRESSION = 1
@@ -65,7 +65,7 @@ class StoredRecords:
     columns: list[_Bytes | Callable[[], _Bytes]]
 
     @classmethod
-    def of(cls, records: Records, index: SampleIndex, facts: RowFacts, context: Mapping[str, Any]) -> StoredRecords:
+    def of(cls, records: Records, index: SampleIndex, facts: ReadCounts, context: Mapping[str, Any]) -> StoredRecords:
         """The records of a run, or of a part of it, packed for storing; the context as JSON values."""
         columns: list[_Bytes | Callable[[], _Bytes]] = []
         start = 0
@@ -111,11 +111,11 @@ class OpenRecords:
     records: Records  #: records of its samples
     index: SampleIndex  #: ids of these samples
     context: ReportContext  #: context of the report, without parts that depend on the samples
-    facts: RowFacts  #: what was noticed when the samples were read
+    facts: ReadCounts  #: what was noticed when the samples were read
 
 
 def has_records(run_id: str) -> bool:
-    """Whether there are stored records of a run."""
+    """True if there are stored records of a run."""
     return bool(gridfs.GridFS(database()).exists(_file_id(run_id)))
 
 
@@ -139,7 +139,7 @@ class OpenFile:
 
     records: Records
     index: SampleIndex
-    facts: RowFacts
+    facts: ReadCounts
     context: dict[str, Any]  #: JSON values
 
 
@@ -152,7 +152,7 @@ def open_file(file_id: str, family: str) -> OpenFile:
     return OpenFile(
         records_of(family, columns, len(header["context"]["annotators"]), beside),
         SampleIndex.from_arrays(_Unpacked(header["index"], content)),
-        RowFacts.from_arrays(_Unpacked(header["facts"], content)),
+        ReadCounts.from_arrays(_Unpacked(header["facts"], content)),
         header["context"],
     )
 
@@ -207,7 +207,7 @@ def write_journal() -> None:
 
 @contextlib.contextmanager
 def surely_written() -> Iterator[None]:
-    """Raise unless the database keeps what is written meanwhile.
+    """Raise if the database was restarted within the block, and may have lost writes.
 
     Whoever sends nothing while it is started again does not notice.
 
@@ -230,7 +230,7 @@ def _server() -> Any:
 
 
 def delete_parts(run_id: str) -> None:
-    """Remove all files of a run that :func:`part_id` names, also what was written of them."""
+    """Remove all files of a run that :func:`part_id` names, incomplete ones included."""
     start = {"$regex": f"^{_file_id(run_id)}/"}
     database().fs.files.delete_many({"_id": start})
     database().fs.chunks.delete_many({"files_id": start})

@@ -56,7 +56,7 @@ def _pattern(names: tuple[str, ...], *, is_path: bool) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """What stands for every name."""
+    """Aliases of annotators: a letter for every name, in all results."""
 
     letters: Mapping[str, str]
 

@@ -85,7 +85,7 @@ def compare_agreement(
 def _applied_between(
     dataset: fo.Dataset, a: OpenRecords, b: OpenRecords, rows: IntArray, steps: set[str]
 ) -> AppliedBetween:
-    """What was applied to labels in some steps, on some of the samples of a run."""
+    """Count the labels changed by some steps of applying decisions, on some of the samples of a run."""
     numbers, found = labels_of_steps(dataset, steps, [*a.context.config.fields, *b.context.config.fields])
     frames = a.index.frame_numbers()
     ids = [each for each, _ in numbers]

@@ -1,4 +1,4 @@
-"""What was decided to be right as a file, in FiftyOne's formats."""
+"""Export of adjudicated labels as a file in one of FiftyOne's formats."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FORMATS: dict[Any, tuple[str, type[fot.Dataset], str]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExportedDecisions:
-    """What :func:`export_decided` writes."""
+    """Summary of an export by :func:`export_decided`."""
 
     field: str  #: the field of decisions
     format: str  #: name of the format
@@ -51,7 +51,7 @@ class ExportedDecisions:
     path: str | None = None  #: the file; None before it is written
 
     def told(self, what: str) -> str:
-        """How much it is, as a sentence that begins with ``what``."""
+        """Summary as a sentence that begins with ``what``."""
         left_out = f"; left out: {counted(self.n_left_out, 'label')} on which nobody decided" if self.n_left_out else ""
         return (
             f"{what} {counted(self.n_labels, 'label')} on {self.n_images:,} of {counted(self.n_of, 'image')}, "
@@ -71,7 +71,7 @@ def export_decided(
     overwrite: bool = False,
     progress: Progress = None,
 ) -> ExportedDecisions:
-    """Write what was decided to be right to a file: the decided labels alone, of the images with decisions.
+    """Export the adjudicated labels to a file: the decided labels alone, of the images with decisions.
 
     Images on which all that was decided is that there is no object are in the file, without labels. FiftyOne writes the
     file: COCO for boxes, polygons, instance masks (as polygons) and keypoints, its classification JSON for classes and
@@ -101,7 +101,7 @@ def export_decided(
 def decided_to_export(
     samples: SampleCollection, path: str | os.PathLike[str], *, gold: str, overwrite: bool
 ) -> tuple[ExportedDecisions, Callable[[Progress], None]]:
-    """What :func:`export_decided` writes, and what writes it."""
+    """Prepare :func:`export_decided`: its summary, and a function that writes the file."""
     opened = open_gold(samples, gold)
     title, dataset_type, ending = format_of_decided(opened)
     target = checked_file(path, overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""What was decided against an annotator as a file, to send to them."""
+"""Export of the decisions against an annotator, as a file to send to them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def export_decided_against(
     gold: str = names.DEFAULT_GOLD_FIELD,
     overwrite: bool = False,
 ) -> Path:
-    """Write what was decided against an annotator to a file, to send to them.
+    """Export the decisions against an annotator to a file, to send to them.
 
     Every entry has the image, what they said, what is right, who decided, when, and why; on a page the first 300 also
     have a picture of the object.

@@ -197,7 +197,7 @@ def not_a_formula(text: str) -> str:
 
 
 def as_it_was(text: str) -> str:
-    """The text of which :func:`not_a_formula` made a text."""
+    """Inverse of :func:`not_a_formula`."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 

@@ -1,4 +1,4 @@
-"""Write files so that they are there when they are complete, and not before."""
+"""Atomic writing of files: they appear when they are complete, and not before."""
 
 from __future__ import annotations
 

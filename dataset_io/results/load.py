@@ -1,4 +1,4 @@
-"""What is known of completed runs without reading a label again: reports, on any view, samples, and later changes."""
+"""Results of completed runs, without reading a label again: reports, on any view, samples, and later changes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def records_on(
 def agreement_times(
     samples: SampleCollection, run_key: str, attribute: str | None = None, *, per: str | None = None
 ) -> DataFrame:
-    """How long each annotator of a run took, beside how far they agree; read from the labels as they are now.
+    """Annotation time of each annotator of a run, beside their agreement; read from the labels as they are now.
 
     The median over images, with a 95 % interval from 10 images on (order statistics), and the median over labels.
 
@@ -153,7 +153,7 @@ def agreement_times(
 
 @takes_arrays
 def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> int | None:
-    """How many samples (for runs on frames: videos) were edited, added or deleted since a run.
+    """Count samples (for runs on frames: videos) that were edited, added or deleted since a run.
 
     Found by the time stamps that FiftyOne gives to samples when they are saved, so an edit of another field counts,
     too. What this plugin wrote since (other runs, objects, tags) does not count. For a run on a view: the samples that
@@ -216,7 +216,7 @@ class StoredSamples:
         return run_table(self.view, self.run_key, table)
 
     def times(self, report: AgreementReport, attribute: str | None = None, per: str | None = None) -> DataFrame:
-        """How long annotators took; see :func:`agreement_times`."""
+        """Annotation time of the annotators; see :func:`agreement_times`."""
         loaded = Run(self.view, self.run_key).records()
         index, context = loaded.index, loaded.context
         if not isinstance(self.view, fo.Dataset):
@@ -230,7 +230,7 @@ class StoredSamples:
         return None
 
     def decisions(self) -> DecisionReport | int | None:
-        """What was decided on the objects, in the first field of decisions; None if nothing was.
+        """Adjudication report on the objects, from the first field of decisions; None without decisions.
 
         If more than ``MOST_DECIDED`` samples, or frames, have decisions, to read them takes long: only this number.
         """

@@ -1,4 +1,4 @@
-"""The ceiling of a run: its labels are read again, batch by batch, as detections of each other."""
+"""Measure the human ceiling of a run: its labels are read again, batch by batch, as detections of each other."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def agreement_ceiling(
     resamples: int | None = None,
     progress: Progress = None,
 ) -> Ceiling:
-    """Mean average precision of annotators against each other: what no model can be expected to exceed.
+    """Mean average precision of annotators against each other: a ceiling for models.
 
     The labels of one annotator are taken as detections of those of another, measured as COCO measures detectors, and
     averaged over all ordered pairs of annotators. The labels are read as they are now.

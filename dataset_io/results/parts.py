@@ -1,4 +1,4 @@
-"""The main numbers of a run by a field of samples, an attribute of labels, saved views, or a scenario of FiftyOne."""
+"""Divide a run by a field, an attribute of labels, saved views or a scenario, and compute each part's main numbers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _READ_ALL = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Divider:
-    """What divides samples: a field of samples, or an attribute of labels in several fields."""
+    """Divider of samples into parts: a field of samples, or an attribute of labels in several fields."""
 
     title: str
     paths: tuple[str, ...]  #: where the values are in the documents of samples
@@ -142,7 +142,7 @@ class OpenParts:
         equal: bool = False,
         by_date: str | None = None,
     ) -> tuple[str, Groups, _PartViews]:
-        """What divides the samples, the parts, and their views."""
+        """Name of the divider, the parts, and their views."""
         if sum(each is not None for each in (field, views, scenario)) != 1:
             raise AgreementInputError("`field`, `views` or `scenario` must be given, and one of them alone")
         bins = _checked_bins(bins)
@@ -150,7 +150,7 @@ class OpenParts:
         by_date = by_date if by_date is None else one_of("by_date", by_date, tuple(UNITS_OF_TIME))
         wanted: list[Any] | None = None
         if scenario is not None:
-            field, views, wanted = self._of_scenario(scenario)
+            field, views, wanted = self._scenario_parts(scenario)
         if views is not None:
             found = _named(self.dataset, views)
             rows = [np.flatnonzero(self.index.among(keys_of(view, on_frames=self._on_frames))) for _, view in found]
@@ -188,7 +188,7 @@ class OpenParts:
                 values.append(value)
         return np.array(rows, np.int64), values
 
-    def _of_scenario(self, name: str) -> tuple[str | None, list[str] | None, list[Any] | None]:
+    def _scenario_parts(self, name: str) -> tuple[str | None, list[str] | None, list[Any] | None]:
         """Field, saved views and values of a scenario."""
         known = scenarios_of(self.dataset)
         if name not in known:
@@ -207,7 +207,7 @@ class OpenParts:
         )
 
     def offered(self) -> dict[str, str]:
-        """What the samples can be divided by: fields by name, and ``scenario:…`` and ``views`` if there are any."""
+        """Possible dividers: fields by name, and ``scenario:…`` and ``views`` if there are any."""
         offered = {name: name for name in dividing_fields(self.dataset, self.context.config.fields)}
         offered |= {f"scenario:{name}": f"{name} (scenario)" for name in scenarios_of(self.dataset)}
         return offered | ({"views": "saved views"} if self.dataset.has_saved_views else {})
@@ -238,7 +238,7 @@ def open_parts(samples: SampleCollection, run_key: str) -> OpenParts:
 
 
 def divider_of(dataset: fo.Dataset, label_fields: Sequence[str], name: str) -> Divider:
-    """What a name means: a field of samples, or an attribute of the labels of a run.
+    """Divider by its name: a field of samples, or an attribute of the labels of a run.
 
     Raises:
         AgreementInputError: if there is neither, its values cannot divide samples, or a run wrote it
@@ -382,7 +382,7 @@ class _PartViews:
 
 
 def _condition(divider: Divider, groups: Groups, part: int) -> dict[str, Any] | None:
-    """What the documents of samples of a part hold, for the database; None if a condition cannot say it."""
+    """Condition for the documents of the samples of a part; None if the database cannot express it."""
     held = groups.held[part]
     if isinstance(held, tuple):
         return {"$or": [{path: {"$in": [*held]}} for path in divider.paths]}

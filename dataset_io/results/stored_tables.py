@@ -1,4 +1,4 @@
-"""The labels and the units of a run as DataFrames, from the stored records."""
+"""Labels and units of a run as pandas DataFrames, from its stored records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long annotators took, where their labels say so, beside how far they agree."""
+"""Annotation times of annotators, from attributes or time stamps of their labels, beside their agreement."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ def _values(
                     name = annotator if named_by is None else label.get(named_by)
                     by_annotator[named.get(str(name), str(name))].append(label.get(attribute))
             for name, values in by_annotator.items():
-                yield name, values if of_labels else [_of_sample(document, attribute, name)] * len(values)
+                yield name, values if of_labels else [_sample_value(document, attribute, name)] * len(values)
 
 
-def _of_sample(document: Mapping[str, Any], field: str, annotator: str) -> Any:
+def _sample_value(document: Mapping[str, Any], field: str, annotator: str) -> Any:
     """The value of a field of samples, by annotator if it is a dictionary."""
     value: Any = document
     for step in field.split("."):

@@ -13,7 +13,7 @@ import numpy as np
 from bson import ObjectId
 
 from ...agreement.families.family import build_report
-from ...agreement.settings.no_labels import NOT_ASSIGNED, AnnotatorLists, reading_name
+from ...agreement.settings.no_labels import NOT_ASSIGNED, AnnotatorLists, null_policy
 from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, RunFacts
@@ -25,7 +25,7 @@ from ..labels.checks import count_damaged_fields
 from ..labels.source import Source
 from ..record.run import Run, versions
 from ..record.run_keys import filtered_annotators, run_behind
-from ..record.sample_index import RowFacts, SampleIndex
+from ..record.sample_index import ReadCounts, SampleIndex
 from ..record.stored_records import StoredRecords, surely_written
 from .read import ReadBatch, Reader
 from .work_list import look_first
@@ -36,11 +36,11 @@ from .write import Writer, Written
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The records of samples, and what was noticed of them."""
+    """Records of the compared samples, their ids and read counts."""
 
     records: Records
     index: SampleIndex
-    facts: RowFacts
+    facts: ReadCounts
     codes: CodeNames  #: what the codes in the records stand for
 
     def __add__(self, other: Compared) -> Compared:
@@ -50,13 +50,13 @@ class Compared:
     def concatenate(cls, parts: Iterable[Compared]) -> Compared:
         """The records of all parts, at least one, whose codes are the same; holds one part at a time in addition."""
         records: Records | None = None
-        rest: list[tuple[SampleIndex, RowFacts]] = []
+        rest: list[tuple[SampleIndex, ReadCounts]] = []
         for part in parts:
             records, codes = part.records if records is None else records + part.records, part.codes
             rest.append((part.index, part.facts))
         assert records is not None
         index = SampleIndex.concatenate(index for index, _ in rest)
-        return cls(records, index, RowFacts.concatenate([facts for _, facts in rest]), codes)
+        return cls(records, index, ReadCounts.concatenate([facts for _, facts in rest]), codes)
 
     def with_codes(self, names: CodeNames) -> Compared:
         """The same records with other codes."""
@@ -74,7 +74,7 @@ class Compared:
         return Compared(self.records.take(rows), self.index.select(rows), self.facts.select(rows), self.codes)
 
     def report(self, family: LabelFamily[Any, Any], facts: RunFacts) -> tuple[AgreementReport, StoredRecords]:
-        """The report on the samples, which are in order, and what is stored of them."""
+        """Report on the samples, which are in order, and their stored form."""
         dataset, context = family.source.dataset, family.context(facts)
         if context.class_names:
             context = replace(context, class_names=self.codes.class_names())
@@ -94,7 +94,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """What was noticed during a pass, in addition to the facts of each sample."""
+    """Counts of a pass, in addition to the facts of each sample."""
 
     n_damaged: int = 0  #: label fields that hold no labels
     n_changed: int = 0  #: samples that somebody kept on changing, or deleted
@@ -112,7 +112,7 @@ class Noticed:
 
 
 def run_facts(source: Source, compared: Compared, noticed: Noticed, *, started: float) -> RunFacts:
-    """What happened during a run.
+    """Facts of a run for its report.
 
     Args:
         source: the samples
@@ -143,7 +143,7 @@ def _coverage(source: Source) -> str:
     if config.assigned_field is not None:
         return "given"
     if config.no_labels != NOT_ASSIGNED:
-        return reading_name(config.no_labels, None)
+        return null_policy(config.no_labels, None)
     if config.attribute_mode:
         return "assumed"
     return "videos" if source.on_frames and has_lists else "fields"
@@ -175,7 +175,7 @@ class Pass:
         self._writer = Writer(source, source.config.run_key, fields, again=again)
         self._records: Records | None = None
         self._index = SampleIndex()
-        self._facts: list[RowFacts] = []
+        self._facts: list[ReadCounts] = []
         videos = self.reader.videos
         self._videos = None if videos is None else VideoScores(source, videos.number, again=again)
         self._n_damaged = count_damaged_fields(source)
@@ -192,14 +192,14 @@ class Pass:
                     self._run.require_current()
 
     def compared(self) -> Compared | None:
-        """What was compared; None if nothing was."""
+        """Records of the compared samples, their ids and read counts; None if nothing was compared."""
         if self._records is None:
             return None
         codes = self._family.code_names()
-        return Compared(self._records, self._index, RowFacts.concatenate(self._facts), codes).in_order()
+        return Compared(self._records, self._index, ReadCounts.concatenate(self._facts), codes).in_order()
 
     def noticed(self) -> Noticed:
-        """What was noticed."""
+        """Counts of the pass so far."""
         n_videos = None if self._videos is None else self._videos.n_videos
         return Noticed(self._n_damaged, self.n_left_out, self.reader.n_repeated, n_videos)
 
@@ -229,7 +229,7 @@ class Pass:
         records = self._family.record(read.labels, result) if refused else computed.recorded.result()
         self._records = records if self._records is None else self._records + records
         self._index.add(read.samples)
-        self._facts.append(RowFacts(read.n_invalid, read.n_unknown, read.n_added, read.lists))
+        self._facts.append(ReadCounts(read.n_invalid, read.n_unknown, read.n_added, read.lists))
         if self._videos is not None and of_videos is not None:
             self._videos.add(read.samples, of_videos)
         return refused

@@ -133,7 +133,7 @@ class Reader(Generic[Labels]):
         return kept, samples, changed
 
     def _is_of(self, row: dict[str, Any], sample: StoredSample) -> bool:
-        """Whether the labels that a view shows are among the stored labels."""
+        """True if the labels that a view shows are among the stored labels."""
         if sample.last_modified_at != row.get("last_modified_at"):
             return False
         return all(
@@ -149,7 +149,7 @@ class Reader(Generic[Labels]):
 
 
 def _marks(source: Source) -> dict[str, Any]:
-    """Projection of what tells whether a document was changed, and of what it belongs to."""
+    """Projection of the fields that tell a change of a document, and of its group or video."""
     ids = {
         f"id{field}": label_ids(kind, path)
         for field, (kind, path) in enumerate(zip(source.kinds_read, source.paths_read, strict=True))

@@ -1,4 +1,4 @@
-"""Where tasks are done: in processes of this machine, or by any ``concurrent.futures.Executor``."""
+"""Engines for parallel tasks: processes of this machine, or any ``concurrent.futures.Executor``."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Submitted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Who does the work of a run; by default this process alone."""
+    """Processes that do the work of a run; by default this one alone."""
 
     workers: int = 1
     executor: Executor | None = None
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes work."""
+        """True if other processes work."""
         return self.executor is not None or self.workers > 1
 
     @contextlib.contextmanager
@@ -104,7 +104,7 @@ class _OfUser:
         return _call(self._executor, module, task, {})
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
-        """Wait for what is being done; the others were cancelled."""
+        """Wait for running tasks; the others were cancelled."""
         wait(list(futures), _STOPPING)
 
 
@@ -147,7 +147,7 @@ class _Processes:
             return _call(self._pool, module, task, environment)
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
-        """End the processes after what they are doing."""
+        """End the processes after their current tasks."""
         wait(list(futures), _STOPPING)
         # the pool would wait for ever for a process that waits for what a killed one has locked
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -65,7 +65,7 @@ def shards_of(source: Source) -> tuple[list[Shard], int]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is shared out."""
+    """Plan of a shared run: its shards, and the facts that each must know."""
 
     shards: list[Shard]
     n_samples: int

@@ -181,7 +181,7 @@ class BoxesAround(_AsDetections):
     def extents(self, members: UnitMembers) -> list[Extent]:
         """The box."""
         xyxy, usable = np.zeros((len(members.unit), 4)), np.zeros(len(members.unit), np.bool_)
-        for rows, reader in _rows_of_fields(members, self._readers):
+        for rows, reader in _field_rows(members, self._readers):
             xyxy[rows], usable[rows] = reader.boxes(_values(members, rows, reader), self._config)
         return _median_xyxy(members, xyxy, usable)
 
@@ -214,7 +214,7 @@ class PixelVote(_AsDetections):
         parts: list[Regions] = []
         order, usable = np.zeros(len(members.unit), np.int64), np.zeros(len(members.unit), np.bool_)
         n_before = 0
-        for rows, reader in _rows_of_fields(members, self._readers):
+        for rows, reader in _field_rows(members, self._readers):
             geometry, usable[rows] = reader.read(_values(members, rows, reader), self._config, size_px[rows])
             parts.append(as_regions(cast(Boxes | Regions, geometry)))
             order[rows] = n_before + np.arange(len(rows))
@@ -233,7 +233,7 @@ def _parts(members: UnitMembers, regions: Regions, size_px: FloatArray) -> list[
     return list(itertools.pairwise(edges))
 
 
-def _rows_of_fields(members: UnitMembers, readers: Sequence[GeometryReader]) -> list[tuple[IntArray, GeometryReader]]:
+def _field_rows(members: UnitMembers, readers: Sequence[GeometryReader]) -> list[tuple[IntArray, GeometryReader]]:
     """The members in every label field with members, and the reader of their geometry."""
     found = [(np.flatnonzero(members.field == field), reader) for field, reader in enumerate(readers)]
     return [(rows, reader) for rows, reader in found if len(rows)]
@@ -245,7 +245,7 @@ def _values(members: UnitMembers, rows: IntArray, reader: GeometryReader) -> dic
 
 
 def _all_of(usable: BoolArray, members: UnitMembers) -> BoolArray:
-    """Whether all members of a unit are usable, shape ``(U,)``."""
+    """True for units whose members are all usable, shape ``(U,)``."""
     return np.bincount(members.unit[~usable], minlength=members.n_units) == 0
 
 

@@ -72,7 +72,7 @@ def tag_agreement_labels(
     asked, change = labels.annotators_asked(annotators), _Change(tag, remove)
     if on == "samples":
         refuse_read_only(labels.dataset, ["tags"])
-        found = _tag_samples(samples, labels, change, _ids_of_samples(samples, labels, asked, selected))
+        found = _tag_samples(samples, labels, change, _sample_ids(samples, labels, asked, selected))
     else:
         shown = labels_in_view(samples, labels, asked, selected, [_can_be_tagged("$$this.tags")])
         refuse_read_only(labels.dataset, sorted({name for entry in shown for name in entry.label_ids}))
@@ -100,7 +100,7 @@ class _Change:
         changed = without if self.remove else {"$concatArrays": [without, [{"$literal": self.tag}]]}
         return {"$cond": [_can_be_tagged(path), changed, path]}
 
-    def of_documents(self, collection: Collection[dict[str, Any]], ids: Iterable[ObjectId]) -> int:
+    def tag_documents(self, collection: Collection[dict[str, Any]], ids: Iterable[ObjectId]) -> int:
         """Change the tags of samples; returns how many of them have none, or a list of them."""
         wanted = sorted(ids)
         n_found = len(wanted)
@@ -111,7 +111,7 @@ class _Change:
             n_found -= collection.count_documents({**chosen, "$expr": {"$not": [_can_be_tagged("$tags")]}})
         return n_found
 
-    def of_labels(self, document_id: ObjectId, path: str, in_list: bool, ids: list[ObjectId]) -> UpdateOne:
+    def label_update(self, document_id: ObjectId, path: str, in_list: bool, ids: list[ObjectId]) -> UpdateOne:
         """Change the tags of the labels in one field of a document that still exist."""
         if not in_list:
             query = {"_id": document_id, f"{path}._id": {"$in": ids}, f"{path}.tags": self.missing}
@@ -123,11 +123,11 @@ class _Change:
 
 
 def _can_be_tagged(path: str) -> dict[str, Any]:
-    """An expression for whether tags are a list, or absent; anything else is not ours to replace."""
+    """Expression: true if tags are a list, or absent; anything else is not ours to replace."""
     return {"$or": [{"$isArray": [path]}, {"$lte": [path, None]}]}
 
 
-def _ids_of_samples(
+def _sample_ids(
     samples: SampleCollection, labels: RunLabels, annotators: Sequence[str], selected: Selected | None
 ) -> list[tuple[ObjectId, ObjectId]]:
     """Ids of the documents of a view, and of their samples."""
@@ -139,9 +139,9 @@ def _ids_of_samples(
 def _tag_samples(
     samples: SampleCollection, labels: RunLabels, change: _Change, ids: Sequence[tuple[ObjectId, ObjectId]]
 ) -> int:
-    n_found = change.of_documents(sample_collection(labels.samples), {sample_id for _, sample_id in ids})
+    n_found = change.tag_documents(sample_collection(labels.samples), {sample_id for _, sample_id in ids})
     if is_generated(samples):
-        change.of_documents(sample_collection(samples), {view_id for view_id, _ in ids})
+        change.tag_documents(sample_collection(samples), {view_id for view_id, _ in ids})
     return n_found
 
 
@@ -156,10 +156,10 @@ def _tag_labels(samples: SampleCollection, labels: RunLabels, change: _Change, s
         for name, ids in entry.label_ids.items():
             kind = kinds[name]
             path, in_list = kind.label_path(inner[name]), kind.list_name is not None
-            operations.append(change.of_labels(entry.document_id, path, in_list, ids))
+            operations.append(change.label_update(entry.document_id, path, in_list, ids))
             # FiftyOne keeps copies of the labels of patches, frames and clips
             if is_generated(samples):
-                of_view.append(change.of_labels(entry.view_id, *path_in_view(samples, inner[name], kind), ids))
+                of_view.append(change.label_update(entry.view_id, *path_in_view(samples, inner[name], kind), ids))
             found.update((name, entry.document_id, label_id) for label_id in ids)
     for collection, updates in ((place.collection, operations), (sample_collection(samples), of_view)):
         for start in range(0, len(updates), _BATCH):

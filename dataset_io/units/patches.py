@@ -58,7 +58,7 @@ def agreement_patches(
     check_units(labels)
     field = labels.path_of(names.UNITS_SUFFIX).removeprefix(names.FRAMES_PREFIX)
     shown = [name.removeprefix(names.FRAMES_PREFIX) for name in labels.config.fields]
-    view = _of_frames(labels) if labels.on_frames else labels.samples.view()
+    view = _frames_view(labels) if labels.on_frames else labels.samples.view()
     of_list = f"{field}.{_list_name(labels, field)}"
     view = view.filter_labels(field, {"$in": ["$$this.verdict", list(verdicts)]})
     unit_id = f"$$this.{labels.field_key}_id"
@@ -122,7 +122,7 @@ def check_units(labels: RunLabels) -> None:
 
 
 def has_units(labels: RunLabels) -> bool:
-    """Whether the objects of a run were written."""
+    """True if the objects of a run were written."""
     try:
         check_units(labels)
     except AgreementInputError:
@@ -137,7 +137,7 @@ def _list_name(labels: RunLabels, field: str) -> str:
     return name
 
 
-def _of_frames(labels: RunLabels) -> DatasetView:
+def _frames_view(labels: RunLabels) -> DatasetView:
     """A view with the frames of videos as samples."""
     frames = labels.samples
     # the App takes frames without files from the video

@@ -242,7 +242,7 @@ def _counts(values: list[Any]) -> IntArray:
 
 
 def _intact(members: UnitMembers, votes: IntArray) -> BoolArray:
-    """Whether a unit still has the members that the run found, shape ``(U,)``."""
+    """True for units that still have the members that the run found, shape ``(U,)``."""
     bad = (votes != members.votes[members.unit]) | (members.annotator < 0)
     bad[1:] |= (members.unit[1:] == members.unit[:-1]) & (members.annotator[1:] == members.annotator[:-1])
     intact = np.bincount(members.unit[bad], minlength=members.n_units) == 0

@@ -1,4 +1,4 @@
-"""What whole samples were given, read again as units: tags, and single classes, numbers and masks."""
+"""Current labels of units that are whole samples: tags, and single classes, numbers and masks."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ class ValueReader(UnitReader):
         return projection
 
     def _disputed(self) -> Any:
-        """Whether a sample is disputed; None if it is not rated."""
+        """Expression: true for a disputed sample, None if it is not rated."""
         return {"$ifNull": [f"${self._key}_disputed", None]}
 
     def _value(self, field: int) -> Any:
-        """What an annotator gave."""
+        """Expression: the value that an annotator gave."""
         return f"${self.source.kinds[field].value_path(self.source.label_paths[field])}"
 
     def load(self, row: dict[str, Any]) -> int:

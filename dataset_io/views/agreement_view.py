@@ -101,7 +101,7 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
         ids = ids_by_pair_score(labels, request.annotators) if len(labels.annotators) > 2 else None
         by_score = ids is None
         view = view if ids is None else view.select(ids, ordered=True)
-    view = view.match(_of_samples(labels, request))
+    view = view.match(_sample_query(labels, request))
     if request.reference == (MISSED,):
         return missed_of_reference(view, labels, request)
     # an index can sort only in the first stages; without an index, sorting the remaining samples last is faster
@@ -134,7 +134,7 @@ def _unsorted(view: DatasetView) -> DatasetView:
     return unsorted
 
 
-def _of_samples(labels: RunLabels, request: ViewRequest) -> dict[str, dict[str, float | None]]:
+def _sample_query(labels: RunLabels, request: ViewRequest) -> dict[str, dict[str, float | None]]:
     """A query for the samples that the run compared and whose scores are in the range."""
     limits = {"$gte": request.min_score, "$lte": request.max_score}
     query: dict[str, dict[str, float | None]] = {f"{labels.field_key}_n_annotators": {"$ne": None}}

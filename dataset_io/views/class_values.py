@@ -67,7 +67,7 @@ def _class_paths(labels: RunLabels) -> list[str]:
 
 
 def is_one_of(value: ViewExpression, stored: Sequence[Any]) -> ViewExpression:
-    """Condition that a value is one of some stored values; what is absent counts as None."""
+    """Condition that a value is one of some stored values; an absent one counts as None."""
     named = [as_value(each) for each in stored if each is not None]
     found = value == named[0] if len(named) == 1 else value.is_in(named)
     return found | ~value.exists() if None in stored else found

@@ -47,7 +47,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     if not isinstance(loaded.records, ObjectRecords):
         return None
     a, b = sorted(labels.annotators.index(name) for name in pair)
-    parts = [_of_pair(agreement, a, b) for agreement in loaded.records.agreements(loaded.context.config)]
+    parts = [_pair_scores(agreement, a, b) for agreement in loaded.records.agreements(loaded.context.config)]
     score, n_disagreeing = (np.concatenate(column) for column in zip(*parts, strict=True))
     number = loaded.index.numbers()
     n = int(number.max(initial=-1)) + 1
@@ -61,7 +61,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     return chosen
 
 
-def _of_pair(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray]:
+def _pair_scores(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray]:
     """Score of two annotators on every sample (nan where undefined), and number of labels on which they disagree."""
     shared, objects, pairs = agreement.sample_pairs, agreement.objects, agreement.pairs
     rows = np.flatnonzero((shared.a == a) & (shared.b == b))

@@ -73,7 +73,7 @@ class _LabelConditions:
         """Condition for a label of a field to be shown."""
         request, shown = self._request, self._request.shown(self._labels.annotators)
         in_field = [name for name in shown if self._labels.field_of(name) == field]
-        parts = [*self._of_label()]
+        parts = [*self._label_conditions()]
         if self._attribute is not None and len(in_field) < len(self._labels.annotators):
             parts.append(self._is_by(in_field))
         if request.classes:
@@ -88,7 +88,7 @@ class _LabelConditions:
             parts.append(self._names(relations, others))
         return F.all(parts)
 
-    def _of_label(self) -> Iterator[ViewExpression]:
+    def _label_conditions(self) -> Iterator[ViewExpression]:
         """Conditions on a label alone: its verdict, and the votes for its unit."""
         request = self._request
         if request.verdicts:

@@ -378,7 +378,7 @@ def weighted_alpha(
     """
     counts = count_ratings(ratings, categories)
     disagreement_weights(weights, counts.n_categories)
-    counts = counts.of_pairable_units()
+    counts = counts.pairable_units()
     m = counts.per_unit()
     several = m >= 2
     category_sums = sums_by(counts.category, counts.count, counts.n_categories)

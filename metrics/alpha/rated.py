@@ -108,7 +108,7 @@ class RatingCounts:
         """Number of ratings of every unit, shape ``(U,)``."""
         return sums_by(self.unit, self.count, self.n_units).astype(np.int64)
 
-    def of_pairable_units(self) -> RatingCounts:
+    def pairable_units(self) -> RatingCounts:
         """The ratings of units with at least two ratings."""
         kept = self.per_unit()[self.unit] >= 2
         return RatingCounts(self.unit[kept], self.category[kept], self.count[kept], self.n_units, self.n_categories)
@@ -252,7 +252,7 @@ def alpha_sums(table: FloatArray, level: Level, undefined: Undefined = "none") -
     return AlphaSums(columns, formula, len(values) <= MAX_VALUES[level])
 
 
-def _of_values(counts: RatingCounts) -> SparseColumns:
+def _value_counts(counts: RatingCounts) -> SparseColumns:
     """Number of ratings of every value, shape ``(U, V)``."""
     return sparse(counts.unit, counts.category, counts.count, (counts.n_units, counts.n_categories))
 
@@ -261,7 +261,7 @@ def _nominal_columns(counts: RatingCounts) -> SparseColumns:
     m = counts.per_unit()
     agreeing = sums_by(counts.unit, counts.count**2, counts.n_units)
     observed = (m * m - agreeing) / np.maximum(m - 1, 1)
-    return hstack([observed[:, None], _of_values(counts)])
+    return hstack([observed[:, None], _value_counts(counts)])
 
 
 def _interval(table: FloatArray, undefined: Undefined) -> AlphaSums:
@@ -308,13 +308,13 @@ def _ordinal(counts: RatingCounts, undefined: Undefined) -> tuple[SparseColumns,
         expected = 2 * n * (value_sums * rank**2).sum(axis=-1)
         return alpha_of(observed, expected, n, undefined=undefined, rounding=_ROUNDING * n**4)
 
-    return hstack([_of_values(counts), sparse(unit, pair, both, (counts.n_units, len(met)))]), formula
+    return hstack([_value_counts(counts), sparse(unit, pair, both, (counts.n_units, len(met)))]), formula
 
 
 def _ratio_columns(counts: RatingCounts, values: FloatArray) -> SparseColumns:
     unit, first, second, both = _differing_pairs(counts)
     observed = sums_by(unit, both * _ratio_difference(values[first], values[second]), counts.n_units)
-    return hstack([observed[:, None], _of_values(counts)])
+    return hstack([observed[:, None], _value_counts(counts)])
 
 
 def _ratio_formula(values: FloatArray, undefined: Undefined) -> Statistic:

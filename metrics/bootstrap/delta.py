@@ -1,4 +1,4 @@
-"""Confidence intervals by the delta method: how sums vary between samples, and how a statistic follows its sums.
+"""Confidence intervals by the delta method: variance of sums between samples, and derivatives of a statistic.
 
 To first order a sample moves a statistic by the derivatives of the statistic, times its own columns (the infinitesimal
 jackknife). Their squares add up from products of columns, so that no sample has to be kept.

@@ -1,4 +1,4 @@
-"""Sums over samples of additive columns, and of products of two of them: what the delta method needs of any number.
+"""Moments of additive columns: sums over samples of columns and of products of two, for the delta method.
 
 Axes: ``S`` samples, ``C`` columns.
 """

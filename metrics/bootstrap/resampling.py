@@ -137,7 +137,7 @@ def bootstrap_parts(
         raise ValueError(
             f"`clusters` must have shape ({n_samples},), one for every row, got {np.shape(resampling.clusters)}"
         )
-    parts = [_of_clusters(part, n_samples, resampling.clusters) for part in parts]
+    parts = [_cluster_sums(part, n_samples, resampling.clusters) for part in parts]
     if resampling.clusters is not None:
         n_samples = len(np.unique(resampling.clusters))
     totals = [np.asarray(part.columns.sum(axis=0), dtype=np.float64) for part in parts]
@@ -161,7 +161,7 @@ def bootstrap_parts(
     ]
 
 
-def _of_clusters(part: Part, n_samples: int, clusters: IntArray | None) -> Part:
+def _cluster_sums(part: Part, n_samples: int, clusters: IntArray | None) -> Part:
     """The part with checked columns; with clusters, with the sums of every cluster."""
     rows = checked_columns(part.columns, "columns")
     samples = part.samples

@@ -113,14 +113,14 @@ def vote_classes(unit: IntArray, category: IntArray, n_units: int) -> ClassVotes
 
 
 def majority_of_others(
-    unit: IntArray, value: FloatArray | IntArray, alike: IntArray, n_units: int, at_least: int = 1
+    unit: IntArray, value: FloatArray | IntArray, n_same: IntArray, n_units: int, at_least: int = 1
 ) -> FloatArray:
     """Value that more than half of the other members of a unit have, for every member, shape ``(N,)``.
 
     Args:
         unit: shape ``(N,)``, unit ``0 … U - 1`` of every member
         value: shape ``(N,)``, what every member says
-        alike: shape ``(N,)``, members of the unit that say the same, including itself
+        n_same: shape ``(N,)``, members of the unit that say the same, including itself
         n_units: number ``U`` of units
         at_least: how many others must say it
 
@@ -133,7 +133,7 @@ def majority_of_others(
     """
     votes = np.bincount(unit, minlength=n_units)[unit]
     # whatever has more than half of the others has at least half of all; at most two values have
-    half = np.flatnonzero(2 * alike >= votes)
+    half = np.flatnonzero(2 * n_same >= votes)
     leads = np.full((2, n_units), [[-np.inf], [np.inf]])
     np.maximum.at(leads[0], unit[half], value[half])
     np.minimum.at(leads[1], unit[half], value[half])
@@ -141,7 +141,7 @@ def majority_of_others(
     for lead in leads:
         own = value == lead[unit]
         n_alike = np.zeros(n_units, np.int64)
-        n_alike[unit[own]] = alike[own]
+        n_alike[unit[own]] = n_same[own]
         n_others = n_alike[unit] - own
         kept = (n_others >= at_least) & (2 * n_others > votes - 1)
         found[kept] = lead[unit[kept]]

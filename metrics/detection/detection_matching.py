@@ -27,7 +27,7 @@ def match_detections(
     thresholds: FloatArray = COCO_THRESHOLDS,
     by_score: bool = False,
 ) -> BoolArray:
-    """Which pairs are matched at every threshold.
+    """Matched pairs at every threshold.
 
     A detection is matched to an object that is left out (of another size, a crowd region) only where no other is free;
     it then counts neither as right nor as wrong.

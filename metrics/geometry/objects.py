@@ -163,7 +163,7 @@ class Overlaps:
         return iom_from_areas(self.intersection, self.area[self.i], self.area[self.j])
 
     def among(self, kept: BoolArray) -> Overlaps:
-        """The pairs of which both objects are kept by a mask ``(N,)``, with the row numbers of the kept objects."""
+        """Pairs of two objects kept by a mask ``(N,)``, with the row numbers of the kept objects."""
         number = np.cumsum(kept) - 1
         pairs = kept[self.i] & kept[self.j]
         crowded = None if self.crowded is None else self.crowded[kept]

@@ -1,4 +1,4 @@
-"""Coarse outlines: where shapes begin and end in rows of their boxes, to compare shapes that are no longer there."""
+"""Coarse outlines of shapes, stored row by row of their boxes, to compare shapes without reading them again."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _spans(line: IntArray, x: FloatArray, n_shapes: int) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True)
 class Outlines(Geometry):
-    """Shapes of which only the box and the outline are known.
+    """Shapes known by their box and coarse outline alone.
 
     Between two rows the ends of spans move evenly where both rows have as many spans; areas are those of such shapes.
     """

@@ -54,22 +54,22 @@ class Regions(Geometry):
     def of_boxes(cls, boxes_xyxy: FloatArray) -> Regions:
         """Regions that are boxes."""
         boxes = check_boxes(boxes_xyxy)
-        return _of_kind(BOX, boxes, box_area(boxes))
+        return _single_kind(BOX, boxes, box_area(boxes))
 
     @classmethod
     def of_polygons(cls, polygons: Polygons) -> Regions:
         """Regions that are polygons."""
-        return _of_kind(POLYGON, polygons.bounds, polygons.area, polygons=polygons)
+        return _single_kind(POLYGON, polygons.bounds, polygons.area, polygons=polygons)
 
     @classmethod
     def of_masks(cls, masks: MaskCrops) -> Regions:
         """Regions that are masks."""
-        return _of_kind(MASK, masks.bounds, masks.area, masks=masks)
+        return _single_kind(MASK, masks.bounds, masks.area, masks=masks)
 
     @classmethod
     def of_lines(cls, lines: Lines) -> Regions:
         """Objects that are lines."""
-        return _of_kind(LINE, lines.boxes_xyxy(), lines.length, lines=lines)
+        return _single_kind(LINE, lines.boxes_xyxy(), lines.length, lines=lines)
 
     @property
     def _reach(self) -> FloatArray:
@@ -244,7 +244,7 @@ def _starts(lengths: list[int]) -> IntArray:
     return np.cumsum([0, *lengths[:-1]])
 
 
-def _of_kind(
+def _single_kind(
     kind: int,
     bounds: FloatArray,
     area: FloatArray,

@@ -132,7 +132,7 @@ def average_linkage_of(nodes: Nodes, threshold: float) -> Joins:
         u, v, mean = u[allowed], v[allowed], mean[allowed]
         if not len(u):
             break
-        chosen = _best_of_both(nodes, u, v, mean.round(_DECIMALS))
+        chosen = _better(nodes, u, v, mean.round(_DECIMALS))
         u, v = u[chosen], v[chosen]
         a.append(representative[u])
         b.append(representative[v])
@@ -182,7 +182,7 @@ def improved(nodes: Nodes, group: IntArray, threshold: float) -> IntArray:
         if not len(gains):
             break
         order = np.lexsort((target[gains], node[gains], -gain[gains].round(_DECIMALS)))
-        chosen = gains[_first_of_both(group[node[gains]], target[gains], order, n + len(group))]
+        chosen = gains[_first_end(group[node[gains]], target[gains], order, n + len(group))]
         group = group.copy()
         group[node[chosen]] = target[chosen]
         group, _ = number_by_first(group)
@@ -191,7 +191,7 @@ def improved(nodes: Nodes, group: IntArray, threshold: float) -> IntArray:
     return group
 
 
-def _best_of_both(nodes: Nodes, u: IntArray, v: IntArray, mean: FloatArray) -> BoolArray:
+def _better(nodes: Nodes, u: IntArray, v: IntArray, mean: FloatArray) -> BoolArray:
     """Mask of pairs that are the best of both their nodes; at least one is."""
     n = len(nodes.size)
     best = np.zeros(n)
@@ -201,11 +201,11 @@ def _best_of_both(nodes: Nodes, u: IntArray, v: IntArray, mean: FloatArray) -> B
     p, q = u[leading], v[leading]
     order = np.lexsort((q, p, np.abs(nodes.place[p] - nodes.place[q]), -mean[leading]))
     chosen = np.zeros(len(u), np.bool_)
-    chosen[leading] = _first_of_both(p, q, order, n)
+    chosen[leading] = _first_end(p, q, order, n)
     return chosen
 
 
-def _first_of_both(p: IntArray, q: IntArray, order: IntArray, n: int) -> BoolArray:
+def _first_end(p: IntArray, q: IntArray, order: IntArray, n: int) -> BoolArray:
     """Mask of pairs that come first, in an order, of all pairs of both their nodes ``0 … n - 1``."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))

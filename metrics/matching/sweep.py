@@ -143,7 +143,7 @@ class _Large:
 
 @dataclass(frozen=True, slots=True)
 class _Connected:
-    """The components of the pairs that reach each of ``T`` thresholds, and what they need."""
+    """Components of the pairs that reach each of ``T`` thresholds, ready to be partitioned."""
 
     root: IntArray  # (T, N) row of the first object of every object's component
     undecided: BoolArray  # (T, N) whether an object is in a component that needs a decision

@@ -36,7 +36,7 @@ class AlternativeAnnotatorTest:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the model wins against at least half of the annotators; None if fewer than three were tested."""
+        """True if the model wins against at least half of the annotators; None if fewer than three were tested."""
         return None if np.isnan(self.winning_rate) else self.winning_rate >= 0.5
 
 

@@ -1,6 +1,6 @@
-"""Tests of habits: does a rate of one annotator, or class, differ from that of the others on the same images?
+"""Tests of rater effects: does a rate of one annotator, or class, differ from that of the others on the same images?
 
-Axes: ``G`` groups (an annotator's habit, say), ``T`` rows of a group on an image.
+Axes: ``G`` groups (the effect of an annotator, say), ``T`` rows of a group on an image.
 """
 
 from __future__ import annotations

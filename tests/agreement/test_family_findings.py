@@ -12,7 +12,7 @@ import pytest
 from tests.agreement.rating_oracle import report_of
 from tools.bench.habits import SIMULATED
 
-from annotator_agreement.agreement.evidence.hypotheses import HabitRows
+from annotator_agreement.agreement.evidence.hypotheses import EffectRows
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.charts.reports.families import family_of
 from annotator_agreement.charts.text.advice import whom_to_talk_to
@@ -58,7 +58,7 @@ def test_a_planted_habit_is_found_and_said(family: str, n_annotators: int) -> No
     said = family_of(report).findings(report)
     whom = "worker 1" if n_annotators > 2 else "both"
     assert any(f"talk to {whom}" in sentence for sentence in said)
-    short = whom_to_talk_to(report, family_of(report).says)
+    short = whom_to_talk_to(report, family_of(report).phrases)
     assert short.startswith("Talk to worker 1 (") if n_annotators > 2 else not short
     if n_annotators > 2:
         assert SAID[family] in " ".join(said)
@@ -106,7 +106,7 @@ def test_masks_are_compared_by_area() -> None:
 def test_frames_of_one_video_are_one_draw() -> None:
     rng = np.random.default_rng(3)
     values, given, clusters = rng.random((40, 3)), rng.random((40, 3)) < 0.7, np.arange(40) // 4
-    habits = HabitRows(clusters)
+    habits = EffectRows(clusters)
     habits.add_deviations("rates", 0, 40, lambda some: (values[some], given[some]))
     moments = habits.moments()
     for r in range(3):

@@ -106,11 +106,11 @@ def test_what_annotators_add_to_classes_and_sizes_are_all_of_it(monkeypatch: pyt
     monkeypatch.setattr(hypotheses, "_due_to_one", lambda moments: seen.append(moments) or real(moments))
     _report(_with("carol", confuses=("car", "bus", 0.4)), 60, 5)
     (moments,) = seen
-    first, second = hypotheses.subjects_of(moments.group)
+    first, second = hypotheses.group_subjects(moments.group)
     for kind, times in (("class_missed", 1), ("size_missed", 1), ("class_conflicts", 2)):
-        of_kind = hypotheses.of_kind(moments.group, kind)
-        for subject in np.unique(first[of_kind]):
-            rows = of_kind & (first == subject)
+        kind_mask = hypotheses.kind_mask(moments.group, kind)
+        for subject in np.unique(first[kind_mask]):
+            rows = kind_mask & (first == subject)
             parts, whole = moments.sums[rows & (second > 0)], moments.sums[rows & (second == 0)]
             np.testing.assert_allclose(parts[:, :2].sum(axis=0), times * whole[0, :2], atol=1e-9)
 

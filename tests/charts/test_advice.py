@@ -9,7 +9,7 @@ import pytest
 from tests.charts.filled import filled_report, filled_values
 from tests.charts.other_families import OTHERS
 
-from annotator_agreement.charts.objects.findings import OBJECT_SAYS, object_findings
+from annotator_agreement.charts.objects.findings import OBJECT_PHRASES, object_findings
 from annotator_agreement.charts.reports.families import family_of
 from annotator_agreement.charts.text.advice import OF_TWO, whom_to_talk_to
 
@@ -153,12 +153,12 @@ def test_whom_to_talk_to_about_what_is_said_in_short() -> None:
     findings += [_finding("misses", f"worker {k}", difference=0.9 - 0.1 * k) for k in range(7)]
     findings.append(_finding("loose", "worker 0", difference=0.3))
     findings.append(_finding("lone", "worker 9", difference=0.04, low=0.03, high=0.05))
-    said = whom_to_talk_to(filled_report(findings=findings, n_tested=500), OBJECT_SAYS)
+    said = whom_to_talk_to(filled_report(findings=findings, n_tested=500), OBJECT_PHRASES)
     named = ", ".join(f"worker {k} (misses 63.2 % of what two others drew)" for k in range(5))
     assert said == f"Talk to {named} and 2 more."
-    assert not whom_to_talk_to(filled_report(findings=findings[:2], n_tested=500), OBJECT_SAYS)
+    assert not whom_to_talk_to(filled_report(findings=findings[:2], n_tested=500), OBJECT_PHRASES)
     two = filled_values()["annotators"][:2]
-    assert not whom_to_talk_to(filled_report(findings=findings, annotators=two), OBJECT_SAYS)
+    assert not whom_to_talk_to(filled_report(findings=findings, annotators=two), OBJECT_PHRASES)
 
 
 def test_where_nobody_stands_out_the_guideline_says_more_of_the_main_cause() -> None:

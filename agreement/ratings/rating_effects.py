@@ -1,4 +1,4 @@
-"""Habits of annotators and classes on ratings: what is counted on every image for the findings."""
+"""Effects of annotators and classes on ratings: counts on every image, from which findings are tested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from ...metrics.alpha.nominal import Level
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ..evidence.confusions import Conflicts, conflict_rows
-from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, HabitRows, findings_of, habit_groups
+from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, EffectRows, effect_groups, findings_of
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
 from ..statistics.report import ReportContext
 from .compute import RatingRecords, agreeing
@@ -22,7 +22,7 @@ from .scale import ScaledRatings
 MAX_CLASSES = 200
 
 
-def rating_habits(
+def rating_effects(
     rated: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
 ) -> dict[str, Any]:
     """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
@@ -34,20 +34,20 @@ def rating_habits(
         context: of the report on these samples
     """
     numbers, annotators = bool(context.details["numbers"]), context.annotators
-    habits = HabitRows(context.clusters)
+    effects = EffectRows(context.clusters)
     # positions agree exactly where classes agree; they replace classes to save memory
     ratings = scaled.positions if scaled is not None and not numbers else rated.ratings
-    _conflicts(habits, ratings, context.config.tolerance if numbers else 0.0)
+    _conflicts(effects, ratings, context.config.tolerance if numbers else 0.0)
     expected: dict[int, float] = {}
     n_labels = np.empty(0, np.int64)
     if level != "nominal":
         table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
-        _rates(habits, table)
+        _rates(effects, table)
     if scaled is not None and not numbers:
-        counts = _ClassCounts.of(scaled.positions, len(scaled.categories), habits)
+        counts = _ClassCounts.of(scaled.positions, len(scaled.categories), effects)
         n_labels = counts.n_labels
-        expected = counts.add(habits, used=level == "nominal")
-    moments = habits.moments()
+        expected = counts.add(effects, used=level == "nominal")
+    moments = effects.moments()
     conflicts = Conflicts.of(moments, n_labels)
     expected |= dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
     classes = scaled.categories if scaled is not None else ()
@@ -55,8 +55,8 @@ def rating_habits(
     return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
 
 
-def _conflicts(habits: HabitRows, ratings: FloatArray, tolerance: float) -> None:
-    """Who disagrees more with the others than these among each other."""
+def _conflicts(effects: EffectRows, ratings: FloatArray, tolerance: float) -> None:
+    """Add each annotator's rate of conflicts with the others, against that of the others among themselves."""
     n_annotators = ratings.shape[1]
 
     def columns(some: slice) -> Sequence[Column]:
@@ -68,19 +68,19 @@ def _conflicts(habits: HabitRows, ratings: FloatArray, tolerance: float) -> None
         rest = [np.where(others > 0, each.sum(axis=1, keepdims=True) // 2 - each, 0) for each in (differ, others)]
         return differ, others, *rest
 
-    habits.add_table(habit_groups("conflicts", np.arange(n_annotators)), len(ratings), columns)
+    effects.add_table(effect_groups("conflicts", np.arange(n_annotators)), len(ratings), columns)
 
 
-def _rates(habits: HabitRows, values: FloatArray) -> None:
-    """Who rates higher or lower."""
+def _rates(effects: EffectRows, values: FloatArray) -> None:
+    """Add the deviation of each annotator's numbers from those of the others."""
     given = ~np.isnan(values)
     if given.any() and (low := np.nanmin(values)) < (high := np.nanmax(values)):
-        habits.add_deviations("rates", 0, len(values), lambda some: ((values[some] - low) / (high - low), given[some]))
+        effects.add_deviations("rates", 0, len(values), lambda some: ((values[some] - low) / (high - low), given[some]))
 
 
 @dataclass(frozen=True, slots=True)
 class _ClassCounts:
-    """How often classes were given, and how often two annotators gave different ones."""
+    """Frequencies of classes, and of conflicts between classes."""
 
     positions: FloatArray  #: shape ``(S, R)``, nan where not rated
     n_labels: IntArray  #: shape ``(K,)``, ratings with every class
@@ -88,7 +88,7 @@ class _ClassCounts:
     n_conflicts: FloatArray  #: shape ``(S,)``, pairs of annotators with different classes
 
     @classmethod
-    def of(cls, positions: FloatArray, n_classes: int, habits: HabitRows) -> _ClassCounts:
+    def of(cls, positions: FloatArray, n_classes: int, effects: EffectRows) -> _ClassCounts:
         """Count the ratings; add how often every two classes met."""
         n_samples, k = len(positions), max(n_classes, 1)
         n_labels, n_images = np.zeros((2, k), np.int64)
@@ -99,7 +99,7 @@ class _ClassCounts:
             cell, count = np.unique(sample * k + some[sample, annotator].astype(np.int64), return_counts=True)
             of, code = cell // k, cell % k
             i, j = pairs_within(of)
-            habits.add([conflict_rows(code[i], code[j], of[i], len(some), count[i] * count[j])], len(some))
+            effects.add([conflict_rows(code[i], code[j], of[i], len(some), count[i] * count[j])], len(some))
             n_conflicts[start : start + len(some)] = sums_by(of[i], count[i] * count[j], len(some))
             n_labels += np.bincount(code, count, k).astype(np.int64)
             n_images += np.bincount(code, minlength=k)
@@ -111,19 +111,19 @@ class _ClassCounts:
         chosen: list[int] = enough[np.argsort(-self.n_labels[enough], kind="stable")][:MAX_CLASSES].tolist()
         return chosen
 
-    def of_class(self, code: int, some: slice) -> tuple[FloatArray, BoolArray]:
-        """Whether annotators gave a class, and whether they gave any."""
+    def class_mask(self, code: int, some: slice) -> tuple[FloatArray, BoolArray]:
+        """True where an annotator gave a class (as floats), and where they gave any."""
         return (self.positions[some] == code).astype(np.float64), ~np.isnan(self.positions[some])
 
-    def conflicts_of(self, code: int, some: slice) -> Sequence[Column]:
+    def class_conflicts(self, code: int, some: slice) -> Sequence[Column]:
         """Conflicts in which a class is one of the two, of all conflicts."""
-        gave, given = self.of_class(code, some)
+        gave, given = self.class_mask(code, some)
         n, m = gave.sum(axis=1, keepdims=True), given.sum(axis=1, keepdims=True)
         zero = np.zeros_like(n)
         return n * (m - n), self.n_conflicts[some, None], zero, zero
 
-    def add(self, habits: HabitRows, *, used: bool) -> dict[int, float]:
-        """Which class is confused with any other, and who gives it more or less often (``used``).
+    def add(self, effects: EffectRows, *, used: bool) -> dict[int, float]:
+        """Add each class's rate of conflicts and, if ``used``, the rate at which every annotator gives it.
 
         Returns:
             the share of conflicts with every class by chance
@@ -133,11 +133,11 @@ class _ClassCounts:
         expected: dict[int, float] = {}
         for code in self.often():
             if used:
-                of_class = functools.partial(self.of_class, code)
-                habits.add_deviations("class_used", code, len(self.positions), of_class)
+                class_mask = functools.partial(self.class_mask, code)
+                effects.add_deviations("class_used", code, len(self.positions), class_mask)
             if n_used > 2:
-                group = habit_groups("class_confused", np.array([code]))
-                habits.add_table(group, len(self.positions), functools.partial(self.conflicts_of, code))
+                group = effect_groups("class_confused", np.array([code]))
+                effects.add_table(group, len(self.positions), functools.partial(self.class_conflicts, code))
                 as_frequent = 2.0 * share[code] * (1.0 - share[code]) / max(1.0 - (share**2).sum(), 1e-12)
                 expected[int(group[0])] = max(as_frequent, share[code] + (1.0 - share[code]) / (n_used - 1))
         return expected

@@ -1,4 +1,4 @@
-"""Habits of annotators and classes on semantic masks: what is counted on every image for the findings."""
+"""Effects of annotators and classes on semantic masks: counts on every image, from which findings are tested."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...metrics.numeric.arrays import IntArray, sums_by
-from ..evidence.hypotheses import HabitRows, Habits, findings_of, habit_groups, of_kind
+from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, kind_mask
 from .compute import SCORE, PixelAgreement
 
 
-class PixelHabits:
-    """Collects the habits on rated samples.
+class PixelEffects:
+    """Collector of the effects on rated samples.
 
     Args:
         values: shape ``(K,)``, the values that occur, ascending
@@ -23,16 +23,16 @@ class PixelHabits:
 
     def __init__(self, values: IntArray, background: int | None, clusters: IntArray | None) -> None:
         self._values, self._background = values, background
-        self._rows = HabitRows(clusters)
+        self._rows = EffectRows(clusters)
 
     def add(self, agreement: PixelAgreement) -> None:
         """Add the next samples."""
         n_samples = len(agreement.n_pixels)
-        self._rows.add([self._of_pairs(agreement), *self._of_classes(agreement)], n_samples)
+        self._rows.add([self._pair_effects(agreement), *self._class_effects(agreement)], n_samples)
 
     @staticmethod
-    def _of_pairs(agreement: PixelAgreement) -> Habits:
-        """Who paints otherwise than the others do among themselves."""
+    def _pair_effects(agreement: PixelAgreement) -> Effects:
+        """Annotators' distance from the others, against that of the others among themselves."""
         n_samples, n = agreement.counts.assigned.shape
         score = agreement.pair_numbers[:, SCORE]
         scored = ~np.isnan(score)
@@ -44,10 +44,10 @@ class PixelHabits:
         others = [sums_by(sample, each, n_samples)[:, None] for each in (apart, np.ones(len(sample)))]
         of_sample, annotator = np.nonzero(whole)
         columns = [column[of_sample, annotator] for column in (own, whole, others[0] - own, others[1] - whole)]
-        return habit_groups("loose", annotator), of_sample, np.stack(columns)
+        return effect_groups("loose", annotator), of_sample, np.stack(columns)
 
-    def _of_classes(self, agreement: PixelAgreement) -> list[Habits]:
-        """Who gives a class more or less area than all do, and which classes agree less than others."""
+    def _class_effects(self, agreement: PixelAgreement) -> list[Effects]:
+        """Area that annotators give to each class, against the others', and classes with low agreement."""
         counts = agreement.counts
         drawn = np.ones(len(counts.values), np.bool_) if self._background is None else counts.values != self._background
         code = np.searchsorted(self._values, counts.values[drawn])
@@ -66,8 +66,8 @@ class PixelHabits:
         zero = np.zeros(len(row))
         areas = np.stack([own[row, annotator], mean[row], zero, zero])
         return [
-            (habit_groups("class_loose", code), sample, loose),
-            (habit_groups("class_area", annotator, code[row]), sample[row], areas),
+            (effect_groups("class_loose", code), sample, loose),
+            (effect_groups("class_area", annotator, code[row]), sample[row], areas),
         ]
 
     def found(self, annotators: Sequence[str], classes: Sequence[str]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class PixelHabits:
             classes: name of every value that occurs
         """
         moments = self._rows.moments()
-        areas = moments.group[of_kind(moments.group, "class_area")].tolist()
+        areas = moments.group[kind_mask(moments.group, "class_area")].tolist()
         # of two annotators, the difference between them is compared with none
         expected = dict.fromkeys(areas, 0.0)
         findings, n_tested = findings_of(moments, annotators, classes, expected=expected)

@@ -1,4 +1,4 @@
-"""Habits of annotators and tags: what is counted on every image for the findings."""
+"""Effects of annotators and tags: counts on every image, from which findings are tested."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, sums_by
-from ..evidence.hypotheses import HabitRows, findings_of, habit_groups
+from ..evidence.hypotheses import EffectRows, effect_groups, findings_of
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
 from ..statistics.report import ReportContext
 from .compute import LONE, TagAgreement
@@ -17,23 +17,23 @@ from .compute import LONE, TagAgreement
 MAX_TAGS = 200
 
 
-def tag_habits(agreement: TagAgreement, context: ReportContext) -> dict[str, Any]:
+def tag_effects(agreement: TagAgreement, context: ReportContext) -> dict[str, Any]:
     """The fields of a report: what the tests confirm, and of how many.
 
     Args:
         agreement: on rated samples
         context: of the report on these samples
     """
-    annotators, habits = context.annotators, HabitRows(context.clusters)
-    _of_annotators(habits, agreement, len(annotators))
-    _of_tags(habits, agreement, len(annotators), len(context.class_names))
-    moments = habits.moments()
+    annotators, effects = context.annotators, EffectRows(context.clusters)
+    _annotator_effects(effects, agreement, len(annotators))
+    _tag_effects(effects, agreement, len(annotators), len(context.class_names))
+    moments = effects.moments()
     findings, n_tested = findings_of(moments, annotators, context.class_names)
     return {"findings": findings, "n_tested": n_tested}
 
 
-def _of_annotators(habits: HabitRows, agreement: TagAgreement, n: int) -> None:
-    """Who leaves tags out, and who gives tags that nobody else gave, more than the others."""
+def _annotator_effects(effects: EffectRows, agreement: TagAgreement, n: int) -> None:
+    """Annotators' rates of tags left out, and of tags that nobody else gave, against the others'."""
     sets, tags, n_samples = agreement.sets, agreement.tags, len(agreement.score)
     cell = sets.unit * n + agreement.annotator
     votes, of_set = tags.votes[agreement.of_given], cell[sets.row]
@@ -43,27 +43,27 @@ def _of_annotators(habits: HabitRows, agreement: TagAgreement, n: int) -> None:
 
     assigned = np.bincount(cell, minlength=n_samples * n).reshape(n_samples, n) > 0
     given = table(np.ones(len(of_set)))
-    _against_others(habits, "lone", table(tags.verdict[agreement.of_given] == LONE), given, assigned)
+    _against_others(effects, "lone", table(tags.verdict[agreement.of_given] == LONE), given, assigned)
     if n > 2:
         by_two = np.bincount(tags.sample[tags.votes >= 2], minlength=n_samples)
         missed = np.where(assigned, by_two[:, None] - table(votes >= 2), 0.0)
-        _against_others(habits, "misses", missed, missed + table(votes >= 3), assigned)
+        _against_others(effects, "misses", missed, missed + table(votes >= 3), assigned)
 
 
-def _against_others(habits: HabitRows, kind: str, own: FloatArray, whole: FloatArray, assigned: BoolArray) -> None:
+def _against_others(effects: EffectRows, kind: str, own: FloatArray, whole: FloatArray, assigned: BoolArray) -> None:
     """An annotator against the other annotators on all images of the annotator; shapes ``(S, R)``.
 
     Images without an own whole count for the others: where the others left a tag out, there may be none that two others
     gave.
     """
     others = [np.where(assigned, column.sum(axis=1, keepdims=True) - column, 0.0) for column in (own, whole)]
-    habits.add_table(
-        habit_groups(kind, np.arange(own.shape[1])), len(own), functools.partial(_slices, own, whole, *others)
+    effects.add_table(
+        effect_groups(kind, np.arange(own.shape[1])), len(own), functools.partial(_slices, own, whole, *others)
     )
 
 
-def _of_tags(habits: HabitRows, agreement: TagAgreement, n: int, n_tags: int) -> None:
-    """Who gives which tag more or less often than the others, and which tags are left out more than others."""
+def _tag_effects(effects: EffectRows, agreement: TagAgreement, n: int, n_tags: int) -> None:
+    """Annotators' rates of each tag against the others', and tags left out more than other tags."""
     sets, tags, n_samples = agreement.sets, agreement.tags, len(agreement.score)
     n_given = sums_by(tags.tag, tags.votes, n_tags)
     n_images = np.bincount(tags.tag, minlength=n_tags)
@@ -80,12 +80,12 @@ def _of_tags(habits: HabitRows, agreement: TagAgreement, n: int, n_tags: int) ->
         gave = np.zeros((n_samples, n))
         of_tag = sets.row[sets.tag == tag]
         gave[sets.unit[of_tag], agreement.annotator[of_tag]] = 1.0
-        habits.add_deviations("class_used", tag, n_samples, functools.partial(_slices, gave, assigned))
+        effects.add_deviations("class_used", tag, n_samples, functools.partial(_slices, gave, assigned))
         rows = tags.tag == tag
         own, whole = (sums_by(tags.sample[rows], column[rows], n_samples) for column in (missing, could))
         others = [np.where(whole > 0, total - column, 0.0) for total, column in zip(totals, (own, whole), strict=True)]
-        group, table = habit_groups("class_missed", np.array([tag])), np.stack([own, whole, *others])[:, :, None]
-        habits.add_table(group, n_samples, functools.partial(_slices, *table))
+        group, table = effect_groups("class_missed", np.array([tag])), np.stack([own, whole, *others])[:, :, None]
+        effects.add_table(group, n_samples, functools.partial(_slices, *table))
 
 
 def _slices(*columns_and_slice: Any) -> Any:

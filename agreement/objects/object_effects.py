@@ -1,4 +1,4 @@
-"""Habits of annotators, classes and sizes on objects: what is counted on every image for the findings."""
+"""Effects of annotators, classes and sizes on objects: counts on every image, from which findings are tested."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct,
 from ..evidence.confusions import Conflicts, conflict_rows
 from ..evidence.hypotheses import (
     Column,
-    HabitRows,
-    Habits,
+    EffectRows,
+    Effects,
+    effect_groups,
     findings_of,
-    habit_groups,
-    of_kind,
+    group_subjects,
+    kind_mask,
     part_groups,
-    subjects_of,
 )
 from ..evidence.ranking import MIN_IMAGES
 from ..settings.annotators import AnnotatorPairs
@@ -31,8 +31,8 @@ from .sums import Chunk
 _BOXES = ("box_size", "box_right", "box_down")
 
 
-class ObjectHabits:
-    """Collects the habits on rated samples.
+class ObjectEffects:
+    """Collector of the effects on rated samples.
 
     Args:
         assigned: shape ``(S, R)``, of rated samples
@@ -40,13 +40,13 @@ class ObjectHabits:
     """
 
     def __init__(self, pairs: AnnotatorPairs, clusters: IntArray | None) -> None:
-        self._rows = HabitRows(clusters)
+        self._rows = EffectRows(clusters)
         self._pairs = pairs
         self._often = pairs.n_shared >= MIN_IMAGES
 
     def add(self, chunk: Chunk) -> None:
         """Add the next samples."""
-        self._rows.add(_habits_on(chunk, self._often), chunk.agreement.n_samples)
+        self._rows.add(_effects_on(chunk, self._often), chunk.agreement.n_samples)
 
     def numbers(self) -> Iterator[Numbers]:
         """None at all."""
@@ -66,41 +66,41 @@ class ObjectHabits:
         moments = self._rows.moments()
         conflicts = Conflicts.of(moments, n_labels)
         expected = dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
-        close = moments.group[of_kind(moments.group, "close")]
-        ends = np.sort(subjects_of(close), axis=0)
+        close = moments.group[kind_mask(moments.group, "close")]
+        ends = np.sort(group_subjects(close), axis=0)
         of_close = n_of_pairs[self._pairs.rows(ends[0], ends[1])]
         counted = dict(zip(close.tolist(), of_close.tolist(), strict=True))
         findings, n_tested = findings_of(moments, annotators, classes, SIZES, expected=expected, n_labels=counted)
         return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
 
 
-def _habits_on(chunk: Chunk, often: BoolArray) -> Iterator[Habits]:
+def _effects_on(chunk: Chunk, often: BoolArray) -> Iterator[Effects]:
     cells = AssignedCells.of(chunk)
     several = chunk.agreement.n_annotators > 2
-    yield from _of_annotators(cells, several=several)
-    yield from _of_matches(cells)
-    yield from _of_boxes(cells, several=several)
+    yield from _annotator_effects(cells, several=several)
+    yield from _match_effects(cells)
+    yield from _box_effects(cells, several=several)
     lead = _leading_class(chunk)
     if several:
         yield from _missed_by_class(cells, lead)
-        yield from _of_close_pairs(cells, often)
-    yield from _of_classes(cells, lead, several=several)
-    yield from _of_sizes(cells, several=several)
+        yield from _pair_effects(cells, often)
+    yield from _class_effects(cells, lead, several=several)
+    yield from _size_effects(cells, several=several)
 
 
 def _table(*columns: Column) -> FloatArray:
     return np.stack(columns).astype(np.float64, copy=False)
 
 
-def _against_others(cells: AssignedCells, kind: str, second: int, own: Column, whole: Column) -> Habits:
+def _against_others(cells: AssignedCells, kind: str, second: int, own: Column, whole: Column) -> Effects:
     """An annotator against the other annotators on the same image."""
     n = cells.chunk.agreement.n_samples
     others = [sums_by(cells.sample, column, n)[cells.sample] - column for column in (own, whole)]
-    return habit_groups(kind, cells.annotator, second), cells.sample, _table(own, whole, *others)
+    return effect_groups(kind, cells.annotator, second), cells.sample, _table(own, whole, *others)
 
 
-def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
-    """Who misses, adds and repeats more than the others."""
+def _annotator_effects(cells: AssignedCells, *, several: bool) -> Iterator[Effects]:
+    """Annotators' rates of misses, lone objects and duplicates, against the others'."""
     if several:
         missed = missed_columns(cells)
         yield _against_others(cells, "misses", 0, missed["n_missed"], missed["n_could_miss"])
@@ -111,8 +111,8 @@ def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
     yield _against_others(cells, "twice", 0, verdicts["duplicate"], verdicts["n_judged"])
 
 
-def _of_matches(cells: AssignedCells) -> Iterator[Habits]:
-    """Who names and draws shared objects otherwise than the others do among themselves."""
+def _match_effects(cells: AssignedCells) -> Iterator[Effects]:
+    """Annotators' distance from the others in class and extent, against that of the others among themselves."""
     chunk = cells.chunk
     pairs, n = chunk.agreement.pairs, len(cells.sample)
     ends = cells.own[np.concatenate([pairs.i, pairs.j])]
@@ -122,11 +122,11 @@ def _of_matches(cells: AssignedCells) -> Iterator[Habits]:
         own = sums_by(ends, np.tile(values, 2), n)
         all_together = sums_by(chunk.match_sample, values, chunk.agreement.n_samples)[cells.sample]
         table = _table(own, n_pairs, all_together - own, of_sample - n_pairs)
-        yield habit_groups(kind, cells.annotator), cells.sample, table
+        yield effect_groups(kind, cells.annotator), cells.sample, table
 
 
-def _of_boxes(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
-    """Who draws larger or smaller boxes, or further to one side; of two annotators, the first against the second."""
+def _box_effects(cells: AssignedCells, *, several: bool) -> Iterator[Effects]:
+    """Bias of annotators' boxes in size and position; of two annotators, the first against the second."""
     row, offsets = cells.chunk.offsets
     rows, n = cells.own[row], len(cells.sample)
     n_boxes = np.bincount(rows, minlength=n)
@@ -149,7 +149,7 @@ def _leading_class(chunk: Chunk) -> IntArray:
 
 
 def _missed_by(cells: AssignedCells, code: IntArray) -> tuple[IntArray, ...]:
-    """Who missed how many of the objects of every class (size) that two drew, on every image.
+    """Count misses of the objects of every class (size) that two drew, by image and annotator.
 
     Args:
         cells: of the samples
@@ -178,32 +178,32 @@ def _missed_by(cells: AssignedCells, code: IntArray) -> tuple[IntArray, ...]:
 
     unit, who = agreement.unit, agreement.objects.annotator
     of_three = units.votes[unit] >= 3
-    assigned = n_units[owner] - count(agreement.excuses.unit, agreement.excuses.annotator)
+    assigned = n_units[owner] - count(agreement.exemptions.unit, agreement.exemptions.annotator)
     missed = assigned - count(unit, who)
     could = missed + count(unit[of_three], who[of_three])
     return cell[owner] // k, cell[owner] % k, annotator, missed, could, assigned
 
 
-def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[Habits]:
-    """Which classes an annotator misses more often than the others miss them, and what that adds to the classes."""
+def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[Effects]:
+    """Annotators' rates of misses by class against the others', and their contributions to those of the classes."""
     sample, code, annotator, missed, could, assigned = _missed_by(cells, lead)
     place = distinct(
         sample * cells.chunk.n_categories + code, cells.chunk.agreement.n_samples * cells.chunk.n_categories
     )[1]
     others = [sums_by(place, column, int(place.max(initial=-1)) + 1)[place] - column for column in (missed, could)]
-    yield habit_groups("misses_class", annotator, code), sample, _table(missed, could, *others)
+    yield effect_groups("misses_class", annotator, code), sample, _table(missed, could, *others)
     yield _parts("class_missed", cells, cells.row[sample, annotator], code, missed, assigned)
 
 
-def _parts(kind: str, cells: AssignedCells, row: IntArray, code: IntArray, own: Column, whole: Column) -> Habits:
-    """What every annotator adds to the classes (sizes) of a kind of findings; ``row`` and ``code`` in any order."""
+def _parts(kind: str, cells: AssignedCells, row: IntArray, code: IntArray, own: Column, whole: Column) -> Effects:
+    """Contribution of every annotator to the classes (sizes) of a kind; ``row`` and ``code`` in any order."""
     n = int(code.max(initial=0)) + 1
-    group, row, table = _of_cells(kind, row * n + code, n, own, whole)
-    return part_groups(kind, subjects_of(group)[0], cells.annotator[row]), cells.sample[row], table
+    group, row, table = _cell_effects(kind, row * n + code, n, own, whole)
+    return part_groups(kind, group_subjects(group)[0], cells.annotator[row]), cells.sample[row], table
 
 
-def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[Habits]:
-    """Which two agree more with each other than either does with the others."""
+def _pair_effects(cells: AssignedCells, often: BoolArray) -> Iterator[Effects]:
+    """Distance of every two annotators, against the distance of either from the others."""
     agreement = cells.chunk.agreement
     shared, n = agreement.sample_pairs, len(cells.sample)
     scored = ~np.isnan(agreement.pair_score)
@@ -215,52 +215,52 @@ def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[Habits]:
     a, b, sample = shared.a[scored][kept], shared.b[scored][kept], shared.sample[scored][kept]
     for own, other, end in ((a, b, ends[0][kept]), (b, a, ends[1][kept])):
         table = _table(score[kept], np.ones(len(own)), total[end] - score[kept], count[end] - 1)
-        yield habit_groups("close", own, other), sample, table
+        yield effect_groups("close", own, other), sample, table
 
 
-def _of_cells(kind: str, cell: IntArray, n_kinds: int, own: Column, whole: Column) -> Habits:
+def _cell_effects(kind: str, cell: IntArray, n_kinds: int, own: Column, whole: Column) -> Effects:
     """A class, or size, against the others on the same image; cells are ``sample * n_kinds + kind``, in any order."""
     different, place = distinct(cell, int(cell.max(initial=-1)) + 1)
     sums = [sums_by(place, column, len(different)) for column in (own, whole)]
     sample = different // n_kinds
     n = int(sample.max(initial=-1)) + 1
     others = [sums_by(sample, column, n)[sample] - column for column in sums]
-    return habit_groups(kind, different % n_kinds), sample, _table(*sums, *others)
+    return effect_groups(kind, different % n_kinds), sample, _table(*sums, *others)
 
 
 def _missing(chunk: Chunk, kept: BoolArray, *, several: bool) -> tuple[IntArray, IntArray]:
-    """Who did not draw an object, and who could; of two annotators, whether only one of them drew it."""
+    """Numbers of misses and of possible misses of every unit; of two annotators, 1 if only one drew it, of 1."""
     units = chunk.agreement.units
     votes, assigned = units.votes[kept], units.assigned[kept]
     return (assigned - votes, assigned) if several else ((votes == 1).astype(np.int64), np.ones_like(votes))
 
 
-def _of_classes(cells: AssignedCells, lead: IntArray, *, several: bool) -> Iterator[Habits]:
-    """Which classes are missed, and confused, more often than others; and which two are confused."""
+def _class_effects(cells: AssignedCells, lead: IntArray, *, several: bool) -> Iterator[Effects]:
+    """Rates of misses and of confusions by class against other classes, and confusions of every two classes."""
     chunk = cells.chunk
     agreement, k = chunk.agreement, chunk.n_categories
     units, pairs, category = agreement.units, agreement.pairs, agreement.objects.category
     kept = (lead >= 0) & ((units.votes >= 2) | (not several))
-    yield _of_cells("class_missed", units.sample[kept] * k + lead[kept], k, *_missing(chunk, kept, several=several))
+    yield _cell_effects("class_missed", units.sample[kept] * k + lead[kept], k, *_missing(chunk, kept, several=several))
     apart, sample = ~pairs.same_class, chunk.match_sample
     a, b = category[pairs.i], category[pairs.j]
-    met, in_conflict = np.concatenate([a, b[apart]]), np.concatenate([apart, apart[apart]])
+    given, in_conflict = np.concatenate([a, b[apart]]), np.concatenate([apart, apart[apart]])
     pair = np.concatenate([np.arange(len(a)), np.flatnonzero(apart)])
-    yield _of_cells("class_conflicts", sample[pair] * k + met, k, in_conflict, np.ones(len(met)))
+    yield _cell_effects("class_conflicts", sample[pair] * k + given, k, in_conflict, np.ones(len(given)))
     if several:
         row = np.concatenate([cells.own[side[pair]] for side in (pairs.i, pairs.j)])
-        twice = (np.tile(column, 2) for column in (met, in_conflict, np.ones(len(met))))
+        twice = (np.tile(column, 2) for column in (given, in_conflict, np.ones(len(given))))
         yield _parts("class_conflicts", cells, row, *twice)
     yield conflict_rows(a[apart], b[apart], sample[apart], agreement.n_samples)
 
 
-def _of_sizes(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
-    """Which sizes are missed more often than others."""
+def _size_effects(cells: AssignedCells, *, several: bool) -> Iterator[Effects]:
+    """Rates of misses by size against other sizes."""
     chunk = cells.chunk
     units = chunk.agreement.units
     kept = (chunk.size >= 0) & chunk.rated_unit & ((units.votes >= 2) | (not several))
     cell = units.sample[kept] * len(SIZES) + chunk.size[kept]
-    yield _of_cells("size_missed", cell, len(SIZES), *_missing(chunk, kept, several=several))
+    yield _cell_effects("size_missed", cell, len(SIZES), *_missing(chunk, kept, several=several))
     if several:
         sample, code, annotator, missed, _, assigned = _missed_by(cells, np.where(kept, chunk.size, -1))
         yield _parts("size_missed", cells, cells.row[sample, annotator], code, missed, assigned)
