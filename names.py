@@ -136,8 +136,8 @@ OBJECT_FIELDS = FieldSet(
         DIFFERS_FROM: FieldSpec("list", "Annotators who drew the object with another class; absent without any"),
         REFERENCE: FieldSpec(
             "str",
-            "What the reference says of the label: right, wrong_class, loose (it overlaps with an object of the "
-            "reference less than the threshold) or extra; absent where there is no reference",
+            "What the reference says of the label: right, wrong_class, wrong_attribute (a compared one), loose (it "
+            "overlaps with an object of the reference less than the threshold) or extra; absent without a reference",
             "reference",
         ),
     },

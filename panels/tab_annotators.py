@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..agreement.evidence.hypotheses import Finding
 from ..agreement.families.family import FAMILIES
 from ..agreement.statistics.report import AgreementReport
-from ..agreement.statistics.role_reports import RoleComparison, RoleReport, SideBySide
+from ..agreement.statistics.role_reports import RoleReport, SideBySide
 from ..charts.figures import plot_models
 from ..charts.figures.matrices import annotator_order
 from ..charts.figures.people import plot_skill
@@ -46,7 +46,12 @@ _PER_PAGE, _PER_PAGE_BELOW = 8, 5
 _AGAINST = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
 #: of these, those that counts beside them say, too: how many labels are extra, missed or of another class
 _COUNTED = ("precision", "recall", "class_accuracy")
-_SAID = (("Wrong class", "n_wrong_class", "wrong_class"), ("Loose", "n_loose", "loose"), ("Extra", "n_extra", "extra"))
+_SAID = (
+    *(("Wrong class", "n_wrong_class", "wrong_class"), ("Wrong attribute", "n_wrong_attribute", "wrong_attribute")),
+    *(("Loose", "n_loose", "loose"), ("Extra", "n_extra", "extra")),
+)
+#: numbers of attributes
+_OF_ATTRIBUTES = ("accuracy", "kappa", "mean_absolute_error")
 #: with more names the headers of a matrix are vertical
 _ROOMY = 5
 
@@ -267,6 +272,7 @@ def _roles(report: AgreementReport, choices: Choices) -> Iterator[Item]:
             yield from _person(report, role, number, choices)
         if role.annotators:
             yield _role_table(report, role, number, choices)
+            yield from _role_attributes(report, role, number, choices)
 
 
 def _person(report: AgreementReport, model: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
@@ -333,7 +339,8 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
         fields += [
             _kind(*kind)
             for kind in _SAID
-            if report.has_objects or any(getattr(one, kind[1]) for one in role.annotators)
+            if any(getattr(one, kind[1]) for one in role.annotators)
+            or (report.has_objects and kind[1] != "n_wrong_attribute")
         ]
         if any(one.precision is not None for one in role.annotators):
             fields.append(Field("Missed", _missed_share, lambda one: one.n_missed, _reference_link))
@@ -344,15 +351,34 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
     return table_item(f"role{number}", fields, worst_first(role), choices, title=title, note=note, per_page=_PER_PAGE)
 
 
-def _role_number(report: AgreementReport, name: str) -> Field:
+def _role_attributes(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Iterator[Item]:
+    """Compared attributes of labels that are matched with one of the role."""
+    rows = [(one.name, each) for one in worst_first(role) for each in one.attributes]
+    if rows:
+        known = [name for name in _OF_ATTRIBUTES if any(getattr(each, name) is not None for _, each in rows)]
+        fields = [
+            Field("Annotator", lambda row: row[0], is_number=False, first_down=False),
+            Field("Attribute", lambda row: row[1].name, is_number=False, first_down=False),
+            *(_role_number(report, name, lambda row: row[1]) for name in known),
+            Field("Labels", lambda row: f"{row[1].n_labels:,}", lambda row: row[1].n_labels),
+        ]
+        title = f"Attributes against {role.name}"
+        yield table_item(f"attributes{number}", fields, rows, choices, title=title, per_page=_PER_PAGE_BELOW)
+
+
+def _itself(entry: Any) -> Any:
+    return entry
+
+
+def _role_number(report: AgreementReport, name: str, of: Callable[[Any], Any] = _itself) -> Field:
     title, show = NUMBERS[name]
     short = shown_share if show is shown_share else functools.partial(shown_number, digits=2)
 
-    def text(one: RoleComparison) -> str:
-        return f"{short(getattr(one, name))}\n{ends_of(one.intervals.get(name), short)}".rstrip()
+    def text(one: Any) -> str:
+        return f"{short(getattr(of(one), name))}\n{ends_of(of(one).intervals.get(name), short)}".rstrip()
 
     shown = title.format(measure=report.measure)
-    return Field(shown[0].upper() + shown[1:], text, lambda one: getattr(one, name))
+    return Field(shown[0].upper() + shown[1:], text, lambda one: getattr(of(one), name))
 
 
 def _kind(title: str, name: str, said: str) -> Field:

@@ -28,8 +28,8 @@ _ROUNDING = 1e-9
 #: number of names in the key of a number: two for a pair, none for all sessions together; else one
 _N_NAMES = (
     {"pairs": 2, "sessions": 0, "models": 2}
-    | dict.fromkeys(("reference_classes", "reference_sizes"), 2)
-    | dict.fromkeys(("models_classes", "models_sizes"), 3)
+    | dict.fromkeys(("reference_classes", "reference_sizes", "reference_attributes"), 2)
+    | dict.fromkeys(("models_classes", "models_sizes", "models_attributes"), 3)
 )
 
 

@@ -95,7 +95,7 @@ class Attribute:
         self._undefined = undefined
         self._only_numbers = True
         self._is_given = False
-        few = len(values.values) <= MAX_VALUES["nominal"]
+        few = len(used) <= MAX_VALUES["nominal"]
         self._plain, self._numbers = Rows(by_sample=by_sample), Rows(by_sample=by_sample)
         self._classes = Rows(by_sample=few and by_sample)
         self._sums: AttributeSums | None = None

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.batch import Batch
 from ..matching.compute import MatchedBatch
+from ..objects.attributes import Values
 from ..settings.config import AgreementConfig
+from ..statistics.codes import NOT_GIVEN
 from ..statistics.records import Columns, Records, compact, packed, unpacked
-from .matching import EXCUSED, WRONG_CLASS, RolePairs, in_codes, match_role
+from .matching import EXCUSED, RIGHT, WRONG_CLASS, RolePairs, in_codes, match_role
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class RoleLabels:
     label_ids: NDArray[np.uint8]  #: shape ``(M, 12)``
     position: IntArray  #: shape ``(M,)``, index in the label list in the database
     confidence: FloatArray  #: shape ``(M,)``, nan without one
+    attributes: IntArray  #: shape ``(M, A)``, codes of the values of every compared attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class MatchedRole:
 
     labels: RoleLabels
     pairs: RolePairs
+    differs: BoolArray  #: shape ``(P,)``, pairs of equal classes of which an attribute differs
 
 
 def matched_role(
@@ -74,13 +78,35 @@ def matched_role(
         label_ids[kept],
         position[kept],
         confidence[kept],
+        np.column_stack(role.attributes)[kept] if role.attributes else np.empty((int(kept.sum()), 0), np.int64),
     )
     label, drawn = np.append(row, -1)[pairs.label], np.append(number, -1)[pairs.drawn]
     # a label that all other annotators are excused from is in no number: neither it nor what it is matched with counts
     kind = np.where((pairs.drawn >= 0) & (drawn < 0), EXCUSED, pairs.kind)
     there = (label >= 0) | (drawn >= 0)
     iou = np.where(kind == EXCUSED, np.nan, pairs.iou)
-    return MatchedRole(labels, RolePairs(label[there], drawn[there], pairs.annotator[there], kind[there], iou[there]))
+    found = RolePairs(label[there], drawn[there], pairs.annotator[there], kind[there], iou[there])
+    differs = np.zeros(len(found.kind), np.bool_)
+    values = zip(config.attributes, agreement.attributes, labels.attributes.T, role.attribute_numbers, strict=True)
+    for name, own, true, numbers in values:
+        rows, differ = compared_values(found, own, true, Values(name, (), numbers, config.tolerance))
+        differs[rows[differ]] = True
+    return MatchedRole(labels, found, differs & (found.kind == RIGHT))
+
+
+def compared_values(pairs: RolePairs, own: IntArray, true: IntArray, values: Values) -> tuple[IntArray, BoolArray]:
+    """The matched pairs in which both labels have a value of an attribute, and which of them differ.
+
+    Args:
+        pairs: of a role
+        own: shape ``(N,)``, codes of the values of the labels of annotators
+        true: shape ``(M,)``, codes of those of the role
+        values: what the codes mean
+    """
+    rows = np.flatnonzero(pairs.kind <= WRONG_CLASS)
+    a, b = own[pairs.drawn[rows]], true[pairs.label[rows]]
+    given = (a != NOT_GIVEN) & (b != NOT_GIVEN)
+    return rows[given], values.differ(a[given], b[given])
 
 
 def role_columns(roles: Sequence[MatchedRole], n_objects: IntArray) -> Columns:
@@ -132,6 +158,8 @@ def role_columns(roles: Sequence[MatchedRole], n_objects: IntArray) -> Columns:
         "pair_iou": of_pairs("iou"),
         "pair_role": compact(which[by_sample]),
     }
+    if labels[0].attributes.shape[1]:
+        columns["role_attributes"] = compact(of_labels("attributes").astype(np.int64))
     if all(each.boxes_xyxy is not None for each in labels):
         columns["role_boxes"] = of_labels("boxes_xyxy").astype(np.float32)
     return columns

@@ -92,6 +92,7 @@ class AgainstTags(AgainstGiven):
 
     shown: ClassVar[Mapping[str, str]] = {name: name for name in ("precision", "recall", "f1", "jaccard")}
     of_parts: ClassVar[Mapping[str, str]] = {name: name for name in ("precision", "recall", "f1")}
+    has_kappa: ClassVar[bool] = False
 
 
 class AgainstClasses(AgainstGiven):
@@ -99,7 +100,6 @@ class AgainstClasses(AgainstGiven):
 
     shown: ClassVar[Mapping[str, str]] = {"accuracy": "accuracy"}
     of_parts: ClassVar[Mapping[str, str]] = AgainstTags.of_parts
-    of_kappa: ClassVar[str] = "classes"
 
 
 class AgainstNumbers(AgainstGiven):
@@ -107,13 +107,14 @@ class AgainstNumbers(AgainstGiven):
 
     shown: ClassVar[Mapping[str, str]] = {name: name for name in ("accuracy", "mean_error", "mean_absolute_error")}
     of_parts: ClassVar[Mapping[str, str]] = {}
+    has_kappa: ClassVar[bool] = False
     has_persons: ClassVar[bool] = False
 
     def measured(self) -> Iterator[tuple[str, IntArray, FloatArray | None]]:
         """The errors."""
         pairs = self.stored.pairs
         error: FloatArray = self.values[pairs.drawn] - self.stored.category[pairs.label]
-        for name, values in (("error", error), ("absolute_error", np.abs(error))):
+        for name, values in (("n_numbers", None), ("error", error), ("absolute_error", np.abs(error))):
             yield name, self.matched, values
 
 

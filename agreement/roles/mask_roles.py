@@ -88,7 +88,6 @@ class AgainstMasks(AgainstRole):
 
     shown: ClassVar[Mapping[str, str]] = {"mean_iou": "iou_of_images", "accuracy": "accuracy"}
     of_parts: ClassVar[Mapping[str, str]] = {"precision": "precision", "recall": "recall", "f1": "f1", "iou": "jaccard"}
-    of_kappa: ClassVar[str] = "values"
     has_persons: ClassVar[bool] = False
 
     @classmethod
@@ -114,11 +113,17 @@ class AgainstMasks(AgainstRole):
         """The classes."""
         return {"classes": self.classes[0]}
 
+    def classes_said(self) -> list[tuple[str, Entry]]:
+        """The values of all pixels."""
+        areas, place = self.areas, np.unique(self.areas.value, return_inverse=True)[1]
+        columns = ("n_labels", areas.drawn), ("n_reference", areas.wanted), ("n_right", areas.shared)
+        return [(name, (place, areas.annotator, areas.sample, of.astype(np.float64))) for name, of in columns]
+
     def rows(self, part: str = "") -> tuple[IntArray, IntArray, FloatArray, int]:
         """As of objects; groups are annotators, with ``"classes"`` annotators times values without the background."""
-        areas, n_samples = self.areas, self.records.n_samples
-        place = np.unique(areas.value, return_inverse=True)[1] if part else np.zeros(len(areas.value), np.int64)
-        if part == "classes":
+        areas, n_samples, place = self.areas, self.records.n_samples, np.zeros(len(self.areas.value), np.int64)
+        if part:
+            place = np.unique(areas.value, return_inverse=True)[1]
             place = np.where(are_classes(areas.value, self._meaning.background), place, -1)
 
         def pixels(of: IntArray) -> Entry:

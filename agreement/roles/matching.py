@@ -23,6 +23,8 @@ RIGHT, WRONG_CLASS, LOOSELY, EXCUSED, COVERED = range(5)
 
 #: what the reference says of the labels of such pairs, and of labels without one
 SAID = {RIGHT: "right", WRONG_CLASS: "wrong_class", LOOSELY: "loose"}
+#: where the classes are equal, but an attribute differs that both have
+WRONG_ATTRIBUTE = "wrong_attribute"
 EXTRA = "extra"
 
 

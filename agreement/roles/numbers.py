@@ -13,19 +13,20 @@ from numpy.typing import NDArray
 from ...metrics.bootstrap.draws import sparse
 from ...metrics.geometry.boxes import box_area
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ..objects.attributes import Values
 from ..objects.records import shown_area
 from ..objects.sizes import SIZES, SizeRule
 from ..objects.sums import MEASURES
 from ..statistics.numbers import GroupRows, Key, Numbers, ratio
 from ..statistics.records import Records
 from ..statistics.report import ReportContext
-from .columns import StoredRole
+from .columns import StoredRole, compared_values
 from .matching import COVERED, EXCUSED, LOOSELY, RIGHT, WRONG_CLASS
 
 #: columns of every annotator, class or size; the offsets of boxes follow
 COLUMNS = (
     *("n_labels", "n_reference", "n_both", "n_matched", "n_right", "n_loose", "iou", "iou_right", "n_boxes"),
-    *("error", "absolute_error", "n_images", "iou_of_images"),
+    *("n_numbers", "error", "absolute_error", "n_images", "iou_of_images"),
 )
 #: numbers: a factor, and the columns above and below; ``n_either`` are the labels of both that are not matched, and the
 #: matched ones once
@@ -39,8 +40,8 @@ NUMBERS: dict[str, tuple[float, str, str]] = {
     "jaccard": (1.0, "n_matched", "n_either"),
     **{f"bias.{measure}": (1.0, measure, "n_boxes") for measure in MEASURES},
     "accuracy": (1.0, "n_right", "n_labels"),
-    "mean_error": (1.0, "error", "n_labels"),
-    "mean_absolute_error": (1.0, "absolute_error", "n_labels"),
+    "mean_error": (1.0, "error", "n_numbers"),
+    "mean_absolute_error": (1.0, "absolute_error", "n_numbers"),
     "iou_of_images": (1.0, "iou_of_images", "n_images"),
 }
 #: numbers of a model that are those of the annotators the other way round
@@ -72,6 +73,22 @@ def class_table(context: ReportContext) -> tuple[list[str], IntArray, IntArray]:
     return list(names), places[0], places[1]
 
 
+@dataclass(frozen=True, slots=True)
+class AttributeValues:
+    """An attribute of matched labels that both have a value of it, shapes ``(P,)``."""
+
+    values: Values  #: what the codes mean
+    rows: IntArray  #: rows of these pairs
+    own: IntArray  #: code of the value of the label of the annotator
+    true: IntArray  #: of that of the role
+    differ: BoolArray
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all values are numbers."""
+        return not np.isnan(self.values.numbers[np.concatenate([self.own, self.true])]).any()
+
+
 @dataclass(frozen=True)
 class AgainstRole:
     """The labels of all annotators and those of one role, on the samples that both have.
@@ -89,7 +106,9 @@ class AgainstRole:
     #: numbers of an annotator, and of their classes and sizes, by their names in the report
     shown: ClassVar[Mapping[str, str]] = {name: name for name in list(NUMBERS)[: 7 + len(MEASURES)]}
     of_parts: ClassVar[Mapping[str, str]] = {name: name for name in ("precision", "recall", "f1", "mean_iou")}
-    of_kappa: ClassVar[str] = ""  #: the part whose columns are those of Cohen's kappa, if there is one
+    #: numbers of compared attributes
+    of_attributes: ClassVar[Sequence[str]] = ("accuracy", "mean_error", "mean_absolute_error")
+    has_kappa: ClassVar[bool] = True  #: whether there is Cohen's kappa of the classes of matched labels
     has_persons: ClassVar[bool] = True  #: whether annotators can be left out in turn, and compared with a model
 
     @classmethod
@@ -215,14 +234,39 @@ class AgainstRole:
         for k, name in enumerate(MEASURES):
             yield name, self.matched[kept], offsets[:, k]
 
+    @cached_property
+    def attributes(self) -> list[AttributeValues]:
+        """The compared attributes of matched labels."""
+        config, context = self.context.config, self.context
+        if "role_attributes" not in self.records.parts[0]:
+            return []
+        own, true = self.records.column("attributes"), self.records.column("role_attributes")[self.stored.row]
+        found = []
+        for k, name in enumerate(config.attributes):
+            values = Values.of(name, context.attribute_values.get(name, [None]), config.tolerance)
+            codes = own[:, k].astype(np.int64), true[:, k].astype(np.int64)
+            rows, differ = compared_values(self.stored.pairs, *codes, values)
+            of_pairs = codes[0][self.stored.pairs.drawn[rows]], codes[1][self.stored.pairs.label[rows]]
+            found.append(AttributeValues(values, rows, *of_pairs, differ))
+        return found
+
+    @cached_property
+    def differing(self) -> IntArray:
+        """Rows of the pairs of equal classes of which an attribute differs."""
+        rows = np.unique(np.concatenate([np.empty(0, np.int64), *(each.rows[each.differ] for each in self.attributes)]))
+        found: IntArray = rows[self.stored.pairs.kind[rows] == RIGHT]
+        return found
+
     # ---- columns ----
 
     def rows(self, part: str = "") -> tuple[IntArray, IntArray, FloatArray, int]:
         """Columns of every (group, sample): group, sample, columns ``(T, C)``, and the number of groups.
 
         Args:
-            part: groups are annotators; with ``"classes"`` or ``"sizes"`` annotators times classes or sizes
+            part: groups are annotators; with ``"classes"``, ``"sizes"`` or ``"attributes"`` annotators times these
         """
+        if part == "attributes":
+            return self._rows_of_attributes()
         pairs, matched, judged = self.stored.pairs, self.matched, self.judged
         label, annotator = self.wanted
         right = matched[pairs.kind[matched] == RIGHT]
@@ -232,7 +276,7 @@ class AgainstRole:
         of_pairs = role_part[pairs.label]
 
         def of_matched(rows: IntArray, values: FloatArray | None = None) -> Entry:
-            return of_pairs[rows], pairs.annotator[rows], self.stored.sample[pairs.label[rows]], values
+            return of_pairs[rows], *self._of_pairs(rows), values
 
         loose = np.flatnonzero(pairs.kind == LOOSELY)
         own = drawn_part[judged], self.drawn_annotator[judged], self.drawn_sample[judged], None
@@ -245,6 +289,27 @@ class AgainstRole:
         if not part:
             entries += [(name, of_matched(rows, values)) for name, rows, values in self.measured()]
         return (*sums_of_entries(entries, n_parts, self.records.n_samples), self.n_annotators * n_parts)
+
+    def _rows_of_attributes(self) -> tuple[IntArray, IntArray, FloatArray, int]:
+        entries: list[tuple[str, Entry]] = []
+        for place, each in enumerate(self.attributes):
+
+            def of(rows: IntArray, values: FloatArray | None = None, place: int = place) -> Entry:
+                return np.full(len(rows), place), *self._of_pairs(rows), values
+
+            entries += [(name, of(each.rows)) for name in ("n_labels", "n_both")]
+            entries.append(("n_right", of(each.rows[~each.differ])))
+            if each.are_numbers:
+                error = each.values.numbers[each.own] - each.values.numbers[each.true]
+                entries += [("n_numbers", of(each.rows)), ("error", of(each.rows, error))]
+                entries.append(("absolute_error", of(each.rows, np.abs(error))))
+        n = len(self.attributes)
+        return (*sums_of_entries(entries, n, self.records.n_samples), self.n_annotators * n)
+
+    def _of_pairs(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Annotator and sample of some of the pairs."""
+        pairs = self.stored.pairs
+        return pairs.annotator[rows], self.stored.sample[pairs.label[rows]]
 
     def parts_of_labels(self, part: str) -> tuple[IntArray, IntArray, int]:
         """The class or size of every label of annotators and of the role, and the number of these; 0 for all."""
@@ -272,8 +337,21 @@ class AgainstRole:
         annotators = dict(enumerate(self.context.annotators))
         owners: dict[int, Key] = {k: (*key, name) for k, name in annotators.items()}
         yield from self._of_groups("", owners, self.shown, by_sample=by_sample)
-        if self.of_kappa:
-            yield from self._kappas(key)
+        if self.has_kappa:
+            yield from self._kappas({k: (*key, name) for k, name in annotators.items()}, self.classes_said())
+        if self.attributes:
+            names = [each.values.name for each in self.attributes]
+            owners = {
+                k * len(names) + place: (f"{key[0]}_attributes", *key[1:], annotator, name)
+                for k, annotator in annotators.items()
+                for place, name in enumerate(names)
+            }
+            shown = {name: name for name in self.of_attributes}
+            yield from self._of_groups("attributes", owners, shown, by_sample=by_sample)
+            for place, each in enumerate(self.attributes):
+                if not each.are_numbers:
+                    of_attribute = {k: owners[k * len(names) + place] for k in annotators}
+                    yield from self._kappas(of_attribute, self._said(each.rows, each.own, each.true))
         for part, titles in self.titles().items() if self.of_parts else ():
             owners = {
                 k * len(titles) + place: (f"{key[0]}_{part}", *key[1:], name, title)
@@ -282,11 +360,28 @@ class AgainstRole:
             }
             yield from self._of_groups(part, owners, self.of_parts, by_sample=by_sample)
 
-    def _kappas(self, key: Key) -> Iterator[Numbers]:
+    def classes_said(self) -> list[tuple[str, Entry]]:
+        """Which classes annotators and the role gave to what both have."""
+        _, drawn, wanted = self.classes
+        pairs, rows = self.stored.pairs, self.matched
+        return self._said(rows, drawn[pairs.drawn[rows]], wanted[pairs.label[rows]])
+
+    def _said(self, rows: IntArray, own: IntArray, true: IntArray) -> list[tuple[str, Entry]]:
+        """The codes of what annotators and the role say in some of the pairs."""
+        annotator, sample = self._of_pairs(rows)
+        right = own == true
+        equal = own[right], annotator[right], sample[right], None
+        either = [
+            (name, (codes, annotator, sample, None)) for name, codes in (("n_labels", own), ("n_reference", true))
+        ]
+        return [*either, ("n_right", equal)]
+
+    def _kappas(self, owners: Mapping[int, Key], said: Sequence[tuple[str, Entry]]) -> Iterator[Numbers]:
         """Cohen's kappa of every annotator; columns: the labels, the right ones, those of every class of both."""
-        group, sample, columns, _ = self.rows(self.of_kappa)
-        of_annotator, column = group // len(self.classes[0]), dict(zip(COLUMNS, columns.T, strict=False))
-        for k, name in enumerate(self.context.annotators):
+        n_codes = 1 + max(int(codes.max(initial=0)) for _, (codes, *_) in said)
+        group, sample, columns = sums_of_entries(said, n_codes, self.records.n_samples)
+        of_annotator, column = group // n_codes, dict(zip(COLUMNS, columns.T, strict=False))
+        for k, owner in owners.items():
             rows = np.flatnonzero(of_annotator == k)
             if not len(rows):
                 continue
@@ -299,7 +394,7 @@ class AgainstRole:
                 np.concatenate([column[each][rows] for each in ("n_labels", "n_right", "n_labels", "n_reference")]),
                 (len(samples), 2 + 2 * n),
             )
-            yield Numbers(((*key, name, "kappa"),), found, _kappa, samples, np.zeros(1, np.int64))
+            yield Numbers(((*owner, "kappa"),), found, _kappa, samples, np.zeros(1, np.int64))
 
     def titles(self) -> dict[str, Sequence[str]]:
         """The names of the classes and sizes, by the name of the part of the report."""

@@ -17,13 +17,13 @@ from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import Numbers
 from ..statistics.records import Records
 from ..statistics.report import ReportContext, mean_defined
-from ..statistics.role_reports import PartComparison, RoleComparison, RoleReport
+from ..statistics.role_reports import AttributeComparison, PartComparison, RoleComparison, RoleReport
 from ..tags.records import TagRecords
 from .columns import most_matched
 from .given_labels import AgainstClasses, AgainstNumbers, AgainstTags
 from .mask_roles import AgainstMasks
-from .matching import EXTRA, SAID, WRONG_CLASS
-from .numbers import COLUMNS, AgainstRole, role_names
+from .matching import EXTRA, SAID, WRONG_ATTRIBUTE, WRONG_CLASS
+from .numbers import COLUMNS, AgainstRole, AttributeValues, role_names
 from .person import person_comparison
 
 #: pairs of classes listed for an annotator
@@ -83,7 +83,7 @@ def role_reports(records: Records, context: ReportContext, contents: Contents) -
         summaries = _summaries(compared, fields, key)
         mean = {
             each: mean_defined([np.nan if (value := getattr(one, each)) is None else value for one in summaries])[0]
-            for each in (*compared.shown, *(["kappa"] if compared.of_kappa else []))
+            for each in (*compared.shown, *(["kappa"] if compared.has_kappa else []))
             if "." not in each
         }
         thresholds = list(context.details["roles"][number].get("thresholds", []))
@@ -102,7 +102,7 @@ def _summaries(compared: AgainstRole, fields: Fields, key: tuple[str, ...]) -> l
     """The comparison of every annotator who shares a sample with the role."""
     counts, n_samples = _totals(compared, ""), compared.both.sum(axis=0).tolist()
     titles = compared.titles() if compared.of_parts else {}
-    totals = {part: _totals(compared, part) for part in titles}
+    totals, pairs = {part: _totals(compared, part) for part in titles}, compared.stored.pairs
     summaries = []
     for k, name in enumerate(compared.context.annotators):
         if not n_samples[k]:
@@ -110,6 +110,7 @@ def _summaries(compared: AgainstRole, fields: Fields, key: tuple[str, ...]) -> l
         own = dict(zip(COLUMNS, counts[k, 0].astype(np.int64).tolist(), strict=False))
         found = fields.of(*key, name)
         bias = found.pop("bias", {})
+        wrong = pairs.annotator[compared.differing] == k
         confusion, n_unlisted = _confusion(compared, k)
         parts: dict[str, Any] = {
             part: _parts(fields, (f"{key[0]}_{part}", *key[1:], name), names, totals[part][k])
@@ -123,9 +124,11 @@ def _summaries(compared: AgainstRole, fields: Fields, key: tuple[str, ...]) -> l
                 n_wrong_class=own["n_matched"] - own["n_right"],
                 n_extra=own["n_labels"] - own["n_matched"] - own["n_loose"],
                 n_missed=own["n_reference"] - own["n_matched"],
+                n_wrong_attribute=int(wrong.sum()),
                 bias=bias if own["n_boxes"] else {},
                 confusion=confusion,
                 n_unlisted=n_unlisted,
+                attributes=[_attribute(compared, each, k, fields, key) for each in compared.attributes],
                 **parts,
                 **found,
             )
@@ -162,11 +165,26 @@ def _confusion(compared: AgainstRole, annotator: int) -> tuple[list[dict[str, An
         return [], 0
     rows = np.flatnonzero((pairs.kind == WRONG_CLASS) & (pairs.annotator == annotator))
     names, drawn, wanted = compared.classes
-    key = wanted[pairs.label[rows]] * len(names) + drawn[pairs.drawn[rows]]
-    found, n = np.unique(key, return_counts=True)
+    return _listed(names, wanted[pairs.label[rows]], drawn[pairs.drawn[rows]])
+
+
+def _attribute(
+    compared: AgainstRole, of: AttributeValues, annotator: int, fields: Fields, key: tuple[str, ...]
+) -> AttributeComparison:
+    """An attribute of the labels of an annotator that are matched."""
+    own = compared.stored.pairs.annotator[of.rows] == annotator
+    numbers = fields.of(f"{key[0]}_attributes", *key[1:], compared.context.annotators[annotator], of.values.name)
+    wrong = own & of.differ
+    listed = _listed(of.values.values, of.true[wrong], of.own[wrong])
+    return AttributeComparison(of.values.name, int(own.sum()), int((own & ~of.differ).sum()), *listed, **numbers)
+
+
+def _listed(names: Sequence[Any], wanted: IntArray, drawn: IntArray) -> tuple[list[dict[str, Any]], int]:
+    """The most frequent pairs of what the role and what an annotator say, as codes; and the number of other pairs."""
+    found, n = np.unique(wanted * len(names) + drawn, return_counts=True)
     each = zip(found.tolist(), n.tolist(), strict=True)
     entries = [(count, names[k // len(names)], names[k % len(names)]) for k, count in each]
-    entries.sort(key=lambda entry: (-entry[0], *entry[1:]))
+    entries.sort(key=lambda entry: (-entry[0], *map(str, entry[1:])))
     listed = [{"reference": a, "annotator": b, "n": count} for count, a, b in entries[:MAX_LISTED]]
     return listed, sum(count for count, *_ in entries[MAX_LISTED:])
 
@@ -201,6 +219,7 @@ def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
         if not compared.is_model:
             judged = compared.judged
             said[judged] = [SAID.get(k, EXTRA) for k in compared.partner[0][judged].tolist()]
+            said[stored.pairs.drawn[compared.differing]] = WRONG_ATTRIBUTE
     return {**columns, "drawn": np.concatenate(drawn), "reference": said.tolist()}
 
 

@@ -27,7 +27,10 @@ PART_SAMPLES = 1_000
 ROLE_ROWS = {
     **dict.fromkeys(("role_present", "n_role_labels", "n_role_pairs"), OF_SAMPLE),
     **dict.fromkeys(
-        ("role", "role_label_id", "role_position", "role_category", "role_area", "role_boxes", "role_confidence"),
+        (
+            *("role", "role_label_id", "role_position", "role_category", "role_area", "role_boxes"),
+            *("role_confidence", "role_attributes"),
+        ),
         "n_role_labels",
     ),
     **dict.fromkeys(
@@ -148,9 +151,9 @@ class Records:
         if self.of_classes is None or part[self.of_classes].dtype.kind == "f":  # numbers are no codes
             return part
         changed = {self.of_classes: compact(classes[part[self.of_classes]])}
-        if "attributes" in part:
-            columns = [new[part["attributes"][:, k]] for k, new in enumerate(attributes)]
-            changed["attributes"] = compact(np.column_stack(columns))
+        for name in {"attributes", "role_attributes"} & {*part}:
+            columns = [new[part[name][:, k]] for k, new in enumerate(attributes)]
+            changed[name] = compact(np.column_stack(columns))
         return {**part, **changed}
 
     def sample_values(self) -> SampleValues:

@@ -36,19 +36,44 @@ class PartComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class AttributeComparison:
+    """A compared attribute of the labels of an annotator that are matched, where both have a value of it.
+
+    ``accuracy`` is the share of ``n_right`` of ``n_labels`` pairs with equal values (numbers: within the tolerance).
+    Where all values are numbers ``mean_error`` (annotator - reference) and ``mean_absolute_error``, else Cohen's
+    ``kappa``. ``confusion`` lists the 20 most frequent ``{reference, annotator, n}`` of values that differ.
+    """
+
+    name: str
+    n_labels: int
+    n_right: int
+    confusion: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    n_unlisted: int = 0
+    accuracy: float | None = None
+    kappa: float | None = None
+    mean_error: float | None = None
+    mean_absolute_error: float | None = None
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
+
+
+@dataclass(frozen=True, slots=True)
 class RoleComparison:
     """One annotator against a reference or model, on the ``n_samples`` images that both have.
 
     Every label of one is matched with at most one of the other, as in the run, but for every annotator alone.
     ``n_matched`` pairs reach the threshold, ``n_right`` of them with equal classes and ``n_wrong_class`` without.
     ``n_loose`` labels of the annotator overlap below the threshold (by at least 0.1) with a label of the reference that
-    is not matched; ``n_extra`` do not. ``n_missed`` labels of the reference are not matched.
+    is not matched; ``n_extra`` do not. ``n_missed`` labels of the reference are not matched. Of the right ones
+    ``n_wrong_attribute`` differ in a compared attribute.
 
     Objects and tags: ``precision`` is ``n_matched / n_labels``, ``recall`` ``n_matched / n_reference``; of a model,
     whose labels ``n_reference`` counts, the other way round. ``f1`` is their harmonic mean; ``pq`` the panoptic
-    quality, which counts equal classes alone; ``class_accuracy`` ``n_right / n_matched``; ``mean_iou`` the mean over
-    matched pairs; ``jaccard`` ``n_matched / (labels of either)``; ``bias`` the mean offset of boxes from those of the
-    reference in per cent of their size, as in :class:`~..objects.report.Bias`.
+    quality, which counts equal classes alone; ``class_accuracy`` ``n_right / n_matched`` and Cohen's ``kappa`` of the
+    classes of matched objects; ``mean_iou`` the mean over matched pairs; ``jaccard`` ``n_matched / (labels of
+    either)``; ``bias`` the mean offset of boxes from those of the reference in per cent of their size, as in
+    :class:`~..objects.report.Bias`.
     Classes: ``accuracy`` and Cohen's ``kappa``. Numbers: ``mean_error`` (annotator - reference),
     ``mean_absolute_error`` and ``accuracy`` (within the tolerance). Masks: ``mean_iou`` is the mean class IoU of images
     without background, ``accuracy`` the share of equal pixels. ``confusion`` lists the 20 most frequent
@@ -65,6 +90,7 @@ class RoleComparison:
     n_loose: int = 0
     n_extra: int = 0
     n_missed: int = 0
+    n_wrong_attribute: int = 0
     precision: float | None = None
     recall: float | None = None
     f1: float | None = None
@@ -81,11 +107,13 @@ class RoleComparison:
     n_unlisted: int = 0
     classes: list[PartComparison] = dataclasses.field(default_factory=list)
     sizes: list[PartComparison] = dataclasses.field(default_factory=list)
+    attributes: list[AttributeComparison] = dataclasses.field(default_factory=list)
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
 
     parts: ClassVar[dict[str, Any]] = {
         "classes": PartComparison,
         "sizes": PartComparison,
+        "attributes": AttributeComparison,
         "intervals": Each(Interval),
     }
 

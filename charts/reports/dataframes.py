@@ -25,7 +25,7 @@ STORED = ("samples", "labels", "units", "times")
 #: ends of an interval, in the columns after its number
 _ENDS = ("low", "high")
 #: name of an entry of a part of the comparison with a reference or model
-_OF_PART = {"classes": "class", "sizes": "size"}
+_OF_PART = {"classes": "class", "sizes": "size", "attributes": "attribute"}
 #: parts of a report that are not summaries of agreement
 _NOT_NUMBERS = ("run", "data_threshold", "sessions", "samples", "reference")
 _PLAIN = {"str", "int", "float", "bool", "None"}
@@ -290,8 +290,17 @@ def _role_rows(models: bool, part: str = "") -> Rows:
 
 def _reference_confusion(report: Any) -> list[Row]:
     """Table of annotators' classes against those of the reference."""
-    of = report.reference.annotators if report.reference is not None else []
-    return [{"name": one.name, **entry} for one in of for entry in one.confusion]
+    return [{"name": one.name, **entry} for one in _against_reference(report) for entry in one.confusion]
+
+
+def _reference_attribute_conflicts(report: Any) -> list[Row]:
+    """The same of values of attributes."""
+    named = ((one.name, each) for one in _against_reference(report) for each in one.attributes)
+    return [{"name": name, "attribute": each.name, **entry} for name, each in named for entry in each.confusion]
+
+
+def _against_reference(report: Any) -> list[Any]:
+    return [] if report.reference is None else report.reference.annotators
 
 
 def _coefficients(report: Any) -> list[Row]:
@@ -333,9 +342,12 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "reference": ("reference", _role_rows(models=False)),
     "reference_classes": ("reference", _role_rows(models=False, part="classes")),
     "reference_sizes": ("reference", _role_rows(models=False, part="sizes")),
+    "reference_attributes": ("reference", _role_rows(models=False, part="attributes")),
     "reference_confusion": ("reference", _reference_confusion),
+    "reference_attribute_conflicts": ("reference", _reference_attribute_conflicts),
     "models": ("models", _role_rows(models=True)),
     "models_classes": ("models", _role_rows(models=True, part="classes")),
     "models_sizes": ("models", _role_rows(models=True, part="sizes")),
+    "models_attributes": ("models", _role_rows(models=True, part="attributes")),
     "persons": ("models", _persons),
 }

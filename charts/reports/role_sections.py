@@ -36,6 +36,8 @@ _DECIDING = ("f1", "mean_iou", *NUMBERS)
 _FEW = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
 #: the numbers of classes and sizes, and rows of their tables at most
 _OF_PARTS, _MOST_ROWS = ("f1", "precision", "recall", "mean_iou", "iou"), 60
+#: the numbers of attributes
+_OF_ATTRIBUTES = ("accuracy", "kappa", "mean_error", "mean_absolute_error")
 #: numbers of which the greatest is the worst
 _ERRORS = {"mean_absolute_error"}
 _NOTES = {
@@ -110,7 +112,8 @@ def _counts(role: RoleReport, key: str, *, full: bool) -> list[Column]:
     missed = Column(title, lambda one: share_of(one.n_missed, one.n_reference))
     if not full:
         return [missed]
-    kinds = (("right", "n_right"), ("wrong class", "n_wrong_class"), ("loose", "n_loose"), ("extra", "n_extra"))
+    kinds = (("right", "n_right"), ("wrong class", "n_wrong_class"), ("wrong attribute", "n_wrong_attribute"),
+             ("loose", "n_loose"), ("extra", "n_extra"))  # fmt: skip
     some = [kind for kind in kinds if any(getattr(one, kind[1]) for one in role.annotators)]
     return [Column("labels", "n_labels"), *(_kind(title, name) for title, name in some), missed]
 
@@ -127,16 +130,17 @@ def _details(role: RoleReport, measure: str) -> list[Any]:
         confusions.sort(key=lambda entry: -entry["n"])
         columns = [Column("annotator", "name"), Column(role.name, "reference"), Column("annotator says", "annotator")]
         tables.append(table([*columns, Column("times", "n")], confusions[:20], "Classes that differ"))
-    for title, part in (("class", "classes"), ("size", "sizes")):
+    parts = ("class", "classes", _OF_PARTS), ("size", "sizes", _OF_PARTS), ("attribute", "attributes", _OF_ATTRIBUTES)
+    for title, part, numbers in parts:
         rows = [
-            {"annotator": one.name, title: each.name, role.name: each.n_reference}
-            | {name: getattr(each, name) for name in _OF_PARTS}
+            {"annotator": one.name, title: each.name, role.name: getattr(each, "n_reference", each.n_labels)}
+            | {name: getattr(each, name) for name in numbers}
             for one in role.annotators
             for each in getattr(one, part)
         ]
-        shown = [name for name in _OF_PARTS if any(row[name] is not None for row in rows)]
-        numbers = [Column(NUMBERS[name][0].format(measure=measure), name, shown_number) for name in shown]
+        shown = [name for name in numbers if any(row[name] is not None for row in rows)]
+        of_numbers = [Column(NUMBERS[name][0].format(measure=measure), name, NUMBERS[name][1]) for name in shown]
         if rows:
-            columns = [*(Column(name, name) for name in ("annotator", title, role.name)), *numbers]
+            columns = [*(Column(name, name) for name in ("annotator", title, role.name)), *of_numbers]
             tables.append(table(columns, rows[:_MOST_ROWS], f"By {title}"))
     return tables

@@ -83,7 +83,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         self.codes, of_codes = ClassCodes(source.config.aliases), {}
         if known is not None:
             self.codes, of_codes = self.codes_of(known.class_names), dict(known.attribute_values)
-        self._attributes = [AttributeCodes(name, of_codes.get(name, ())) for name in source.config.attributes]
+        self.attribute_codes = [AttributeCodes(name, of_codes.get(name, ())) for name in source.config.attributes]
         self._run_key = source.config.run_key
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
         self._extending = threading.Lock()
@@ -91,7 +91,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         self._crowd_attribute = source.config.crowd_attribute if facts.crowd else None
         self._readers = source.geometry_readers
         self.in_pixels = any(reader.needs_size(source.config) for reader in self._readers)
-        self.reads_confidence = False
+        self.reads_confidence, self.needs_attributes = False, True
 
     def codes_of(self, class_names: Sequence[str]) -> ClassCodes:
         """Codes of classes, some of them known, beginning with *missing*."""
@@ -103,7 +103,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
     def check(self) -> None:
         """Refuse labels that cannot be compared."""
         check_labels(self.source)
-        check_attributes(self.source)
+        check_attributes(self.source, needed=self.needs_attributes)
         if self.in_pixels:
             check_sizes(self.source)
         if self.source.config.invalid == "error":
@@ -180,7 +180,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
                 joined.crowd,
                 tracks,
                 tuple(np.ascontiguousarray(joined.attributes.T)),
-                tuple(codes.numbers() for codes in self._attributes),
+                tuple(codes.numbers() for codes in self.attribute_codes),
                 size_px=sizes_px(rows),
                 otherwise=assignment.otherwise,
                 sample_keys=subsample_keys(sample.sample_id for sample in samples),
@@ -228,8 +228,8 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         crowd = np.zeros(n, np.bool_)
         if self._crowd_attribute is not None:
             crowd = np.fromiter(map(is_crowd, values("crowd")), np.bool_, n)
-        attributes = np.empty((n, len(self._attributes)), np.int64)
-        for k, codes in enumerate(self._attributes):
+        attributes = np.empty((n, len(self.attribute_codes)), np.int64)
+        for k, codes in enumerate(self.attribute_codes):
             attributes[:, k] = codes.of(values(f"attribute{k}_"))
         track = np.full(n, NO_TRACK)
         if self.source.on_frames:
@@ -304,13 +304,13 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             run,
             self.codes.names(),
             measure=self.source.kinds[0].measure,
-            attribute_values={codes.name: codes.values_of_codes() for codes in self._attributes},
+            attribute_values={codes.name: codes.values_of_codes() for codes in self.attribute_codes},
             details={"in_pixels": self.in_pixels, "masks": sorted(self._facts.masks), "crowd": self._facts.crowd},
         )
 
     def code_names(self) -> CodeNames:
         """The classes and attribute values that were read so far."""
-        values = {codes.name: tuple(codes.values_of_codes()[1:]) for codes in self._attributes}
+        values = {codes.name: tuple(codes.values_of_codes()[1:]) for codes in self.attribute_codes}
         return CodeNames(self.codes.looked_up(), values)
 
     # ---- writing ----

@@ -62,8 +62,8 @@ class RoleReader(RoleRows):
             of_role = dataclasses.replace(of_role, config=dataclasses.replace(of_role.config, geometry="box"))
             family = ObjectFamily(of_role, known)
         family.in_pixels = inner.in_pixels
-        family.codes = codes
-        family.reads_confidence = role.is_model
+        family.codes, family.attribute_codes = codes, inner.attribute_codes
+        family.reads_confidence, family.needs_attributes = role.is_model, False
         self.objects = family
         super().__init__(source, role, number, family)
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...agreement.matching.compute import MatchedBatch
 from ...agreement.matching.relations import Relation
 from ...agreement.roles.columns import MatchedRole, most_matched
-from ...agreement.roles.matching import COVERED, EXCUSED, EXTRA, SAID, WRONG_CLASS
+from ...agreement.roles.matching import COVERED, EXCUSED, EXTRA, SAID, WRONG_ATTRIBUTE, WRONG_CLASS
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...names import MISSED_BY, REFERENCE, REFERENCE_F1, REFERENCE_WORST
 from ..labels.source import Role, Source
@@ -54,14 +54,15 @@ def _on_annotators(
 ) -> None:
     """Add the reference's verdict on every label of annotators to the updates."""
     key, pairs, objects = source.config.run_key, matched.pairs, agreement.objects
-    kind = np.full(len(objects), -1)
+    kind, differs = np.full(len(objects), -1), np.zeros(len(objects), np.bool_)
     own = pairs.drawn >= 0
-    kind[pairs.drawn[own]] = pairs.kind[own]
+    kind[pairs.drawn[own]], differs[pairs.drawn[own]] = pairs.kind[own], matched.differs[own]
     judged = np.flatnonzero(matched.labels.present[objects.sample] & (kind != COVERED))
     counted = np.flatnonzero(agreement.counted)[judged]
-    columns = (objects.sample[judged], labels.field[counted], labels.position[counted], kind[judged])
-    for sample, field, position, found in zip(*(column.tolist() for column in columns), strict=True):
-        updates[sample][f"{source.label_paths[field]}.{position}.{key}{REFERENCE}"] = SAID.get(found, EXTRA)
+    columns = (objects.sample[judged], labels.field[counted], labels.position[counted], kind[judged], differs[judged])
+    for sample, field, position, found, differ in zip(*(column.tolist() for column in columns), strict=True):
+        said = WRONG_ATTRIBUTE if differ else SAID.get(found, EXTRA)
+        updates[sample][f"{source.label_paths[field]}.{position}.{key}{REFERENCE}"] = said
 
 
 def _missed(matched: MatchedRole, agreement: MatchedBatch) -> BoolArray:

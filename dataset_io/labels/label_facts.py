@@ -69,15 +69,15 @@ def _where(attribute: str, condition: dict[str, Any]) -> dict[str, Any]:
     return {"$or": [{place: condition} for place in _places(attribute)]}
 
 
-def check_attributes(source: Source) -> None:
-    """Refuse attributes that no label has, or with values that cannot be compared.
+def check_attributes(source: Source, *, needed: bool = True) -> None:
+    """Refuse attributes that no label has (if they are needed), or with values that cannot be compared.
 
     Raises:
         AgreementInputError: naming the attribute
     """
     fields = range(len(source.kinds))
     for attribute in source.config.attributes:
-        if not _any_label(source, [(field, _where(attribute, {"$ne": None})) for field in fields]):
+        if needed and not _any_label(source, [(field, _where(attribute, {"$ne": None})) for field in fields]):
             raise AgreementInputError(
                 f"`attributes` must be found on labels, got {attribute!r}, which no label of "
                 f"{shown(source.config.fields)} has"

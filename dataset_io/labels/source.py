@@ -188,7 +188,7 @@ class Source:
     def of_role(self, role: Role) -> Source:
         """The labels of a role, as a source of a single annotator."""
         config = dataclasses.replace(
-            self.config, fields=(role.field,), annotators=(role.name,), persons=(), attributes=(), reference=None,
+            self.config, fields=(role.field,), annotators=(role.name,), persons=(), reference=None,
             models=(), no_labels=NOT_ASSIGNED,
         )  # fmt: skip
         values: dict[str, Any] = {"field_annotator": (), "annotator_values": (role.name,)}

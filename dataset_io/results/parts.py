@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+import bson
 import fiftyone as fo
 import numpy as np
 from fiftyone.core.collections import SampleCollection
@@ -178,7 +179,8 @@ class OpenParts:
         ]
         found = {
             document["_id"].binary.rstrip(b"\0"): [*_flat(document.get(name) for name in names)]
-            for document in collection.aggregate(stages)
+            for batch in collection.aggregate_raw_batches(stages)
+            for document in bson.decode_all(batch, collection.codec_options)
         }
         rows: list[int] = []
         values: list[Any] = []

@@ -62,9 +62,9 @@ def view_agreement(
         classes: labels of this class, or one of several, and all labels of objects with such a label
         confusion: two classes given to one object: the labels of these classes. With one annotator: this annotator gave
             the first class, another one the second. With two: the first gave the first class, the other the second
-        reference: labels of which the reference says this: ``"right"``, ``"wrong_class"``, ``"loose"`` or ``"extra"``,
-            or several; ``"missed"``: the labels of the reference that an annotator (any of ``annotators``, if given)
-            did not draw
+        reference: labels of which the reference says this: ``"right"``, ``"wrong_class"``, ``"wrong_attribute"``,
+            ``"loose"`` or ``"extra"``, or several; ``"missed"``: the labels of the reference that an annotator (any of
+            ``annotators``, if given) did not draw
         votes: labels of objects with this number of annotators, or with ``(least, most)``, either may be None. For
             classes and numbers: labels on which this number of annotators agree
         min_score: samples with at least this score, the lowest first

@@ -15,7 +15,7 @@ from .class_values import classes_of, has_class
 _MOST = 2**63 - 1
 
 #: what the reference says of labels of annotators; the last of its own: somebody did not draw it
-OF_REFERENCE = ("right", "wrong_class", "loose", "extra", "missed")
+OF_REFERENCE = ("right", "wrong_class", "wrong_attribute", "loose", "extra", "missed")
 MISSED = OF_REFERENCE[-1]
 
 Votes = int | tuple[int | None, int | None] | None

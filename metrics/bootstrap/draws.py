@@ -61,6 +61,10 @@ def checked_columns(columns: Columns, name: str) -> Columns:
     return rows
 
 
+#: samples that are drawn and counted in one step
+_DRAWN_AT_ONCE = 2**15
+
+
 class Draws:
     """Multiplicity of every sample in every resample.
 
@@ -106,8 +110,12 @@ class Draws:
         for number, start in enumerate(self._starts):
             n_samples = min(BLOCK, self.n_samples - start)
             counts = np.empty((len(n_drawn), n_samples), np.int64)
-            for row, n in zip(counts, n_drawn[:, number].tolist(), strict=True):
-                row[:] = np.bincount(generators[number].integers(0, n_samples, n), minlength=n_samples)
+            at_once = max(1, _DRAWN_AT_ONCE // n_samples)
+            for first in range(0, len(counts), at_once):
+                rows, n = counts[first : first + at_once], n_drawn[first : first + at_once, number]
+                cells = np.repeat(np.arange(len(n)) * n_samples, n)
+                cells += generators[number].integers(0, n_samples, len(cells))
+                rows[:] = np.bincount(cells, minlength=rows.size).reshape(rows.shape)
             self._keeps &= int(counts.max(initial=0)) < 256
             if self._keeps:
                 drawn[number].append(counts.astype(np.uint8))
