@@ -345,5 +345,5 @@ def test_text_page_table_and_figure_show_the_same_parts(dataset, tmp_path):
 def test_fields_of_an_export_must_be_texts(dataset, tmp_path):
     run = load(dataset)
     for wrong in (F("camera"), 5):  # an expression of FiftyOne has entries without end
-        with pytest.raises(AgreementInputError, match="`by` must be (a )?text"):
+        with pytest.raises(AgreementInputError, match=r"`by` must be (a )?text"):
             run.export(tmp_path / "page.html", by=wrong)

@@ -264,7 +264,9 @@ def test_views_show_the_labels_behind_the_numbers(labelled: fo.Dataset) -> None:
     both = aa.view_agreement(labelled, reference=["extra", "loose"])
     n = sum(one.n_extra + one.n_loose for one in report.reference.annotators)
     assert sum(both.count(f"{name}.detections") for name in ("alice", "bob", "carol")) == n
-    with pytest.raises(AgreementInputError, match="`reference` must be one of right, wrong_class, wrong_attribute, loose"):
+    with pytest.raises(
+        AgreementInputError, match="`reference` must be one of right, wrong_class, wrong_attribute, loose"
+    ):
         aa.view_agreement(labelled, reference="wrong")
     with pytest.raises(AgreementInputError, match="`reference` must be 'missed' alone"):
         aa.view_agreement(labelled, reference=["missed", "extra"])
