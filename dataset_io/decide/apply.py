@@ -36,13 +36,13 @@ from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
 from ..run.work_through import MAX_ATTEMPTS, Progress, rare_collections
 from ..shards.engines import Engine
+from ..shards.shared_pass import SharedPass, done_pass, part_done
 from .annotator_labels import label_key, labels_in
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
 from .decision_log import is_edited
 from .decisions import Gold, open_gold
 from .label_edits import LabelEdits, new_label
-from .shared_pass import SharedPass, done_pass, part_done
 from .stored_decisions import ADDED, APPLIED, DELETED, REPLACED_BY, Stored, is_decision, whole_labels
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def apply_decisions(
     with unless_deleted(labels.dataset), rare_collections():
         if engine.is_shared:
             advice = f"run.decisions.undo_applied({options['step']!r}) takes it back, and applying again does the rest"
-            shared = SharedPass("decide.apply", labels, field.name, opened.among, options, advice)
+            shared = SharedPass("decide.apply:apply_part", labels, field.name, opened.among, options, advice)
             total = shared.done(engine, progress)
         else:
             total = done_pass(_Pass(opened, **options), progress)
@@ -224,8 +224,8 @@ def apply_decisions(
     return Applied(field.path, step, applied_to, **{name: total[name] for name in counts})
 
 
-def work(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply the decisions of some samples, in any process; see :class:`~.shared_pass.SharedPass`."""
+def apply_part(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply the decisions of some samples, in any process; see :class:`~..shards.shared_pass.SharedPass`."""
     return part_done(
         task, lambda labels, gold, among, **options: _Pass(open_to_decide(labels, gold, among=among), **options)
     )

@@ -31,12 +31,12 @@ from ..record.run_labels import RunLabels, open_run_labels
 from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
+from ..shards.shared_pass import SharedPass, done_pass, part_done
 from .annotator_labels import StoredLabel, hash_of_label, stored_labels
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decision_log import Made
 from .decision_units import DecidableReader, decision_units
 from .decisions import Gold
-from .shared_pass import SharedPass, done_pass, part_done
 from .stored_decisions import BY_RULE, Choice, Stored
 
 
@@ -337,7 +337,7 @@ class ObjectsToDecide:
             if engine.is_shared:
                 options = {"rule": asdict(rule), "new": asdict(new), "preview": preview}
                 advice = f"run.decisions.undo({new.step!r}) takes it back, and deciding again does the rest"
-                shared = SharedPass("decide.decide", self.labels, gold.name, self.among, options, advice)
+                shared = SharedPass("decide.decide:decide_part", self.labels, gold.name, self.among, options, advice)
                 total = shared.done(engine, progress)
             else:
                 total = done_pass(_Pass(self, rule, new, preview=preview), progress)
@@ -354,8 +354,8 @@ class ObjectsToDecide:
         return Decided(gold.path, step, **{each: total[each] for each in counts}, n_changed=total["n_meanwhile"])
 
 
-def work(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Decide on the objects of some samples, in any process; see :class:`~.shared_pass.SharedPass`."""
+def decide_part(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Decide on the objects of some samples, in any process; see :class:`~..shards.shared_pass.SharedPass`."""
 
     def open_pass(
         labels: RunLabels, gold: str, among: tuple[ObjectId, ...], rule: Stored, new: Stored, preview: bool

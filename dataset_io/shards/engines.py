@@ -27,7 +27,8 @@ if name not in sys.modules and os.path.isfile(os.path.join(root, "__init__.py"))
     )
     sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])
-work = importlib.import_module(f"{name}.dataset_io.{module}").work
+module, function = done_by.split(":")
+work = getattr(importlib.import_module(f"{name}.dataset_io.{module}"), function)
 """
 #: ends a process with the one that started it, even before its first task: a pool waits for tasks for ever
 _END_WITH_PARENT = """
@@ -48,11 +49,11 @@ class Submitted(Protocol):
     most: int  #: tasks at once
     is_ours: bool  #: whether it consists of children of this process
 
-    def submit(self, module: str, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
+    def submit(self, function: str, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Have a task done.
 
         Args:
-            module: whose function ``work`` does it, within ``dataset_io``
+            function: does it: ``module:function`` within ``dataset_io``
             task: plain values
         """
 
@@ -83,10 +84,10 @@ class Engine:
 
 
 def _call(
-    executor: Executor, module: str, task: Mapping[str, Any], environment: Mapping[str, str]
+    executor: Executor, function: str, task: Mapping[str, Any], environment: Mapping[str, str]
 ) -> Future[dict[str, Any]]:
     """Have a task done, by a call that every process can decode: of what Python has itself, with plain values."""
-    given = {"name": "annotator_agreement", "root": str(_ROOT), "module": module, "environment": dict(environment)}
+    given = {"name": "annotator_agreement", "root": str(_ROOT), "done_by": function, "environment": dict(environment)}
     call = "(exec(load, given), given['work'](task))[1]"
     return executor.submit(eval, call, {"load": _LOAD, "given": given, "task": dict(task)})
 
@@ -99,9 +100,9 @@ class _OfUser:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
 
-    def submit(self, module: str, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
+    def submit(self, function: str, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Have a task done."""
-        return _call(self._executor, module, task, {})
+        return _call(self._executor, function, task, {})
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
         """Wait for running tasks; the others were cancelled."""
@@ -134,17 +135,17 @@ class _Processes:
         self._context = _Context()
         return ProcessPoolExecutor(self.most, self._context, exec, (_END_WITH_PARENT, {}))
 
-    def submit(self, module: str, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
+    def submit(self, function: str, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Have a task done."""
         chosen = {"FIFTYONE_DATABASE_URI": fo.config.database_uri, "FIFTYONE_DATABASE_NAME": fo.config.database_name}
         port = {"FIFTYONE_PRIVATE_DATABASE_PORT": os.environ.get("FIFTYONE_PRIVATE_DATABASE_PORT")}
         environment = {name: str(value) for name, value in {**chosen, **port}.items() if value}
         try:
-            return _call(self._pool, module, task, environment)
+            return _call(self._pool, function, task, environment)
         except BrokenExecutor:
             self.stop(())
             self._pool = self._start()
-            return _call(self._pool, module, task, environment)
+            return _call(self._pool, function, task, environment)
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
         """End the processes after their current tasks."""

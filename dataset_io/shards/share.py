@@ -127,7 +127,11 @@ class _Sharing:
     def __init__(self, plan: _Plan, run: Run, engine: Submitted) -> None:
         self._plan, self._run, self._is_ours = plan, run, engine.is_ours
         self._tasks = Tasks(
-            engine, "shards.work", self._task, run.require_current, lambda shard: shard.number in _parts_by_shard(run)
+            engine,
+            "shards.work:work",
+            self._task,
+            run.require_current,
+            lambda shard: shard.number in _parts_by_shard(run),
         )
 
     def work(self) -> Iterator[int]:

@@ -41,7 +41,7 @@ class Tasks(Generic[Item]):
     def __init__(
         self,
         engine: Submitted,
-        module: str,
+        function: str,
         task_of: Callable[[Item], Mapping[str, Any]],
         check: Callable[[], None],
         is_done: Callable[[Item], bool] = lambda _: False,
@@ -49,13 +49,13 @@ class Tasks(Generic[Item]):
         """
         Args:
             engine: does the tasks
-            module: the module whose function ``work`` does them, within ``dataset_io``
+            function: does them: ``module:function`` within ``dataset_io``
             task_of: the task of an item, as plain values
             check: raises an error when the work is no longer wanted
             is_done: True if an item whose task failed needs no other attempt
         """
         self.attempts: Counter[Item] = Counter()
-        self._engine, self._module, self._task_of = engine, module, task_of
+        self._engine, self._function, self._task_of = engine, function, task_of
         self._check, self._is_done = check, is_done
         self._futures: dict[Future[dict[str, Any]], Item] = {}
 
@@ -70,7 +70,7 @@ class Tasks(Generic[Item]):
         while True:
             while len(self._futures) < self._engine.most and (found := again or deque(islice(fresh, 1))):
                 item = found.popleft()
-                self._futures[self._engine.submit(self._module, self._task_of(item))] = item
+                self._futures[self._engine.submit(self._function, self._task_of(item))] = item
             if not self._futures:
                 return
             self._check()

@@ -21,8 +21,8 @@ from annotator_agreement import (
     undo_applied,
     undo_decisions,
 )
-from annotator_agreement.dataset_io.decide import shared_pass
 from annotator_agreement.dataset_io.run import read
+from annotator_agreement.dataset_io.shards import shared_pass
 
 KEYS = ["agreement", "agreement_gold"]
 OF_THE_CALL = {"id", "step", "decided_at", "gold_id", "gold_hash", "replaced_by", "_id", "at", "key"}

@@ -21,10 +21,9 @@ from ..record.run import versions
 from ..record.run_labels import RunLabels, open_run_labels
 from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections, work_through
-from ..shards.engines import Engine
-from ..shards.tasks import HINT_OF_SCRIPTS, MOST_ATTEMPTS, GivenUpError, Tasks, answered
-from ..shards.work import opened_dataset
-from .decidable import Decidable
+from .engines import Engine
+from .tasks import HINT_OF_SCRIPTS, MOST_ATTEMPTS, GivenUpError, Tasks, answered
+from .work import opened_dataset
 
 #: samples, or videos, of a task
 TASK_SAMPLES = 2_000
@@ -33,7 +32,7 @@ TASK_SAMPLES = 2_000
 class ObjectsPass(Protocol):
     """A pass over the objects of some samples."""
 
-    reader: Reader[Decidable]
+    reader: Reader[Any]
     total: Counter[Any]  #: outcomes
 
     def send(self, rows: Any, writers: Any, /) -> Any:
@@ -53,7 +52,7 @@ def done_pass(work: ObjectsPass, progress: Progress) -> Counter[Any]:
 class SharedPass:
     """A pass to share out."""
 
-    module: str  #: the module whose function ``work`` does a part of it, within ``dataset_io``
+    function: str  #: does a part of it: ``module:function`` within ``dataset_io``
     labels: RunLabels  #: the labels of the run
     gold: str  #: the field of decisions
     among: Iterable[ObjectId] | None  #: the samples; None for all
@@ -69,7 +68,7 @@ class SharedPass:
         total: Counter[Any] = Counter()
         n_samples = self.labels.dataset.count() if self.among is None else None
         with engine.running() as submitted, fou.ProgressBar(total=n_samples, progress=progress) as bar:
-            tasks = Tasks(submitted, self.module, self._task, lambda: None)
+            tasks = Tasks(submitted, self.function, self._task, lambda: None)
             try:
                 for answer in tasks.answers(self._parts()):
                     total.update(dict(answer.get("total", ())))
