@@ -85,7 +85,7 @@ class AttributeValues:
 
     @property
     def are_numbers(self) -> bool:
-        """Whether all values are numbers."""
+        """True if all values are numbers."""
         return not np.isnan(self.values.numbers[np.concatenate([self.own, self.true])]).any()
 
 
@@ -361,7 +361,7 @@ class AgainstRole:
             yield from self._of_groups(part, owners, self.of_parts, by_sample=by_sample)
 
     def classes_said(self) -> list[tuple[str, Entry]]:
-        """Which classes annotators and the role gave to what both have."""
+        """Counted classes of annotators and of the role, over matched labels."""
         _, drawn, wanted = self.classes
         pairs, rows = self.stored.pairs, self.matched
         return self._said(rows, drawn[pairs.drawn[rows]], wanted[pairs.label[rows]])
