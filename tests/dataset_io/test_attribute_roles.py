@@ -171,6 +171,20 @@ def test_text_and_tables_show_attributes(labelled: fo.Dataset) -> None:
     assert "wrong attribute" in file.getvalue()
 
 
+def test_attributes_that_are_not_declared_divide_the_images(labelled: fo.Dataset) -> None:
+    run = aa.compute(labelled, FIELDS, attributes=["colour"], resamples=0)
+    assert not labelled.has_field("alice.detections.colour")
+    parts = {part.name: part.n_samples for part in run.by("colour").parts}
+    held = [
+        {str(_colour(label)) for name in FIELDS if sample[name] is not None for label in sample[name].detections}
+        for sample in labelled
+    ]
+    assert {name: parts[name] for name in ("green", "red", "True")} == {
+        name: sum(name in each for each in held) for name in ("green", "red", "True")
+    }
+    assert len(run.by("colour").view("green")) == parts["green"]
+
+
 def test_runs_are_compared_by_their_attributes(labelled: fo.Dataset) -> None:
     options = {**OPTIONS, "reference": "gold", "resamples": 200}
     a = aa.compute_agreement(labelled, FIELDS, run_key="a", **options)
