@@ -22,9 +22,10 @@ from ..settings.errors import AgreementInputError, did_you_mean, shown
 from ..statistics.estimates import Estimate, rated_only, report_estimates
 from ..statistics.numbers import Key
 from ..statistics.records import Records
-from ..statistics.report import AgreementReport, Interval, ReportContext, number
+from ..statistics.report import AgreementReport, ReportContext, number
 from ..tags.compute import compute_tags
 from ..tags.records import TagRecords, record_tags
+from .against_reference import Found, FoundOf, against_reference, is_of_report, of_report
 from .kept_objects import kept_objects
 from .outcome import FAILED, NOT_ENOUGH, PASSED, AcceptanceCheck, Checked
 from .requirements import INTERVAL, METRICS, OF_ANNOTATOR, REFERENCE, Requirement
@@ -41,17 +42,6 @@ class CheckedRun:
     context: ReportContext
     report: AgreementReport  #: of these records
     tagged: Callable[[Sequence[str]], BoolArray]  #: the samples with one of some tags, a mask ``(S,)``
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A number of a run, and its subject."""
-
-    value: float | None = None
-    interval: Interval | None = None
-    n_objects: int | None = None
-    n_images: int | None = None
-    reason: str = ""  #: why there is none
 
 
 def check_requirements(requirements: Sequence[Requirement], source: str, run: CheckedRun) -> AcceptanceCheck:
@@ -175,30 +165,26 @@ def _entry(owner: Any, name: str) -> Any:
 
 # ---- the numbers ----
 
-_Numbers = Callable[[Requirement, str | None], _Found]
 
-
-def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: CheckedRun) -> _Numbers:
+def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: CheckedRun) -> FoundOf:
     """The numbers of requirements with the same filters."""
-    if filters.against == REFERENCE:
-        if filters.attributes or filters.area or filters.iou or filters.tags or len(_part_of(filters)) > 1:
-            reason = "numbers against the reference are of all objects of a run, of one class or of one size"
-            return lambda *_: _Found(reason=reason)
-        return lambda wanted, annotator: _of_reference(wanted, annotator, run.report)
+    if filters.against == REFERENCE and is_of_report(filters):
+        return lambda wanted, annotator: of_report(wanted, annotator, run.report)
     records, context = run.records, run.context
     if filters.tags:
         chosen = run.tagged(filters.tags)
         records, context = records.select(chosen), _of_samples(context, chosen)
+    least, threshold = min((value for _, value in filters.iou), default=context.config.iou), context.config.iou
+    if isinstance(records, ObjectRecords) and least < threshold - TIE:
+        reason = f"the run matched at {threshold:g}; {least:g} needs another matching, of a run with iou={least:g}"
+        return lambda *_: Found(reason=reason)
+    if filters.against == REFERENCE:
+        return against_reference(filters, records, context)
     missing = sorted(set(filters.classes) - _classes_of(run.report, context))
     if len(missing) == len(filters.classes) and missing and not context.details.get("numbers"):
         hint = did_you_mean(missing[0], filter(None, _classes_of(run.report, context)))
-        return lambda *_: _Found(n_objects=0, n_images=0, reason=f"no label has the class {missing[0]!r}{hint}")
+        return lambda *_: Found(n_objects=0, n_images=0, reason=f"no label has the class {missing[0]!r}{hint}")
     if isinstance(records, ObjectRecords):
-        threshold = context.config.iou
-        least = min((value for _, value in filters.iou), default=threshold)
-        if least < threshold - TIE:
-            reason = f"the run matched at {threshold:g}; {least:g} needs another matching, of a run with iou={least:g}"
-            return lambda *_: _Found(reason=reason)
         if filters.has_object_filters or filters.tags or filters.annotators:
             return _of_objects(filters, asked, records, context, run)
         return _of_report(run.report, records)
@@ -207,7 +193,7 @@ def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: Checked
     elif isinstance(records, TagRecords):
         records, context = _kept_tags(filters, records, context)
     if not (records.assigned.sum(axis=1) >= 2).any():
-        return lambda *_: _Found(n_objects=0, n_images=0, reason="no image with two annotators")
+        return lambda *_: Found(n_objects=0, n_images=0, reason="no image with two annotators")
     same = records is run.records
     return _of_report(run.report if same else build_report(records, context), records)
 
@@ -232,24 +218,24 @@ def _counts(records: Records) -> tuple[int, int]:
     return int(values.n_units[rated].sum()), int(rated.sum())
 
 
-def _of_report(report: AgreementReport, records: Records) -> _Numbers:
+def _of_report(report: AgreementReport, records: Records) -> FoundOf:
     """The numbers of a report."""
     n_objects, n_images = _counts(records)
     by_name = {entry.name: entry for entry in report.annotators}
 
-    def numbers(wanted: Requirement, annotator: str | None) -> _Found:
+    def numbers(wanted: Requirement, annotator: str | None) -> Found:
         path = _path(wanted, report)
         owner: Any = report if annotator is None else by_name.get(annotator)
         if isinstance(report, PixelReport) and wanted.classes:
             owner = next((each for each in _entry(report, "classes") if each.name == wanted.classes[0]), None)
         if owner is None or path is None:
-            return _Found(n_objects=n_objects, n_images=n_images)
+            return Found(n_objects=n_objects, n_images=n_images)
         value, part, within = owner, owner, path
         for name in path.split("."):
             if hasattr(value, "intervals"):
                 part, within = value, path[path.index(name) :]
             value = _entry(value, name)
-        return _Found(value, part.intervals.get(within), n_objects, n_images)
+        return Found(value, part.intervals.get(within), n_objects, n_images)
 
     return numbers
 
@@ -260,18 +246,16 @@ def _of_objects(
     records: ObjectRecords,
     context: ReportContext,
     run: CheckedRun,
-) -> _Numbers:
+) -> FoundOf:
     """The numbers of some objects: those that are asked for, and no others."""
     assert isinstance(run.records, ObjectRecords)
     rule = SizeRule.of(run.records, context.config)
     if rule.limits is None and (filters.size or filters.area):
-        return lambda *_: _Found(reason="the objects of the run have no size")
+        return lambda *_: Found(reason="the objects of the run have no size")
     records, context = kept_objects(records, context, rule, filters)
     n_objects, n_images = _counts(records)
     if not n_images or not n_objects:
-        return lambda *_: _Found(
-            n_objects=0, n_images=n_images, reason="no such object on an image with two annotators"
-        )
+        return lambda *_: Found(n_objects=0, n_images=n_images, reason="no such object on an image with two annotators")
     records, context = rated_only(records, context)
     wanted = {_key(each, name, run.report) for each in asked for name in _annotators(each, run.report)}
     whole_only = all(len(key) == 1 for key in wanted)
@@ -280,9 +264,9 @@ def _of_objects(
     )
     found = report_estimates(numbers, lambda: sample_contents(records, context), records, context)
 
-    def number_of(each: Requirement, annotator: str | None) -> _Found:
+    def number_of(each: Requirement, annotator: str | None) -> Found:
         estimate = found.get(_key(each, annotator, run.report), Estimate(np.nan, None))
-        return _Found(number(estimate.value), estimate.interval, n_objects, n_images)
+        return Found(number(estimate.value), estimate.interval, n_objects, n_images)
 
     return number_of
 
@@ -353,39 +337,10 @@ def _kept_tags(filters: Requirement, records: TagRecords, context: ReportContext
     return record_tags(compute_tags(batch), len(places)), _of_samples(context, chosen)
 
 
-#: fields of numbers against the reference by their name in requirements, where that is another
-_AGAINST_REFERENCE = {"iou": "mean_iou", "oks": "mean_iou", "error": "mean_absolute_error"}
-
-
-def _part_of(wanted: Requirement) -> list[tuple[str, str]]:
-    """The classes and sizes that a requirement is about, each with the table of the reference that has it."""
-    return [*(("classes", name) for name in wanted.classes), *(("sizes", name) for name in wanted.size)]
-
-
-def _of_reference(wanted: Requirement, annotator: str | None, report: AgreementReport) -> _Found:
-    """A number of an annotator against the reference, of all objects, a class or a size."""
-    if report.reference is None:
-        return _Found(reason="the run has no reference")
-    entry: Any = next((each for each in report.reference.annotators if each.name == annotator), None)
-    if entry is None or not entry.n_samples:
-        return _Found(reason=f"{annotator} has no image with a reference")
-    n_images = entry.n_samples
-    for table, part in _part_of(wanted):
-        entry = next((each for each in getattr(entry, table) if each.name == part), None)
-        if entry is None:
-            return _Found(n_objects=0, n_images=n_images, reason=f"neither {annotator} nor the reference has {part!r}")
-    name = wanted.metric
-    if getattr(entry, name, None) is None:  # a class of masks has an IoU, all others a mean
-        name = _AGAINST_REFERENCE.get(name, name)
-    if not hasattr(entry, name):
-        return _Found(reason=f"against the reference there is no number {wanted.metric!r} of these labels")
-    return _Found(getattr(entry, name), entry.intervals.get(name), entry.n_reference, n_images)
-
-
 # ---- the outcome ----
 
 
-def _judged(wanted: Requirement, annotator: str | None, found: _Found, run: CheckedRun) -> Checked:
+def _judged(wanted: Requirement, annotator: str | None, found: Found, run: CheckedRun) -> Checked:
     """Result of checking a requirement against its numbers."""
     outcome, reason = _outcome(wanted, found)
     low, high = (None, None) if found.interval is None else (found.interval.low, found.interval.high)
@@ -405,7 +360,7 @@ def _judged(wanted: Requirement, annotator: str | None, found: _Found, run: Chec
     )
 
 
-def _outcome(wanted: Requirement, found: _Found) -> tuple[str, str]:
+def _outcome(wanted: Requirement, found: Found) -> tuple[str, str]:
     if found.reason:
         return NOT_ENOUGH, found.reason
     for least, n, what in (

@@ -90,7 +90,7 @@ def _choice(context: ReportContext, wanted: Requirement) -> _Choice:
     attributes = []
     for name, value in wanted.attributes:
         place = context.config.attributes.index(name)
-        codes = [code for code, known in enumerate(context.attribute_values[name]) if _is_same(known, value)]
+        codes = [code for code, known in enumerate(context.attribute_values[name]) if is_same_value(known, value)]
         attributes.append((place, np.array(codes, np.int64)))
     least = None
     if wanted.iou:
@@ -110,7 +110,7 @@ def _choice(context: ReportContext, wanted: Requirement) -> _Choice:
     )
 
 
-def _is_same(known: Any, value: Any) -> bool:
+def is_same_value(known: Any, value: Any) -> bool:
     """True if a value of an attribute is the one meant; 1 is not true."""
     return isinstance(known, bool) == isinstance(value, bool) and bool(known == value)
 

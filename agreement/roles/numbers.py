@@ -102,6 +102,9 @@ class AgainstRole:
     stored: StoredRole
     is_model: bool
     annotator: int | None = None  #: one of the annotators who takes the place of the role
+    #: labels of annotators ``(N,)`` and of the role ``(M,)`` that the part ``"chosen"`` has, and whether classes of
+    #: matches must be equal
+    chosen: tuple[BoolArray, BoolArray, bool] | None = None
 
     #: numbers of an annotator, and of their classes and sizes, by their names in the report
     shown: ClassVar[Mapping[str, str]] = {name: name for name in list(NUMBERS)[: 7 + len(MEASURES)]}
@@ -188,10 +191,17 @@ class AgainstRole:
     @cached_property
     def sizes(self) -> tuple[IntArray, IntArray]:
         """Index into ``SIZES`` of every label of annotators ``(N,)``, and of the role ``(M,)``; -1 without a size."""
+        areas = self.label_areas
+        if areas is None:
+            return np.full(len(self.drawn_sample), -1), np.full(len(self.stored.sample), -1)
+        return self.size_rule.of_areas(areas[0]), self.size_rule.of_areas(areas[1])
+
+    @cached_property
+    def label_areas(self) -> tuple[FloatArray, FloatArray] | None:
+        """Area of every label of annotators ``(N,)`` and of the role ``(M,)`` in the unit of sizes; None without."""
         rule, config = self.size_rule, self.context.config
-        n = len(self.drawn_sample), len(self.stored.sample)
         if rule.limits is None or "role_boxes" not in self.records.parts[0]:
-            return np.full(n[0], -1), np.full(n[1], -1)
+            return None
         of_boxes = "visibility" in self.records.parts[0] or config.line_tolerance is not None
         columns = {"area": self.records.column("area")}
         drawn, wanted = shown_area(columns), self.role_area
@@ -200,7 +210,7 @@ class AgainstRole:
         if rule.unit == "px²" and not rule.in_pixels:
             pixels = self.records.column("size_px").astype(np.float64).prod(axis=1)
             drawn, wanted = drawn * pixels[self.drawn_sample], wanted * pixels[self.stored.sample]
-        return rule.of_areas(drawn), rule.of_areas(wanted)
+        return drawn, wanted
 
     @cached_property
     def size_rule(self) -> SizeRule:
@@ -271,7 +281,7 @@ class AgainstRole:
         label, annotator = self.wanted
         right = matched[pairs.kind[matched] == RIGHT]
         drawn_part, role_part, n_parts = self.parts_of_labels(part)
-        if part == "classes":
+        if part == "classes" or (part == "chosen" and self.chosen is not None and self.chosen[2]):
             matched = right
         of_pairs = role_part[pairs.label]
 
@@ -286,7 +296,7 @@ class AgainstRole:
             ("n_matched", of_matched(matched)), ("n_right", of_matched(right)), ("n_loose", of_matched(loose)),
             ("iou", of_matched(matched, pairs.iou[matched])), ("iou_right", of_matched(right, pairs.iou[right])),
         ]  # fmt: skip
-        if not part:
+        if part in ("", "chosen"):
             entries += [(name, of_matched(rows, values)) for name, rows, values in self.measured()]
         return (*sums_of_entries(entries, n_parts, self.records.n_samples), self.n_annotators * n_parts)
 
@@ -323,6 +333,9 @@ class AgainstRole:
             drawn = drawn.copy()
             drawn[paired] = wanted[self.stored.pairs.label[row[paired]]]
             return drawn, wanted, len(SIZES)
+        if part == "chosen" and self.chosen is not None:
+            drawn, wanted = (np.where(mask, 0, -1) for mask in self.chosen[:2])
+            return drawn, wanted, 1
         return np.zeros(len(self.drawn_sample), np.int64), np.zeros(len(self.stored.sample), np.int64), 1
 
     # ---- numbers ----
@@ -375,6 +388,12 @@ class AgainstRole:
             (name, (codes, annotator, sample, None)) for name, codes in (("n_labels", own), ("n_reference", true))
         ]
         return [*either, ("n_right", equal)]
+
+    def chosen_numbers(self, key: Key, *, by_sample: bool) -> Iterator[Numbers]:
+        """The numbers of every annotator on chosen labels, with equal classes those that classes have."""
+        owners: dict[int, Key] = {k: (*key, name) for k, name in enumerate(self.context.annotators)}
+        shown = self.of_parts if self.chosen is not None and self.chosen[2] else self.shown
+        yield from self._of_groups("chosen", owners, shown, by_sample=by_sample)
 
     def _kappas(self, owners: Mapping[int, Key], said: Sequence[tuple[str, Entry]]) -> Iterator[Numbers]:
         """Cohen's kappa of every annotator; columns: the labels, the right ones, those of every class of both."""

@@ -70,14 +70,10 @@ def role_reports(records: Records, context: ReportContext, contents: Contents) -
     config, reports = context.config, []
     for number, (key, every) in enumerate(compared_roles(records, context)):
         name, stored = role_names(context)[number][0], every.stored
-        used = np.flatnonzero(stored.present & records.assigned.any(axis=1))
-        if not len(used):
+        if not (stored.present & records.assigned.any(axis=1)).any():
             reports.append(RoleReport(name, 0, records.n_samples, len(stored.sample), []))
             continue
-        some = records.take(used)
-        clusters = None if context.clusters is None else context.clusters[used]
-        compared = against_role(some, context, number)
-        ranks = content_ranks(*contents(some, context), clusters) if config.resamples else np.empty(0, np.int64)
+        compared, ranks, clusters = on_shared(every, number, contents)
         numbers = compared.numbers(key, by_sample=config.resamples > 0)
         fields = Fields(estimates(numbers, ranks, resamples=config.resamples, seed=config.seed))
         summaries = _summaries(compared, fields, key)
@@ -91,11 +87,21 @@ def role_reports(records: Records, context: ReportContext, contents: Contents) -
         n_without = records.n_samples - int(stored.present.sum())
         reports.append(
             RoleReport(
-                *(name, len(used), n_without, len(stored.sample), summaries, mean, thresholds),
+                *(name, compared.records.n_samples, n_without, len(stored.sample), summaries, mean, thresholds),
                 person=person_comparison(compared, ranks, clusters) if is_person else None,
             )
         )
     return reports
+
+
+def on_shared(every: AgainstRole, number: int, contents: Contents) -> tuple[AgainstRole, IntArray, IntArray | None]:
+    """A role on the samples that it shares with any annotator; for resampling their ranks and clusters."""
+    records, context = every.records, every.context
+    used = np.flatnonzero(every.stored.present & records.assigned.any(axis=1))
+    some, clusters = records.take(used), None if context.clusters is None else context.clusters[used]
+    has_ranks = context.config.resamples > 0 and len(used) > 0
+    ranks = content_ranks(*contents(some, context), clusters) if has_ranks else np.empty(0, np.int64)
+    return against_role(some, context, number), ranks, clusters
 
 
 def _summaries(compared: AgainstRole, fields: Fields, key: tuple[str, ...]) -> list[RoleComparison]:

@@ -30,6 +30,7 @@ from ...agreement.parts.groups import (
 )
 from ...agreement.parts.result import AgreementParts, DataPart
 from ...agreement.settings.arguments import count_of, is_real, one_of, texts_of, true_or_false
+from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
@@ -157,7 +158,7 @@ class OpenParts:
             rows = [np.flatnonzero(self.index.among(keys_of(view, on_frames=self._on_frames))) for _, view in found]
             groups, by = groups_of_sets([name for name, _ in found], rows, len(self.index)), scenario or "view"
             return by, groups, _PartViews(self, groups, views=tuple(view for _, view in found))
-        divider = divider_of(self.dataset, self.context.config.fields, str(field))
+        divider = divider_of(self.dataset, self.context.config, str(field))
         row, values = self._values(divider)
         groups = _groups(divider, row, values, len(self.index), bins, equal=equal, by_date=by_date)
         if wanted is not None:
@@ -239,7 +240,7 @@ def open_parts(samples: SampleCollection, run_key: str) -> OpenParts:
     return OpenParts(samples, run_key, *records_on(samples, run_key, loaded))
 
 
-def divider_of(dataset: fo.Dataset, label_fields: Sequence[str], name: str) -> Divider:
+def divider_of(dataset: fo.Dataset, config: AgreementConfig, name: str) -> Divider:
     """Divider by its name: a field of samples, or an attribute of the labels of a run.
 
     Raises:
@@ -254,8 +255,10 @@ def divider_of(dataset: fo.Dataset, label_fields: Sequence[str], name: str) -> D
             )
     if name in schema:
         return _divider(schema, name, (name,))
-    lists = [where_labels_are(schema, field) for field in label_fields if not is_of_frames(field)]
+    lists = [where_labels_are(schema, field) for field in config.fields if not is_of_frames(field)]
     paths = tuple(f"{prefix}.{name}" for prefix in lists if f"{prefix}.{name}" in schema)
+    if not paths and name in config.attributes:  # dynamic ones need not be declared
+        return Divider(name, tuple(f"{prefix}.{name}" for prefix in lists), many=True)
     if not paths:
         known = [*dataset.get_field_schema(), *(path.removeprefix(f"{prefix}.") for prefix in lists for path in schema
                  if path.startswith(f"{prefix}."))]  # fmt: skip
@@ -264,7 +267,7 @@ def divider_of(dataset: fo.Dataset, label_fields: Sequence[str], name: str) -> D
             f"{did_you_mean(name, dict.fromkeys(known))}"
         )
     if any(is_marked(schema[path]) for path in paths):
-        return divider_of(dataset, label_fields, paths[0])  # which refuses it
+        return divider_of(dataset, config, paths[0])  # which refuses it
     return _divider(schema, name, paths)
 
 

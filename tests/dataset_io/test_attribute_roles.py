@@ -171,6 +171,20 @@ def test_text_and_tables_show_attributes(labelled: fo.Dataset) -> None:
     assert "wrong attribute" in file.getvalue()
 
 
+def test_attributes_that_are_not_declared_divide_the_images(labelled: fo.Dataset) -> None:
+    run = aa.compute(labelled, FIELDS, attributes=["colour"], resamples=0)
+    assert not labelled.has_field("alice.detections.colour")
+    parts = {part.name: part.n_samples for part in run.by("colour").parts}
+    held = [
+        {str(_colour(label)) for name in FIELDS if sample[name] is not None for label in sample[name].detections}
+        for sample in labelled
+    ]
+    assert {name: parts[name] for name in ("green", "red", "True")} == {
+        name: sum(name in each for each in held) for name in ("green", "red", "True")
+    }
+    assert len(run.by("colour").view("green")) == parts["green"]
+
+
 def test_runs_are_compared_by_their_attributes(labelled: fo.Dataset) -> None:
     options = {**OPTIONS, "reference": "gold", "resamples": 200}
     a = aa.compute_agreement(labelled, FIELDS, run_key="a", **options)
@@ -180,3 +194,89 @@ def test_runs_are_compared_by_their_attributes(labelled: fo.Dataset) -> None:
     of = [report.reference.annotators[0].attributes[1].accuracy for report in (a, b)]
     assert [found.a, found.b] == pytest.approx(of)
     assert of[0] > of[1]
+
+
+def _checked(dataset: fo.Dataset, **filters: Any) -> dict[str, Any]:
+    wanted = {"against": "reference", "metric": "f1", "at_least": 0.0, **filters}
+    found = aa.check_agreement(dataset, requirements={"requirements": {"some": wanted}})
+    return {result.annotator: result for result in found.results}
+
+
+def _area(label: Any) -> float:
+    return float(label.bounding_box[2] * label.bounding_box[3])
+
+
+def _overlap(a: Any, b: Any) -> float:
+    (x, y, w, h), (u, v, k, m) = a.bounding_box, b.bounding_box
+    shared = max(0.0, min(x + w, u + k) - max(x, u)) * max(0.0, min(y + h, v + m) - max(y, v))
+    return float(shared / (w * h + k * m - shared))
+
+
+CHOICES: dict[str, tuple[dict[str, Any], Any]] = {
+    "attribute": ({"attributes": {"colour": "red"}}, lambda label: _colour(label) == "red"),
+    "attributes": (
+        {"attributes": {"colour": "red", "score": 2}},
+        lambda label: _colour(label) == "red" and label.score == 2,
+    ),
+    "area": ({"area": [0.02, None]}, lambda label: _area(label) >= 0.02),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_requirements_against_the_reference_are_of_the_labels_that_it_says_so_of(
+    labelled: fo.Dataset, name: str
+) -> None:
+    filters, fits = CHOICES[name]
+    pairs = {annotator: _pairs(labelled, annotator) for annotator in FIELDS}
+    aa.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
+    found = _checked(labelled, **filters)
+    for annotator in FIELDS:
+        own, true = _both(labelled, annotator)
+        matched = {a.id: b for a, b in pairs[annotator]}
+        n_own = sum(fits(matched.get(label.id, label)) for label in own)
+        n_true = sum(map(fits, true))
+        n_matched = sum(fits(b) for b in matched.values())
+        assert found[annotator].value == pytest.approx(2 * n_matched / (n_own + n_true))
+        assert found[annotator].n_objects == n_true
+        if n_true > 20:  # of fewer labels there may be no interval
+            assert found[annotator].low <= found[annotator].value <= found[annotator].high
+
+
+def _both(dataset: fo.Dataset, annotator: str) -> tuple[list[Any], list[Any]]:
+    """The labels of an annotator and of the reference on images that both have."""
+    lists = zip(dataset.values(annotator), dataset.values("gold"), strict=True)
+    both = [(a.detections, b.detections) for a, b in lists if a is not None and b is not None]
+    return [label for own, _ in both for label in own], [label for _, true in both for label in true]
+
+
+def test_requirements_of_classes_and_overlap_against_the_reference(labelled: fo.Dataset) -> None:
+    pairs = {annotator: _pairs(labelled, annotator) for annotator in FIELDS}
+    aa.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
+    classes = sorted(labelled.distinct("gold.detections.label"))[:2]
+    of_classes, of_iou = _checked(labelled, classes=classes), _checked(labelled, iou=0.7, metric="recall")
+    whole, single = _checked(labelled, metric="recall"), _checked(labelled, classes=classes[0])
+    for annotator in FIELDS:
+        own, true = _both(labelled, annotator)
+        n = sum(label.label in classes for label in (*own, *true))
+        right = [a for a, b in pairs[annotator] if a.label == b.label]
+        assert of_classes[annotator].value == pytest.approx(2 * sum(a.label in classes for a in right) / n)
+        n = sum(label.label == classes[0] for label in (*own, *true))
+        assert single[annotator].value == pytest.approx(2 * sum(a.label == classes[0] for a in right) / n)
+        n_matched = sum(_overlap(a, b) >= 0.7 for a, b in pairs[annotator])
+        assert of_iou[annotator].value == pytest.approx(n_matched / len(true))
+        assert of_iou[annotator].value < whole[annotator].value
+
+
+def test_requirements_against_the_reference_on_tagged_images_are_those_of_a_view(labelled: fo.Dataset) -> None:
+    labelled[5:30].tag_samples("hard")
+    aa.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
+    of_view = aa.agreement_on(labelled.match_tags("hard")).reference.annotators
+    name = of_view[0].classes[0].name
+    found = _checked(labelled, tags="hard"), _checked(labelled, tags="hard", classes=name)
+    for entry in of_view:
+        assert found[0][entry.name].value == pytest.approx(entry.f1)
+        assert found[0][entry.name].low == pytest.approx(entry.intervals["f1"].low)
+        assert found[0][entry.name].n_images == entry.n_samples
+        part = next(part for part in entry.classes if part.name == name)
+        assert found[1][entry.name].value == pytest.approx(part.f1)
+    assert _checked(labelled, tags="nobody")["alice"].reason == "alice has no image with a reference"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import statistics
 import time
+from collections.abc import Callable
+from typing import Any
 
 import fiftyone as fo
 import numpy as np
@@ -32,7 +35,41 @@ def describe(dataset: fo.Dataset) -> None:
 
 
 def measure() -> list[Row]:
-    """Seconds of five breakdowns, the first of a run."""
+    """Seconds of five breakdowns, the first of a run; and of all that a reference, a model and parts add."""
+    return [*_breakdowns(), _added()]
+
+
+def _added() -> Row:
+    """Seconds that a reference, a model, the ceiling and five breakdowns add to a run of three annotators."""
+    plugin, names = load_plugin(), (*ANNOTATORS, "gold", "yolo")
+    dataset = make_dataset("bench-added", N_SAMPLES, names)
+    describe(dataset)
+    times: dict[str, list[float]] = {}
+
+    def timed(what: str, call: Callable[[], Any]) -> Any:
+        started, used = time.perf_counter(), time.process_time()
+        found = call()
+        times.setdefault(what, []).append(time.perf_counter() - started)
+        say(f"  {what}: {times[what][-1]:.2f} s, {time.process_time() - used:.2f} s of the processor")
+        return found
+
+    given: dict[str, Any] = {"progress": False, "overwrite": True}
+    plugin.compute(dataset, list(ANNOTATORS), **given)  # warm up
+    for _ in range(REPETITIONS):
+        timed("without", lambda: plugin.compute(dataset, list(ANNOTATORS), **given))
+        run = timed(
+            "roles", lambda: plugin.compute(dataset, list(ANNOTATORS), reference="gold", models="yolo", **given)
+        )
+        timed("ceiling", functools.partial(run.ceiling, progress=False))
+        timed("breakdowns", lambda run=run: [run.by(field) for field in FIELDS])
+    dataset.delete()
+    seconds = {what: statistics.median(each) for what, each in times.items()}
+    added = seconds["roles"] - seconds["without"] + seconds["ceiling"] + seconds["breakdowns"]
+    title = "roles, ceiling and five breakdowns add, s / run without"
+    return Row(title, added, seconds["without"], None, "at most 3")
+
+
+def _breakdowns() -> list[Row]:
     plugin = load_plugin()
     dataset = make_dataset("bench-parts", N_SAMPLES)
     describe(dataset)
