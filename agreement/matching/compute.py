@@ -136,8 +136,7 @@ class Agreement:
     @cached_property
     def n_assigned(self) -> IntArray:
         """Annotators assigned to every sample, shape ``(S,)``."""
-        n: IntArray = self.assigned.sum(axis=1)
-        return n
+        return self.assigned.sum(axis=1)
 
     @property
     def rated(self) -> BoolArray:

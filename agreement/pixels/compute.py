@@ -140,14 +140,12 @@ class PixelAgreement:
     @property
     def score(self) -> FloatArray:
         """Score of every sample, shape ``(S,)``."""
-        score: FloatArray = self.numbers[:, SCORE]
-        return score
+        return self.numbers[:, SCORE]
 
     @property
     def n_annotators(self) -> IntArray:
         """Annotators with a mask of every sample, shape ``(S,)``."""
-        n: IntArray = self.counts.assigned.sum(axis=1)
-        return n
+        return self.counts.assigned.sum(axis=1)
 
     @property
     def rated(self) -> BoolArray:
@@ -248,8 +246,7 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
 def _means(values: FloatArray, counted: BoolArray) -> FloatArray:
     """Means of the counted values along the last axis; nan without counted values."""
     n = counted.sum(axis=-1)
-    means: FloatArray = np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
-    return means
+    return np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
 
 
 def means_defined(numbers: FloatArray) -> FloatArray:

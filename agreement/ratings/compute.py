@@ -48,8 +48,7 @@ class RatingAgreement:
     @property
     def votes(self) -> IntArray:
         """Number of annotators who agree with every rating, including its own, shape ``(S, R)``."""
-        votes: IntArray = self.agree.sum(axis=2)
-        return votes
+        return self.agree.sum(axis=2)
 
 
 def compute_ratings(ratings: FloatArray, tolerance: float = 0.0) -> RatingAgreement:
@@ -141,8 +140,7 @@ class RatingRecords(Records):
     def assigned(self) -> BoolArray:
         """True where an annotator rated a sample, shape ``(S, R)``."""
         table = self.column("ratings")
-        given: BoolArray = ~np.isnan(table) if table.dtype.kind == "f" else table > 0
-        return given
+        return ~np.isnan(table) if table.dtype.kind == "f" else table > 0
 
     def sample_values(self) -> SampleValues:
         """The values that all label types have; every sample is one unit."""

@@ -153,8 +153,7 @@ def _change_columns(comparison: AgreementComparison, number: str | None = None) 
     """Columns with both values of a number and their difference; without ``number`` the entries are changes."""
 
     def change_of(entry: Any) -> Change | None:
-        found: Change | None = entry[1] if number is None else entry.numbers.get(number)
-        return found
+        return entry[1] if number is None else entry.numbers.get(number)
 
     first = comparison.a if number is None else f"{_COLUMNS.get(number, number)}: {comparison.a}"
     return [

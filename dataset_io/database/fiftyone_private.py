@@ -52,8 +52,7 @@ _APART = {"last_modified_at", "last_deletion_at", *(part for parts in _REFERENCE
 
 def database() -> Database[Document]:
     """The database that FiftyOne is connected to."""
-    connected: Database[Document] = get_db_conn()
-    return connected
+    return get_db_conn()
 
 
 def stored_dataset(samples: SampleCollection) -> fo.Dataset:
@@ -68,20 +67,17 @@ def root_dataset(samples: SampleCollection) -> fo.Dataset:
 
 def dataset_id(dataset: fo.Dataset) -> ObjectId:
     """Id of the document of a dataset."""
-    document_id: ObjectId = dataset._doc.id
-    return document_id
+    return dataset._doc.id
 
 
 def sample_collection(samples: SampleCollection) -> Collection[Document]:
     """The MongoDB collection of the samples of a dataset or view."""
-    collection: Collection[Document] = samples._dataset._sample_collection
-    return collection
+    return samples._dataset._sample_collection
 
 
 def frame_collection(samples: SampleCollection) -> Collection[Document]:
     """The MongoDB collection of the frames of a dataset of videos."""
-    collection: Collection[Document] = samples._dataset._frame_collection
-    return collection
+    return samples._dataset._frame_collection
 
 
 def is_deleted(document_id: ObjectId) -> bool:
@@ -317,8 +313,7 @@ def document_fields(document: object) -> tuple[str, ...]:
 
 def list_name(label_type: type[fo.Label]) -> str:
     """Name of the list in a label field that holds several labels."""
-    name: str = label_type._LABEL_LIST_FIELD
-    return name
+    return label_type._LABEL_LIST_FIELD
 
 
 def list_of(label_type: type[fo.Label]) -> tuple[str, type[fo.Label]] | None:

@@ -133,8 +133,7 @@ def has_units(labels: RunLabels) -> bool:
 def _list_name(labels: RunLabels, field: str) -> str:
     """Name of the list of labels in the derived field."""
     path = f"{names.FRAMES_PREFIX if labels.on_frames else ''}{field}"
-    name: str = list_name(labels.samples.get_field(path).document_type)
-    return name
+    return list_name(labels.samples.get_field(path).document_type)
 
 
 def _frames_view(labels: RunLabels) -> DatasetView:

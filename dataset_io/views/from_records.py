@@ -57,8 +57,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     disagree = np.flatnonzero(sums_by(number, n_disagreeing, n) > 0)
     ids = np.empty(n, object)
     ids[number] = loaded.index.ids()
-    chosen: list[str] = ids[disagree[np.argsort(mean[disagree], kind="stable")]].tolist()
-    return chosen
+    return ids[disagree[np.argsort(mean[disagree], kind="stable")]].tolist()
 
 
 def _pair_scores(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray]:

@@ -60,8 +60,7 @@ def _check_pairs(points_a: FloatArray, points_b: FloatArray) -> tuple[FloatArray
 
 
 def _labelled(points: FloatArray) -> BoolArray:
-    present: BoolArray = ~np.isnan(points[..., 0])
-    return present
+    return ~np.isnan(points[..., 0])
 
 
 def _corners(points: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -229,8 +228,7 @@ class Keypoints(Geometry):
     @property
     def without_extent(self) -> BoolArray:
         """Objects with a single labelled point, or several in one place."""
-        none: BoolArray = self.area == 0.0
-        return none
+        return self.area == 0.0
 
     def places(self) -> dict[str, FloatArray]:
         """The points."""

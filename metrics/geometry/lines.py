@@ -43,8 +43,7 @@ class Lines:
 
     def boxes_xyxy(self) -> FloatArray:
         """Box around every line; zeros where empty."""
-        boxes: FloatArray = np.nan_to_num(shapely.bounds(self.geometry).reshape(-1, 4), nan=0.0)
-        return boxes
+        return np.nan_to_num(shapely.bounds(self.geometry).reshape(-1, 4), nan=0.0)
 
     def take(self, rows: IntArray | BoolArray) -> Lines:
         """Some of the lines."""

@@ -141,8 +141,7 @@ def _bipartitions(n: int) -> FloatArray:
     codes = np.arange(1, 2 ** (n - 1))
     side = (codes[:, None] >> np.arange(n)) & 1
     i, j = np.triu_indices(n, 1)
-    cuts: FloatArray = (side[:, i] != side[:, j]).T.astype(np.float64)
-    return cuts
+    return (side[:, i] != side[:, j]).T.astype(np.float64)
 
 
 def _is_one_group(weights: FloatArray) -> BoolArray:

@@ -22,8 +22,7 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     """Concatenate the ranges ``starts[k] … starts[k] + counts[k] - 1`` of all ``k``."""
     total = int(counts.sum())
     ends = np.cumsum(counts)
-    integers: IntArray = np.arange(total) + np.repeat(starts - (ends - counts), counts)
-    return integers
+    return np.arange(total) + np.repeat(starts - (ends - counts), counts)
 
 
 def group_ends(groups: IntArray) -> IntArray:
