@@ -53,7 +53,6 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
 
     Args:
         samples: the samples that the numbers describe
-        state: the run
         leads: what to show
 
     Raises:
@@ -182,11 +181,6 @@ def view_before(ctx: foo.ExecutionContext) -> list[dict[str, Any]]:
     return shown.before if shown is not None and shown.is_view_of(ctx) else serialized_stages(ctx.view)
 
 
-def note_way_back(ctx: foo.ExecutionContext, title: str, view: SampleCollection) -> None:
-    """Note that the App is about to show the view of a number."""
-    _keep(ctx, WayBack(title, hash_of_view(view), view_before(ctx)))
-
-
 def has_left(ctx: foo.ExecutionContext) -> bool:
     """True if the user left the view of a number; to be asked when the App tells which view it shows.
 
@@ -222,7 +216,7 @@ def leave_view(ctx: foo.ExecutionContext) -> None:
 
 def show_view(ctx: foo.ExecutionContext, title: str, view: SampleCollection) -> None:
     """Show a view, with a way back to the view that the user had."""
-    note_way_back(ctx, title, view)
+    _keep(ctx, WayBack(title, hash_of_view(view), view_before(ctx)))
     ctx.panel.set_data(GRID_TITLE, safe_title(title))
     ctx.ops.set_view(view)
 

@@ -179,8 +179,6 @@ def cached_shown(
     """Cached content of the panel for a run.
 
     Args:
-        ctx: the execution context
-        run_key: key of a completed run
         results_id: id of its results, different for every run with this key
         view: the samples that the numbers describe; None for all
         refreshed: how often the user refreshed

@@ -147,11 +147,8 @@ def annotators_decided(
     """Accuracy of every annotator against the decisions, with intervals by resampling samples.
 
     Args:
-        judged: what was decided
-        annotators: names
         class_names: name of every class code; empty for no numbers by class
         resamples: number of resamples; 0 for no intervals
-        seed: seed of the random numbers
     """
     numbers = list(_numbers(judged, annotators, class_names))
     ranks = _ranks([each.rows.toarray() for each in numbers])

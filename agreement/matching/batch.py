@@ -143,7 +143,6 @@ class SamplePairs:
         """All pairs of assigned annotators, ordered by (sample, a, b).
 
         Args:
-            objects: ``N`` objects
             assigned: shape ``(S, R)``
             exempt: rows of objects, each with an annotator who is exempt from its unit
         """

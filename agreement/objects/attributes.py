@@ -82,8 +82,6 @@ class Attribute:
         values: the values of the codes
         used: the codes that occur, each once
         place: position of the attribute among the compared ones
-        undefined: alpha without variation
-        by_sample: whether the numbers have intervals
     """
 
     def __init__(
@@ -169,12 +167,7 @@ class Attribute:
         )
 
     def summary(self, found: Mapping[Key, Estimate], describe: Describe) -> AttributeSummary:
-        """The attribute in the report.
-
-        Args:
-            found: the numbers of the report
-            describe: gives the id and file of samples
-        """
+        """The attribute in the report."""
         assert self._sums is not None
         agreement, alpha = (number(found[key].value) for key in attribute_keys(self._values.name))
         return AttributeSummary(

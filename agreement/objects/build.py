@@ -114,8 +114,6 @@ class Collection:
     """The collectors of all numbers of some samples.
 
     Args:
-        records: records of the samples
-        context: context of the report
         by_sample: what is kept per sample, for intervals or a comparison of runs
     """
 

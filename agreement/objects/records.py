@@ -157,7 +157,6 @@ def record(
     """The agreement on a batch in compact columns.
 
     Args:
-        agreement: the agreement on the batch
         label_ids: id of every object, shape ``(N, 12)``; None where labels have none
         field: index of the field of every object, shape ``(N,)``
     """
@@ -291,7 +290,6 @@ def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annota
         first: id of the first label of every object ``(U,)``
         sample: its sample
         annotator: its annotator
-        annotators: the annotators' names
     """
     ids = list(first)
     if len(set(ids)) == len(ids):

@@ -196,7 +196,6 @@ class Worst:
         """The samples with their values, as listed in a report.
 
         Args:
-            describe: gives the id and file of samples
             largest: whether values were stored with opposite sign
         """
         values = (-self.value if largest else self.value).tolist()

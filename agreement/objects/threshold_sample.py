@@ -104,7 +104,6 @@ class ThresholdSample:
         Nobody is taken to have missed what their crowd region covers: only what they drew there counts.
 
         Args:
-            batch: the objects that count
             overlaps: the overlapping pairs among them
             similarity: IoU or Dice
             covered: rows of objects, and the annotators whose crowd regions cover most of them

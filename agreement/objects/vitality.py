@@ -30,11 +30,8 @@ class VitalityNumbers:
     With very many annotators, only those with the most assigned samples have intervals; see ``MAX_COLUMNS``.
 
     Args:
-        annotators: their names
         assigned: shape ``(S, R)``
         n_categories: number ``K`` of category codes
-        config: the options of the run
-        by_sample: whether the numbers have intervals
     """
 
     def __init__(

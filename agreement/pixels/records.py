@@ -65,7 +65,6 @@ class PixelRecords(Records):
 
         Args:
             background: value of the background; None if there is none
-            config: the options of the run
         """
         for part in self.chunks("n_shared", MAX_AREAS_AT_ONCE):
             counts = _counts(part, unpacked(part["assigned"], self.n_annotators))

@@ -73,8 +73,6 @@ def agreeing(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
     """True where ratings agree; shapes must broadcast; nan (no rating) agrees with nothing.
 
     Args:
-        a: ratings
-        b: other ratings
         tolerance: numbers that differ by at most this agree
     """
     agree: BoolArray = a == b
@@ -159,7 +157,6 @@ def record_ratings(agreement: RatingAgreement, *, numbers: bool) -> RatingRecord
     """The ratings of a batch.
 
     Args:
-        agreement: the agreement on the batch
         numbers: whether the ratings are numbers, not class codes from 1
     """
     table = agreement.ratings if numbers else compact(np.nan_to_num(agreement.ratings, nan=0.0).astype(np.int64))

@@ -58,7 +58,6 @@ def report_page(
     """The report as the text of an HTML file.
 
     Args:
-        report: report of any family
         dataset_name: name of the dataset, for the reader
         computed_at: time of the run
         scores: scores of all samples, nan where undefined
@@ -151,7 +150,6 @@ def sections_html(sections: Iterable[Section], *, code: str = "", note: str = ""
     """Sections as HTML, for notebooks.
 
     Args:
-        sections: what is shown
         code: lines of Python shown below
         note: a sentence below all
     """

@@ -61,10 +61,19 @@ def comparison_markdown(comparison: AgreementComparison) -> str:
 def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST) -> list[Section]:
     """The comparison in sections, the first two of which say what changed; each table with so many rows, at most."""
     title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
+    # options and annotators that differ between the runs
+    facts = [
+        (_title(entry["option"]), f"{_option(entry['a'])} → {_option(entry['b'])}") for entry in comparison.options
+    ]
+    for key, found in ((comparison.a, comparison.annotators_only_a), (comparison.b, comparison.annotators_only_b)):
+        if found:
+            more = [f"{len(found) - _AT_MOST:,} more"] if len(found) > _AT_MOST else []
+            facts.append((f"only in {key}", listed([*found[:_AT_MOST], *more])))
+    labels = "Nothing but the labels" + (", some of which decisions set." if comparison.decided is not None else ".")
     return [
         Section(title, [_basis(comparison), *_formula_note(comparison), *_verdict(comparison)], is_first=True),
         *_numbers(comparison),
-        _differences(comparison),
+        Section("What differs between the runs", [Facts(facts)] if facts else [labels]),
         *_parts(comparison, at_most),
         _samples(comparison, at_most),
     ]
@@ -196,19 +205,6 @@ def _numbers_table(comparison: AgreementComparison, numbers: Mapping[str, Change
     return table([Column("number", lambda entry: entry[0]), *_change_columns(comparison)], found[:at_most])
 
 
-def _differences(comparison: AgreementComparison) -> Section:
-    """Options and annotators that differ between the runs."""
-    facts = [
-        (_title(entry["option"]), f"{_option(entry['a'])} → {_option(entry['b'])}") for entry in comparison.options
-    ]
-    for key, found in ((comparison.a, comparison.annotators_only_a), (comparison.b, comparison.annotators_only_b)):
-        if found:
-            more = [f"{len(found) - _AT_MOST:,} more"] if len(found) > _AT_MOST else []
-            facts.append((f"only in {key}", listed([*found[:_AT_MOST], *more])))
-    labels = "Nothing but the labels" + (", some of which decisions set." if comparison.decided is not None else ".")
-    return Section("What differs between the runs", [Facts(facts)] if facts else [labels])
-
-
 def _title(option: str) -> str:
     """Title of an option, with its name in Python."""
     return f"{OPTIONS[option].title} ({option})" if option in OPTIONS else option
@@ -260,11 +256,7 @@ def _samples(comparison: AgreementComparison, at_most: int) -> Section:
 
 
 def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFrame:
-    """A table of a comparison, one number each row; undefined numbers are nan.
-
-    Raises:
-        AgreementInputError: if there is no such table
-    """
+    """A table of a comparison, one number each row; undefined numbers are nan."""
     of_whole = {"numbers": comparison.numbers}
     if comparison.decided is not None:
         of_whole["without_decided"] = comparison.decided.numbers

@@ -91,11 +91,7 @@ def deleted_error(dataset: fo.Dataset) -> AgreementInputError:
 
 
 def reload_dataset(dataset: fo.Dataset) -> None:
-    """Read the document of a dataset, its schema and its runs again, as far as they changed since this function did.
-
-    Raises:
-        AgreementInputError: if it was deleted
-    """
+    """Read the document of a dataset, its schema and its runs again, as far as they changed since this function did."""
     # FiftyOne asks for the name: somebody may have renamed the dataset, or deleted it and made another one of that name
     content = _content(dataset_id(dataset))
     if content is None:
@@ -141,7 +137,6 @@ def load_dataset_once(ctx: foo.ExecutionContext, content: DatasetContent) -> Non
     FiftyOne's server reads a dataset anew for every event.
 
     Args:
-        ctx: the event
         content: what was stored before; what is loaded is at least as new
     """
     dataset = ctx.dataset
@@ -218,7 +213,6 @@ def replace_app_config(dataset: fo.Dataset, before: Document, values: Document) 
     """Change settings of the App in one write, unless somebody changed them since they were read.
 
     Args:
-        dataset: the dataset
         before: the settings as they were read
         values: new ones, as FiftyOne stores them; None removes one. Names may have one dot
 
@@ -247,7 +241,6 @@ def replace_parts(dataset: fo.Dataset, before: Document, values: Document) -> bo
     """Change parts of the document of a dataset in one write, unless somebody changed them since they were read.
 
     Args:
-        dataset: the dataset
         before: the parts as they were read, by path; None for a part that was not there
         values: new ones by path; None removes one
 

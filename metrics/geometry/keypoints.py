@@ -93,16 +93,11 @@ def _mean_where(kept: BoolArray, values: FloatArray) -> FloatArray:
     return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
 
-def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+def _similarity(a: FloatArray, b: FloatArray, area: FloatArray, sigmas: FloatArray) -> FloatArray:
+    """Mean similarity of the points that both labelled; ``area`` is the mean area of the two objects, ``(P,)``."""
     with np.errstate(over="ignore"):
         x, y = a[..., 0] - b[..., 0], a[..., 1] - b[..., 1]
         squared: FloatArray = x * x + y * y
-    return squared
-
-
-def _similarity(a: FloatArray, b: FloatArray, area: FloatArray, sigmas: FloatArray) -> FloatArray:
-    """Mean similarity of the points that both labelled; ``area`` is the mean area of the two objects, ``(P,)``."""
-    squared = _squared_distances(a, b)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # objects without extent
         near = np.exp(-squared / (2.0 * area[:, None] * (2.0 * sigmas) ** 2))
     return _mean_where(~np.isnan(squared), np.where(squared == 0.0, 1.0, near))
