@@ -60,7 +60,6 @@ class AnnotatorNumbers:
         self.total = {name: np.zeros(n) for name in self._names}
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         assigned = AssignedCells.of(chunk)
         columns = self._columns_of(assigned)
         for name in self._names:
@@ -69,7 +68,6 @@ class AnnotatorNumbers:
         self._rows.add(assigned.annotator, assigned.sample, rows, chunk.agreement.n_samples)
 
     def numbers(self) -> Iterator[Numbers]:
-        """The numbers of every annotator."""
         place = {name: k for k, name in enumerate(self._names)}
 
         def formula(sums: FloatArray) -> FloatArray:

@@ -109,7 +109,6 @@ class Attribute:
         return "interval" if self._is_given and self._only_numbers else "nominal"
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         agreement, codes = chunk.agreement, chunk.agreement.attributes[self._place]
         pairs, unit, sample = agreement.pairs, agreement.unit, agreement.units.sample
         n_samples = agreement.n_samples
@@ -148,7 +147,6 @@ class Attribute:
         self._sums = sums if self._sums is None else self._sums + sums
 
     def numbers(self) -> Iterator[Numbers]:
-        """Percent agreement and alpha."""
         undefined, first = self._undefined, np.zeros(1, np.int64)
         agreement, alpha = attribute_keys(self._values.name)
         yield self._plain.numbers((agreement,), lambda sums: 1.0 - ratio(sums[..., :1], sums[..., 1:]), first + 1)

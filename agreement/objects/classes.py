@@ -111,14 +111,12 @@ class ClassNumbers:
         self._rows = Rows(by_sample=by_sample)
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         agreement = chunk.agreement
         rated = agreement.objects.category[chunk.rated_unit[agreement.unit]]
         self._n_objects += np.bincount(rated, minlength=len(self._names))
         self._rows.add(_columns(chunk))
 
     def numbers(self) -> Iterator[Numbers]:
-        """The numbers of the listed classes."""
         columns = self._rows.columns()
         order = np.lexsort((name_ranks(self._names), -self._n_objects))[:MAX_CLASSES]
         codes = order[self._n_objects[order] > 0]

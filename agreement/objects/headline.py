@@ -178,7 +178,6 @@ class HeadlineNumbers:
         self._plain, self._joint, self._given_match, self._presence = (Rows(by_sample=by_sample) for _ in range(4))
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         ratings = chunk.agreement.ratings
         k, row, presence = self._n_categories, chunk.rows_of(ratings.sample), _presence(chunk)
         given = ratings.category != MISSING
@@ -191,7 +190,6 @@ class HeadlineNumbers:
         self._presence.add(tally_columns(presence, chunk.rows_of(presence.sample), chunk.n_rows, 2))
 
     def numbers(self) -> Iterator[Numbers]:
-        """The headline numbers."""
         plain = self._plain.columns()
         self.total = dict(zip(_PLAIN, column_sums(plain).tolist(), strict=True))
         yield self._quotients(plain)

@@ -113,7 +113,6 @@ class PairNumbers:
         self._rows = GroupRows(len(names), resampled, by_sample=by_sample)
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         pair, columns, sample = chunk.shared_pair, pair_columns(chunk), chunk.agreement.sample_pairs.sample
         kept = self._wanted[pair]
         if not kept.all():
@@ -121,7 +120,6 @@ class PairNumbers:
         self._rows.add(pair, sample, columns, chunk.agreement.n_samples)
 
     def numbers(self) -> Iterator[Numbers]:
-        """The numbers of every pair."""
 
         def formula(sums: FloatArray) -> FloatArray:
             ratios = _ratios(sums)
@@ -151,7 +149,6 @@ class CountNumbers:
         self._of_pairs = GroupRows(len(names), chosen, by_sample=by_sample)
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         agreement, objects, shared = chunk.agreement, chunk.agreement.objects, chunk.agreement.sample_pairs
         by_all, k = agreement.n_assigned == agreement.n_annotators, agreement.n_annotators
         of_all = agreement.n_exempt[agreement.unit] == 0
@@ -209,7 +206,6 @@ class SessionNumbers:
         self._width = 0
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         pair, sample, columns = chunk.shared_pair, chunk.agreement.sample_pairs.sample, pair_columns(chunk)
         n_samples, n_plain, self._width = chunk.agreement.n_samples, len(_PLAIN), columns.shape[1]
         kinds = (self._intra[pair], ~self._intra[pair])

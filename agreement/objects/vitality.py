@@ -52,7 +52,6 @@ class VitalityNumbers:
         self._sums = np.zeros((len(annotators), self._width))
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         if not self._n:
             return
         agreement, width = chunk.agreement, self._width
@@ -80,7 +79,6 @@ class VitalityNumbers:
         self._rows.add(hstack([full, sparse(row, column, value, (n_samples, n_columns))]))
 
     def numbers(self) -> Iterator[Numbers]:
-        """The vitality of every annotator."""
         if not self._n:
             return
         columns = self._rows.columns()

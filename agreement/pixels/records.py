@@ -49,7 +49,6 @@ class PixelRecords(Records):
     }
 
     def sample_values(self) -> SampleValues:
-        """The values that all label types have."""
         n = self.assigned.sum(axis=1)
         return SampleValues(
             score=self.column("score"),

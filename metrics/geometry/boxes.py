@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import shapely
 
-from ..numeric.arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, concatenated
 from .objects import Geometry, Objects, Overlaps, find_overlaps
 from .polygons import union_area
 from .vertices import GeometryArray
@@ -131,31 +131,24 @@ class Boxes(Geometry):
 
     @property
     def area(self) -> FloatArray:
-        """Area of every box."""
         return box_area(self.xyxy)
 
     def boxes_xyxy(self) -> FloatArray:
-        """The boxes."""
         return self.xyxy
 
     def take(self, rows: IntArray | BoolArray) -> Boxes:
-        """Some of the boxes."""
         return Boxes(self.xyxy[rows])
 
     def joined(self, others: Sequence[Boxes]) -> Boxes:
-        """These boxes, followed by others."""
-        return Boxes(np.concatenate([self.xyxy, *(other.xyxy for other in others)]))
+        return Boxes(**concatenated([self, *others], "xyxy"))
 
     def overlaps(self, objects: Objects) -> Overlaps:
-        """The overlapping pairs; see :func:`box_overlaps`."""
         return box_overlaps(objects, self.xyxy)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Areas shared by the boxes of two index columns."""
         return box_intersection(self.xyxy[i], self.xyxy[j])
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """Area that the boxes of every group cover together."""
         size = np.bincount(group, minlength=n_groups)
         few, many = (size > 0) & (size <= MAX_IN_GRID), size > MAX_IN_GRID
         rows_of_many = many[group]

@@ -226,7 +226,6 @@ class Keypoints(Geometry):
         return self.area == 0.0
 
     def places(self) -> dict[str, FloatArray]:
-        """The points."""
         return {"points_xy": self.points_xy}
 
     def visibility(self, i: IntArray, j: IntArray) -> FloatArray:
@@ -239,7 +238,6 @@ class Keypoints(Geometry):
         return np.where(np.isfinite(boxes), boxes, np.nan)
 
     def take(self, rows: IntArray | BoolArray) -> Keypoints:
-        """The keypoints of some of the objects, by index or mask."""
         return Keypoints(self.points_xy[rows], self.sigmas)
 
     def joined(self, others: Sequence[Keypoints]) -> Keypoints:
@@ -272,10 +270,6 @@ class Keypoints(Geometry):
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
         """Areas shared by the objects of two index columns; every object has area 1."""
         return self._intersection_of()(i, j)
-
-    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """nan: points cover no area."""
-        return np.full(n_groups, np.nan)
 
     def _intersection_of(self) -> IntersectionOf:
         points = check_points(self.points_xy)

@@ -162,21 +162,17 @@ class Outlines(Geometry):
         return len(self.xyxy)
 
     def take(self, rows: IntArray | BoolArray) -> Outlines:
-        """Some of the shapes."""
         return Outlines(self.xyxy[rows], self.outline, self.row[rows], self.area[rows])
 
     def joined(self, others: Sequence[Outlines]) -> Outlines:
-        """These shapes, followed by others."""
         every = [self, *others]
         outline = np.concatenate([outlines.outline[outlines.row] for outlines in every])
         return Outlines.of(np.concatenate([outlines.xyxy for outlines in every]), outline)
 
     def boxes_xyxy(self) -> FloatArray:
-        """Box around every shape."""
         return self.xyxy
 
     def overlaps(self, objects: Objects) -> Overlaps:
-        """The overlapping pairs of shapes of different annotators on the same sample."""
         return find_overlaps(objects, self.area, self.intersection_of, self.xyxy)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
@@ -208,7 +204,3 @@ class Outlines(Geometry):
         share = np.where(has_above == has_below, place - row, place - row >= 0.5).astype(np.float32)[..., None]
         width = ((x_max - x_min) / 255).astype(np.float32)
         return x_min.astype(np.float32)[..., None] + (above + share * (below - above)) * width[..., None]
-
-    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """nan: not known."""
-        return np.full(n_groups, np.nan)
