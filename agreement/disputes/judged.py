@@ -106,8 +106,7 @@ class DecisionReport(ShowsItself):
 
     def to_dataframe(self) -> DataFrame:
         """One row for every annotator, and one for the rule if there is one; undefined numbers are nan."""
-        frame: DataFrame = shown_as("decisions_frame", self)
-        return frame
+        return shown_as("decisions_frame", self)
 
     @property
     def rows(self) -> list[AnnotatorDecided]:

@@ -96,13 +96,7 @@ def _costs(chunk: Chunk) -> FloatArray:
 
 
 class ClassNumbers:
-    """The numbers of classes; only the ``MAX_RESAMPLED`` most frequent classes have intervals.
-
-    Args:
-        class_names: name of every class code
-        undefined: alpha without variation
-        by_sample: whether the numbers have intervals
-    """
+    """The numbers of classes; only the ``MAX_RESAMPLED`` most frequent classes have intervals."""
 
     def __init__(self, class_names: Sequence[str], undefined: Undefined, *, by_sample: BySample) -> None:
         self._names = class_names
@@ -196,11 +190,9 @@ def class_summaries(
     """The summaries of the most frequent classes, and the number of classes not listed.
 
     Args:
-        fields: the numbers of classes
         sums: sums over all samples
         pair_counts: counts of (class, other class) over all pairs of labels of one unit
         matches: the pairs of matched labels
-        names: name of every class code
     """
     codes = sums.most_frequent(names)
     n_labels = int(sums.n_objects.sum())
@@ -273,7 +265,6 @@ def class_pairs(confusion: SparseCounts, names: Sequence[str]) -> SparseCounts:
 
     Args:
         confusion: counts of (pair of annotators, class of the first, class of the second)
-        names: name of every class code
 
     Returns:
         counts of (class, class), the first by name; including equal classes
@@ -289,7 +280,6 @@ def list_confusions(counts: SparseCounts, names: Sequence[str], at_most: int) ->
 
     Args:
         counts: counts of (class, class)
-        names: name of every class code
         at_most: maximum length of the list
     """
     a, b = counts.columns()
@@ -308,7 +298,6 @@ def listed_by_row(
         a: shape ``(T,)``, class code
         b: shape ``(T,)``, another class code
         n: shape ``(T,)``, count
-        names: name of every class code
         n_rows: number of rows
         at_most: maximum length of a list
     """
@@ -335,8 +324,6 @@ def merges(
         pair_counts: counts of (ratings of the unit, class, other class), over all pairs of labels of one unit
         observed: observed disagreement of alpha
         counts: shape ``(K,)``, ratings of every category in alpha
-        names: name of every class code
-        undefined: alpha without variation
     """
     apart = class_pairs(pair_counts, names)
     a, b = apart.columns()
@@ -394,7 +381,6 @@ def synonyms(counts: SparseCounts, names: Sequence[str], confused: Iterable[Conf
 
     Args:
         counts: counts of (class, class) over all pairs of labels of one unit, equal classes included
-        names: name of every class code
         confused: the pairs of classes that met on enough images
     """
     first, second = counts.columns()

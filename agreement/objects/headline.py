@@ -151,7 +151,6 @@ class TallySums:
         """Alpha, percent agreement, AC1, Brennan-Prediger and Fleiss' kappa.
 
         Args:
-            undefined: alpha without variation
             n_categories: number of possible categories; by default the number that occurs
         """
         shares = self.sums[..., _HEAD + self._n_categories :]
@@ -360,13 +359,9 @@ def headline_parts(
     """The headline parts of the report, by name.
 
     Args:
-        fields: the headline numbers
-        headline: the headline numbers
         sums: other parts
         pair_counts: counts of (class, other class) over all pairs of labels of one unit
-        class_names: name of every class code
         measure: name of the similarity of two objects
-        describe: gives the id and file of samples
     """
     reasons = zip(ALPHA_REASONS, sums.alpha_reasons.tolist(), strict=True)
     joint = {"alpha": fields["alpha"]["pooled"], "percent_agreement": fields["alpha"]["percent_agreement"]}

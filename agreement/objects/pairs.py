@@ -60,11 +60,7 @@ def pair_numbers(
     """The collectors of all numbers of pairs of annotators, and of the agreement on counts.
 
     Args:
-        pairs: the pairs of annotators
-        annotators: their names
-        config: the options of the run
         expected: expected distance of annotations of different images
-        by_sample: whether the numbers have intervals
     """
     names = pairs.names(annotators)
     chosen = pairs.chosen(annotators) if by_sample else np.empty(0, np.int64)
@@ -90,7 +86,6 @@ class PairNumbers:
         names: names of both annotators of all pairs
         pairs: the pairs, by number
         resampled: pairs with intervals
-        config: the options of the run
         expected: expected distance of annotations of different images
         by_sample: what is kept of the resampled pairs
     """
@@ -195,8 +190,6 @@ class SessionNumbers:
 
     Args:
         intra: shape ``(P,)``, whether a pair of annotators is one person
-        undefined: alpha without variation
-        by_sample: whether the numbers have intervals
     """
 
     def __init__(self, intra: BoolArray, undefined: Undefined, *, by_sample: BySample) -> None:

@@ -29,9 +29,6 @@ def rating_effects(
 
     Args:
         rated: records of rated samples
-        scaled: the ratings as positions
-        level: level of measurement
-        context: of the report on these samples
     """
     numbers, annotators = bool(context.details["numbers"]), context.annotators
     effects = EffectRows(context.clusters)
