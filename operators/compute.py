@@ -144,8 +144,6 @@ def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) 
     """The arguments of :func:`compute_agreement` that a form or a caller gave.
 
     Args:
-        params: what they gave
-        dataset: the dataset
         from_form: whether they come from the form: it keeps input from earlier choices of fields, so options without
             effect are dropped silently; for callers they are an error
     """
@@ -239,8 +237,6 @@ def _annotator_fields(
     """The attribute that names the annotator, where one field is chosen, and the field with those assigned.
 
     Args:
-        dataset: the dataset
-        params: the values of the form
         fields: the chosen fields, with lists of labels
         presets: values of options when the form opens
     """
@@ -287,11 +283,7 @@ def _run_key_fields(dataset: fo.Dataset) -> Iterator[FormField]:
 
 
 def _check(ctx: foo.ExecutionContext, samples: SampleCollection, params: Mapping[str, Any]) -> None:
-    """Check the input, as far as the schema and the first labels tell.
-
-    Raises:
-        AgreementInputError: naming the first problem
-    """
+    """Check the input, as far as the schema and the first labels tell."""
     given = options_of(dict(params), ctx.dataset, from_form=is_from_app(ctx))
     options = {"run_key": free_run_key(ctx.dataset), **given}
     overwrite = options.pop("overwrite", False)

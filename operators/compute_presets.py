@@ -41,8 +41,6 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
     """Presets for a dataset and the chosen fields.
 
     Args:
-        dataset: the dataset
-        candidates: the fields that can be compared
         chosen: the fields that the user has chosen; None while the form opens
     """
     for run_key in newest_first(dataset):

@@ -142,8 +142,7 @@ _LISTS = {"html": "Page with pictures", "csv": "Table (CSV)"}
 
 def _annotator(form: Filled) -> str:
     """The annotator; when the form opens, the first one."""
-    annotator: str = form.get("annotator") or form.labels.annotators[0]
-    return annotator
+    return form.get("annotator") or form.labels.annotators[0]
 
 
 def _list_path(form: Filled) -> str:
@@ -197,8 +196,7 @@ def _decided_path(form: Filled) -> str:
     """The file of the form; at first one in the home directory of the user who runs the App's server."""
     gold = chosen_gold(form)
     _, _, ending = format_of_decided(open_gold(form.dataset, gold))
-    path: str = form.get("path") or _at_home(form, f"{gold}{ending}")
-    return path
+    return form.get("path") or _at_home(form, f"{gold}{ending}")
 
 
 def _decided_fields(form: Filled) -> Iterator[FormField]:

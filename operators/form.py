@@ -256,11 +256,7 @@ def runs_to_choose(dataset: fo.Dataset) -> dict[str, str]:
 
 
 def given_names(params: Any, name: str) -> list[str]:
-    """The names that a parameter gives, one or several; none if it is empty.
-
-    Raises:
-        AgreementInputError: if it is something else
-    """
+    """The names that a parameter gives, one or several; none if it is empty."""
     given = params.get(name) or []
     found = [given] if isinstance(given, str) else given
     if not isinstance(found, list | tuple) or not all(isinstance(entry, str) for entry in found):

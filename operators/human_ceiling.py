@@ -60,7 +60,6 @@ class HumanCeiling(foo.EvaluationMetric):
         Args:
             samples: the evaluated samples
             results: results of ``evaluate_detections()``
-            run_key: key of the agreement run
         """
         ceiling = agreement_ceiling(samples, run_key, resamples=0)
         best = ceiling.f1_at(results.config.iou)

@@ -42,8 +42,6 @@ def option_fields(
     """The inputs of the options that have an effect on labels of some types.
 
     Args:
-        params: current values of the form
-        kinds: the label types
         presets: values of options when the form opens, where they differ from the defaults
     """
     groups = frozenset[str]().union(*(kind.groups for kind in kinds))
@@ -90,8 +88,6 @@ def role_fields(
     """The reference and the models, where other fields have labels of the same kind as those of the annotators.
 
     Args:
-        dataset: the dataset
-        candidates: the fields that can be compared
         fields: the chosen fields of annotators
         presets: values of options when the form opens
     """

@@ -83,9 +83,7 @@ def choice(
 
     Args:
         parent: where to draw it
-        name: its name; the same one whatever is chosen
         titles: what can be chosen, with its titles
-        value: what is chosen
         handler: URI of the handler of a choice
         label: what is chosen here, for who cannot see it
         look: ``"list"`` or ``"tabs"``
@@ -123,19 +121,8 @@ def _choice(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
 
 def _chart(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     options: dict[str, Any] = {"on_click": handlers("drill_down")} if item["hint"] else {}
-    root.plot(
-        name,
-        data=item["data"],
-        layout=item["layout"],
-        config={"displayModeBar": False, "scrollZoom": False, "responsive": True},
-        caption=item["hint"],
-        componentsProps=_chart_style(item["layout"]["height"]),
-        **options,
-    )
-
-
-def _chart_style(height: float) -> dict[str, Any]:
-    """The style of a chart that follows its place: the App fits it only when it is drawn."""
+    # the style of a chart that follows its place: the App fits it only when it is drawn
+    height = item["layout"]["height"]
     drawn = {
         "width": f"{_CHART_WIDTH}px !important",
         "height": f"{height:g}px !important",
@@ -144,7 +131,15 @@ def _chart_style(height: float) -> dict[str, Any]:
         "marginBottom": f"calc(({_CHART_SCALE} - 1) * {height:g}px)",
     }
     place = {"containerType": "inline-size", "maxWidth": f"{_CHART_WIDTH}px", "overflow": "hidden"}
-    return {"item": {"sx": {**place, "& .js-plotly-plot": drawn, **_TEXTS}}}
+    root.plot(
+        name,
+        data=item["data"],
+        layout=item["layout"],
+        config={"displayModeBar": False, "scrollZoom": False, "responsive": True},
+        caption=item["hint"],
+        componentsProps={"item": {"sx": {**place, "& .js-plotly-plot": drawn, **_TEXTS}}},
+        **options,
+    )
 
 
 def _table(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:

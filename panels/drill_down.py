@@ -53,7 +53,6 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
 
     Args:
         samples: the samples that the numbers describe
-        state: the run
         leads: what to show
 
     Raises:
@@ -113,16 +112,14 @@ def link_of(model: ViewModel, click: Click) -> Link:
 def _card(model: ViewModel, click: Click) -> Link | None:
     number = click.get("number")
     cards = model["cards"]
-    leads: Link | None = cards[number]["link"] if isinstance(number, int) and 0 <= number < len(cards) else None
-    return leads
+    return cards[number]["link"] if isinstance(number, int) and 0 <= number < len(cards) else None
 
 
 def _cell_link(item: Item, click: Click) -> Link | None:
     row, column, links = click.get("row"), click.get("column"), item["links"]
     if not isinstance(row, int) or not isinstance(column, int) or not 0 <= row < len(links):
         return None
-    leads: Link | None = links[row][column] if 0 <= column < len(links[row]) else None
-    return leads
+    return links[row][column] if 0 <= column < len(links[row]) else None
 
 
 def _point_link(item: Item, click: Click) -> Link | None:
@@ -133,14 +130,12 @@ def _point_link(item: Item, click: Click) -> Link | None:
         heights = _places(trace["y"], click.get("y"))
         both = [place for place in _places(trace["x"], click.get("x")) if place in heights]
         if both:
-            found: Link | None = item["points"][both[0]]
-            return found
+            return item["points"][both[0]]
     (trace,) = item["data"][:1]
     places = _places(trace["x"], click.get("x"))
     if len(places) > 1:
         places = [place for place in _places(trace["y"], click.get("y")) if place in places]
-    leads: Link | None = item["points"][places[0]] if places else None
-    return leads
+    return item["points"][places[0]] if places else None
 
 
 def _places(values: list[Any], value: Any) -> list[int]:
@@ -186,11 +181,6 @@ def view_before(ctx: foo.ExecutionContext) -> list[dict[str, Any]]:
     return shown.before if shown is not None and shown.is_view_of(ctx) else serialized_stages(ctx.view)
 
 
-def note_way_back(ctx: foo.ExecutionContext, title: str, view: SampleCollection) -> None:
-    """Note that the App is about to show the view of a number."""
-    _keep(ctx, WayBack(title, hash_of_view(view), view_before(ctx)))
-
-
 def has_left(ctx: foo.ExecutionContext) -> bool:
     """True if the user left the view of a number; to be asked when the App tells which view it shows.
 
@@ -226,7 +216,7 @@ def leave_view(ctx: foo.ExecutionContext) -> None:
 
 def show_view(ctx: foo.ExecutionContext, title: str, view: SampleCollection) -> None:
     """Show a view, with a way back to the view that the user had."""
-    note_way_back(ctx, title, view)
+    _keep(ctx, WayBack(title, hash_of_view(view), view_before(ctx)))
     ctx.panel.set_data(GRID_TITLE, safe_title(title))
     ctx.ops.set_view(view)
 

@@ -72,8 +72,6 @@ def answer(
     """Handle an event after those before it, unless the panel shows what it asks for already.
 
     Args:
-        ctx: the event
-        method: what it is called
         handle: handles it, from what is stored of the dataset to what is stored then
     """
     with rare_collections():  # one of all objects of the server takes a quarter of a second
@@ -85,8 +83,10 @@ def answer(
                 content = content_of(ctx)
             if _is_echo(ctx, method, content):  # of what was answered since it was sent
                 return
-            _note_event(ctx, method, content)
-            _note_answer(ctx, handle(content))
+            panel = _panel(ctx)
+            panel.event, panel.at, panel.shows = _event(ctx, method, content), time.monotonic(), None
+            shown = handle(content)
+            _panel(ctx).shows = _shows(ctx, shown)  # looked up again: the panel may have been forgotten meanwhile
 
 
 def looked_up_once(
@@ -152,8 +152,6 @@ def _is_echo(ctx: foo.ExecutionContext, method: str, content: DatasetContent | N
     """True if an event needs no answer; one after an edit does, which is then recorded.
 
     Args:
-        ctx: the event
-        method: what it is called
         content: what is stored of the dataset
     """
     state, panel = ctx.panel_state or {}, _panel(ctx)
@@ -161,17 +159,6 @@ def _is_echo(ctx: foo.ExecutionContext, method: str, content: DatasetContent | N
         return False
     is_again = panel.event == _event(ctx, method, content) and time.monotonic() - panel.at < _AT_ONCE
     return is_again or panel.shows == _shows(ctx, content)
-
-
-def _note_event(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> None:
-    """Note the event that is handled."""
-    panel = _panel(ctx)
-    panel.event, panel.at, panel.shows = _event(ctx, method, content), time.monotonic(), None
-
-
-def _note_answer(ctx: foo.ExecutionContext, content: DatasetContent | None) -> None:
-    """Note what a panel shows now."""
-    _panel(ctx).shows = _shows(ctx, content)
 
 
 def _event(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> str:

@@ -67,11 +67,8 @@ def table_item(
     """A table; a click on a header sorts it, a click on a linked number shows the labels behind it.
 
     Args:
-        name: name of the item
-        fields: its columns
         entries: entries of the rows, in their first order
         choices: what the user chose
-        title: title of the table
         note: an explanation below the title
         per_page: rows on a page; None for all
         slanted: whether the headers are vertical, for matrices with many names
@@ -162,8 +159,6 @@ def chart_item(
     """A chart; nothing if the report has no numbers for it.
 
     Args:
-        name: name of the item
-        draw: draws the figure
         hint: what a click shows, if anything
         leads: the labels behind a point of the first trace, from its ``customdata``
     """

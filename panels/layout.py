@@ -53,9 +53,6 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
     """The schema of the panel.
 
     Args:
-        state: the runs of the dataset
-        model: the view model of the run; None if there is nothing to show
-        handlers: gives the URI of a handler
         of_view: whether the numbers are of the current view only
     """
     root = types.Object()

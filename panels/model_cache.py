@@ -179,15 +179,12 @@ def cached_shown(
     """Cached content of the panel for a run.
 
     Args:
-        ctx: the execution context
-        run_key: key of a completed run
         results_id: id of its results, different for every run with this key
         view: the samples that the numbers describe; None for all
         refreshed: how often the user refreshed
     """
     of_view = "" if view is None else hash_of_view(view)
-    shown: Shown = _shown(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, of_view, refreshed, _View(view))
-    return shown
+    return _shown(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, of_view, refreshed, _View(view))
 
 
 class _View:

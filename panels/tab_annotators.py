@@ -154,8 +154,7 @@ def _missed(entry: Any) -> str:
 
 
 def _miss_rate(entry: Any) -> float | None:
-    rate: float | None = getattr(entry, "miss_rate", entry.n_missed)
-    return rate
+    return getattr(entry, "miss_rate", entry.n_missed)
 
 
 def _missed_link(entry: Any) -> Link:
@@ -164,8 +163,7 @@ def _missed_link(entry: Any) -> Link:
 
 def _verdict_field(verdict: str) -> Field:
     def n(entry: Any) -> int:
-        found: int = entry.verdicts.get(verdict, 0)
-        return found
+        return entry.verdicts.get(verdict, 0)
 
     def share(entry: Any) -> float | None:
         whole = sum(entry.verdicts.values())
@@ -244,8 +242,7 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
 
     def column(side: str, title: str) -> Field:
         def mean(entry: Any) -> float | None:
-            value: float | None = entry.bias.mean.get(side)
-            return value
+            return entry.bias.mean.get(side)
 
         def text(entry: Any) -> str:
             ends = ends_of(entry.bias.intervals.get(side), lambda end: signed(end, 0))

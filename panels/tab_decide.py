@@ -303,11 +303,7 @@ def _said(decision: Mapping[str, Any], none_label: str) -> str:
 
 
 def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], params: Mapping[str, Any]) -> str | None:
-    """Decide as a button says; what to tell the user if somebody was faster, or the object is gone.
-
-    Raises:
-        AgreementInputError: if the name of who decides is not known, or the object cannot be decided so
-    """
+    """Decide as a button says; what to tell the user if somebody was faster, or the object is gone."""
     by = _name_of(chosen)
     document, unit = str(params.get("document")), str(params.get("unit"))
     labels = open_run_labels(dataset, run_key)
@@ -390,11 +386,7 @@ def undo_last(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> d
 def edit_on(
     dataset: fo.Dataset, run_key: str, class_names: list[str], chosen: Mapping[str, Any], params: Mapping[str, Any]
 ) -> LabelToEdit | str:
-    """The label of an object for the App's form; or what to tell the user if somebody was faster, or it is gone.
-
-    Raises:
-        AgreementInputError: if the name of who decides is not known, or the App cannot edit such labels
-    """
+    """The label of an object for the App's form; or what to tell the user if somebody was faster, or it is gone."""
     by = _name_of(chosen)
     labels = open_run_labels(dataset, run_key)
     place = str(params.get("document")), str(params.get("unit"))
@@ -409,10 +401,7 @@ def while_editing(
     """State while a label is edited: its object stays, and its sample is watched for edits.
 
     Args:
-        dataset: the dataset
         chosen: what was chosen before
-        params: parameters of the button
-        found: the label
         active: fields that the App shows, and shall show afterwards
     """
     watched = {**(chosen.get("watched") or {}), **stamps_of(dataset, [found.sample_id])}

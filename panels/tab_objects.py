@@ -81,8 +81,7 @@ def _areas(report: Any, choices: Choices) -> Iterator[Item]:
 
     def column(entry: Any) -> Field:
         def share(name: str) -> float:
-            found: float = entry.classes.get(name, 0.0)
-            return found
+            return entry.classes.get(name, 0.0)
 
         return Field(entry.name, lambda name: shown_share(share(name)), share, shade=lambda name: share(name) / most)
 
@@ -156,8 +155,7 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
     known = lowest_first(known, classes.number)
 
     def name(entry: Any) -> str:
-        found: str = getattr(entry, classes.name)
-        return found
+        return getattr(entry, classes.name)
 
     def _number(entry: Any) -> str:
         ends = ends_of(entry.intervals.get(classes.number), lambda end: shown_number(end, 2))

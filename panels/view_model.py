@@ -46,12 +46,12 @@ def view_model(
 
     Args:
         shown: the report and the samples behind it
-        state: the runs of the dataset
-        tab: the tab that is open
         choices: how its tables are sorted, and the pages of its lists
         dataset: the dataset, for the files of the work list; None without
     """
-    tabs = _tabs(shown)
+    classes = family_of(shown.report).classes
+    titles = TABS | ({"classes": "Tags"} if classes is not None and classes.kind == "tag" else {})
+    tabs = {name: title for name, title in titles.items() if name != "objects" or shown.report.has_objects}
     tab = tab if tab in tabs else FIRST_TAB
     return {
         "version": shown.version,
@@ -74,13 +74,6 @@ _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], It
     "decide": decide_items,
     "rules": lambda shown, state, choices, dataset: rule_items(shown, state),
 }
-
-
-def _tabs(shown: Shown) -> dict[str, str]:
-    """The tabs for which the report has numbers."""
-    classes = family_of(shown.report).classes
-    titles = TABS | ({"classes": "Tags"} if classes is not None and classes.kind == "tag" else {})
-    return {name: title for name, title in titles.items() if name != "objects" or shown.report.has_objects}
 
 
 def _cards(shown: Shown) -> list[dict[str, Any]]:

@@ -106,8 +106,7 @@ class DecisionReport(ShowsItself):
 
     def to_dataframe(self) -> DataFrame:
         """One row for every annotator, and one for the rule if there is one; undefined numbers are nan."""
-        frame: DataFrame = shown_as("decisions_frame", self)
-        return frame
+        return shown_as("decisions_frame", self)
 
     @property
     def rows(self) -> list[AnnotatorDecided]:
@@ -147,11 +146,8 @@ def annotators_decided(
     """Accuracy of every annotator against the decisions, with intervals by resampling samples.
 
     Args:
-        judged: what was decided
-        annotators: names
         class_names: name of every class code; empty for no numbers by class
         resamples: number of resamples; 0 for no intervals
-        seed: seed of the random numbers
     """
     numbers = list(_numbers(judged, annotators, class_names))
     ranks = _ranks([each.rows.toarray() for each in numbers])

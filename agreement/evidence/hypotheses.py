@@ -113,8 +113,7 @@ def effect_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) 
 
 def kind_mask(group: IntArray, kind: str) -> BoolArray:
     """True for groups of a kind."""
-    found: BoolArray = group >> 2 * _WIDTH == CODES[kind]
-    return found
+    return group >> 2 * _WIDTH == CODES[kind]
 
 
 def group_subjects(group: IntArray) -> tuple[IntArray, IntArray]:

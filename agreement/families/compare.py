@@ -64,12 +64,9 @@ def compare_runs(
     """Compare the numbers of two runs on the same samples.
 
     Args:
-        a: first run
         b: second run, of the same family of label types
-        describe: gives id and file path of samples
         clusters: shape ``(S,)``, video or group of every sample
         resamples: number of resamples; 0 for no intervals
-        seed: seed of the random numbers
         on_frames: whether the samples are frames
         applied: what was applied to labels between the runs; None if nothing was
     """
@@ -244,7 +241,6 @@ def _samples(a: FloatArray, b: FloatArray, rows: IntArray, describe: Describe) -
         a: shape ``(S,)``, scores in the first run, ordered by sample id
         b: shape ``(S,)``, scores in the second run
         rows: shape ``(S,)``, rows of the samples
-        describe: gives id and file path of samples
     """
     difference = b - a
     undefined = np.isnan(difference)

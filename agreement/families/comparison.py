@@ -133,8 +133,7 @@ class AgreementComparison(ShowsItself):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> AgreementComparison:
         """Rebuild a comparison from :meth:`to_dict`."""
-        comparison: AgreementComparison = read(cls, values)
-        return comparison
+        return read(cls, values)
 
     def to_dataframe(self, table: str = "numbers") -> DataFrame:
         """A table of the comparison as a pandas DataFrame; undefined numbers are nan.
@@ -147,5 +146,4 @@ class AgreementComparison(ShowsItself):
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
         """
-        frame: DataFrame = shown_as("comparison_frame", self, table)
-        return frame
+        return shown_as("comparison_frame", self, table)

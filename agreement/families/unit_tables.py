@@ -93,7 +93,9 @@ def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[Ru
     for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
         found = agreement_of_part(part, records.n_annotators, context.config)
         units = UnitColumns.of(part, records.n_annotators)
-        label_ids = _texts_of(part["label_id"])
+        ids = part["label_id"]
+        text, n = ids.tobytes().hex(), 2 * ids.shape[1]
+        label_ids = [text[k : k + n] for k in range(0, len(text), n)]
         first = np.full(len(units.sample), len(label_ids))
         np.minimum.at(first, found.unit, np.arange(len(label_ids)))
         names = unit_ids(
@@ -120,12 +122,6 @@ def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[Ru
         }
         yield RunTables.of(labels, columns, asked_for(found), context, start)
         start += len(part["n_units"])
-
-
-def _texts_of(ids: NDArray[np.uint8]) -> list[str]:
-    """Ids ``(N, 12)`` as texts."""
-    text, n = ids.tobytes().hex(), 2 * ids.shape[1]
-    return [text[k : k + n] for k in range(0, len(text), n)]
 
 
 def tag_tables(records: TagRecords, context: ReportContext) -> Iterator[RunTables]:

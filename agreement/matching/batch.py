@@ -122,8 +122,7 @@ class CrowdExemptions:
 
 
 def _keys(unit: IntArray, annotator: IntArray) -> IntArray:
-    keys: IntArray = unit * _MOST_ANNOTATORS + annotator
-    return keys
+    return unit * _MOST_ANNOTATORS + annotator
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,6 @@ class SamplePairs:
         """All pairs of assigned annotators, ordered by (sample, a, b).
 
         Args:
-            objects: ``N`` objects
             assigned: shape ``(S, R)``
             exempt: rows of objects, each with an annotator who is exempt from its unit
         """
@@ -168,14 +166,12 @@ class SamplePairs:
 
     def rank(self, sample: IntArray, annotator: IntArray) -> IntArray:
         """Position of an annotator among those assigned to the sample."""
-        rank: IntArray = self._rank[sample, annotator]
-        return rank
+        return self._rank[sample, annotator]
 
     def row(self, sample: IntArray, a: IntArray, b: IntArray) -> IntArray:
         """Row of the pair ``a`` before ``b`` of a sample."""
         p, q, n = self.rank(sample, a), self.rank(sample, b), self._n_assigned[sample]
-        row: IntArray = self._start[sample] + p * n - p * (p + 1) // 2 + (q - p - 1)
-        return row
+        return self._start[sample] + p * n - p * (p + 1) // 2 + (q - p - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +220,7 @@ class TrackCounts:
         kept = np.maximum.reduceat(matched, of_track) if len(of_track) else matched
         total = sums_by(pair[of_track], kept, n_annotators**2)
         share = np.where(frames > 0, total / np.maximum(frames, 1), np.nan).reshape(n_annotators, n_annotators)
-        both: FloatArray = (share + share.T) / 2.0
-        return both
+        return (share + share.T) / 2.0
 
 
 def count_tracks(

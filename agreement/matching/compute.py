@@ -136,8 +136,7 @@ class Agreement:
     @cached_property
     def n_assigned(self) -> IntArray:
         """Annotators assigned to every sample, shape ``(S,)``."""
-        n: IntArray = self.assigned.sum(axis=1)
-        return n
+        return self.assigned.sum(axis=1)
 
     @property
     def rated(self) -> BoolArray:
@@ -385,7 +384,6 @@ def pair_scores(
     """Panoptic quality of every sample pair, shape ``(Q,)``; nan where not scored.
 
     Args:
-        objects: ``N`` objects
         pairs: pairs of objects of one unit
         sample_pairs: ``Q`` pairs of annotators on samples
         n_objects: shape ``(S,)``
@@ -419,7 +417,6 @@ def ratings_of(
     """Ratings that alpha counts: classes of the members of units, and *missing*.
 
     Args:
-        objects: ``N`` objects
         unit: shape ``(N,)``, unit of every object
         sample: shape ``(U,)``, sample of every unit; units without an object are left out
         n_assigned: shape ``(S,)``, annotators assigned to every sample

@@ -80,5 +80,4 @@ def differs_from(found: Agreement) -> Relation:
 
 def is_named(found: Agreement) -> BoolArray:
     """Labels whose annotators can be named, shape ``(N,)``: few enough were asked for the object."""
-    named: BoolArray = (found.units.assigned <= MOST_NAMED)[found.unit]
-    return named
+    return (found.units.assigned <= MOST_NAMED)[found.unit]

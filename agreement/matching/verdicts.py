@@ -33,10 +33,7 @@ def object_verdicts(
     one annotator alone: without the duplicate, there may be no split.
 
     Args:
-        objects: ``N`` objects
         verdict: shape ``(N,)``, verdict of every object's unit
-        overlaps: the overlapping pairs
-        geometry: geometry of the objects
         threshold: least IoU of the union of the parts with the whole
     """
     lone = verdict == LONE
@@ -87,7 +84,6 @@ def attribute_conflicts(
     Args:
         attributes: for every compared attribute the code of every object ``(N,)``, and the number of every code
         unit: shape ``(N,)``, unit of every object
-        n_units: number of units
         tolerance: numbers that differ by at most this agree
     """
     conflict = np.zeros(n_units, np.bool_)
@@ -104,8 +100,7 @@ def _differ(codes: IntArray, numbers: FloatArray, unit: IntArray, n_units: int, 
     least, greatest = _range(unit[of_number], number[of_number], n_units)
     # all numbers count as one value here; their range is tested below
     first, last = _range(unit, np.where(of_number, 0, codes).astype(np.float64), n_units)
-    both: BoolArray = (np.isfinite(least) & ~agreeing(least, greatest, tolerance)) | (first < last)
-    return both
+    return (np.isfinite(least) & ~agreeing(least, greatest, tolerance)) | (first < last)
 
 
 def _range(unit: IntArray, values: FloatArray, n_units: int) -> tuple[FloatArray, FloatArray]:

@@ -37,11 +37,9 @@ class AnnotatorNumbers:
         total: sums of every column, shape ``(R,)``, by name
 
     Args:
-        annotators: their names
         part: part of the annotator's summary that contains the numbers
         ratios: the two columns of every number, by the number's name
         columns_of: reads the columns from a chunk
-        by_sample: whether the numbers have intervals
     """
 
     def __init__(
@@ -62,7 +60,6 @@ class AnnotatorNumbers:
         self.total = {name: np.zeros(n) for name in self._names}
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         assigned = AssignedCells.of(chunk)
         columns = self._columns_of(assigned)
         for name in self._names:
@@ -71,7 +68,6 @@ class AnnotatorNumbers:
         self._rows.add(assigned.annotator, assigned.sample, rows, chunk.agreement.n_samples)
 
     def numbers(self) -> Iterator[Numbers]:
-        """The numbers of every annotator."""
         place = {name: k for k, name in enumerate(self._names)}
 
         def formula(sums: FloatArray) -> FloatArray:
@@ -328,15 +324,12 @@ def annotator_summaries(
     """The summaries of all annotators, in order.
 
     Args:
-        fields: the numbers of annotators
         total: sums of the numbers, by part of the summary
         sums: other parts of the summaries
         pairs: sums of all pairs of annotators
         annotator_pairs: these pairs
         alpha: alpha of all annotators, nan where undefined
         rematched: alpha without each of the annotators, the others matched again; None if not asked for
-        n_samples: number of samples
-        context: names and options
     """
     names, config = context.annotators, context.config
     persons = persons_of(config)

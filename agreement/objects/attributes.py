@@ -49,8 +49,7 @@ class Values:
         x, y = self.numbers[a], self.numbers[b]
         both_numbers = ~np.isnan(x) & ~np.isnan(y)
         close = agreeing(np.where(both_numbers, x, 0.0), np.where(both_numbers, y, 0.0), self.tolerance)
-        differ: BoolArray = (a != b) & ~(both_numbers & close)
-        return differ
+        return (a != b) & ~(both_numbers & close)
 
     def ranks(self) -> IntArray:
         """Rank of every code in the order of the values: numbers first, then texts by name."""
@@ -83,8 +82,6 @@ class Attribute:
         values: the values of the codes
         used: the codes that occur, each once
         place: position of the attribute among the compared ones
-        undefined: alpha without variation
-        by_sample: whether the numbers have intervals
     """
 
     def __init__(
@@ -112,7 +109,6 @@ class Attribute:
         return "interval" if self._is_given and self._only_numbers else "nominal"
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         agreement, codes = chunk.agreement, chunk.agreement.attributes[self._place]
         pairs, unit, sample = agreement.pairs, agreement.unit, agreement.units.sample
         n_samples = agreement.n_samples
@@ -151,7 +147,6 @@ class Attribute:
         self._sums = sums if self._sums is None else self._sums + sums
 
     def numbers(self) -> Iterator[Numbers]:
-        """Percent agreement and alpha."""
         undefined, first = self._undefined, np.zeros(1, np.int64)
         agreement, alpha = attribute_keys(self._values.name)
         yield self._plain.numbers((agreement,), lambda sums: 1.0 - ratio(sums[..., :1], sums[..., 1:]), first + 1)
@@ -170,12 +165,7 @@ class Attribute:
         )
 
     def summary(self, found: Mapping[Key, Estimate], describe: Describe) -> AttributeSummary:
-        """The attribute in the report.
-
-        Args:
-            found: the numbers of the report
-            describe: gives the id and file of samples
-        """
+        """The attribute in the report."""
         assert self._sums is not None
         agreement, alpha = (number(found[key].value) for key in attribute_keys(self._values.name))
         return AttributeSummary(

@@ -88,7 +88,6 @@ class _ReportParts:
         self._sums: list[tuple[int, ReportSums]] = []  # number of chunks, and their sums
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         self._sums.append((1, ReportSums.of(chunk)))
         while len(self._sums) > 1 and self._sums[-2][0] <= self._sums[-1][0]:
             self._add_last()
@@ -106,7 +105,6 @@ class _ReportParts:
         return self._sums[0][1]
 
     def numbers(self) -> Iterator[Numbers]:
-        """None at all."""
         yield from ()
 
 
@@ -114,8 +112,6 @@ class Collection:
     """The collectors of all numbers of some samples.
 
     Args:
-        records: records of the samples
-        context: context of the report
         by_sample: what is kept per sample, for intervals or a comparison of runs
     """
 

@@ -80,8 +80,7 @@ class ClassSums(Additive):
     def most_frequent(self, names: Sequence[str]) -> IntArray:
         """Codes of the classes that occur, the most frequent first; ties by name."""
         order = np.lexsort((name_ranks(names), -self.n_objects))
-        codes: IntArray = order[self.n_objects[order] > 0]
-        return codes
+        return order[self.n_objects[order] > 0]
 
 
 def _costs(chunk: Chunk) -> FloatArray:
@@ -93,20 +92,11 @@ def _costs(chunk: Chunk) -> FloatArray:
     agreement, pairs = chunk.agreement, chunk.agreement.pairs
     lack = np.where(pairs.same_class, 1.0 - pairs.iou, 1.0)
     missing = np.where(chunk.rated_unit, agreement.units.assigned - agreement.units.votes, 0)
-    costs: FloatArray = missing[agreement.unit] + sums_by(
-        np.concatenate([pairs.i, pairs.j]), np.tile(lack, 2), len(agreement.unit)
-    )
-    return costs
+    return missing[agreement.unit] + sums_by(np.concatenate([pairs.i, pairs.j]), np.tile(lack, 2), len(agreement.unit))
 
 
 class ClassNumbers:
-    """The numbers of classes; only the ``MAX_RESAMPLED`` most frequent classes have intervals.
-
-    Args:
-        class_names: name of every class code
-        undefined: alpha without variation
-        by_sample: whether the numbers have intervals
-    """
+    """The numbers of classes; only the ``MAX_RESAMPLED`` most frequent classes have intervals."""
 
     def __init__(self, class_names: Sequence[str], undefined: Undefined, *, by_sample: BySample) -> None:
         self._names = class_names
@@ -115,14 +105,12 @@ class ClassNumbers:
         self._rows = Rows(by_sample=by_sample)
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         agreement = chunk.agreement
         rated = agreement.objects.category[chunk.rated_unit[agreement.unit]]
         self._n_objects += np.bincount(rated, minlength=len(self._names))
         self._rows.add(_columns(chunk))
 
     def numbers(self) -> Iterator[Numbers]:
-        """The numbers of the listed classes."""
         columns = self._rows.columns()
         order = np.lexsort((name_ranks(self._names), -self._n_objects))[:MAX_CLASSES]
         codes = order[self._n_objects[order] > 0]
@@ -202,11 +190,9 @@ def class_summaries(
     """The summaries of the most frequent classes, and the number of classes not listed.
 
     Args:
-        fields: the numbers of classes
         sums: sums over all samples
         pair_counts: counts of (class, other class) over all pairs of labels of one unit
         matches: the pairs of matched labels
-        names: name of every class code
     """
     codes = sums.most_frequent(names)
     n_labels = int(sums.n_objects.sum())
@@ -279,7 +265,6 @@ def class_pairs(confusion: SparseCounts, names: Sequence[str]) -> SparseCounts:
 
     Args:
         confusion: counts of (pair of annotators, class of the first, class of the second)
-        names: name of every class code
 
     Returns:
         counts of (class, class), the first by name; including equal classes
@@ -295,7 +280,6 @@ def list_confusions(counts: SparseCounts, names: Sequence[str], at_most: int) ->
 
     Args:
         counts: counts of (class, class)
-        names: name of every class code
         at_most: maximum length of the list
     """
     a, b = counts.columns()
@@ -314,7 +298,6 @@ def listed_by_row(
         a: shape ``(T,)``, class code
         b: shape ``(T,)``, another class code
         n: shape ``(T,)``, count
-        names: name of every class code
         n_rows: number of rows
         at_most: maximum length of a list
     """
@@ -341,8 +324,6 @@ def merges(
         pair_counts: counts of (ratings of the unit, class, other class), over all pairs of labels of one unit
         observed: observed disagreement of alpha
         counts: shape ``(K,)``, ratings of every category in alpha
-        names: name of every class code
-        undefined: alpha without variation
     """
     apart = class_pairs(pair_counts, names)
     a, b = apart.columns()
@@ -400,7 +381,6 @@ def synonyms(counts: SparseCounts, names: Sequence[str], confused: Iterable[Conf
 
     Args:
         counts: counts of (class, class) over all pairs of labels of one unit, equal classes included
-        names: name of every class code
         confused: the pairs of classes that met on enough images
     """
     first, second = counts.columns()

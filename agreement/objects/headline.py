@@ -151,7 +151,6 @@ class TallySums:
         """Alpha, percent agreement, AC1, Brennan-Prediger and Fleiss' kappa.
 
         Args:
-            undefined: alpha without variation
             n_categories: number of possible categories; by default the number that occurs
         """
         shares = self.sums[..., _HEAD + self._n_categories :]
@@ -178,7 +177,6 @@ class HeadlineNumbers:
         self._plain, self._joint, self._given_match, self._presence = (Rows(by_sample=by_sample) for _ in range(4))
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         ratings = chunk.agreement.ratings
         k, row, presence = self._n_categories, chunk.rows_of(ratings.sample), _presence(chunk)
         given = ratings.category != MISSING
@@ -191,7 +189,6 @@ class HeadlineNumbers:
         self._presence.add(tally_columns(presence, chunk.rows_of(presence.sample), chunk.n_rows, 2))
 
     def numbers(self) -> Iterator[Numbers]:
-        """The headline numbers."""
         plain = self._plain.columns()
         self.total = dict(zip(_PLAIN, column_sums(plain).tolist(), strict=True))
         yield self._quotients(plain)
@@ -362,13 +359,9 @@ def headline_parts(
     """The headline parts of the report, by name.
 
     Args:
-        fields: the headline numbers
-        headline: the headline numbers
         sums: other parts
         pair_counts: counts of (class, other class) over all pairs of labels of one unit
-        class_names: name of every class code
         measure: name of the similarity of two objects
-        describe: gives the id and file of samples
     """
     reasons = zip(ALPHA_REASONS, sums.alpha_reasons.tolist(), strict=True)
     joint = {"alpha": fields["alpha"]["pooled"], "percent_agreement": fields["alpha"]["percent_agreement"]}

@@ -45,11 +45,9 @@ class ObjectEffects:
         self._often = pairs.n_shared >= MIN_IMAGES
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         self._rows.add(_effects_on(chunk, self._often), chunk.agreement.n_samples)
 
     def numbers(self) -> Iterator[Numbers]:
-        """None at all."""
         yield from ()
 
     def found(
@@ -58,8 +56,6 @@ class ObjectEffects:
         """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
 
         Args:
-            annotators: their names
-            classes: name of every class code
             n_labels: shape ``(K,)``, labels of every class
             n_of_pairs: shape ``(P,)``, labels of every pair of annotators on the samples that they share
         """

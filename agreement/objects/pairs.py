@@ -60,11 +60,7 @@ def pair_numbers(
     """The collectors of all numbers of pairs of annotators, and of the agreement on counts.
 
     Args:
-        pairs: the pairs of annotators
-        annotators: their names
-        config: the options of the run
         expected: expected distance of annotations of different images
-        by_sample: whether the numbers have intervals
     """
     names = pairs.names(annotators)
     chosen = pairs.chosen(annotators) if by_sample else np.empty(0, np.int64)
@@ -90,7 +86,6 @@ class PairNumbers:
         names: names of both annotators of all pairs
         pairs: the pairs, by number
         resampled: pairs with intervals
-        config: the options of the run
         expected: expected distance of annotations of different images
         by_sample: what is kept of the resampled pairs
     """
@@ -113,7 +108,6 @@ class PairNumbers:
         self._rows = GroupRows(len(names), resampled, by_sample=by_sample)
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         pair, columns, sample = chunk.shared_pair, pair_columns(chunk), chunk.agreement.sample_pairs.sample
         kept = self._wanted[pair]
         if not kept.all():
@@ -121,7 +115,6 @@ class PairNumbers:
         self._rows.add(pair, sample, columns, chunk.agreement.n_samples)
 
     def numbers(self) -> Iterator[Numbers]:
-        """The numbers of every pair."""
 
         def formula(sums: FloatArray) -> FloatArray:
             ratios = _ratios(sums)
@@ -151,7 +144,6 @@ class CountNumbers:
         self._of_pairs = GroupRows(len(names), chosen, by_sample=by_sample)
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         agreement, objects, shared = chunk.agreement, chunk.agreement.objects, chunk.agreement.sample_pairs
         by_all, k = agreement.n_assigned == agreement.n_annotators, agreement.n_annotators
         of_all = agreement.n_exempt[agreement.unit] == 0
@@ -198,8 +190,6 @@ class SessionNumbers:
 
     Args:
         intra: shape ``(P,)``, whether a pair of annotators is one person
-        undefined: alpha without variation
-        by_sample: whether the numbers have intervals
     """
 
     def __init__(self, intra: BoolArray, undefined: Undefined, *, by_sample: BySample) -> None:
@@ -209,7 +199,6 @@ class SessionNumbers:
         self._width = 0
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         pair, sample, columns = chunk.shared_pair, chunk.agreement.sample_pairs.sample, pair_columns(chunk)
         n_samples, n_plain, self._width = chunk.agreement.n_samples, len(_PLAIN), columns.shape[1]
         kinds = (self._intra[pair], ~self._intra[pair])

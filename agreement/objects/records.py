@@ -114,26 +114,21 @@ class ObjectRecords(Records):
         return replace(joined, threshold_sample=self.threshold_sample + sample)
 
     def select(self, samples: BoolArray) -> ObjectRecords:
-        """Records of the samples in a mask ``(S,)``."""
         sample = self.threshold_sample.moved(np.where(samples, np.cumsum(samples) - 1, -1))
         return replace(super(ObjectRecords, self).select(samples), threshold_sample=sample)
 
     def take(self, samples: IntArray) -> ObjectRecords:
-        """Records of the samples at the given rows, in that order."""
         rows = np.full(self.n_samples, -1)
         rows[samples] = np.arange(len(samples))
         return replace(super(ObjectRecords, self).take(samples), threshold_sample=self.threshold_sample.moved(rows))
 
     def beside(self) -> Columns:
-        """The subsample for the threshold."""
         return self.threshold_sample.to_arrays()
 
     def with_beside(self, arrays: AnyColumns) -> ObjectRecords:
-        """The same records with the subsample for the threshold."""
         return replace(self, threshold_sample=ThresholdSample.from_arrays(arrays))
 
     def sample_values(self) -> SampleValues:
-        """The values that all label types have."""
         n_units = self.column("n_units").astype(np.int64)
         disputed = self.column("unit_verdict") > AGREED
         return SampleValues(
@@ -157,7 +152,6 @@ def record(
     """The agreement on a batch in compact columns.
 
     Args:
-        agreement: the agreement on the batch
         label_ids: id of every object, shape ``(N, 12)``; None where labels have none
         field: index of the field of every object, shape ``(N,)``
     """
@@ -291,7 +285,6 @@ def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annota
         first: id of the first label of every object ``(U,)``
         sample: its sample
         annotator: its annotator
-        annotators: the annotators' names
     """
     ids = list(first)
     if len(set(ids)) == len(ids):

@@ -513,5 +513,4 @@ class ObjectReport(AgreementReport):
 
     @property
     def measure(self) -> str:
-        """Name of the similarity by which the extents of two objects are compared."""
         return self.localisation.measure

@@ -52,12 +52,7 @@ class SweepPoint:
 
 
 class Sensitivity:
-    """The variants of a run on the samples of a report.
-
-    Args:
-        records: records of the samples
-        config: the options of the run
-    """
+    """The variants of a run on the samples of a report."""
 
     def __init__(self, records: ObjectRecords, config: AgreementConfig) -> None:
         self._records = records

@@ -196,7 +196,6 @@ class Worst:
         """The samples with their values, as listed in a report.
 
         Args:
-            describe: gives the id and file of samples
             largest: whether values were stored with opposite sign
         """
         values = (-self.value if largest else self.value).tolist()
@@ -361,5 +360,4 @@ def histogram(values: FloatArray, of: Callable[[FloatArray], FloatArray] | None 
         some = some if of is None else of(some)
         place = np.minimum(((some + TIE) * N_BINS).astype(np.int64), N_BINS - 1)
         counts += np.bincount(place, minlength=N_BINS)
-    found: list[int] = counts.tolist()
-    return found
+    return counts.tolist()

@@ -19,7 +19,7 @@ from ...metrics.matching.threshold import (
     similarities_between_samples,
     threshold_from_data,
 )
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, ranges, sums_by
 from ..matching.batch import Batch
 from ..settings.config import AgreementConfig
 from ..statistics.report import number
@@ -33,6 +33,10 @@ MIN_OF_HALF, MAX_OF_HALF = 2, 500
 MAX_OBSERVED = 2_000_000
 #: maximum number of compared pairs of objects of different samples, for shapes that take longer
 MAX_PAIRS_OF_SHAPES = 100_000
+
+
+#: the columns of samples in what is kept
+_OF_SAMPLES = ("row", "keys", "assigned", "n_objects", "n_observed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +60,20 @@ class _Kept:
     def take(self, samples: IntArray) -> _Kept:
         rows = _rows_of(samples, self.n_objects)
         return _Kept(
-            self.row[samples],
-            self.keys[samples],
-            self.assigned[samples],
-            self.n_objects[samples],
-            self.n_observed[samples],
-            self.annotator[rows],
-            self.geometry.take(rows).detached(),
-            self.observed[_rows_of(samples, self.n_observed)],
+            annotator=self.annotator[rows],
+            geometry=self.geometry.take(rows).detached(),
+            observed=self.observed[_rows_of(samples, self.n_observed)],
+            **{name: getattr(self, name)[samples] for name in _OF_SAMPLES},
         )
 
     def joined(self, other: _Kept) -> _Kept:
         """Join two subsamples and keep the smallest keys; for equal keys, samples of ``self`` come first."""
-        keys = np.concatenate([self.keys, other.keys])
-        chosen = _first_samples(keys, np.concatenate([self.n_observed, other.n_observed]), self.limit)
+        parts = [self, other]
+        chosen = _first_samples(**concatenated(parts, "keys", "n_observed"), limit=self.limit)
         if len(chosen) == len(self.keys) and not (chosen >= len(self.keys)).any():
             return self
-        both = _Kept(
-            np.concatenate([self.row, other.row]),
-            keys,
-            np.concatenate([self.assigned, other.assigned]),
-            np.concatenate([self.n_objects, other.n_objects]),
-            np.concatenate([self.n_observed, other.n_observed]),
-            np.concatenate([self.annotator, other.annotator]),
-            self.geometry.joined([other.geometry]),
-            np.concatenate([self.observed, other.observed]),
-        )
-        return both.take(chosen)
+        columns = concatenated(parts, *_OF_SAMPLES, "annotator", "observed")
+        return _Kept(geometry=self.geometry.joined([other.geometry]), **columns).take(chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +95,6 @@ class ThresholdSample:
         Nobody is taken to have missed what their crowd region covers: only what they drew there counts.
 
         Args:
-            batch: the objects that count
             overlaps: the overlapping pairs among them
             similarity: IoU or Dice
             covered: rows of objects, and the annotators whose crowd regions cover most of them

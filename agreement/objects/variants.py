@@ -78,7 +78,12 @@ def variant_columns(agreement: MatchedBatch) -> Columns:
         counter = UnitCounter.of(agreement)
         if variants.thresholds:
             columns |= _swept(agreement, counter, variants.thresholds, tallies)
-        columns["squares"] = compact(_count_by_rules(agreement, counter, tallies))
+        # squared counts of the classes of every sample under every rule ``(S, V)``
+        squares: list[IntArray] = []
+        for first in _matchings(agreement):
+            units = counter.group(first)
+            squares += [counter.tally(units, Counting(missing, "skip"), tallies) for missing in get_args(Missing)]
+        columns["squares"] = compact(np.column_stack(squares))
     for annotator in range(variants.n_left_out):
         _leave_out(annotator, agreement, tallies)
     return {**columns, **tallies.columns()}
@@ -186,15 +191,6 @@ def _sweep(agreement: MatchedBatch, thresholds: tuple[float, ...]) -> Sweep:
             for found, own in ((hard, matching.hard), (inexact, matching.inexact))
         )
     return Sweep(thresholds, first, hard, inexact)
-
-
-def _count_by_rules(agreement: MatchedBatch, counter: UnitCounter, tallies: _Tallies) -> IntArray:
-    """Count what alpha counts under all rules; returns the squared counts of the classes of every sample ``(S, V)``."""
-    squares: list[IntArray] = []
-    for first in _matchings(agreement):
-        units = counter.group(first)
-        squares += [counter.tally(units, Counting(missing, "skip"), tallies) for missing in get_args(Missing)]
-    return np.column_stack(squares)
 
 
 def _matchings(agreement: MatchedBatch) -> Iterator[IntArray]:

@@ -30,11 +30,8 @@ class VitalityNumbers:
     With very many annotators, only those with the most assigned samples have intervals; see ``MAX_COLUMNS``.
 
     Args:
-        annotators: their names
         assigned: shape ``(S, R)``
         n_categories: number ``K`` of category codes
-        config: the options of the run
-        by_sample: whether the numbers have intervals
     """
 
     def __init__(
@@ -55,7 +52,6 @@ class VitalityNumbers:
         self._sums = np.zeros((len(annotators), self._width))
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
         if not self._n:
             return
         agreement, width = chunk.agreement, self._width
@@ -83,7 +79,6 @@ class VitalityNumbers:
         self._rows.add(hstack([full, sparse(row, column, value, (n_samples, n_columns))]))
 
     def numbers(self) -> Iterator[Numbers]:
-        """The vitality of every annotator."""
         if not self._n:
             return
         columns = self._rows.columns()
@@ -108,8 +103,7 @@ class VitalityNumbers:
             changes = sums[..., width:].reshape(*sums.shape[:-1], n, width + 1)[..., :width]
             # one by one: all together would take n times the memory
             without = [alpha(full + changes[..., k, :]) for k in range(n)]
-            vitality: FloatArray = alpha(full)[..., None] - np.stack(without, axis=-1)
-            return vitality
+            return alpha(full)[..., None] - np.stack(without, axis=-1)
 
         keys = tuple(("annotators", self._names[k], "vitality") for k in annotators.tolist())
         basis = 2 * width + np.arange(n) * (width + 1)

@@ -54,8 +54,6 @@ def compare_masks(
     Args:
         masks: integer masks of at least two annotators, shape ``(H, W)``
         annotators: annotator of every mask, ascending
-        meaning: background and ignored values
-        config: the options
 
     Raises:
         TooManyValuesError: if there are more than ``MAX_VALUES`` values; raised before the slow part
@@ -67,17 +65,12 @@ def compare_masks(
     boundaries = None
     if config.boundaries:
         boundaries = _boundaries(masks, values[are_classes(values, meaning.background)], meaning, config)
-    grid = _grid(masks, values, meaning.ignored)
-    return SampleMasks(tuple(annotators), values, *count_areas(joint, values), joint.n_ignored, boundaries, grid)
-
-
-def _grid(masks: Sequence[ClassMask], values: IntArray, ignored: Sequence[int]) -> IntArray:
-    """The values in the middles of the cells of a grid, by number, ``(M, GRID²)``; ``len(values)`` where ignored."""
+    # the values in the middles of the cells of a grid, by number, ``(M, GRID²)``; ``len(values)`` where ignored
     rows, columns = (((np.arange(GRID) + 0.5) * length / GRID).astype(np.int64) for length in masks[0].shape)
     found = np.stack([mask[np.ix_(rows, columns)].ravel().astype(np.int64) for mask in masks])
-    number = np.searchsorted(values, found)
-    number[:, np.isin(found, np.asarray(ignored, np.int64)).any(axis=0)] = len(values)
-    return number
+    grid = np.searchsorted(values, found)
+    grid[:, np.isin(found, np.asarray(meaning.ignored, np.int64)).any(axis=0)] = len(values)
+    return SampleMasks(tuple(annotators), values, *count_areas(joint, values), joint.n_ignored, boundaries, grid)
 
 
 def _boundaries(
@@ -140,14 +133,12 @@ class PixelAgreement:
     @property
     def score(self) -> FloatArray:
         """Score of every sample, shape ``(S,)``."""
-        score: FloatArray = self.numbers[:, SCORE]
-        return score
+        return self.numbers[:, SCORE]
 
     @property
     def n_annotators(self) -> IntArray:
         """Annotators with a mask of every sample, shape ``(S,)``."""
-        n: IntArray = self.counts.assigned.sum(axis=1)
-        return n
+        return self.counts.assigned.sum(axis=1)
 
     @property
     def rated(self) -> BoolArray:
@@ -167,7 +158,6 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
     Args:
         counts: counts of the samples
         background: value of the background; None if there is none
-        config: the options
     """
     n_samples, n_annotators = counts.assigned.shape
     n_pairs, n_values = int(counts.n_pairs.sum()), len(counts.values)
@@ -248,8 +238,7 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
 def _means(values: FloatArray, counted: BoolArray) -> FloatArray:
     """Means of the counted values along the last axis; nan without counted values."""
     n = counted.sum(axis=-1)
-    means: FloatArray = np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
-    return means
+    return np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
 
 
 def means_defined(numbers: FloatArray) -> FloatArray:

@@ -100,8 +100,7 @@ class MaskCounts:
     def n_pairs(self) -> IntArray:
         """Pairs of annotators of every sample, shape ``(S,)``."""
         n = self.n_masks
-        pairs: IntArray = n * (n - 1) // 2
-        return pairs
+        return n * (n - 1) // 2
 
     def without_empty(self, background: int | None) -> MaskCounts:
         """The counts as if nobody had a mask where all masks are only background."""
@@ -170,8 +169,7 @@ class MaskTable:
     @property
     def n_pixels(self) -> IntArray:
         """Pixels that were compared, shape ``(B,)``."""
-        n: IntArray = self.areas[0].sum(axis=1)
-        return n
+        return self.areas[0].sum(axis=1)
 
     @property
     def pairs(self) -> tuple[IntArray, IntArray]:

@@ -51,7 +51,6 @@ def mask_values(config: AgreementConfig, targets: Mapping[str, Mapping[int | str
     classes, which are told apart by the value: ``road (3)`` and ``road (7)``.
 
     Args:
-        config: the options
         targets: mask targets of every field that has some
 
     Raises:

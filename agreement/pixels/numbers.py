@@ -46,8 +46,6 @@ def pixel_numbers(
     """All numbers of rated samples.
 
     Args:
-        records: of rated samples
-        context: of the report
         effects: gets the samples too
         expected: distances of masks of different images, if they are known
         pair_scores: gets the scores of all pairs of masks

@@ -74,7 +74,6 @@ class PixelEffects:
         """The fields of a report: what the tests confirm, and of how many.
 
         Args:
-            annotators: their names
             classes: name of every value that occurs
         """
         moments = self._rows.moments()

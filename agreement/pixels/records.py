@@ -49,7 +49,6 @@ class PixelRecords(Records):
     }
 
     def sample_values(self) -> SampleValues:
-        """The values that all label types have."""
         n = self.assigned.sum(axis=1)
         return SampleValues(
             score=self.column("score"),
@@ -65,7 +64,6 @@ class PixelRecords(Records):
 
         Args:
             background: value of the background; None if there is none
-            config: the options of the run
         """
         for part in self.chunks("n_shared", MAX_AREAS_AT_ONCE):
             counts = _counts(part, unpacked(part["assigned"], self.n_annotators))

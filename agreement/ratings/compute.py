@@ -48,8 +48,7 @@ class RatingAgreement:
     @property
     def votes(self) -> IntArray:
         """Number of annotators who agree with every rating, including its own, shape ``(S, R)``."""
-        votes: IntArray = self.agree.sum(axis=2)
-        return votes
+        return self.agree.sum(axis=2)
 
 
 def compute_ratings(ratings: FloatArray, tolerance: float = 0.0) -> RatingAgreement:
@@ -74,8 +73,6 @@ def agreeing(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
     """True where ratings agree; shapes must broadcast; nan (no rating) agrees with nothing.
 
     Args:
-        a: ratings
-        b: other ratings
         tolerance: numbers that differ by at most this agree
     """
     agree: BoolArray = a == b
@@ -141,8 +138,7 @@ class RatingRecords(Records):
     def assigned(self) -> BoolArray:
         """True where an annotator rated a sample, shape ``(S, R)``."""
         table = self.column("ratings")
-        given: BoolArray = ~np.isnan(table) if table.dtype.kind == "f" else table > 0
-        return given
+        return ~np.isnan(table) if table.dtype.kind == "f" else table > 0
 
     def sample_values(self) -> SampleValues:
         """The values that all label types have; every sample is one unit."""
@@ -161,7 +157,6 @@ def record_ratings(agreement: RatingAgreement, *, numbers: bool) -> RatingRecord
     """The ratings of a batch.
 
     Args:
-        agreement: the agreement on the batch
         numbers: whether the ratings are numbers, not class codes from 1
     """
     table = agreement.ratings if numbers else compact(np.nan_to_num(agreement.ratings, nan=0.0).astype(np.int64))

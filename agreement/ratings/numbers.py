@@ -45,14 +45,7 @@ def _alpha_table(ratings: FloatArray, scaled: ScaledRatings | None, level: Level
 def numbers_of_table(
     records: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
 ) -> Iterator[Numbers]:
-    """All numbers of rated samples: score and alpha overall and of every pair, and the score of every annotator.
-
-    Args:
-        records: records of the samples
-        scaled: the ratings as positions
-        level: level of measurement
-        context: context of the report
-    """
+    """All numbers of rated samples: score and alpha overall and of every pair, and the score of every annotator."""
     config, names = context.config, context.annotators
     assigned = records.assigned
     # positions agree exactly where classes agree; they replace classes to save memory

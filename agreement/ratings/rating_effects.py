@@ -29,9 +29,6 @@ def rating_effects(
 
     Args:
         rated: records of rated samples
-        scaled: the ratings as positions
-        level: level of measurement
-        context: of the report on these samples
     """
     numbers, annotators = bool(context.details["numbers"]), context.annotators
     effects = EffectRows(context.clusters)
@@ -108,8 +105,7 @@ class _ClassCounts:
     def often(self) -> list[int]:
         """The classes with enough labels on enough images, the most frequent."""
         enough = np.flatnonzero((self.n_labels >= MIN_LABELS) & (self.n_images >= MIN_IMAGES))
-        chosen: list[int] = enough[np.argsort(-self.n_labels[enough], kind="stable")][:MAX_CLASSES].tolist()
-        return chosen
+        return enough[np.argsort(-self.n_labels[enough], kind="stable")][:MAX_CLASSES].tolist()
 
     def class_mask(self, code: int, some: slice) -> tuple[FloatArray, BoolArray]:
         """True where an annotator gave a class (as floats), and where they gave any."""

@@ -24,7 +24,6 @@ def level_of(config: AgreementConfig, *, numbers: bool) -> Level:
     """The level of measurement of ratings.
 
     Args:
-        config: the options
         numbers: whether the ratings are numbers, not classes
 
     Raises:
@@ -47,11 +46,7 @@ def level_of(config: AgreementConfig, *, numbers: bool) -> Level:
 
 
 def check_listed(names: Iterable[str], config: AgreementConfig) -> None:
-    """Refuse classes that are not in the user's list of categories.
-
-    Raises:
-        AgreementInputError: naming these classes
-    """
+    """Refuse classes that are not in the user's list of categories."""
     unlisted = sorted(set(names) - set(config.categories)) if config.categories else []
     if unlisted:
         raise AgreementInputError(
@@ -114,7 +109,6 @@ def scale_classes(
         codes: shape ``(S, R)``, nan where one did not rate
         class_names: name of every code
         level: nominal or ordinal
-        config: the options
 
     Raises:
         AgreementInputError: if a class is not in the user's list of categories
@@ -132,7 +126,6 @@ def scale_numbers(numbers: FloatArray, level: Level, config: AgreementConfig) ->
     Args:
         numbers: shape ``(S, R)``, nan where one did not rate
         level: any
-        config: the options
 
     Raises:
         AgreementInputError: if a number is not in the user's list of categories

@@ -98,33 +98,21 @@ def is_real(value: Any) -> TypeGuard[float]:
 
 
 def true_or_false(option: str, value: Any) -> bool:
-    """Check a switch.
-
-    Raises:
-        AgreementInputError: if the value is neither True nor False
-    """
+    """Check a switch."""
     if not isinstance(value, bool):
         raise AgreementInputError(f"`{option}` must be True or False, got {value!r}")
     return value
 
 
 def count_of(option: str, value: Any, least: int = 1) -> int:
-    """Check a number of things.
-
-    Raises:
-        AgreementInputError: if the value is no whole number, or too low
-    """
+    """Check a number of things."""
     if not is_real(value) or value != int(value) or value < least:
         raise AgreementInputError(f"`{option}` must be a whole number of at least {least}, got {value!r}")
     return int(value)
 
 
 def text_of(option: str, value: Any, *, may_be_empty: bool = False) -> str:
-    """Check a text that becomes a name, or a part of one.
-
-    Raises:
-        AgreementInputError: if the value is no text, empty, or holds half of a character or a null
-    """
+    """Check a text that becomes a name, or a part of one."""
     text = value if isinstance(value, str) else ""
     is_text = value is text and text.encode(errors="ignore").decode() == text and "\0" not in text
     if not is_text or not (text or may_be_empty):
@@ -133,11 +121,7 @@ def text_of(option: str, value: Any, *, may_be_empty: bool = False) -> str:
 
 
 def texts_of(option: str, value: Any) -> list[str]:
-    """Check one text, or a collection of texts.
-
-    Raises:
-        AgreementInputError: if the value is something else
-    """
+    """Check one text, or a collection of texts."""
     try:
         texts = iter([value] if isinstance(value, str) else value)
     except (TypeError, ValueError) as error:  # the latter from a sample of FiftyOne, which has no entries
@@ -146,11 +130,7 @@ def texts_of(option: str, value: Any) -> list[str]:
 
 
 def path_of(option: str, value: Any) -> str:
-    """The path of a file or folder, the user's home folder filled in.
-
-    Raises:
-        AgreementInputError: if the value is no path
-    """
+    """The path of a file or folder, the user's home folder filled in."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else value
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise AgreementInputError(f"`{option}` must be the path of a file or folder, got {value!r}")
@@ -202,11 +182,7 @@ def repeated(values: Iterable[str]) -> list[str]:
 
 
 def one_of(option: str, value: Any, allowed: Sequence[str | None]) -> str:
-    """Check a choice.
-
-    Raises:
-        AgreementInputError: if the value is none of those that are allowed
-    """
+    """Check a choice."""
     if not isinstance(value, str) or value not in allowed:
         hint = did_you_mean(value, (name for name in allowed if name)) if isinstance(value, str) else ""
         raise AgreementInputError(f"`{option}` must be one of {', '.join(map(str, allowed))}, got {value!r}{hint}")

@@ -147,11 +147,7 @@ class AgreementConfig:
 def make_config(
     fields: str | Sequence[str], *, annotators: Mapping[str, str] | Sequence[str] | None = None, **options: Any
 ) -> AgreementConfig:
-    """Check the options that can be checked without a dataset.
-
-    Raises:
-        AgreementInputError: naming the first option that is not usable
-    """
+    """Check the options that can be checked without a dataset."""
     if not isinstance(fields, str | Sequence):
         raise AgreementInputError(f"`fields` must be names of label fields, got {fields!r}")
     field_names = (fields,) if isinstance(fields, str) else tuple(fields)
@@ -172,12 +168,6 @@ def make_config(
         kept["disagreement_map"] = True
     chosen, persons = chosen_annotators(field_names, annotator_attribute, annotators, least=1 if has_roles else 2)
     config = AgreementConfig(fields=field_names, annotators=chosen, persons=persons, **kept)
-    _check_roles(config)
-    return config
-
-
-def _check_roles(config: AgreementConfig) -> None:
-    """Raise unless the reference and the models are neither annotators nor the same."""
     if config.reference in config.models:
         raise AgreementInputError(f"`models` must not hold the `reference`, got {config.reference!r} as both")
     for option, given in (("reference", [config.reference]), ("models", config.models)):
@@ -187,6 +177,7 @@ def _check_roles(config: AgreementConfig) -> None:
                 f"`{option}` must not be an annotator, got {taken[0]!r}, which is one of "
                 f"`{'fields' if taken[0] in config.fields else 'annotators'}`; name it in one of the two"
             )
+    return config
 
 
 def _check_fields(fields: tuple[str, ...], annotator_attribute: str | None, least: int) -> None:

@@ -59,7 +59,6 @@ def drew_nothing(no_labels: NoLabels, called: Iterable[str]) -> bool:
     """True if a null list of an annotator means that they drew nothing.
 
     Args:
-        no_labels: the option
         called: the names of the annotator and of their fields
     """
     if isinstance(no_labels, str):
@@ -81,7 +80,6 @@ def opposite(no_labels: NoLabels, drew: Mapping[str, bool]) -> str | dict[str, s
     """The option that reads every null list otherwise.
 
     Args:
-        no_labels: the option of the run
         drew: for every annotator, whether their null lists mean in the run that they drew nothing
     """
     if isinstance(no_labels, str):

@@ -296,7 +296,6 @@ class Option:
         """The value after the check, as stored in the config.
 
         Args:
-            value: the value
             argument: name of the option in messages
 
         Raises:

@@ -114,8 +114,6 @@ def report_estimates(
     Args:
         numbers: the numbers, of rated samples only
         contents: gives the content of these samples, for :func:`~.content_order.content_ranks`
-        records: records of these samples
-        context: context of the report on these samples
     """
     config, ranks = context.config, np.arange(records.n_samples)
     if kept_by_sample(records, context) is True:  # moments do not depend on the order
@@ -133,11 +131,9 @@ def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, se
     groups) intervals come from the delta method: resampling would take long, and all columns in memory.
 
     Args:
-        numbers: the numbers
         ranks: shape ``(S,)``, rank of every sample, or of its video or group: samples of one rank are resampled
             together. See :func:`~.content_order.content_ranks`
         resamples: number of resamples; 0 for no intervals
-        seed: seed of the random numbers
     """
     total: dict[Key, Estimate] = {}
     waiting: list[Numbers] = []
@@ -254,7 +250,6 @@ def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, fe
 
     Args:
         found: intervals of several values
-        place: of the value
         n: samples (videos, groups) that it uses: images without a shared object say nothing about its class
         is_share: whether it is a share, from 0 to 1
         few: a share of fewer draws has Wilson's interval: infinite by the delta method, whose limits may leave [0, 1]
@@ -397,8 +392,6 @@ def other_reading(
     """The main numbers under the other reading of null lists.
 
     Args:
-        records: of all samples
-        context: of the report
         numbers: the numbers by their name in the report, nan where undefined
         n_alpha: samples with an alpha of their own
     """

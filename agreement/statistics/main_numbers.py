@@ -67,8 +67,7 @@ class MainNumber:
         found = report
         for name in self.key.split("."):
             found = getattr(found, name, None)
-        value: float | None = found
-        return value
+        return found
 
     def concerns(self, measure: str) -> bool:
         """True if objects that are compared by this measure have the number."""

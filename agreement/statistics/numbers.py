@@ -111,7 +111,6 @@ class GroupRows:
     Groups with intervals keep all rows, or their moments; other groups keep only the sums.
 
     Args:
-        n_groups: number of groups ``G``
         resampled: the groups with intervals
         by_sample: what these keep
     """

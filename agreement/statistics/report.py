@@ -268,13 +268,11 @@ class AgreementReport:
         return f"<{type(self).__name__} {self.run_key!r}: {numbers}, {rated}; print_report() says more>"
 
     def _repr_html_(self) -> str:
-        shown: str = shown_as("report_html", self)
-        return shown
+        return shown_as("report_html", self)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-serialisable values."""
-        values: dict[str, Any] = json.loads(self.to_json())
-        return values
+        return json.loads(self.to_json())
 
     def to_json(self) -> str:
         """The report as JSON text in one line; reports of hundreds of annotators have millions of values."""
@@ -284,8 +282,7 @@ class AgreementReport:
     @classmethod
     def from_dict(cls: type[R], values: Mapping[str, Any]) -> R:
         """Rebuild a report from :meth:`to_dict`."""
-        report: R = read(cls, {name: value for name, value in values.items() if name != "family"})
-        return report
+        return read(cls, {name: value for name, value in values.items() if name != "family"})
 
     def print_report(self, full: bool = False, file: TextIO | None = None) -> None:
         """Print the report as aligned text.
@@ -311,8 +308,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
         """
-        frame: DataFrame = shown_as("report_frame", self, table)
-        return frame
+        return shown_as("report_frame", self, table)
 
     def labels(self) -> DataFrame:
         """All labels that were read, one row each, sorted by sample, from the stored records.
@@ -356,8 +352,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no pair has that number
         """
-        figure: Figure = shown_as("plot_pairs", self, value)
-        return figure
+        return shown_as("plot_pairs", self, value)
 
     def plot_confusion(self, pair: tuple[str, str] | None = None, top: int = 20) -> Figure:
         """Confusion matrix of the classes, the largest confusions first.
@@ -369,8 +364,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if nobody confused two classes
         """
-        figure: Figure = shown_as("plot_confusion", self, pair, top)
-        return figure
+        return shown_as("plot_confusion", self, pair, top)
 
     def plot_classes(self, top: int = 30) -> Figure:
         """Agreement on every class with 95 % intervals, lowest first; only the most frequent if there are many classes.
@@ -378,8 +372,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no class has a defined agreement
         """
-        figure: Figure = shown_as("plot_classes", self, top)
-        return figure
+        return shown_as("plot_classes", self, top)
 
     def plot_annotators(self) -> Figure:
         """Share of missed objects and of contradicted labels for every annotator; of more than 12, score and labels.
@@ -387,8 +380,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if nothing was missed or contradicted
         """
-        figure: Figure = shown_as("plot_annotators", self)
-        return figure
+        return shown_as("plot_annotators", self)
 
     def plot_votes(self) -> Figure:
         """Histogram of the number of annotators who drew an object.
@@ -396,8 +388,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there are no objects
         """
-        figure: Figure = shown_as("plot_votes", self)
-        return figure
+        return shown_as("plot_votes", self)
 
     def plot_iou(self) -> Figure:
         """Histogram of the IoU of two labels of one object.
@@ -405,8 +396,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no object was drawn by two annotators
         """
-        figure: Figure = shown_as("plot_iou", self)
-        return figure
+        return shown_as("plot_iou", self)
 
     def plot_scores(self, samples: DataFrame) -> Figure:
         """Histogram of the scores of the samples.
@@ -421,8 +411,7 @@ class AgreementReport:
             raise AgreementInputError(
                 f"`samples` must be the table that agreement_samples() gives, got {type(samples).__name__}"
             )
-        figure: Figure = shown_as("plot_scores", self, samples["score"].to_numpy())
-        return figure
+        return shown_as("plot_scores", self, samples["score"].to_numpy())
 
     def plot_thresholds(self) -> Figure:
         """Alpha, score, F1 and the number of objects over the matching threshold.
@@ -430,8 +419,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if the run did not compare thresholds
         """
-        figure: Figure = shown_as("plot_thresholds", self)
-        return figure
+        return shown_as("plot_thresholds", self)
 
     def plot_models(self, model: str | None = None) -> Figure:
         """F1 of a model with the annotators beside that of annotators left out, by size and class, with intervals.
@@ -442,8 +430,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there is no such model, or it shares no image with two annotators
         """
-        figure: Figure = shown_as("plot_models", self, model)
-        return figure
+        return shown_as("plot_models", self, model)
 
     def plot_bias(self) -> Figure:
         """Mean offset of every annotator's boxes from the median box of the objects, with 95 % intervals.
@@ -451,5 +438,4 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there are no boxes to compare
         """
-        figure: Figure = shown_as("plot_bias", self)
-        return figure
+        return shown_as("plot_bias", self)

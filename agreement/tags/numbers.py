@@ -47,7 +47,6 @@ def numbers_of_sets(agreement: TagAgreement, assigned: BoolArray, context: Repor
     Args:
         agreement: agreement on all samples at once, so that equal sets have equal codes
         assigned: shape ``(S, R)``
-        context: context of the report
     """
     yield _equal_sets(agreement)
     yield from alpha_of_sets(agreement, context)

@@ -37,7 +37,6 @@ class TagRecords(Records):
     of_classes: ClassVar[str | None] = "tag"
 
     def sample_values(self) -> SampleValues:
-        """The values that all label types have."""
         score = self.column("score")
         n_objects, n_units, n_disputed = (
             self.column(name).astype(np.int64) for name in ("n_objects", "n_units", "n_disputed")

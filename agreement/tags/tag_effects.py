@@ -22,7 +22,6 @@ def tag_effects(agreement: TagAgreement, context: ReportContext) -> dict[str, An
 
     Args:
         agreement: on rated samples
-        context: of the report on these samples
     """
     annotators, effects = context.annotators, EffectRows(context.clusters)
     _annotator_effects(effects, agreement, len(annotators))

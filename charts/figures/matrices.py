@@ -206,7 +206,6 @@ def annotator_order(report: AgreementReport, at_most: int | None = None) -> list
     """The annotators in the order of the clustering, so that similar ones are neighbours; else by name.
 
     Args:
-        report: report of any family
         at_most: of more annotators, those who share the most samples with each other
     """
     pairs: Sequence[Any] = report.pairs

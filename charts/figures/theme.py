@@ -63,7 +63,6 @@ def figure(
     """A figure in the common style.
 
     Args:
-        traces: the traces
         finding: the finding of the figure, as its title and in ``layout.meta``
         height: height below the title, in pixels
         above: pixels between the title and the axes, for a legend or marks
@@ -111,11 +110,7 @@ def names_axis(names: Sequence[str], **layout: object) -> dict[str, object]:
 
 
 def require(found: object, what: str) -> None:
-    """Refuse to draw numbers that a report does not have.
-
-    Raises:
-        AgreementInputError: if nothing was found
-    """
+    """Refuse to draw numbers that a report does not have."""
     if not found:
         raise AgreementInputError(f"There is nothing to draw: {what}")
 

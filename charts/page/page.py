@@ -58,7 +58,6 @@ def report_page(
     """The report as the text of an HTML file.
 
     Args:
-        report: report of any family
         dataset_name: name of the dataset, for the reader
         computed_at: time of the run
         scores: scores of all samples, nan where undefined
@@ -79,7 +78,7 @@ def report_page(
         plots["scores"] = functools.partial(plot_scores, scores=scores)
     wanted = {name for section in [*short, *details] for name in section.figures}
     drawn = _drawn(report, {name: plot for name, plot in plots.items() if name in wanted})
-    page: str = _template(TEMPLATE).render(
+    return _template(TEMPLATE).render(
         run_key=report.run_key,
         dataset_name=dataset_name,
         date=f"{computed_at.day} {computed_at:%B %Y}" if computed_at is not None else "",
@@ -94,7 +93,6 @@ def report_page(
         script=Markup(SCRIPT),
         plotly=Markup(get_plotlyjs()),
     )
-    return page
 
 
 def _plot_of(parts: AgreementParts, report: AgreementReport) -> go.Figure:
@@ -152,14 +150,12 @@ def sections_html(sections: Iterable[Section], *, code: str = "", note: str = ""
     """Sections as HTML, for notebooks.
 
     Args:
-        sections: what is shown
         code: lines of Python shown below
         note: a sentence below all
     """
-    shown: str = _template(NOTEBOOK).render(
+    return _template(NOTEBOOK).render(
         sections=sections, code=code, note=note, findings={}, style=Markup(NOTEBOOK_STYLE)
     )
-    return shown
 
 
 @functools.cache

@@ -84,11 +84,7 @@ def ceiling_text(ceiling: Ceiling) -> str:
 
 
 def ceiling_frame(ceiling: Ceiling, name: str) -> pd.DataFrame:
-    """A table of the ceiling; undefined numbers are nan.
-
-    Raises:
-        AgreementInputError: if there is no such table
-    """
+    """A table of the ceiling; undefined numbers are nan."""
     name = one_of("table", without_numpy(name), _TABLES)
     rows: list[Any] = [ceiling]
     if name == "model":

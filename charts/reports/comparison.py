@@ -61,10 +61,19 @@ def comparison_markdown(comparison: AgreementComparison) -> str:
 def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST) -> list[Section]:
     """The comparison in sections, the first two of which say what changed; each table with so many rows, at most."""
     title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
+    # options and annotators that differ between the runs
+    facts = [
+        (_title(entry["option"]), f"{_option(entry['a'])} → {_option(entry['b'])}") for entry in comparison.options
+    ]
+    for key, found in ((comparison.a, comparison.annotators_only_a), (comparison.b, comparison.annotators_only_b)):
+        if found:
+            more = [f"{len(found) - _AT_MOST:,} more"] if len(found) > _AT_MOST else []
+            facts.append((f"only in {key}", listed([*found[:_AT_MOST], *more])))
+    labels = "Nothing but the labels" + (", some of which decisions set." if comparison.decided is not None else ".")
     return [
         Section(title, [_basis(comparison), *_formula_note(comparison), *_verdict(comparison)], is_first=True),
         *_numbers(comparison),
-        _differences(comparison),
+        Section("What differs between the runs", [Facts(facts)] if facts else [labels]),
         *_parts(comparison, at_most),
         _samples(comparison, at_most),
     ]
@@ -153,8 +162,7 @@ def _change_columns(comparison: AgreementComparison, number: str | None = None) 
     """Columns with both values of a number and their difference; without ``number`` the entries are changes."""
 
     def change_of(entry: Any) -> Change | None:
-        found: Change | None = entry[1] if number is None else entry.numbers.get(number)
-        return found
+        return entry[1] if number is None else entry.numbers.get(number)
 
     first = comparison.a if number is None else f"{_COLUMNS.get(number, number)}: {comparison.a}"
     return [
@@ -195,19 +203,6 @@ def _numbers(comparison: AgreementComparison) -> Iterator[Section]:
 def _numbers_table(comparison: AgreementComparison, numbers: Mapping[str, Change], at_most: int | None = None) -> Part:
     found = [(title, numbers[key]) for key, title in TITLES.items() if key in numbers]
     return table([Column("number", lambda entry: entry[0]), *_change_columns(comparison)], found[:at_most])
-
-
-def _differences(comparison: AgreementComparison) -> Section:
-    """Options and annotators that differ between the runs."""
-    facts = [
-        (_title(entry["option"]), f"{_option(entry['a'])} → {_option(entry['b'])}") for entry in comparison.options
-    ]
-    for key, found in ((comparison.a, comparison.annotators_only_a), (comparison.b, comparison.annotators_only_b)):
-        if found:
-            more = [f"{len(found) - _AT_MOST:,} more"] if len(found) > _AT_MOST else []
-            facts.append((f"only in {key}", listed([*found[:_AT_MOST], *more])))
-    labels = "Nothing but the labels" + (", some of which decisions set." if comparison.decided is not None else ".")
-    return Section("What differs between the runs", [Facts(facts)] if facts else [labels])
 
 
 def _title(option: str) -> str:
@@ -261,11 +256,7 @@ def _samples(comparison: AgreementComparison, at_most: int) -> Section:
 
 
 def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFrame:
-    """A table of a comparison, one number each row; undefined numbers are nan.
-
-    Raises:
-        AgreementInputError: if there is no such table
-    """
+    """A table of a comparison, one number each row; undefined numbers are nan."""
     of_whole = {"numbers": comparison.numbers}
     if comparison.decided is not None:
         of_whole["without_decided"] = comparison.decided.numbers

@@ -123,7 +123,6 @@ def report_head(report: AgreementReport, notes: Sequence[str] = ()) -> Section:
     """First section: the verdict, the main cause of disagreement, its subjects, and the main numbers.
 
     Args:
-        report: report of any family
         notes: additional notes on the numbers
     """
     return headline(report, notes, findings=family_of(report).findings(report))
@@ -138,7 +137,6 @@ def computation_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> 
     """Methods section for the panel: the main numbers with their meaning, the rules and the threshold.
 
     Args:
-        report: report of any family
         notes: additional notes on the numbers
     """
     threshold = [section for build in family_of(report).threshold for section in build(report)]

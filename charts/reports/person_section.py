@@ -65,7 +65,6 @@ def test_sentences(person: PersonComparison, what: str) -> Iterator[str]:
     """Sentences on the alternative annotator test, and on those who could not be tested.
 
     Args:
-        person: the comparison
         what: word for images, or videos
     """
     few = [f"{entry.name} {entry.n:,}" for entry in person.left_out if entry.p_value is None]

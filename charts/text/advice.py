@@ -52,7 +52,6 @@ def stands_out(report: Any, phrases: Phrases, advice: str, rules: Mapping[str, s
     Of more than five, those with the greatest difference of any kind come first, each with one finding.
 
     Args:
-        report: report of any family
         phrases: texts of some kinds of findings, in addition to :data:`PHRASES`
         advice: what to do if there is nothing else
         rules: what the guideline should say of a class, by kind, in addition to :data:`RULES`
@@ -297,7 +296,6 @@ def unclear_conflicts(report: Any, counts: Mapping[tuple[str, str], int], n_unli
     """Sentence on the two classes with most conflicts, where it is not clear that this is more than chance.
 
     Args:
-        report: report on objects or ratings
         counts: how often every two different classes met, each two in one order
         n_unlisted: conflicts that are not among them
     """
@@ -317,7 +315,6 @@ def confusions_section(
     """The classes that are confused more often than by chance.
 
     Args:
-        report: report on objects or ratings
         counts: as for :func:`unclear_conflicts`
         n_unlisted: likewise
         more: what follows the table

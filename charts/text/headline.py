@@ -45,7 +45,6 @@ def headline(
     """First section of a report: the verdict, the findings, and the main numbers.
 
     Args:
-        report: report of any family
         notes: additional notes on the numbers
         findings: the main cause of disagreement, and who or what is behind it
     """

@@ -87,7 +87,6 @@ def annotator_sections(
     """The section on annotators.
 
     Args:
-        report: report of any family
         columns: what is said of each
         note: addition to its heading
         more: what follows the table

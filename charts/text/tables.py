@@ -110,8 +110,6 @@ def sample_table(
 
     Args:
         columns: the first columns
-        entries: the samples
-        title: title of the table
         frame: title of the column with the frames
         ids: whether to show the ids of samples and the ends of paths; else the names of their files, or their ids if
             two of these are alike

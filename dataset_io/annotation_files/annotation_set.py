@@ -207,11 +207,7 @@ class AnnotationSet:
 
 
 def refuse_repeated(owner: str, images: Iterable[ImageKey]) -> None:
-    """Refuse several sets of labels of one annotator on one image.
-
-    Raises:
-        AgreementInputError: if there are any
-    """
+    """Refuse several sets of labels of one annotator on one image."""
     names = sorted({image.name for image in images})
     if names:
         raise AgreementInputError(
@@ -221,11 +217,7 @@ def refuse_repeated(owner: str, images: Iterable[ImageKey]) -> None:
 
 
 def refuse_others(annotator: str, named: Iterable[str]) -> None:
-    """Refuse a file that was given as that of one annotator and names several.
-
-    Raises:
-        AgreementInputError: if it does
-    """
+    """Refuse a file that was given as that of one annotator and names several."""
     found = sorted(named)
     if len(found) > 1:
         raise AgreementInputError(

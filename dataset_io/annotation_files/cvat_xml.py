@@ -28,7 +28,6 @@ def read_cvat(found: AnnotationSet, root: Element, annotator: str | None, file_n
         found: what they are added to
         root: the first element of the file
         annotator: whose labels they are; None: the assignee's, or where there is none that of the file's name
-        file_name: name of the file
     """
     meta = root.find("meta")
     # input type of every attribute, by class and name

@@ -242,7 +242,12 @@ class AnnotationReader:
                 self.found.left_out.add("samples without the path of a file", row["_id"])
         drawn: dict[tuple[int, int], list[DrawnLabel]] = {}
         for row, _ in kept:
-            self._add_image(row)
+            path = row["path"]
+            if path in self.images:
+                raise AgreementInputError(f"Samples must have files of their own to be exported, got {path!r} twice")
+            numbers = {name: row[name] for name in self._numbers if as_number(row.get(name)) is not None}
+            self.paths[row["_id"]] = path
+            self.images[path] = StoredImage(path, path, stored_size(*row["size"]), numbers)
         for field, kind in enumerate(self.source.kinds):
             for k, (row, _) in enumerate(kept):
                 for label, owner in self._owned(field, row):
@@ -261,14 +266,6 @@ class AnnotationReader:
             page = ImageLabels(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
             self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
         return LabelsRead.of(None, len(rows))
-
-    def _add_image(self, row: Document) -> None:
-        path = row["path"]
-        if path in self.images:
-            raise AgreementInputError(f"Samples must have files of their own to be exported, got {path!r} twice")
-        numbers = {name: row[name] for name in self._numbers if as_number(row.get(name)) is not None}
-        self.paths[row["_id"]] = path
-        self.images[path] = StoredImage(path, path, stored_size(*row["size"]), numbers)
 
     def _owned(self, field: int, row: Document) -> Iterator[tuple[Any, int]]:
         """Labels in a field of a sample, and the number of the annotator of each; labels without one are left out."""
@@ -303,11 +300,7 @@ class AnnotationReader:
 def _open(
     samples: SampleCollection, labels: Any, asked: dict[str, Any], annotators: Any
 ) -> tuple[Source, RunLabels | None]:
-    """The labels, of a run or in fields.
-
-    Raises:
-        AgreementInputError: if they cannot be exported
-    """
+    """The labels, of a run or in fields."""
     run = None
     if isinstance(labels, str) and asked["annotator_attribute"] is None:
         if labels not in list_agreements(samples):
@@ -415,7 +408,6 @@ def _changed(
     """Differences between the labels and the file.
 
     Args:
-        found: the labels
         again: what an import reads
         kinds: the type of the labels of every annotator
         types: as which label type they are imported

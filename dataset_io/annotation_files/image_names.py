@@ -68,7 +68,6 @@ def match_images(
     """The sample of every image name in the files, and the names without one.
 
     Args:
-        dataset: the dataset
         found: what the files say
         match: what of a name must be equal
         media_dir: folder with images of which new samples are made; None: no samples are made
@@ -138,7 +137,6 @@ def files_in(folder: Path, argument: str) -> Iterator[str]:
     """The paths of all files in a folder and its folders, without following links to folders.
 
     Args:
-        folder: the folder
         argument: what named it
 
     Raises:

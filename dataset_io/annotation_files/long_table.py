@@ -64,11 +64,7 @@ _NOTHING = {"no finding", "no findings", "nothing", "none", "empty", "no object"
 
 
 def load_table(path: Path) -> pd.DataFrame:
-    """The table in a file.
-
-    Raises:
-        AgreementInputError: if it cannot be read
-    """
+    """The table in a file."""
     separator = SUFFIXES[path.suffix.lower()]
     try:
         if separator is None:

@@ -104,7 +104,6 @@ def convert_attributes(
     Args:
         entry: the field, whose labels are changed
         declared: fields of the dataset that hold labels that stay, by path
-        targets: the samples
 
     Returns:
         fields that must be declared anew, because they hold integers and get other numbers
@@ -159,11 +158,7 @@ def _converted(value: Any, wanted: type[fo.Field]) -> Any:
 
 
 def check_storable(entry: NewField, targets: Sequence[Target]) -> None:
-    """Refuse values that the database cannot hold.
-
-    Raises:
-        AgreementInputError: naming the image and the label
-    """
+    """Refuse values that the database cannot hold."""
     for key, value in entry.values.items():
         if _problem({"value": value}):
             parts = entry.labels_of(value) or value
@@ -200,9 +195,6 @@ def change_of(
     """Effect of an import on the labels that a field holds already.
 
     Args:
-        dataset: the dataset
-        entry: the field
-        targets: the samples
         declared: the field as the dataset has it, if it has it
         listed_in: the sample field with the assigned annotators, if the dataset has it
         remove_others: whether labels that the file does not replace are removed

@@ -202,8 +202,7 @@ def _lengths(pixels: BoolArray, left: int, top: int, width: int, height: int) ->
         kept[1:] &= ~joined
         kept[:-1] &= ~joined
         ends = ends[kept]
-    lengths: list[int] = np.diff(ends, prepend=0, append=width * height).tolist()
-    return lengths
+    return np.diff(ends, prepend=0, append=width * height).tolist()
 
 
 def cut_out(mask: BoolArray, left: int, top: int) -> Mask:

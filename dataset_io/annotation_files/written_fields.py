@@ -83,9 +83,6 @@ class FieldWriter:
 
         Returns:
             what is done to labels that are there already
-
-        Raises:
-            AgreementInputError: naming the fields
         """
         reload_dataset(self.dataset)
         for entry in self.fields:
@@ -179,9 +176,6 @@ class FieldWriter:
 
         New values stand in a field of their own until all are written. Nobody else imports meanwhile: the lease is
         held.
-
-        Args:
-            progress: as of :func:`import_annotations`
 
         Returns:
             what was done to labels that were there before

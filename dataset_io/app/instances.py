@@ -33,11 +33,7 @@ _PREFIX_BYTES = 8
 
 
 def check_linkable(labels: RunLabels) -> None:
-    """Refuse label types without ``instance``, and datasets with labels that have one.
-
-    Raises:
-        AgreementInputError: naming the field
-    """
+    """Refuse label types without ``instance``, and datasets with labels that have one."""
     for name, kind in zip(labels.config.fields, labels.kinds, strict=True):
         if kind.stored not in _LISTS:
             raise AgreementInputError(
@@ -78,7 +74,10 @@ def link_units(labels: RunLabels) -> int:
                     operations.append(UpdateOne(as_read(stored, labels.kinds, place.paths), {"$set": values}))
                     ids.append(row["_id"])
             if operations and place.collection.bulk_write(operations, ordered=False).matched_count < len(operations):
-                refused += _unlinked(place, ids, labels.run_key)
+                low, high = _range(labels.run_key)
+                linked = [{path: {"$elemMatch": {"instance._id": {"$gte": low, "$lte": high}}}} for path in place.paths]
+                found = place.collection.find({"_id": {"$in": ids}, "$or": linked}, {"_id": True})
+                refused += sorted(set(ids) - {row["_id"] for row in found})
         if not refused:
             return 0
     logger.warning("%d samples were edited while their labels were linked, and are left out", len(refused))
@@ -169,11 +168,3 @@ def _values(
                 number += 1
             values[f"{path}.{position}.instance"] = instances[unit]
     return values, number
-
-
-def _unlinked(place: Place, ids: list[ObjectId], run_key: str) -> list[ObjectId]:
-    """The ids of the documents that were not written."""
-    low, high = _range(run_key)
-    linked = [{path: {"$elemMatch": {"instance._id": {"$gte": low, "$lte": high}}}} for path in place.paths]
-    found = place.collection.find({"_id": {"$in": ids}, "$or": linked}, {"_id": True})
-    return sorted(set(ids) - {row["_id"] for row in found})

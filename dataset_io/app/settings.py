@@ -80,7 +80,12 @@ def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
     run_key = labels.run_key
     check_settings(labels, settings)
     remove_app_settings(labels.dataset, {run_key})
-    fields = _fields_in_order(labels)
+    # the fields of a run on samples and frames, in the documented order
+    of_run = labels.run.fields()
+    suffixes = [f"{labels.field_key}{suffix}" for suffix in labels.kinds[0].fields.sample]
+    listed = [*suffixes, *(names.FRAMES_PREFIX + path for path in suffixes)]
+    later = [path for path in of_run if "." not in path.removeprefix(names.FRAMES_PREFIX)]
+    fields = {path: of_run[path] for path in dict.fromkeys([*listed, *later]) if path in of_run}
     entry: dict[str, Any] = {
         "run_key": run_key,
         "settings": dataclasses.asdict(settings),
@@ -123,7 +128,6 @@ def annotator_colors(labels: RunLabels, fields: Sequence[Mapping[str, Any]] | No
     """The CSS colour of every annotator of a run: as in the grid, where that tells the annotators apart.
 
     Args:
-        labels: the labels of the run
         fields: the colours of fields as in a colour scheme of FiftyOne; None for those that the dataset has
     """
     scheme = labels.dataset.app_config.color_scheme
@@ -146,8 +150,6 @@ def lacks_colors(dataset: fo.Dataset, run_key: str, fields: Sequence[str], *, in
     """True if the user chose no colours for annotators, and distinct ones can be set.
 
     Args:
-        dataset: the dataset
-        run_key: key of the run
         fields: the annotators' fields
         in_one_field: whether all labels are in one field
     """
@@ -193,15 +195,6 @@ def _missing_indexes(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> lis
             if "." not in path and isinstance(field, _FILTERED) and path not in present]  # fmt: skip
 
 
-def _fields_in_order(labels: RunLabels) -> dict[str, fo.Field]:
-    """The fields of a run on samples and frames, in the documented order."""
-    of_run = labels.run.fields()
-    suffixes = [f"{labels.field_key}{suffix}" for suffix in labels.kinds[0].fields.sample]
-    listed = [*suffixes, *(names.FRAMES_PREFIX + path for path in suffixes)]
-    later = [path for path in of_run if "." not in path.removeprefix(names.FRAMES_PREFIX)]
-    return {path: of_run[path] for path in dict.fromkeys([*listed, *later]) if path in of_run}
-
-
 def app_settings_of(dataset: fo.Dataset, run_key: str) -> AppSettings:
     """The App settings of a run."""
     found = [entry["settings"] for entry in entries(dataset) if entry["run_key"] == run_key]
@@ -209,11 +202,7 @@ def app_settings_of(dataset: fo.Dataset, run_key: str) -> AppSettings:
 
 
 def check_settings(labels: RunLabels, settings: AppSettings) -> None:
-    """Refuse settings that are not usable with the labels of a run.
-
-    Raises:
-        AgreementInputError: naming the first
-    """
+    """Refuse settings that are not usable with the labels of a run."""
     for option in ("sidebar", "indexes", "link_instances"):
         true_or_false(option, getattr(settings, option))
     color_by = settings.color_by

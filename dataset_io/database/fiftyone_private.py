@@ -52,8 +52,7 @@ _APART = {"last_modified_at", "last_deletion_at", *(part for parts in _REFERENCE
 
 def database() -> Database[Document]:
     """The database that FiftyOne is connected to."""
-    connected: Database[Document] = get_db_conn()
-    return connected
+    return get_db_conn()
 
 
 def stored_dataset(samples: SampleCollection) -> fo.Dataset:
@@ -68,20 +67,17 @@ def root_dataset(samples: SampleCollection) -> fo.Dataset:
 
 def dataset_id(dataset: fo.Dataset) -> ObjectId:
     """Id of the document of a dataset."""
-    document_id: ObjectId = dataset._doc.id
-    return document_id
+    return dataset._doc.id
 
 
 def sample_collection(samples: SampleCollection) -> Collection[Document]:
     """The MongoDB collection of the samples of a dataset or view."""
-    collection: Collection[Document] = samples._dataset._sample_collection
-    return collection
+    return samples._dataset._sample_collection
 
 
 def frame_collection(samples: SampleCollection) -> Collection[Document]:
     """The MongoDB collection of the frames of a dataset of videos."""
-    collection: Collection[Document] = samples._dataset._frame_collection
-    return collection
+    return samples._dataset._frame_collection
 
 
 def is_deleted(document_id: ObjectId) -> bool:
@@ -95,11 +91,7 @@ def deleted_error(dataset: fo.Dataset) -> AgreementInputError:
 
 
 def reload_dataset(dataset: fo.Dataset) -> None:
-    """Read the document of a dataset, its schema and its runs again, as far as they changed since this function did.
-
-    Raises:
-        AgreementInputError: if it was deleted
-    """
+    """Read the document of a dataset, its schema and its runs again, as far as they changed since this function did."""
     # FiftyOne asks for the name: somebody may have renamed the dataset, or deleted it and made another one of that name
     content = _content(dataset_id(dataset))
     if content is None:
@@ -145,7 +137,6 @@ def load_dataset_once(ctx: foo.ExecutionContext, content: DatasetContent) -> Non
     FiftyOne's server reads a dataset anew for every event.
 
     Args:
-        ctx: the event
         content: what was stored before; what is loaded is at least as new
     """
     dataset = ctx.dataset
@@ -222,7 +213,6 @@ def replace_app_config(dataset: fo.Dataset, before: Document, values: Document) 
     """Change settings of the App in one write, unless somebody changed them since they were read.
 
     Args:
-        dataset: the dataset
         before: the settings as they were read
         values: new ones, as FiftyOne stores them; None removes one. Names may have one dot
 
@@ -251,7 +241,6 @@ def replace_parts(dataset: fo.Dataset, before: Document, values: Document) -> bo
     """Change parts of the document of a dataset in one write, unless somebody changed them since they were read.
 
     Args:
-        dataset: the dataset
         before: the parts as they were read, by path; None for a part that was not there
         values: new ones by path; None removes one
 
@@ -317,8 +306,7 @@ def document_fields(document: object) -> tuple[str, ...]:
 
 def list_name(label_type: type[fo.Label]) -> str:
     """Name of the list in a label field that holds several labels."""
-    name: str = label_type._LABEL_LIST_FIELD
-    return name
+    return label_type._LABEL_LIST_FIELD
 
 
 def list_of(label_type: type[fo.Label]) -> tuple[str, type[fo.Label]] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import fiftyone as fo
@@ -77,27 +77,20 @@ def _rename(run: Run, new_run_key: str) -> None:
         fields_written=new,
         options={**config["options"], "run_key": new_run_key},
     )
-    _attach(dataset, new_run_key, saved, settings)
-    refresh(dataset)
-
-
-def _attach(dataset: fo.Dataset, run_key: str, saved: Sequence[str], settings: AppSettings) -> None:
-    """Create the saved views and App settings again, if their labels still exist."""
+    # create the saved views and App settings again, if their labels still exist
     try:
-        save_views(dataset, run_key, saved)
+        save_views(dataset, new_run_key, saved)
         if settings != AppSettings():
-            configure_agreement_app(dataset, run_key, **dataclasses.asdict(settings))
+            configure_agreement_app(dataset, new_run_key, **dataclasses.asdict(settings))
     except AgreementInputError as error:
         logger.warning("Saved views and settings of the App were left out: %s", error)
+    refresh(dataset)
 
 
 def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[str, str]:
     """Refuse a new key that is in use (in the schema or the runs); returns the new path of every field.
 
     Fields are found by their marks, because the user may have renamed, cloned or deleted label fields since.
-
-    Raises:
-        AgreementInputError: naming the conflict
     """
     run = Run(dataset, run_key)
     run.require()

@@ -40,7 +40,6 @@ def label_attributes(samples: SampleCollection, field: str, kind: LabelKind) -> 
     Attributes need not be declared; those of FiftyOne, and what our runs wrote, are left out.
 
     Args:
-        samples: a dataset or view
         field: a field with lists of labels
         kind: its label type
     """
@@ -139,11 +138,7 @@ def _words_of(field: str) -> list[str]:
 
 
 def check_annotator_attribute(source: Source) -> None:
-    """Refuse an attribute that no label has.
-
-    Raises:
-        AgreementInputError: naming the attributes that there are
-    """
+    """Refuse an attribute that no label has."""
     attribute, field = source.config.annotator_attribute, source.config.fields[0]
     path = source.label_paths[0]
     if attribute is None:

@@ -40,7 +40,6 @@ def annotators_of(source: Source, field: int, n: int, values: Callable[[str], It
     """The annotator of each of the ``n`` labels of a field, :data:`UNKNOWN`, :data:`NOT_NAMED` or :data:`OF_ROLE`.
 
     Args:
-        source: the fields
         field: index of the field
         n: number of labels
         values: the column ``annotator``
@@ -62,7 +61,6 @@ def assigned_annotators(
     """Find the annotators assigned to every sample, for fields with lists of labels.
 
     Args:
-        source: the fields
         rows: query results on the samples
         samples: the samples as stored in the database, without the filters of a view
         of_labels: sample and annotator of every label, shapes ``(N,)``
@@ -113,7 +111,6 @@ def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> li
     """Count labels and lists of some fields, in one pass over the samples, or frames, in the database.
 
     Args:
-        samples: a dataset or view
         kinds: types of the labels by field
     """
     config = AgreementConfig(tuple(kinds))

@@ -69,11 +69,7 @@ def check_labels(source: Source) -> None:
 
 
 def count_damaged_fields(source: Source) -> int:
-    """The number of label fields of samples that hold something else than labels, such as a text.
-
-    Raises:
-        AgreementInputError: if there are any, unless the config says to leave them out (``invalid="skip"``)
-    """
+    """The number of label fields of samples that hold something else than labels, such as a text."""
     damaged: dict[str, dict[str, Any]] = {}
     for kind, field, path in zip(source.kinds, source.fields, source.label_paths, strict=True):
         if kind.is_label:
@@ -119,11 +115,7 @@ class _OutsideBoxes:
             self._first.setdefault(key, f"{box} on sample {sample}")
 
     def refuse_most(self) -> None:
-        """Refuse the boxes of an annotator of which most are outside.
-
-        Raises:
-            AgreementInputError: naming the field, and the annotator in it
-        """
+        """Refuse the boxes of an annotator of which most are outside."""
         for field in sorted({field for field, _ in self._n}):
             owner = {"$literal": None} if self._attribute is None else {"$ifNull": [f"$$this.{self._attribute}", None]}
             owners = of_each_label(self._source.label_paths[field], owner)
@@ -181,11 +173,7 @@ def document_title(document: dict[str, Any]) -> str:
 
 
 def check_sizes(source: Source) -> None:
-    """Refuse labelled samples without the size of their image.
-
-    Raises:
-        AgreementInputError: naming the first samples
-    """
+    """Refuse labelled samples without the size of their image."""
     labelled = [{f"{path}.0": {"$exists": True}} for path in source.label_paths]
     prefix = "metadata.frame_" if source.on_frames else "metadata."
     unknown = {"$nor": [{f"{prefix}{name}": {"$gt": 0, "$lte": LARGEST} for name in ("width", "height")}]}
@@ -219,7 +207,6 @@ def check_room(source: Source, fields: Mapping[str, names.FieldSpec]) -> None:
     """Refuse samples that would be larger than MongoDB can hold once the values of a run are written.
 
     Args:
-        source: the samples
         fields: what the run writes, by path in the schema
 
     Raises:
@@ -246,11 +233,7 @@ def check_room(source: Source, fields: Mapping[str, names.FieldSpec]) -> None:
 
 
 def check_files(source: Source) -> None:
-    """Refuse labels whose files do not exist.
-
-    Raises:
-        AgreementInputError: naming the first samples and files
-    """
+    """Refuse labels whose files do not exist."""
     missing: list[tuple[str, str]] = []
     annotator = source.config.annotator_attribute
     for kind, path in zip(source.kinds, source.label_paths, strict=True):

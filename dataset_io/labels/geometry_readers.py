@@ -55,7 +55,6 @@ class GeometryReader(Protocol):
 
         Args:
             values: the ``N`` values of every column
-            config: the options
             size_px: shape ``(N, 2)``, width and height of every label's image for a geometry in pixels; None for
                 relative coordinates
         """

@@ -70,11 +70,7 @@ def _where(attribute: str, condition: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_attributes(source: Source, *, needed: bool = True) -> None:
-    """Refuse attributes that no label has (if they are needed), or with values that cannot be compared.
-
-    Raises:
-        AgreementInputError: naming the attribute
-    """
+    """Refuse attributes that no label has (if they are needed), or with values that cannot be compared."""
     fields = range(len(source.kinds))
     for attribute in source.config.attributes:
         if needed and not _any_label(source, [(field, _where(attribute, {"$ne": None})) for field in fields]):

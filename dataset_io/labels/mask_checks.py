@@ -28,9 +28,6 @@ def check_masks(samples: Iterable[tuple[str, Mapping[str, StoredMask]]], config:
         samples: title and masks, by field, of every sample
         config: the options; ``invalid="skip"`` leaves out unusable masks, and all masks of samples whose masks do not
             match; but either all masks of the dataset must be in colour, or none
-
-    Raises:
-        AgreementInputError: naming the first samples and files
     """
     problems: list[tuple[str, UnusableMaskError]] = []
     first: dict[bool, tuple[str, str]] = {}

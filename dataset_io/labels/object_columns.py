@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -12,10 +12,14 @@ from bson import ObjectId
 
 from ...metrics.geometry.objects import Geometry
 from ...metrics.geometry.regions import joined
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated
 
 #: stands for the id of a damaged label, which is not usable
 _NO_ID = bytes(12)
+_COLUMNS = (
+    *("sample", "annotator", "category", "field", "position"),
+    *("usable", "crowd", "track", "confidence", "attributes"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,44 +46,18 @@ class ObjectColumns:
 
     def rows(self, chosen: IntArray | BoolArray) -> ObjectColumns:
         """The chosen rows."""
-        return ObjectColumns(
-            self.sample[chosen],
-            self.annotator[chosen],
-            self.category[chosen],
-            self.field[chosen],
-            self.position[chosen],
-            self.geometry.take(chosen),
-            self.usable[chosen],
-            self.crowd[chosen],
-            self.track[chosen],
-            self.confidence[chosen],
-            self.attributes[chosen],
-            self.label_ids,
-            self.origin[chosen],
-        )
+        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in (*_COLUMNS, "origin")}
+        return replace(self, geometry=self.geometry.take(chosen), **columns)
 
     @classmethod
     def concatenate(cls, parts: Sequence[ObjectColumns]) -> ObjectColumns:
         """The rows of all parts."""
         offsets = np.cumsum([0, *(len(part.label_ids) for part in parts)])
-
-        def column(name: str) -> Any:
-            return np.concatenate([getattr(part, name) for part in parts])
-
         return cls(
-            sample=column("sample"),
-            annotator=column("annotator"),
-            category=column("category"),
-            field=column("field"),
-            position=column("position"),
             geometry=joined([part.geometry for part in parts]),
-            usable=column("usable"),
-            crowd=column("crowd"),
-            track=column("track"),
-            confidence=column("confidence"),
-            attributes=column("attributes"),
             label_ids=list(chain.from_iterable(part.label_ids for part in parts)),
             origin=np.concatenate([part.origin + offset for part, offset in zip(parts, offsets, strict=False)]),
+            **concatenated(parts, *_COLUMNS),
         )
 
     def sorted(self) -> ObjectColumns:

@@ -72,11 +72,7 @@ def _kind(source: Source, option: str, name: str, values: Iterable[str]) -> Labe
 
 
 def check_roles(source: Source) -> None:
-    """Refuse a reference or model without any label list, and models without confidences where these are asked for.
-
-    Raises:
-        AgreementInputError: naming the field
-    """
+    """Refuse a reference or model without any label list, and models without confidences where these are asked for."""
     threshold = source.config.confidence_threshold
     for role in source.roles:
         of_role = source.of_role(role)

@@ -252,8 +252,6 @@ def open_source(
     """Find the labels of a run.
 
     Args:
-        samples: a dataset or view
-        config: the options
         units: the option ``units``, which is not part of the config
         writes: whether something is written on the labels
 
@@ -308,8 +306,6 @@ def unchecked_source(samples: SampleCollection, config: AgreementConfig, *, unit
     """The source as far as the schema tells, without annotators.
 
     Args:
-        samples: a dataset or view
-        config: the options
         units: the option ``units``, which is not part of the config
 
     Raises:
@@ -352,7 +348,6 @@ def flattened(samples: SampleCollection, *, on_frames: bool = False) -> SampleCo
     """The samples of all slices of a grouped dataset or view; other samples unchanged.
 
     Args:
-        samples: a dataset or view
         on_frames: whether the fields are frame fields
 
     Raises:
@@ -456,11 +451,7 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
 
 
 def refuse_decisions(source: Source) -> None:
-    """Refuse what was decided as an annotator.
-
-    Raises:
-        AgreementInputError: naming the field
-    """
+    """Refuse what was decided as an annotator."""
     schema = field_schema(source.dataset)
     for name in source.config.fields:
         if gold_of(schema.get(name)) == name.removeprefix(names.FRAMES_PREFIX):

@@ -133,12 +133,10 @@ class NoRoomError(AgreementInputError):
 
 def half_of(samples: Iterable[StoredSample]) -> IntArray:
     """The half of the images that samples belong to, 0 or 1; frames as their videos."""
-    half: IntArray = subsample_keys(sample.video_id or sample.sample_id for sample in samples) % 2
-    return half
+    return subsample_keys(sample.video_id or sample.sample_id for sample in samples) % 2
 
 
 def subsample_keys(sample_ids: Iterable[ObjectId]) -> IntArray:
     """Deterministic pseudo-random keys (hash of the sample id) for picking a subsample."""
     words = (hashlib.blake2b(sample_id.binary, digest_size=8).digest() for sample_id in sample_ids)
-    keys: IntArray = (np.frombuffer(b"".join(words), "<u8") >> np.uint64(1)).astype(np.int64)
-    return keys
+    return (np.frombuffer(b"".join(words), "<u8") >> np.uint64(1)).astype(np.int64)

@@ -58,7 +58,6 @@ def changes_since(
     """Find the samples changed since a completed run; None if they are not known.
 
     Args:
-        dataset: the dataset
         record: the :data:`RECORD` in the config of the run
         index: gives the samples of the run with their time stamps; called if any sample has a recent one
         on_frames: whether the run compares frames

@@ -58,8 +58,6 @@ def delete_fields(dataset: fo.Dataset, paths: Iterable[str], *, being_written: b
     """Delete fields and their values.
 
     Args:
-        dataset: the dataset
-        paths: the fields
         being_written: whether somebody may be writing them. All samples get a new time stamp then, so that nobody who
             read them before writes them now; all runs take that for a change
     """

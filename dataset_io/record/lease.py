@@ -96,11 +96,7 @@ def lost_lease(dataset: fo.Dataset) -> AgreementInputError:
 
 @contextlib.contextmanager
 def unless_deleted(dataset: fo.Dataset) -> Iterator[None]:
-    """Turn whatever goes wrong because the dataset was deleted meanwhile into one sentence; nothing of runs is left.
-
-    Raises:
-        AgreementInputError: if the dataset was deleted
-    """
+    """Turn whatever goes wrong because the dataset was deleted meanwhile into one sentence; nothing of runs is left."""
     key, name = dataset_id(dataset), dataset.name
     try:
         yield

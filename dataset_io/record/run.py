@@ -58,11 +58,7 @@ RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed
 
 
 def dataset_of(samples: object) -> fo.Dataset:
-    """The dataset of a dataset or view.
-
-    Raises:
-        AgreementInputError: if it is neither
-    """
+    """The dataset of a dataset or view."""
     if not isinstance(samples, SampleCollection):
         raise AgreementInputError(f"`dataset` must be a FiftyOne dataset or view, got {type(samples).__name__}")
     return root_dataset(samples)
@@ -498,11 +494,7 @@ class Run:
         return stored_bytes(self.config["results_id"])
 
     def _records_id(self) -> str:
-        """Id of its stored records.
-
-        Raises:
-            AgreementInputError: if there are no records
-        """
+        """Id of its stored records."""
         run_id = str(self.config["results_id"])
         if not has_records(run_id):
             raise AgreementInputError(
@@ -528,11 +520,7 @@ class Run:
 
     @contextlib.contextmanager
     def _undamaged(self) -> Iterator[None]:
-        """Re-word what reading stored results raises where these are gone or damaged.
-
-        Raises:
-            AgreementInputError: saying so
-        """
+        """Re-word what reading stored results raises where these are gone or damaged."""
         try:
             yield
         except AgreementInputError:

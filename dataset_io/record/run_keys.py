@@ -30,13 +30,9 @@ def check_key_is_free(
 
     Args:
         dataset: the dataset, reloaded
-        run_key: the key
         paths: everything that the run writes
         overwrite: whether a run with the same key may exist
         argument: name of the argument in messages
-
-    Raises:
-        AgreementInputError: naming the conflict
     """
     OPTIONS["run_key"].checked(run_key, argument)
     _check_classes(dataset, run_key, paths)
@@ -49,7 +45,12 @@ def check_key_is_free(
                 + (", or replace it with overwrite=True" if argument == "run_key" else "")
             )
     else:
-        _check_label_fields(dataset, run_key, paths)
+        # refuse the name of a label field: nobody could tell it from the attribute of that name on labels
+        prefixes = {"", *(names.FRAMES_PREFIX for path in paths if is_of_frames(path))}
+        for prefix in sorted(prefixes):
+            kind = kind_of(dataset.get_field(prefix + run_key))
+            if kind is not None and kind.is_label:
+                raise _taken(run_key, f"`{prefix}{run_key}` is a label field of the dataset")
     _check_other_runs(dataset, run_key, paths, {run_key} if overwrite else set())
     _check_schema(dataset, run_key, paths, overwrite)
 
@@ -74,15 +75,6 @@ def _check_classes(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> N
         taken = {*document_fields(owner_class), "id", "pk", "instance"}
         if name in taken or hasattr(owner_class, name):
             raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
-
-
-def _check_label_fields(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> None:
-    """Refuse the name of a label field: nobody could tell it from the attribute of that name on labels."""
-    prefixes = {"", *(names.FRAMES_PREFIX for path in paths if is_of_frames(path))}
-    for prefix in sorted(prefixes):
-        kind = kind_of(dataset.get_field(prefix + run_key))
-        if kind is not None and kind.is_label:
-            raise _taken(run_key, f"`{prefix}{run_key}` is a label field of the dataset")
 
 
 def _class_at(declared: Mapping[str, fo.Field], path: str) -> type:
@@ -125,11 +117,7 @@ def _check_schema(dataset: fo.Dataset, run_key: str, paths: Collection[str], ove
 
 
 def check_not_in_database(dataset: fo.Dataset, run_key: str, paths: Collection[str]) -> None:
-    """Refuse a run key if the database has undeclared values with its names that no run recorded.
-
-    Raises:
-        AgreementInputError: naming the first such path and the number of samples
-    """
+    """Refuse a run key if the database has undeclared values with its names that no run recorded."""
     declared = all_fields(dataset)
     known = {*declared, *Run(dataset, run_key).recorded_paths()}
     unknown = [path for path in _all_paths(run_key, paths) if path not in known]
@@ -153,11 +141,7 @@ def check_not_in_database(dataset: fo.Dataset, run_key: str, paths: Collection[s
 
 
 def refuse_dependent_view(samples: SampleCollection, paths: Iterable[str]) -> None:
-    """Refuse to overwrite a run if the new run is on a view that uses fields of the old one.
-
-    Raises:
-        AgreementInputError: naming the first such path
-    """
+    """Refuse to overwrite a run if the new run is on a view that uses fields of the old one."""
     if not isinstance(samples, fo.DatasetView):
         return
     used = _names_used(samples)

@@ -150,11 +150,7 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
 
 
 def _recorded(run: Run) -> tuple[AgreementConfig, tuple[str, ...]]:
-    """The options and the annotators of a run, as they were recorded.
-
-    Raises:
-        AgreementInputError: if they are damaged
-    """
+    """The options and the annotators of a run, as they were recorded."""
     record = run.config
     options, annotators = record["options"], record.get("annotators")
     fields = options.get("fields")

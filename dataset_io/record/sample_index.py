@@ -97,8 +97,7 @@ class SampleIndex:
 
     def among(self, keys: NDArray[np.bytes_]) -> BoolArray:
         """True for samples, or frames, with one of the given :meth:`keys`, shape ``(S,)``."""
-        found: BoolArray = np.isin(self.keys(), keys)
-        return found
+        return np.isin(self.keys(), keys)
 
     def changed(
         self, samples: Sequence[Mapping[str, Any]], frames: Sequence[Mapping[str, Any]], since: datetime
@@ -265,8 +264,7 @@ def _rows(ids: bytearray | bytes, size: int = _ID) -> NDArray[np.bytes_]:
 
 
 def _numbers(ids: bytearray | bytes) -> IntArray:
-    number: IntArray = np.unique(_rows(ids), return_inverse=True)[1].ravel()
-    return number
+    return np.unique(_rows(ids), return_inverse=True)[1].ravel()
 
 
 def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:

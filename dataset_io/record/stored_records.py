@@ -249,11 +249,6 @@ def open_index(run_id: str) -> SampleIndex:
     return SampleIndex.from_arrays(_Unpacked(moved, content))
 
 
-def delete_records(run_id: str) -> None:
-    """Remove the records of a run, including partly written ones."""
-    gridfs.GridFS(database()).delete(_file_id(run_id))
-
-
 def delete_results(document: Mapping[str, Any]) -> None:
     """Delete the document of a run, after its report and its records, unless a cloned dataset has them too."""
     own = document["_id"]
@@ -284,7 +279,7 @@ def delete_files(run_id: str, results: ObjectId | None = None, *, own: ObjectId 
     # last, as orphans are found by their records
     if runs.find_one({"config.results_id": run_id, **others}) is None:
         delete_parts(run_id)
-        delete_records(run_id)
+        gridfs.GridFS(database()).delete(_file_id(run_id))
 
 
 def delete_orphans() -> None:

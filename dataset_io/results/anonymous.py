@@ -98,26 +98,22 @@ class Aliases:
                     known[same] = self.hide(value, str(name))
                 hidden.append(known[same])
             frame[name] = hidden
-        return _by_letter(frame)
+        # a table with everybody in the order of the letters: that of the names would tell who is who
+        if "annotator" in frame:
+            by = [name for name in ("sample_id", "frame_number", "annotator") if name in frame]
+            return frame.sort_values(by, kind="stable", ignore_index=True)
+        if "drawn_by" in frame and len(frame):
+            rows = zip(frame["drawn_by"], frame["labels"], strict=True)
+            drawn = [list(zip(*sorted(zip(*row, strict=True), key=lambda each: each[0]), strict=True)) for row in rows]
+            frame["drawn_by"], frame["labels"] = ([[*each[k]] if each else [] for each in drawn] for k in (0, 1))
+            frame["missed_by"] = [sorted(names) for names in frame["missed_by"]]
+        return frame
 
     def hide_parts(self, parts: AgreementParts) -> AgreementParts:
         """The same parts under other names, where these are names of annotators."""
         named = [dataclasses.replace(part, name=self.hide(part.name)) for part in parts.parts]
         key = None if parts.run_key is None else self.hide(parts.run_key)
         return dataclasses.replace(parts, by=self.hide(parts.by), run_key=key, parts=named)
-
-
-def _by_letter(frame: DataFrame) -> DataFrame:
-    """A table with everybody in the order of the letters: that of the names would tell who is who."""
-    if "annotator" in frame:
-        by = [name for name in ("sample_id", "frame_number", "annotator") if name in frame]
-        return frame.sort_values(by, kind="stable", ignore_index=True)
-    if "drawn_by" in frame and len(frame):
-        rows = zip(frame["drawn_by"], frame["labels"], strict=True)
-        drawn = [list(zip(*sorted(zip(*row, strict=True), key=lambda each: each[0]), strict=True)) for row in rows]
-        frame["drawn_by"], frame["labels"] = ([[*each[k]] if each else [] for each in drawn] for k in (0, 1))
-        frame["missed_by"] = [sorted(names) for names in frame["missed_by"]]
-    return frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +140,6 @@ def anonymous_report(report: Report, key_file: str | os.PathLike[str] | bool = T
     """A report with letters instead of the names of annotators, and these letters.
 
     Args:
-        report: the report
         key_file: JSON file with the letter of every name. It is read if it exists, so that everybody keeps their
             letter; who is not in it gets the next one, by chance, and it is written again. True: letters for this time
 

@@ -154,11 +154,7 @@ def _refuse_without_class(view: DatasetView, gold: Gold, n_labels: int) -> None:
 
 
 def format_of_decided(gold: Gold) -> tuple[str, type[fot.Dataset], str]:
-    """Title, FiftyOne's format and ending of the file of a field of decisions.
-
-    Raises:
-        AgreementInputError: if there is none
-    """
+    """Title, FiftyOne's format and ending of the file of a field of decisions."""
     found = None if gold.on_frames else _FORMATS.get(gold.kind.stored)
     if found is None:
         what = "labels on frames" if gold.on_frames else gold.kind.title

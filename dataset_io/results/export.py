@@ -139,11 +139,7 @@ def format_of(path: Path, format: str | None) -> str:
 
 
 def checked_path(path: str | os.PathLike[str], format: str | None, *, overwrite: bool) -> Path:
-    """The absolute path, if a report can be written there.
-
-    Raises:
-        AgreementInputError: if it cannot; nothing is written then
-    """
+    """The absolute path, if a report can be written there."""
     true_or_false("overwrite", overwrite)
     with writing_to("path", path):
         return _checked(Path(path_of("path", path)).absolute(), format, overwrite=overwrite)

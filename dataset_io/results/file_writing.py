@@ -14,11 +14,7 @@ from ...agreement.settings.errors import AgreementInputError
 
 
 def checked_file(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
-    """The absolute path, if a file can be written there.
-
-    Raises:
-        AgreementInputError: if it cannot
-    """
+    """The absolute path, if a file can be written there."""
     true_or_false("overwrite", overwrite)
     with writing_to("path", path):
         return writable(Path(path_of("path", path)).absolute(), is_folder=False, overwrite=overwrite)

@@ -91,8 +91,6 @@ def records_on(
     Raises as :func:`agreement_on`.
 
     Args:
-        view: the samples
-        run_key: key of the run
         loaded: the records of the whole run, if already loaded
     """
     run = Run(view, run_key)

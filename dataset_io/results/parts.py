@@ -82,9 +82,6 @@ class OpenParts:
 
     Args:
         samples: the dataset, or a view of it
-        run_key: key of the run
-        records: records of the samples
-        index: ids of the samples
         context: context of a report on the samples
         report: the report on the samples, if there is one: it has the intervals of all of them
     """

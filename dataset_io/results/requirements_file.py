@@ -22,11 +22,7 @@ _LONGEST = 1_000
 
 
 def read_requirements(requirements: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[tuple[Requirement, ...], str]:
-    """The requirements of a file, or of a mapping as it stands in one, and its name.
-
-    Raises:
-        AgreementInputError: with every mistake and its line
-    """
+    """The requirements of a file, or of a mapping as it stands in one, and its name."""
     if isinstance(requirements, Mapping):
         name, given = "requirements", Given.of(requirements, "requirements")
     elif isinstance(requirements, str | os.PathLike):

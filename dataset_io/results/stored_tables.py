@@ -32,7 +32,6 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
 
     Args:
         view: the dataset, or a view to list only what is on its samples
-        run_key: key of the run
         table: ``"labels"`` or ``"units"``
 
     Raises:

@@ -115,7 +115,6 @@ def run_facts(source: Source, compared: Compared, noticed: Noticed, *, started: 
     """Facts of a run for its report.
 
     Args:
-        source: the samples
         compared: what was compared of them
         noticed: what was noticed meanwhile
         started: when it began, by ``time.perf_counter()``

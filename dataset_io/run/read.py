@@ -43,11 +43,8 @@ class ReadBatch(Generic[Labels]):
             self,
             samples=[sample for sample, keep in zip(self.samples, kept.tolist(), strict=True) if keep],
             labels=labels,
-            n_invalid=self.n_invalid[kept],
-            n_unknown=self.n_unknown[kept],
-            n_added=self.n_added[kept],
-            lists=self.lists[kept],
             changed=[],
+            **{name: getattr(self, name)[kept] for name in ("n_invalid", "n_unknown", "n_added", "lists")},
         )
 
 

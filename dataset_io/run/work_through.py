@@ -43,7 +43,6 @@ def work_through(
         reader: reads the samples
         send: processes query results and submits the writing to a given thread pool
         settle: waits for the writing and counts it; returns ids of samples that changed after they were read
-        progress: as in :func:`compute_agreement`
 
     Returns:
         number of samples left out because they were deleted or edited repeatedly

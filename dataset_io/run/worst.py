@@ -22,8 +22,6 @@ def worst_samples(values: SampleValues, index: SampleIndex, dataset: fo.Dataset)
 
     Args:
         values: scores and counts of every sample
-        index: ids of the samples
-        dataset: dataset of the samples
     """
     frame_numbers = index.frame_numbers()
     if frame_numbers is not None:

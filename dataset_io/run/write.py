@@ -36,7 +36,6 @@ class Writer:
     """Writes the values of a run.
 
     Args:
-        source: the samples
         run_key: what the fields of the run begin with
         fields: fields whose values a sample may lack, by path in the schema of the dataset
         again: whether samples may have values of an earlier pass

@@ -104,7 +104,6 @@ def share_out(
         family: reads the labels
         run: the run; shards that are done are not done again
         engine: who compares them
-        progress: as in :func:`compute_agreement`
 
     Raises:
         AgreementInputError: if labels cannot be compared, or a shard failed in all attempts

@@ -102,7 +102,6 @@ def opened_dataset(dataset_id: str, dataset_name: str, software: Mapping[str, st
 
     Args:
         dataset_id: its id
-        dataset_name: its name when the task was made
         software: versions that this process must have
 
     Raises:

@@ -81,11 +81,7 @@ def _type_of(view: DatasetView, field: str) -> dict[str, str]:
 
 
 def check_anno_key(samples: SampleCollection, anno_key: str) -> None:
-    """Refuse a key that is not valid or already in use.
-
-    Raises:
-        AgreementInputError: with the reason
-    """
+    """Refuse a key that is not valid or already in use."""
     taken = root_dataset(samples).list_annotation_runs()
     if not isinstance(anno_key, str) or not anno_key.isidentifier() or anno_key in taken:
         raise AgreementInputError(
@@ -108,11 +104,7 @@ def check_backend(backend: str | None, options: Mapping[str, Any]) -> str:
     """The backend to use.
 
     Args:
-        backend: its name; None for the default backend
         options: options of the backend, which may include a name and a password
-
-    Raises:
-        AgreementInputError: saying how to configure a backend
     """
     wanted = fo.annotation_config.default_backend if backend is None else backend
     if not isinstance(wanted, str):

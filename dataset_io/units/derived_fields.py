@@ -74,11 +74,7 @@ def derived_record(run: Run, suffix: str) -> dict[str, Any] | None:
 
 
 def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite: bool) -> None:
-    """Refuse to write a derived field that belongs to the user, is read-only, or exists already.
-
-    Raises:
-        AgreementInputError: with the reason
-    """
+    """Refuse to write a derived field that belongs to the user, is read-only, or exists already."""
     true_or_false("overwrite", overwrite)
     if not labels.family.has_objects:
         raise AgreementInputError(

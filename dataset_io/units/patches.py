@@ -77,11 +77,7 @@ def agreement_patches(
 
 
 def check_verdicts(verdict: Any) -> tuple[str, ...]:
-    """The verdicts of the requested objects.
-
-    Raises:
-        AgreementInputError: if one is not a verdict
-    """
+    """The verdicts of the requested objects."""
     if verdict is None:
         return DISPUTED
     verdicts = (verdict,) if isinstance(verdict, str) else verdict
@@ -96,11 +92,7 @@ def _check_max_units(max_units: Any) -> None:
 
 
 def check_units(labels: RunLabels) -> None:
-    """Refuse a run whose objects were not written completely.
-
-    Raises:
-        AgreementInputError: saying how to write them
-    """
+    """Refuse a run whose objects were not written completely."""
     if not labels.family.has_objects:
         raise AgreementInputError(
             f"The run must be on objects to show them one by one, got {labels.run_key!r} on {labels.title}"
@@ -133,8 +125,7 @@ def has_units(labels: RunLabels) -> bool:
 def _list_name(labels: RunLabels, field: str) -> str:
     """Name of the list of labels in the derived field."""
     path = f"{names.FRAMES_PREFIX if labels.on_frames else ''}{field}"
-    name: str = list_name(labels.samples.get_field(path).document_type)
-    return name
+    return list_name(labels.samples.get_field(path).document_type)
 
 
 def _frames_view(labels: RunLabels) -> DatasetView:

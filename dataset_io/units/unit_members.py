@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -71,21 +71,16 @@ class UnitMembers:
         rows = np.flatnonzero(kept[self.unit])
         number = np.cumsum(kept) - 1
         chosen = rows.tolist()
-        return UnitMembers(
-            self.n_samples,
-            self.sample[kept],
-            [self.unit_ids[k] for k in np.flatnonzero(kept).tolist()],
-            self.verdict[kept],
-            self.assigned[kept],
-            self.size_px[kept],
-            number[self.unit[rows]],
-            self.annotator[rows],
-            self.category[rows],
-            self.iou[rows],
-            self.field[rows],
-            [self.label_ids[k] for k in chosen],
-            [self.labels[k] for k in chosen],
-            {name: [values[k] for k in chosen] for name, values in self.geometry.items()},
+        columns = {name: getattr(self, name)[kept] for name in ("sample", "verdict", "assigned", "size_px")}
+        columns |= {name: getattr(self, name)[rows] for name in ("annotator", "category", "iou", "field")}
+        return replace(
+            self,
+            unit_ids=[self.unit_ids[k] for k in np.flatnonzero(kept).tolist()],
+            unit=number[self.unit[rows]],
+            label_ids=[self.label_ids[k] for k in chosen],
+            labels=[self.labels[k] for k in chosen],
+            geometry={name: [values[k] for k in chosen] for name, values in self.geometry.items()},
+            **columns,
         )
 
 

@@ -29,10 +29,6 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
 
     Ties are sorted by id; videos by the mean over their frames. Later changes of labels do not matter.
 
-    Args:
-        labels: the labels of the run
-        pair: the two annotators
-
     Returns:
         the ids; None if the run has no records of objects, or the dataset has more than ``MAX_SAMPLES``
     """
@@ -57,8 +53,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     disagree = np.flatnonzero(sums_by(number, n_disagreeing, n) > 0)
     ids = np.empty(n, object)
     ids[number] = loaded.index.ids()
-    chosen: list[str] = ids[disagree[np.argsort(mean[disagree], kind="stable")]].tolist()
-    return chosen
+    return ids[disagree[np.argsort(mean[disagree], kind="stable")]].tolist()
 
 
 def _pair_scores(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray]:
@@ -81,8 +76,6 @@ def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: st
     A label of an annotator has the size of the label of the model with which it is matched.
 
     Args:
-        samples: a dataset or view
-        run_key: key of the run
         model: one of its models
         size: one of ``SIZES``
     """

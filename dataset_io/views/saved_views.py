@@ -70,11 +70,7 @@ def saved_suffixes(dataset: fo.Dataset, run_key: str) -> list[str]:
 
 
 def check_view_names(dataset: fo.Dataset, run_key: str, suffixes: Collection[str]) -> None:
-    """Refuse to replace views that the run did not save.
-
-    Raises:
-        AgreementInputError: naming these views
-    """
+    """Refuse to replace views that the run did not save."""
     wanted = {fou.to_slug(_name(run_key, suffix)) for suffix in suffixes}
     own = {view["name"] for view in marked_views(dataset, {run_key})}
     reload_saved_views(dataset)

@@ -73,9 +73,6 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
         labels: labels of the run
         asked: arguments of :func:`~.agreement_view.view_agreement` by name; None, or left out, for no condition; in
             addition ``assigned``: labels of units for which this number of annotators was asked, as ``votes``
-
-    Raises:
-        AgreementInputError: naming the first argument that is not usable
     """
     for option in options_without(labels):
         if asked.get(option) is not None:

@@ -334,8 +334,7 @@ def _ratio_formula(values: FloatArray, undefined: Undefined) -> Statistic:
 def _ratio_difference(a: FloatArray, b: FloatArray) -> FloatArray:
     """``((a - b) / (a + b))²``, 0 for two zeros."""
     total = a + b
-    squared: FloatArray = ((a - b) / np.where(total > 0, total, 1.0)) ** 2
-    return squared
+    return ((a - b) / np.where(total > 0, total, 1.0)) ** 2
 
 
 def _differing_pairs(counts: RatingCounts) -> tuple[IntArray, IntArray, IntArray, FloatArray]:

@@ -174,8 +174,7 @@ def _central(power_sums: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
 
 def _rounding(estimate: FloatArray) -> FloatArray:
     """Differences from the estimate up to this size are rounding."""
-    size: FloatArray = ROUNDING * np.maximum(1.0, np.abs(estimate))
-    return size
+    return ROUNDING * np.maximum(1.0, np.abs(estimate))
 
 
 def _bias_correction(estimate: FloatArray, values: FloatArray, n_defined: IntArray) -> FloatArray:
@@ -184,8 +183,7 @@ def _bias_correction(estimate: FloatArray, values: FloatArray, n_defined: IntArr
     rounding = _rounding(estimate)
     below = (difference < -rounding).sum(axis=0)
     ties = (np.abs(difference) <= rounding).sum(axis=0)
-    correction: FloatArray = ndtri((below + ties / 2) / np.maximum(n_defined, 1))
-    return correction
+    return ndtri((below + ties / 2) / np.maximum(n_defined, 1))
 
 
 def _acceleration(estimate: FloatArray, spread: FloatArray, skew: FloatArray, n: int) -> FloatArray:
@@ -202,8 +200,7 @@ def _bca_tails(tails: FloatArray, bias: FloatArray, acceleration: FloatArray) ->
     shifted = bias + ndtri(tails)
     divisor = 1.0 - acceleration * shifted
     known &= (divisor > 0).all(axis=0)
-    shares: FloatArray = np.where(known, ndtr(bias + shifted / np.where(known, divisor, 1.0)), tails)
-    return shares
+    return np.where(known, ndtr(bias + shifted / np.where(known, divisor, 1.0)), tails)
 
 
 def _quantiles(ordered: FloatArray, n_defined: IntArray, shares: FloatArray) -> FloatArray:
@@ -219,8 +216,7 @@ def _quantiles(ordered: FloatArray, n_defined: IntArray, shares: FloatArray) -> 
     lower = np.floor(position).astype(np.int64)
     column = np.arange(ordered.shape[1])
     low, high = ordered[lower, column], ordered[np.minimum(lower + 1, last), column]
-    quantiles: FloatArray = low + (position - lower) * (high - low)
-    return quantiles
+    return low + (position - lower) * (high - low)
 
 
 def _standard_deviation(values: FloatArray, n_defined: IntArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import shapely
 
-from ..numeric.arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, concatenated
 from .objects import Geometry, Objects, Overlaps, find_overlaps
 from .polygons import union_area
 from .vertices import GeometryArray
@@ -39,16 +39,14 @@ def check_boxes(boxes_xyxy: FloatArray, name: str = "boxes") -> FloatArray:
 
 def box_area(boxes_xyxy: FloatArray) -> FloatArray:
     """Areas of boxes ``(..., 4)``, ``(x_min, y_min, x_max, y_max)``, in the square of their unit; never undefined."""
-    area: FloatArray = (boxes_xyxy[..., 2] - boxes_xyxy[..., 0]) * (boxes_xyxy[..., 3] - boxes_xyxy[..., 1])
-    return area
+    return (boxes_xyxy[..., 2] - boxes_xyxy[..., 0]) * (boxes_xyxy[..., 3] - boxes_xyxy[..., 1])
 
 
 def box_intersection(boxes_a: FloatArray, boxes_b: FloatArray) -> FloatArray:
     """Areas shared by boxes ``(..., 4)`` of two broadcastable arrays, 0 where they are apart; never undefined."""
     width = np.minimum(boxes_a[..., 2], boxes_b[..., 2]) - np.maximum(boxes_a[..., 0], boxes_b[..., 0])
     height = np.minimum(boxes_a[..., 3], boxes_b[..., 3]) - np.maximum(boxes_a[..., 1], boxes_b[..., 1])
-    shared: FloatArray = np.maximum(width, 0.0) * np.maximum(height, 0.0)
-    return shared
+    return np.maximum(width, 0.0) * np.maximum(height, 0.0)
 
 
 def box_overlaps(objects: Objects, boxes_xyxy: FloatArray) -> Overlaps:
@@ -68,8 +66,7 @@ def box_overlaps(objects: Objects, boxes_xyxy: FloatArray) -> Overlaps:
     def intersection_of(i: IntArray, j: IntArray) -> FloatArray:
         width = np.minimum(edges[2][i], edges[2][j]) - np.maximum(edges[0][i], edges[0][j])
         height = np.minimum(edges[3][i], edges[3][j]) - np.maximum(edges[1][i], edges[1][j])
-        shared: FloatArray = np.maximum(width, 0.0) * np.maximum(height, 0.0)
-        return shared
+        return np.maximum(width, 0.0) * np.maximum(height, 0.0)
 
     return find_overlaps(objects, box_area(boxes), intersection_of, boxes)
 
@@ -134,31 +131,24 @@ class Boxes(Geometry):
 
     @property
     def area(self) -> FloatArray:
-        """Area of every box."""
         return box_area(self.xyxy)
 
     def boxes_xyxy(self) -> FloatArray:
-        """The boxes."""
         return self.xyxy
 
     def take(self, rows: IntArray | BoolArray) -> Boxes:
-        """Some of the boxes."""
         return Boxes(self.xyxy[rows])
 
     def joined(self, others: Sequence[Boxes]) -> Boxes:
-        """These boxes, followed by others."""
-        return Boxes(np.concatenate([self.xyxy, *(other.xyxy for other in others)]))
+        return Boxes(**concatenated([self, *others], "xyxy"))
 
     def overlaps(self, objects: Objects) -> Overlaps:
-        """The overlapping pairs; see :func:`box_overlaps`."""
         return box_overlaps(objects, self.xyxy)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Areas shared by the boxes of two index columns."""
         return box_intersection(self.xyxy[i], self.xyxy[j])
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """Area that the boxes of every group cover together."""
         size = np.bincount(group, minlength=n_groups)
         few, many = (size > 0) & (size <= MAX_IN_GRID), size > MAX_IN_GRID
         rows_of_many = many[group]
@@ -181,5 +171,4 @@ def _area_in_grid(boxes_xyxy: FloatArray) -> FloatArray:
         covered.append(inside.astype(np.float32))
         width.append(np.diff(edge, axis=1))
     cells = covered[0].transpose(0, 2, 1) @ covered[1] > 0
-    area: FloatArray = (width[0] * (cells * width[1][:, None, :]).sum(axis=2)).sum(axis=1)
-    return area
+    return (width[0] * (cells * width[1][:, None, :]).sum(axis=2)).sum(axis=1)

@@ -60,8 +60,7 @@ def _check_pairs(points_a: FloatArray, points_b: FloatArray) -> tuple[FloatArray
 
 
 def _labelled(points: FloatArray) -> BoolArray:
-    present: BoolArray = ~np.isnan(points[..., 0])
-    return present
+    return ~np.isnan(points[..., 0])
 
 
 def _corners(points: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -94,16 +93,11 @@ def _mean_where(kept: BoolArray, values: FloatArray) -> FloatArray:
     return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
 
-def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+def _similarity(a: FloatArray, b: FloatArray, area: FloatArray, sigmas: FloatArray) -> FloatArray:
+    """Mean similarity of the points that both labelled; ``area`` is the mean area of the two objects, ``(P,)``."""
     with np.errstate(over="ignore"):
         x, y = a[..., 0] - b[..., 0], a[..., 1] - b[..., 1]
         squared: FloatArray = x * x + y * y
-    return squared
-
-
-def _similarity(a: FloatArray, b: FloatArray, area: FloatArray, sigmas: FloatArray) -> FloatArray:
-    """Mean similarity of the points that both labelled; ``area`` is the mean area of the two objects, ``(P,)``."""
-    squared = _squared_distances(a, b)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # objects without extent
         near = np.exp(-squared / (2.0 * area[:, None] * (2.0 * sigmas) ** 2))
     return _mean_where(~np.isnan(squared), np.where(squared == 0.0, 1.0, near))
@@ -229,11 +223,9 @@ class Keypoints(Geometry):
     @property
     def without_extent(self) -> BoolArray:
         """Objects with a single labelled point, or several in one place."""
-        none: BoolArray = self.area == 0.0
-        return none
+        return self.area == 0.0
 
     def places(self) -> dict[str, FloatArray]:
-        """The points."""
         return {"points_xy": self.points_xy}
 
     def visibility(self, i: IntArray, j: IntArray) -> FloatArray:
@@ -246,7 +238,6 @@ class Keypoints(Geometry):
         return np.where(np.isfinite(boxes), boxes, np.nan)
 
     def take(self, rows: IntArray | BoolArray) -> Keypoints:
-        """The keypoints of some of the objects, by index or mask."""
         return Keypoints(self.points_xy[rows], self.sigmas)
 
     def joined(self, others: Sequence[Keypoints]) -> Keypoints:
@@ -279,10 +270,6 @@ class Keypoints(Geometry):
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
         """Areas shared by the objects of two index columns; every object has area 1."""
         return self._intersection_of()(i, j)
-
-    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """nan: points cover no area."""
-        return np.full(n_groups, np.nan)
 
     def _intersection_of(self) -> IntersectionOf:
         points = check_points(self.points_xy)

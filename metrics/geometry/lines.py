@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import shapely
 
-from ..numeric.arrays import BoolArray, FloatArray, IntArray
-from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, concatenated
 from .vertices import GeometryArray, check_vertices, differs_from_previous, distinct_geometries, intersection_measure
 
 
@@ -18,7 +17,7 @@ from .vertices import GeometryArray, check_vertices, differs_from_previous, dist
 class Lines:
     """Lines of any number of parts, as sets of points: a stretch that was drawn twice counts once.
 
-    Lines are compared by length, not area: ``area`` is the length, and the intersection is :func:`line_overlap`.
+    Lines are compared by length, not area: their intersection is :func:`line_overlap`.
 
     Attributes:
         geometry: shape ``(N,)``, shapely LineStrings and MultiLineStrings, in pixels; empty for zero length
@@ -36,42 +35,15 @@ class Lines:
     def __len__(self) -> int:
         return len(self.geometry)
 
-    @property
-    def area(self) -> FloatArray:
-        """Length of every line."""
-        return self.length
-
     def boxes_xyxy(self) -> FloatArray:
         """Box around every line; zeros where empty."""
-        boxes: FloatArray = np.nan_to_num(shapely.bounds(self.geometry).reshape(-1, 4), nan=0.0)
-        return boxes
+        return np.nan_to_num(shapely.bounds(self.geometry).reshape(-1, 4), nan=0.0)
 
     def take(self, rows: IntArray | BoolArray) -> Lines:
-        """Some of the lines."""
         return Lines(self.geometry[rows], self.length[rows], self.tolerance_px)
 
     def joined(self, others: Sequence[Lines]) -> Lines:
-        """These lines, followed by others."""
-        every = [self, *others]
-        return Lines(
-            np.concatenate([lines.geometry for lines in every]),
-            np.concatenate([lines.length for lines in every]),
-            self.tolerance_px,
-        )
-
-    def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Lengths shared by the lines of two index columns."""
-        return line_overlap(self.geometry[i], self.geometry[j], self.tolerance_px)
-
-    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """nan: lines cover no area."""
-        return np.full(n_groups, np.nan)
-
-    def overlaps(self, objects: Objects) -> Overlaps:
-        """The overlapping pairs of lines of different annotators on the same sample."""
-        reach = self.tolerance_px * np.array([-1.0, -1.0, 1.0, 1.0])
-        intersection_of = _overlap_of(self.geometry, self.length, self.tolerance_px)
-        return find_overlaps(objects, self.length, intersection_of, self.boxes_xyxy() + reach)
+        return Lines(tolerance_px=self.tolerance_px, **concatenated([self, *others], "geometry", "length"))
 
 
 def lines_from_points(
@@ -148,29 +120,20 @@ def line_overlap(a: GeometryArray, b: GeometryArray, tolerance_px: float) -> Flo
         raise ValueError(f"`a` and `b` must have the same length, got {len(a)} and {len(b)}")
     _check_tolerance(tolerance_px)
     geometry, (i, j) = distinct_geometries(np.asarray(a, np.object_), np.asarray(b, np.object_))
-    return _overlap_of(geometry, shapely.length(geometry), tolerance_px)(i, j)
+    length, zones = shapely.length(geometry), shapely.buffer(geometry, tolerance_px, quad_segs=16)
+    bounds = np.nan_to_num(shapely.bounds(geometry).reshape(-1, 4), nan=0.0)
+    apart = np.maximum(bounds[i, :2], bounds[j, :2]) - np.minimum(bounds[i, 2:], bounds[j, 2:])
+    near = np.flatnonzero((apart <= tolerance_px).all(axis=1) & (length[i] > 0) & (length[j] > 0))
+    same = shapely.equals_exact(geometry[i[near]], geometry[j[near]], 0.0)
+    p, q = i[near[~same]], j[near[~same]]
+    within_q = intersection_measure(shapely.length, geometry[p], zones[q])
+    within_p = intersection_measure(shapely.length, geometry[q], zones[p])
+    shared = np.zeros(len(i))
+    shared[near[same]] = length[i[near[same]]]
+    shared[near[~same]] = 0.5 * (within_q + within_p)
+    return np.minimum(shared, np.minimum(length[i], length[j]))
 
 
 def _check_tolerance(tolerance_px: float) -> None:
     if not (math.isfinite(tolerance_px) and tolerance_px > 0):
         raise ValueError(f"`tolerance_px` must be positive, got {tolerance_px!r}")
-
-
-def _overlap_of(geometry: GeometryArray, length: FloatArray, tolerance_px: float) -> IntersectionOf:
-    """A function that gives the lengths shared by the lines of two index columns."""
-    zones = shapely.buffer(geometry, tolerance_px, quad_segs=16)
-    bounds = np.nan_to_num(shapely.bounds(geometry).reshape(-1, 4), nan=0.0)
-
-    def overlap_of(i: IntArray, j: IntArray) -> FloatArray:
-        apart = np.maximum(bounds[i, :2], bounds[j, :2]) - np.minimum(bounds[i, 2:], bounds[j, 2:])
-        near = np.flatnonzero((apart <= tolerance_px).all(axis=1) & (length[i] > 0) & (length[j] > 0))
-        same = shapely.equals_exact(geometry[i[near]], geometry[j[near]], 0.0)
-        a, b = i[near[~same]], j[near[~same]]
-        within_b = intersection_measure(shapely.length, geometry[a], zones[b])
-        within_a = intersection_measure(shapely.length, geometry[b], zones[a])
-        shared = np.zeros(len(i))
-        shared[near[same]] = length[i[near[same]]]
-        shared[near[~same]] = 0.5 * (within_b + within_a)
-        return np.minimum(shared, np.minimum(length[i], length[j]))
-
-    return overlap_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import shapely
 
-from ..numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, ranges, sums_by
 from .boxes import check_boxes
 from .edges import Edges, polygon_edges, shared_areas
 from .vertices import GeometryArray, distinct_geometries
@@ -108,15 +108,8 @@ class MaskCrops:
         """These masks, followed by others."""
         every = [self, *others]
         before = np.cumsum([0, *(len(masks.pixels) for masks in every)])
-        return MaskCrops(
-            np.concatenate([masks.pixels for masks in every]),
-            np.concatenate([masks.start + offset for masks, offset in zip(every, before, strict=False)]),
-            np.concatenate([masks.left for masks in every]),
-            np.concatenate([masks.top for masks in every]),
-            np.concatenate([masks.width for masks in every]),
-            np.concatenate([masks.height for masks in every]),
-            np.concatenate([masks.area for masks in every]),
-        )
+        start = np.concatenate([masks.start + offset for masks, offset in zip(every, before, strict=False)])
+        return MaskCrops(start=start, **concatenated(every, "pixels", "left", "top", "width", "height", "area"))
 
 
 def mask_intersection(masks: MaskCrops, i: IntArray, j: IntArray) -> FloatArray:

@@ -300,5 +300,6 @@ class Geometry(Protocol):
             shape ``(G,)``, 0 for a group without objects
 
         Undefined:
-            nan for lines and keypoints, which have no area
+            nan for geometry without areas, such as lines and keypoints
         """
+        return np.full(n_groups, np.nan)

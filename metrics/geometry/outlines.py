@@ -162,21 +162,17 @@ class Outlines(Geometry):
         return len(self.xyxy)
 
     def take(self, rows: IntArray | BoolArray) -> Outlines:
-        """Some of the shapes."""
         return Outlines(self.xyxy[rows], self.outline, self.row[rows], self.area[rows])
 
     def joined(self, others: Sequence[Outlines]) -> Outlines:
-        """These shapes, followed by others."""
         every = [self, *others]
         outline = np.concatenate([outlines.outline[outlines.row] for outlines in every])
         return Outlines.of(np.concatenate([outlines.xyxy for outlines in every]), outline)
 
     def boxes_xyxy(self) -> FloatArray:
-        """Box around every shape."""
         return self.xyxy
 
     def overlaps(self, objects: Objects) -> Overlaps:
-        """The overlapping pairs of shapes of different annotators on the same sample."""
         return find_overlaps(objects, self.area, self.intersection_of, self.xyxy)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
@@ -207,11 +203,4 @@ class Outlines(Geometry):
         above, below = (each.astype(np.float32) for each in spans)
         share = np.where(has_above == has_below, place - row, place - row >= 0.5).astype(np.float32)[..., None]
         width = ((x_max - x_min) / 255).astype(np.float32)
-        spans_at: FloatArray = (
-            x_min.astype(np.float32)[..., None] + (above + share * (below - above)) * width[..., None]
-        )
-        return spans_at
-
-    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """nan: not known."""
-        return np.full(n_groups, np.nan)
+        return x_min.astype(np.float32)[..., None] + (above + share * (below - above)) * width[..., None]

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import shapely
 
-from ..numeric.arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, concatenated
 from .crowded import overlapping_boxes
 from .edges import polygon_edges, shared_areas
-from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
 from .vertices import (
     GeometryArray,
     Overlay,
@@ -57,35 +56,11 @@ class Polygons:
     def __len__(self) -> int:
         return len(self.geometry)
 
-    def boxes_xyxy(self) -> FloatArray:
-        """Box around every polygon."""
-        return self.bounds
-
     def take(self, rows: IntArray | BoolArray) -> Polygons:
-        """Some of the polygons."""
         return Polygons(self.geometry[rows], self.area[rows], self.bounds[rows], self.repaired[rows])
 
     def joined(self, others: Sequence[Polygons]) -> Polygons:
-        """These polygons, followed by others."""
-        every = [self, *others]
-        return Polygons(
-            np.concatenate([polygons.geometry for polygons in every]),
-            np.concatenate([polygons.area for polygons in every]),
-            np.concatenate([polygons.bounds for polygons in every]),
-            np.concatenate([polygons.repaired for polygons in every]),
-        )
-
-    def overlaps(self, objects: Objects) -> Overlaps:
-        """The overlapping pairs of polygons of different annotators on the same sample."""
-        return find_overlaps(objects, self.area, _intersection_of(self), self.bounds)
-
-    def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Areas shared by the polygons of two index columns."""
-        return polygon_intersection(self.geometry[i], self.geometry[j])
-
-    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """Area of the union of the polygons of every group."""
-        return union_area(self.geometry[rows], group, n_groups)
+        return Polygons(**concatenated([self, *others], "geometry", "area", "bounds", "repaired"))
 
 
 def polygons_from_rings(points_xy: FloatArray, ring: IntArray, shape: IntArray, n_shapes: int) -> Polygons:
@@ -195,8 +170,7 @@ def union_area(geometry: GeometryArray, group: IntArray, n_groups: int) -> Float
         >>> union_area(boxes, np.array([0, 0, 1]), 2)
         array([6., 1.])
     """
-    area: FloatArray = shapely.area(polygon_unions(geometry, group, n_groups))
-    return area
+    return shapely.area(polygon_unions(geometry, group, n_groups))
 
 
 def _simple_polygons(points_xy: FloatArray, ring: IntArray, n_rings: int) -> tuple[GeometryArray, BoolArray]:
@@ -259,35 +233,27 @@ def polygon_intersection(a: GeometryArray, b: GeometryArray) -> FloatArray:
     if len(a) != len(b):
         raise ValueError(f"`a` and `b` must have the same length, got {len(a)} and {len(b)}")
     geometry, (i, j) = distinct_geometries(np.asarray(a, np.object_), np.asarray(b, np.object_))
-    return _intersection_of(Polygons.from_geometry(geometry))(i, j)
+    polygons = Polygons.from_geometry(geometry)
+    low, high = polygons.bounds[:, :2], polygons.bounds[:, 2:]
+    near = np.flatnonzero((np.minimum(high[i], high[j]) > np.maximum(low[i], low[j])).all(axis=1))
+    p, q = i[near], j[near]
+    same = shapely.equals_exact(geometry[p], geometry[q], 0.0)
+    shared = np.zeros(len(i))
+    shared[near[same]] = polygons.area[p[same]]
+    shared[near[~same]] = _different_areas(polygons, p[~same], q[~same])
+    return np.clip(shared, 0.0, np.minimum(polygons.area[i], polygons.area[j]))
 
 
-def _intersection_of(polygons: Polygons) -> IntersectionOf:
-    """A function that gives the areas shared by the polygons of two index columns."""
-    geometry, area = polygons.geometry, polygons.area
-    x_min, y_min, x_max, y_max = (np.ascontiguousarray(column) for column in polygons.bounds.T)
+def _different_areas(polygons: Polygons, i: IntArray, j: IntArray) -> FloatArray:
+    """Areas shared by polygons that are not equal and whose boxes overlap."""
+    geometry, sides = polygons.geometry, polygons.bounds[:, 2:] - polygons.bounds[:, :2]
     edges = polygon_edges(geometry)
     n_edges = np.diff(edges.start)
-
-    def different_areas(a: IntArray, b: IntArray) -> FloatArray:
-        large = n_edges[a] * n_edges[b] > MAX_EDGE_PAIRS
-        small = np.flatnonzero(~large)
-        shared = np.empty(len(a))
-        shared[small] = shared_areas(edges, polygons.bounds, a[small], b[small])
-        width, height = (np.maximum(side[a], side[b]) for side in (x_max - x_min, y_max - y_min))
-        large[small] = shared[small] < DOUBTFUL_SHARE * (width * height)[small]
-        shared[large] = intersection_measure(shapely.area, geometry[a[large]], geometry[b[large]])
-        return shared
-
-    def intersection_of(i: IntArray, j: IntArray) -> FloatArray:
-        shared = np.zeros(len(i))
-        width = np.minimum(x_max[i], x_max[j]) - np.maximum(x_min[i], x_min[j])
-        height = np.minimum(y_max[i], y_max[j]) - np.maximum(y_min[i], y_min[j])
-        near = np.flatnonzero((width > 0) & (height > 0))
-        a, b = i[near], j[near]
-        same = shapely.equals_exact(geometry[a], geometry[b], 0.0)
-        shared[near[same]] = area[a[same]]
-        shared[near[~same]] = different_areas(a[~same], b[~same])
-        return np.clip(shared, 0.0, np.minimum(area[i], area[j]))
-
-    return intersection_of
+    large = n_edges[i] * n_edges[j] > MAX_EDGE_PAIRS
+    small = np.flatnonzero(~large)
+    shared = np.empty(len(i))
+    shared[small] = shared_areas(edges, polygons.bounds, i[small], j[small])
+    extent = np.maximum(sides[i], sides[j]).prod(axis=1)
+    large[small] = shared[small] < DOUBTFUL_SHARE * extent[small]
+    shared[large] = intersection_measure(shapely.area, geometry[i[large]], geometry[j[large]])
+    return shared

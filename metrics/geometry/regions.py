@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ..numeric.arrays import BoolArray, FloatArray, IntArray
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, concatenated
 from .boxes import Boxes, box_area, box_intersection, box_overlaps, boxes_as_polygons, check_boxes
 from .lines import Lines, line_overlap
 from .masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
@@ -85,7 +85,6 @@ class Regions(Geometry):
         return found
 
     def boxes_xyxy(self) -> FloatArray:
-        """Box around every object."""
         return self.bounds
 
     def places(self) -> dict[str, NDArray[Any]]:
@@ -97,7 +96,6 @@ class Regions(Geometry):
         return {"outline": outline}
 
     def take(self, rows: IntArray | BoolArray) -> Regions:
-        """Some of the objects."""
         return Regions(
             self.kind[rows], self.row[rows], self.bounds[rows], self.area[rows], self.polygons, self.masks, self.lines
         )
@@ -122,7 +120,6 @@ class Regions(Geometry):
         )
 
     def joined(self, others: Sequence[Regions]) -> Regions:
-        """These objects, followed by others."""
         every = [self, *others]
         n_before = {
             POLYGON: _starts([len(regions.polygons) for regions in every]),
@@ -137,17 +134,14 @@ class Regions(Geometry):
             rows.append(regions.row + offset)
         lines = [regions.lines for regions in every if regions.lines is not None]
         return Regions(
-            np.concatenate([regions.kind for regions in every]),
-            np.concatenate(rows),
-            np.concatenate([regions.bounds for regions in every]),
-            np.concatenate([regions.area for regions in every]),
-            self.polygons.joined([regions.polygons for regions in others]),
-            self.masks.joined([regions.masks for regions in others]),
-            lines[0].joined(lines[1:]) if lines else None,
+            row=np.concatenate(rows),
+            polygons=self.polygons.joined([regions.polygons for regions in others]),
+            masks=self.masks.joined([regions.masks for regions in others]),
+            lines=lines[0].joined(lines[1:]) if lines else None,
+            **concatenated(every, "kind", "bounds", "area"),
         )
 
     def overlaps(self, objects: Objects) -> Overlaps:
-        """The overlapping pairs of objects of different annotators on the same sample."""
         if (self.kind == BOX).all():
             return box_overlaps(objects, self.bounds)
         reach = self._reach[:, None] * [-1.0, -1.0, 1.0, 1.0]

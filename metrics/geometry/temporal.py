@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, sums_by
 from .objects import Geometry, Objects, Overlaps, find_overlaps
 
 
@@ -67,7 +67,6 @@ class Intervals(Geometry):
 
     @property
     def area(self) -> FloatArray:
-        """Number of frames of every interval."""
         return _length(self.first, self.last)
 
     def places(self) -> dict[str, FloatArray]:
@@ -78,13 +77,10 @@ class Intervals(Geometry):
         """None: an interval has no place in an image."""
 
     def take(self, rows: IntArray | BoolArray) -> Intervals:
-        """Some of the intervals, by index or mask."""
         return Intervals(self.first[rows], self.last[rows])
 
     def joined(self, others: Sequence[Intervals]) -> Intervals:
-        """These intervals, followed by others."""
-        parts = [self, *others]
-        return Intervals(np.concatenate([part.first for part in parts]), np.concatenate([part.last for part in parts]))
+        return Intervals(**concatenated([self, *others], "first", "last"))
 
     def overlaps(self, objects: Objects) -> Overlaps:
         """The pairs of intervals of different annotators on the same sample that share a frame.
@@ -100,11 +96,9 @@ class Intervals(Geometry):
         return find_overlaps(objects, self.area, self.intersection_of, bounds)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Number of frames shared by the intervals of two index columns."""
         return _shared(self.first[i], self.last[i], self.first[j], self.last[j])
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """Number of frames in the union of the intervals of every group."""
         if not len(rows):
             return np.zeros(n_groups)
         order = np.lexsort((self.first[rows], group))

@@ -159,5 +159,4 @@ def are_certainly_best(weights: FloatArray, group: IntArray) -> BoolArray:
     together = group[:, :, None] == group[:, None, :]
     together[:, place, place] = False
     total = np.where(together, weights, 0.0).sum(axis=(1, 2)) / 2.0
-    certain: BoolArray = has_sides & (total >= most - TIE) & (group.max(axis=1) + 1 == largest)
-    return certain
+    return has_sides & (total >= most - TIE) & (group.max(axis=1) + 1 == largest)

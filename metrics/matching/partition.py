@@ -141,8 +141,7 @@ def _bipartitions(n: int) -> FloatArray:
     codes = np.arange(1, 2 ** (n - 1))
     side = (codes[:, None] >> np.arange(n)) & 1
     i, j = np.triu_indices(n, 1)
-    cuts: FloatArray = (side[:, i] != side[:, j]).T.astype(np.float64)
-    return cuts
+    return (side[:, i] != side[:, j]).T.astype(np.float64)
 
 
 def _is_one_group(weights: FloatArray) -> BoolArray:
@@ -204,6 +203,8 @@ def _integer_programme(weights: FloatArray) -> IntArray | None:
     number[i, j] = number[j, i] = np.arange(len(i))
     gain = weights[i, j]
     allowed = gain > FORBIDDEN / 2
+    rows = np.concatenate([j, np.arange(n)])
+    columns = np.concatenate([np.arange(len(i)), len(i) + np.arange(n)])
     result = milp(
         c=_OBJECTIVE_SCALE * np.concatenate([-np.where(allowed, gain, 0.0), np.full(n, TIE)]),
         integrality=np.concatenate([np.ones(len(i)), np.zeros(n)]),
@@ -211,7 +212,9 @@ def _integer_programme(weights: FloatArray) -> IntArray | None:
         constraints=[
             LinearConstraint(_transitivity(number), -np.inf, 1.0),
             # a node without an earlier partner is the first of its group
-            LinearConstraint(_earlier_partners(i, j, n), 1.0, np.inf),
+            LinearConstraint(
+                coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, len(i) + n)).tocsr(), 1.0, np.inf
+            ),
         ],
         options={"mip_rel_gap": 0.0, "node_limit": MAX_BRANCHES},
     )
@@ -234,10 +237,3 @@ def _transitivity(number: IntArray) -> coo_array:
     columns = np.concatenate([np.concatenate([sides[(k + shift) % 3] for k in range(3)]) for shift in range(3)])
     values = np.repeat([1.0, 1.0, -1.0], n_rows)
     return coo_array((values, (rows, columns)), shape=(n_rows, n * (n - 1) // 2 + n)).tocsr()
-
-
-def _earlier_partners(i: IntArray, j: IntArray, n: int) -> coo_array:
-    """Rows ``y_q + Σ_{p < q} x_pq`` for every node ``q``; the pairs are ``(i, j)``, ``i < j``."""
-    rows = np.concatenate([j, np.arange(n)])
-    columns = np.concatenate([np.arange(len(i)), len(i) + np.arange(n)])
-    return coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, len(i) + n)).tocsr()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,7 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     """Concatenate the ranges ``starts[k] … starts[k] + counts[k] - 1`` of all ``k``."""
     total = int(counts.sum())
     ends = np.cumsum(counts)
-    integers: IntArray = np.arange(total) + np.repeat(starts - (ends - counts), counts)
-    return integers
+    return np.arange(total) + np.repeat(starts - (ends - counts), counts)
 
 
 def group_ends(groups: IntArray) -> IntArray:
@@ -119,6 +118,11 @@ def sums_of_keys(keys: IntArray, values: FloatArray | None, n_cells: int) -> tup
         return found, counts.astype(np.float64)
     found, place = np.unique(keys, return_inverse=True)
     return found, sums_by(place, values, len(found))
+
+
+def concatenated(parts: Sequence[Any], *names: str) -> dict[str, NDArray[Any]]:
+    """Some columns of several objects, each of which has them as attributes, one part after another."""
+    return {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
 
 
 def sums_by(index: IntArray, values: FloatArray | IntArray, n: int) -> FloatArray:

@@ -75,7 +75,7 @@ def test_objects_of_any_geometry_can_be_duplicates() -> None:
     assert _found(Keypoints(np.stack([points, points + 0.1, points + 15])), lone) == [False, True, False]
     ends = np.array([[0, 0], [20, 0], [0, 1], [19, 1], [0, 6], [20, 6.0]])
     lines = lines_from_points(ends, np.repeat(range(3), 2), np.arange(3), 3, tolerance_px=1.5)
-    assert _found(lines, lone) == [False, True, False]
+    assert _found(Regions.of_lines(lines), lone) == [False, True, False]
 
 
 rows = st.tuples(

@@ -23,7 +23,7 @@ from scipy.optimize import linear_sum_assignment
 from tests.conftest import SHARED_DATA
 from tests.metrics.golden_cases import fraction
 
-from annotator_agreement.metrics import Objects, Polygons, krippendorff_alpha, match_objects
+from annotator_agreement.metrics import Objects, Polygons, Regions, krippendorff_alpha, match_objects
 
 _TABLES = SHARED_DATA.parent / "golden" / "golden.json"
 pytestmark = pytest.mark.skipif(not _TABLES.is_file(), reason=f"needs {_TABLES}, which is not part of the repository")
@@ -116,7 +116,7 @@ def _of_product(name: str, threshold: float) -> tuple[Units, np.ndarray]:
     objects = Objects(np.zeros(len(rows), np.int64), annotator, category)
     polygons = Polygons.from_geometry(np.array([shapes[own] for _, own in rows]))
     options = {"threshold": threshold, "method": "recursive", "classes": "ignore"}
-    unit = match_objects(objects, polygons.overlaps(objects), **options).unit
+    unit = match_objects(objects, Regions.of_polygons(polygons).overlaps(objects), **options).unit
     table, of_class = np.full((unit.max() + 1, len(ids)), -1), np.zeros((unit.max() + 1, len(ids)))
     for (k, own), u in zip(rows, unit.tolist(), strict=True):
         table[u, k], of_class[u, k] = own, classes[own]

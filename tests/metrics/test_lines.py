@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.chance import examples
 
-from annotator_agreement.metrics import Lines, Objects, line_overlap, lines_from_points
+from annotator_agreement.metrics import Lines, Objects, Regions, line_overlap, lines_from_points
 from annotator_agreement.metrics.geometry.objects import dice_from_areas
 
 Line = Sequence[Sequence[float]]
@@ -170,7 +170,7 @@ def test_overlaps_are_those_of_annotators_on_one_sample() -> None:
     beside = [[(0, 1), (10, 1)]]
     lines = lines_of([[BAR], beside, [[(0, 50), (9, 50)]], [BAR], beside], tolerance_px=1.5)
     objects = Objects(np.array([0, 0, 0, 1, 1]), np.array([0, 1, 1, 0, 1]), np.zeros(5, np.int64))
-    found = lines.overlaps(objects)
+    found = Regions.of_lines(lines).overlaps(objects)
     assert_array_equal(np.column_stack([found.i, found.j]), [[0, 1], [3, 4]])
     assert_allclose(found.similarity("dice"), [1, 1], rtol=1e-12)
     assert_allclose(found.similarity("iou"), [1, 1], rtol=1e-12)

@@ -20,6 +20,7 @@ from tests.metrics.golden_cases import GOLDEN
 from annotator_agreement.metrics import (
     Objects,
     Polygons,
+    Regions,
     boxes_as_polygons,
     dice_from_iou,
     polygon_intersection,
@@ -215,7 +216,7 @@ def test_overlaps_are_those_of_annotators_on_one_sample() -> None:
     square, half = [rectangle(0, 0, 4, 4)], [[(0, 0), (4, 0), (0, 4)]]
     polygons = polygons_of([square, half, [rectangle(9, 9, 1, 1)], square, half])
     objects = Objects(np.array([0, 0, 0, 1, 1]), np.array([0, 1, 1, 0, 1]), np.zeros(5, np.int64))
-    found = polygons.overlaps(objects)
+    found = Regions.of_polygons(polygons).overlaps(objects)
     assert_array_equal(np.column_stack([found.i, found.j]), [[0, 1], [3, 4]])
     assert_allclose(found.intersection, [8, 8], rtol=1e-14)
     assert_allclose(found.similarity("iou"), [0.5, 0.5], rtol=1e-14)
@@ -365,7 +366,7 @@ def test_polygons_of_lvis_have_the_areas_and_overlaps_that_shapely_finds_one_by_
 
     _, sample = np.unique([entry["image_id"] for entry in entries], return_inverse=True)
     _, annotator = np.unique([entry["rater_id"] for entry in entries], return_inverse=True)
-    found = polygons.overlaps(Objects(sample, annotator, np.zeros(len(sample), np.int64)))
+    found = Regions.of_polygons(polygons).overlaps(Objects(sample, annotator, np.zeros(len(sample), np.int64)))
     rows = np.random.default_rng(5).permutation(len(found.i))[:500]
     one_by_one = [expected[i].intersection(expected[j]).area for i, j in zip(found.i[rows], found.j[rows], strict=True)]
     assert_allclose(found.intersection[rows], one_by_one, rtol=1e-8, atol=1e-9)

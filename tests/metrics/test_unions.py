@@ -66,8 +66,7 @@ def _mixed(boxes: np.ndarray) -> Regions:
 KINDS = {
     "boxes": Boxes,
     "boxes among regions": Regions.of_boxes,
-    "polygons": lambda boxes: Polygons.from_geometry(boxes_as_polygons(boxes)),
-    "polygons among regions": lambda boxes: Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(boxes))),
+    "polygons": lambda boxes: Regions.of_polygons(Polygons.from_geometry(boxes_as_polygons(boxes))),
     "masks": lambda boxes: Regions.of_masks(MaskCrops.from_crops([_mask(box) for box in boxes])),
     "mixed": _mixed,
 }
@@ -113,7 +112,7 @@ def test_masks_with_holes_cover_their_pixels_and_share_parts_of_pixels_with_poly
 def test_polygons_with_holes_cover_what_shapely_says() -> None:
     frame = shapely.box(0, 0, 10, 6).difference(shapely.box(2, 1, 8, 5))
     polygons = Polygons.from_geometry(np.array([frame, shapely.box(1, 2, 4, 3), shapely.box(3, 2, 5, 4)], object))
-    area = polygons.union_area(np.arange(3), np.zeros(3, np.int64), 1)
+    area = Regions.of_polygons(polygons).union_area(np.arange(3), np.zeros(3, np.int64), 1)
     assert_allclose(area, [shapely.union_all(polygons.geometry).area], rtol=1e-12)
 
 
@@ -142,7 +141,7 @@ def test_lines_and_points_cover_no_area() -> None:
     points = Keypoints(np.array([[[0, 0], [5, 1.0]]]))
     with_box = Regions.of_boxes(np.array([[0, 0, 3, 4.0]])).joined([Regions.of_lines(lines)])
     zero = np.zeros(1, np.int64)
-    assert_array_equal(lines.union_area(zero, zero, 1), [np.nan])
+    assert_array_equal(Regions.of_lines(lines).union_area(zero, zero, 1), [np.nan])
     assert_array_equal(points.union_area(zero, zero, 1), [np.nan])
     assert_array_equal(with_box.union_area(np.array([0, 0, 1]), np.array([0, 1, 1]), 3), [12, np.nan, 0])
 
@@ -161,5 +160,5 @@ def test_boxes_around_objects_are_those_of_their_outermost_points() -> None:
         assert_array_equal(kind(boxes).boxes_xyxy(), boxes)
         assert_array_equal(kind(boxes).area, [6, 9])
     assert_array_equal(Intervals(np.array([1, 4]), np.array([3, 4])).area, [3, 1])
-    assert_array_equal(lines.area, [np.sqrt(20) + np.sqrt(50), 0])
+    assert_array_equal(lines.length, [np.sqrt(20) + np.sqrt(50), 0])
     assert_array_equal(points.area, [14, nan, 0])

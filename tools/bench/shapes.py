@@ -66,7 +66,7 @@ def _objects(n_samples: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def our_polygons(drawn: Drawn) -> Callable[[], float]:
     """From vertices to the IoU of every overlapping pair; gives the sum."""
     load_plugin()
-    from annotator_agreement.metrics import Objects, polygons_from_rings
+    from annotator_agreement.metrics import Objects, Regions, polygons_from_rings
 
     points = drawn.reshape(-1, 2)
     sample, annotator = _objects(len(drawn))
@@ -74,7 +74,12 @@ def our_polygons(drawn: Drawn) -> Callable[[], float]:
 
     def run() -> float:
         polygons = polygons_from_rings(points, np.repeat(shape, N_VERTICES), shape, len(shape))
-        return float(polygons.overlaps(Objects(sample, annotator, np.ones_like(sample))).similarity("iou").sum())
+        return float(
+            Regions.of_polygons(polygons)
+            .overlaps(Objects(sample, annotator, np.ones_like(sample)))
+            .similarity("iou")
+            .sum()
+        )
 
     return run
 
