@@ -58,11 +58,15 @@ def all_units(dataset):
     return found
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     dataset = make_dataset(EXAMPLE)
     compute_quickly(dataset)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def one(dataset, verdict):
