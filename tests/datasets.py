@@ -204,7 +204,7 @@ class Lent:
         database, of_dataset = get_db_conn(), {"_dataset_id": dataset._doc.id}
         document = database.datasets.find_one({"_id": dataset._doc.id})
         for key in ("last_modified_at", "last_loaded_at"):
-            document.pop(key)
+            document.pop(key, None)
         runs = list(database.runs.find(of_dataset))
         results = [run.get("results") for run in runs]
         results += [f"annotator_agreement/{run['config'].get('results_id')}" for run in runs]
