@@ -121,7 +121,24 @@ def make_module_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[
 
     yield make
     for dataset in made:
-        dataset.delete()
+        if not dataset.deleted:
+            dataset.delete()
+
+
+@pytest.fixture(scope="module")
+def lend(make_module_dataset: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Lend the dataset that a function makes to all tests of a file; see :class:`tests.datasets.Lent`."""
+    from tests.datasets import Lent
+
+    lent = None
+
+    def lend(make: Callable[..., Any]) -> Any:
+        nonlocal lent
+        lent = lent or Lent(lambda: make(make_module_dataset))
+        _delete_orphans()
+        return lent.lend()
+
+    return lend
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def before_each_write(monkeypatch):
     return install
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # to start it takes as long as twenty kills
 def killable(private_fiftyone):
     """Call a function of the plugin in a process that is killed before its n-th write."""
     process = subprocess.Popen(

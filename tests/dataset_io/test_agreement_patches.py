@@ -19,11 +19,15 @@ from annotator_agreement.dataset_io.units.patches import DISPUTED
 LISTS = dict.fromkeys(ANNOTATORS, "detections")
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     dataset = make_dataset(random_annotators(30, seed=4))
     compute_quickly(dataset, units=True)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def _expected(dataset):

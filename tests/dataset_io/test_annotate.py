@@ -33,11 +33,15 @@ def backends(monkeypatch, tmp_path):
     return backends
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     dataset = make_dataset(random_annotators(12, seed=4))
     compute_quickly(dataset, units=True)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def _sent(folder, anno_key="disputed"):

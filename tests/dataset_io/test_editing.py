@@ -20,11 +20,15 @@ OF_USER = {
 }
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     dataset = make_dataset(EXAMPLE)
     compute_quickly(dataset)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def unit_of(dataset, verdict):

@@ -27,8 +27,7 @@ def _with_sizes(dataset):
     return dataset
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     """Decided: what two drew on the first 12 images, lone objects on the next; the others skipped, or open."""
     dataset = _with_sizes(make_dataset(random_annotators(30, seed=4)))
     compute_quickly(dataset)
@@ -36,6 +35,11 @@ def dataset(make_dataset):
     decide(dataset[12:20], choice="none", verdict="lone")
     decide(dataset[20:24], choice="skip", all=True)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def _read_back(path, **options):

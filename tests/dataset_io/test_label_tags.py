@@ -22,11 +22,15 @@ from annotator_agreement import (
 )
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     dataset = make_dataset(random_annotators(20, seed=4))
     compute_quickly(dataset, units=True)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def _tagged(dataset, tag="needs_review"):

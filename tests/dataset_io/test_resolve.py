@@ -30,12 +30,16 @@ ANNOTATORS = ["alice", "bob", "carol", "dave"]
 LISTS = dict.fromkeys(ANNOTATORS, "detections")
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     """Four annotators, some of them not assigned to some samples."""
     dataset = make_dataset(random_annotators(40, ANNOTATORS, seed=9))
     compute_quickly(dataset, ANNOTATORS)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def _consensus(document, list_name="detections"):

@@ -15,11 +15,15 @@ from annotator_agreement.dataset_io.record import run
 NAMES = ["alice", "bob", "carol"]
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     dataset = make_dataset(random_annotators(10))
     compute_agreement(dataset, NAMES)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 BAD = [

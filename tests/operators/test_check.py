@@ -11,11 +11,15 @@ import annotator_agreement as aa
 NAMES = ["alice", "bob", "carol"]
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     dataset = make_dataset()
     aa.compute(dataset, NAMES, resamples=0)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def test_the_form_checks_a_file_and_says_what_is_wrong_with_it(operator, context, form, dataset, tmp_path):

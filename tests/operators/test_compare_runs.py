@@ -12,12 +12,15 @@ ANNOTATORS = ["alice", "bob", "carol"]
 
 
 @pytest.fixture
-def dataset(make_dataset, operator):
-    dataset = make_dataset(random_annotators(25))
-    compute = operator("compute_agreement")
-    compute(dataset, ANNOTATORS, run_key="before")
-    compute(dataset, ANNOTATORS, run_key="after", iou=0.8)
-    return dataset
+def dataset(lend, operator):
+    def made(make_dataset):
+        dataset = make_dataset(random_annotators(25))
+        compute = operator("compute_agreement")
+        compute(dataset, ANNOTATORS, run_key="before")
+        compute(dataset, ANNOTATORS, run_key="after", iou=0.8)
+        return dataset
+
+    return lend(made)
 
 
 def _add_ratings(dataset, operator, run_key="rated"):

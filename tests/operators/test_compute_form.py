@@ -17,8 +17,7 @@ LABEL_TYPES = {
 OPTIONS_OF_OBJECTS = {"iou", "classes", "missing", "method", "similarity"}
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     dataset = make_dataset({})
     dataset.add_sample(fo.Sample(filepath="/images/0.jpg"))
     for ending, label_type in LABEL_TYPES.items():
@@ -27,6 +26,11 @@ def dataset(make_dataset):
     for name in ("alice", "bob"):
         dataset.add_sample_field(f"{name}_rating", fo.IntField)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 @pytest.fixture

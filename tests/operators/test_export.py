@@ -18,10 +18,13 @@ ANNOTATORS = ["alice", "bob", "carol"]
 
 
 @pytest.fixture
-def dataset(make_dataset, operator):
-    dataset = make_dataset()
-    operator("compute_agreement")(dataset, ANNOTATORS)
-    return dataset
+def dataset(lend, operator):
+    def made(make_dataset):
+        dataset = make_dataset()
+        operator("compute_agreement")(dataset, ANNOTATORS)
+        return dataset
+
+    return lend(made)
 
 
 @pytest.fixture

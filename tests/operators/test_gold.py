@@ -15,11 +15,15 @@ from annotator_agreement import apply_decisions, compute_agreement, decide, list
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     dataset = make_dataset(random_annotators(20, seed=4))
     compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def test_the_form_counts_what_it_would_decide_and_deciding_does_just_that(operator, context, form, dataset):

@@ -16,10 +16,13 @@ EVERY = ["add_agreement_units", "agreement_patches", "resolve_units", "tag_agree
 
 
 @pytest.fixture
-def dataset(make_dataset, operator):
-    dataset = make_dataset(random_annotators(20, seed=4))
-    operator("compute_agreement")(dataset, ANNOTATORS, resamples=0, sensitivity=False)
-    return dataset
+def dataset(lend, operator):
+    def made(make_dataset):
+        dataset = make_dataset(random_annotators(20, seed=4))
+        operator("compute_agreement")(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+        return dataset
+
+    return lend(made)
 
 
 @pytest.fixture

@@ -14,10 +14,13 @@ ANNOTATORS = ["alice", "bob", "carol"]
 
 
 @pytest.fixture
-def dataset(make_dataset, operator):
-    dataset = make_dataset(random_annotators(20))
-    operator("compute_agreement")(dataset, ANNOTATORS)
-    return dataset
+def dataset(lend, operator):
+    def made(make_dataset):
+        dataset = make_dataset(random_annotators(20))
+        operator("compute_agreement")(dataset, ANNOTATORS)
+        return dataset
+
+    return lend(made)
 
 
 @pytest.fixture

@@ -18,11 +18,15 @@ from annotator_agreement.dataset_io.record.lease import this_process
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
-@pytest.fixture
-def dataset(make_dataset):
+def _made(make_dataset):
     dataset = make_dataset()
     compute_agreement(dataset, ANNOTATORS, progress=False)
     return dataset
+
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def _set_config(dataset, run_key="agreement", **values):
