@@ -45,7 +45,7 @@ FoundOf: TypeAlias = Callable[[Requirement, str | None], Found]
 
 
 def is_of_report(filters: Requirement) -> bool:
-    """Whether a report has the numbers: of all labels, of a class, or of a size."""
+    """True if a report has the numbers: of all labels, of a class, or of a size."""
     others = filters.attributes or filters.area or filters.iou or filters.tags
     return not others and len(_parts(filters)) <= 1
 
