@@ -159,6 +159,7 @@ class Labels:
 
 def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     """The public functions, and the methods of what they return that take arguments."""
+    engine = {"workers": 1, "executor": None}
     compute = {
         "samples": dataset,
         "fields": FIELDS,
@@ -188,8 +189,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         "resamples": 0,
         "seed": 51,
         "units": False,
-        "workers": 1,
-        "executor": None,
+        **engine,
         "resume": False,
         "progress": None,
         "level": "auto",
@@ -246,12 +246,13 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         ("annotator", "label", "objects", "verdict", "classes", "annotators", "min_iou", "by", "remark", "progress")
     )
     rule |= {"choice": "none", "min_votes": 1, "one_class": False, "all": True, "overwrite": False, "preview": False}
+    rule |= engine
     gold = {"gold": "agreement_gold"}
     yield Call("decide", plugin.decide, {"samples": dataset, **run, **rule, **gold})
     yield Call("list_decisions", plugin.list_decisions, {"dataset": dataset, **gold})
     yield Call("undo_decisions", plugin.undo_decisions, {"dataset": dataset, **gold, "step": None, "by": None})
     yield Call("delete_decisions", plugin.delete_decisions, {"dataset": dataset, **gold})
-    applied = {"annotators": None, "changes": None, "by": None, "preview": False, "progress": None}
+    applied = {"annotators": None, "changes": None, "by": None, "preview": False, "progress": None, **engine}
     yield Call("apply_decisions", plugin.apply_decisions, {"samples": dataset, **run, **gold, **applied})
     yield Call("undo_applied", plugin.undo_applied, {"dataset": dataset, **gold, "step": None})
     yield Call("record_own_labels", plugin.record_own_labels, {"samples": dataset, **run, **gold, "by": None})
