@@ -135,7 +135,7 @@ def test_an_attribute_that_becomes_a_list_meanwhile_is_the_same_error(make_datas
     dataset = shapes_dataset(
         make_dataset, {"alice": [box(4, 3, 10, 10, state="a")], "bob": [box(4, 3, 10, 10, state=["a"])]}
     )
-    monkeypatch.setattr(objects, "check_attributes", lambda source: None)
+    monkeypatch.setattr(objects, "check_attributes", lambda source, **_: None)
     with pytest.raises(AgreementInputError, match="got other values in 'state'"):
         compute_agreement(dataset, ["alice", "bob"], attributes=["state"])
 
