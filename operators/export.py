@@ -142,7 +142,8 @@ _LISTS = {"html": "Page with pictures", "csv": "Table (CSV)"}
 
 def _annotator(form: Filled) -> str:
     """The annotator; when the form opens, the first one."""
-    return form.get("annotator") or form.labels.annotators[0]
+    annotator: str = form.get("annotator") or form.labels.annotators[0]
+    return annotator
 
 
 def _list_path(form: Filled) -> str:
@@ -196,7 +197,8 @@ def _decided_path(form: Filled) -> str:
     """The file of the form; at first one in the home directory of the user who runs the App's server."""
     gold = chosen_gold(form)
     _, _, ending = format_of_decided(open_gold(form.dataset, gold))
-    return form.get("path") or _at_home(form, f"{gold}{ending}")
+    path: str = form.get("path") or _at_home(form, f"{gold}{ending}")
+    return path
 
 
 def _decided_fields(form: Filled) -> Iterator[FormField]:

@@ -112,14 +112,16 @@ def link_of(model: ViewModel, click: Click) -> Link:
 def _card(model: ViewModel, click: Click) -> Link | None:
     number = click.get("number")
     cards = model["cards"]
-    return cards[number]["link"] if isinstance(number, int) and 0 <= number < len(cards) else None
+    leads: Link | None = cards[number]["link"] if isinstance(number, int) and 0 <= number < len(cards) else None
+    return leads
 
 
 def _cell_link(item: Item, click: Click) -> Link | None:
     row, column, links = click.get("row"), click.get("column"), item["links"]
     if not isinstance(row, int) or not isinstance(column, int) or not 0 <= row < len(links):
         return None
-    return links[row][column] if 0 <= column < len(links[row]) else None
+    leads: Link | None = links[row][column] if 0 <= column < len(links[row]) else None
+    return leads
 
 
 def _point_link(item: Item, click: Click) -> Link | None:
@@ -130,12 +132,14 @@ def _point_link(item: Item, click: Click) -> Link | None:
         heights = _places(trace["y"], click.get("y"))
         both = [place for place in _places(trace["x"], click.get("x")) if place in heights]
         if both:
-            return item["points"][both[0]]
+            found: Link | None = item["points"][both[0]]
+            return found
     (trace,) = item["data"][:1]
     places = _places(trace["x"], click.get("x"))
     if len(places) > 1:
         places = [place for place in _places(trace["y"], click.get("y")) if place in places]
-    return item["points"][places[0]] if places else None
+    leads: Link | None = item["points"][places[0]] if places else None
+    return leads
 
 
 def _places(values: list[Any], value: Any) -> list[int]:

@@ -184,7 +184,8 @@ def cached_shown(
         refreshed: how often the user refreshed
     """
     of_view = "" if view is None else hash_of_view(view)
-    return _shown(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, of_view, refreshed, _View(view))
+    shown: Shown = _shown(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, of_view, refreshed, _View(view))
+    return shown
 
 
 class _View:

@@ -99,7 +99,8 @@ class PanelState:
     @property
     def field_key(self) -> str | None:
         """Prefix of the run's fields; differs from the key if the run was renamed with FiftyOne's ``rename_run()``."""
-        return self.config.get("options", {}).get("run_key", self.run_key)
+        key: str | None = self.config.get("options", {}).get("run_key", self.run_key)
+        return key
 
     @property
     def fields(self) -> list[str]:

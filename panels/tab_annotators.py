@@ -154,7 +154,8 @@ def _missed(entry: Any) -> str:
 
 
 def _miss_rate(entry: Any) -> float | None:
-    return getattr(entry, "miss_rate", entry.n_missed)
+    rate: float | None = getattr(entry, "miss_rate", entry.n_missed)
+    return rate
 
 
 def _missed_link(entry: Any) -> Link:
@@ -163,7 +164,8 @@ def _missed_link(entry: Any) -> Link:
 
 def _verdict_field(verdict: str) -> Field:
     def n(entry: Any) -> int:
-        return entry.verdicts.get(verdict, 0)
+        found: int = entry.verdicts.get(verdict, 0)
+        return found
 
     def share(entry: Any) -> float | None:
         whole = sum(entry.verdicts.values())
@@ -242,7 +244,8 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
 
     def column(side: str, title: str) -> Field:
         def mean(entry: Any) -> float | None:
-            return entry.bias.mean.get(side)
+            value: float | None = entry.bias.mean.get(side)
+            return value
 
         def text(entry: Any) -> str:
             ends = ends_of(entry.bias.intervals.get(side), lambda end: signed(end, 0))

@@ -81,7 +81,8 @@ def _areas(report: Any, choices: Choices) -> Iterator[Item]:
 
     def column(entry: Any) -> Field:
         def share(name: str) -> float:
-            return entry.classes.get(name, 0.0)
+            found: float = entry.classes.get(name, 0.0)
+            return found
 
         return Field(entry.name, lambda name: shown_share(share(name)), share, shade=lambda name: share(name) / most)
 
@@ -155,7 +156,8 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
     known = lowest_first(known, classes.number)
 
     def name(entry: Any) -> str:
-        return getattr(entry, classes.name)
+        found: str = getattr(entry, classes.name)
+        return found
 
     def _number(entry: Any) -> str:
         ends = ends_of(entry.intervals.get(classes.number), lambda end: shown_number(end, 2))

@@ -113,7 +113,8 @@ def effect_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) 
 
 def kind_mask(group: IntArray, kind: str) -> BoolArray:
     """True for groups of a kind."""
-    return group >> 2 * _WIDTH == CODES[kind]
+    found: BoolArray = group >> 2 * _WIDTH == CODES[kind]
+    return found
 
 
 def group_subjects(group: IntArray) -> tuple[IntArray, IntArray]:

@@ -44,7 +44,8 @@ def name_of(entry: Any) -> tuple[Any, ...]:
 def n_labels_of(entry: Any) -> int:
     """Number of labels behind the agreement of an annotator, a pair, a class or a tag; one a sample if not counted."""
     if hasattr(entry, "b"):
-        return entry.n_a + entry.n_b if hasattr(entry, "n_a") else 2 * entry.n_samples
+        n: int = entry.n_a + entry.n_b if hasattr(entry, "n_a") else 2 * entry.n_samples
+        return n
     counted = ("n_objects", "n_samples", "n_assigned")
     return next(int(getattr(entry, name)) for name in counted if hasattr(entry, name))
 

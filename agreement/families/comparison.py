@@ -133,7 +133,8 @@ class AgreementComparison(ShowsItself):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> AgreementComparison:
         """Rebuild a comparison from :meth:`to_dict`."""
-        return read(cls, values)
+        comparison: AgreementComparison = read(cls, values)
+        return comparison
 
     def to_dataframe(self, table: str = "numbers") -> DataFrame:
         """A table of the comparison as a pandas DataFrame; undefined numbers are nan.
@@ -146,4 +147,5 @@ class AgreementComparison(ShowsItself):
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
         """
-        return shown_as("comparison_frame", self, table)
+        frame: DataFrame = shown_as("comparison_frame", self, table)
+        return frame

@@ -46,7 +46,8 @@ class Annotations:
 
 def are_scored(records: Records) -> BoolArray:
     """Samples with a score, shape ``(S,)``; only they are units."""
-    return (records.assigned.sum(axis=1) >= 2) & ~np.isnan(records.column("score"))
+    scored: BoolArray = (records.assigned.sum(axis=1) >= 2) & ~np.isnan(records.column("score"))
+    return scored
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,8 @@ class CrowdExemptions:
 
 
 def _keys(unit: IntArray, annotator: IntArray) -> IntArray:
-    return unit * _MOST_ANNOTATORS + annotator
+    keys: IntArray = unit * _MOST_ANNOTATORS + annotator
+    return keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +167,14 @@ class SamplePairs:
 
     def rank(self, sample: IntArray, annotator: IntArray) -> IntArray:
         """Position of an annotator among those assigned to the sample."""
-        return self._rank[sample, annotator]
+        rank: IntArray = self._rank[sample, annotator]
+        return rank
 
     def row(self, sample: IntArray, a: IntArray, b: IntArray) -> IntArray:
         """Row of the pair ``a`` before ``b`` of a sample."""
         p, q, n = self.rank(sample, a), self.rank(sample, b), self._n_assigned[sample]
-        return self._start[sample] + p * n - p * (p + 1) // 2 + (q - p - 1)
+        row: IntArray = self._start[sample] + p * n - p * (p + 1) // 2 + (q - p - 1)
+        return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,8 @@ class TrackCounts:
         kept = np.maximum.reduceat(matched, of_track) if len(of_track) else matched
         total = sums_by(pair[of_track], kept, n_annotators**2)
         share = np.where(frames > 0, total / np.maximum(frames, 1), np.nan).reshape(n_annotators, n_annotators)
-        return (share + share.T) / 2.0
+        both: FloatArray = (share + share.T) / 2.0
+        return both
 
 
 def count_tracks(

@@ -136,7 +136,8 @@ class Agreement:
     @cached_property
     def n_assigned(self) -> IntArray:
         """Annotators assigned to every sample, shape ``(S,)``."""
-        return self.assigned.sum(axis=1)
+        n: IntArray = self.assigned.sum(axis=1)
+        return n
 
     @property
     def rated(self) -> BoolArray:

@@ -80,4 +80,5 @@ def differs_from(found: Agreement) -> Relation:
 
 def is_named(found: Agreement) -> BoolArray:
     """Labels whose annotators can be named, shape ``(N,)``: few enough were asked for the object."""
-    return (found.units.assigned <= MOST_NAMED)[found.unit]
+    named: BoolArray = (found.units.assigned <= MOST_NAMED)[found.unit]
+    return named

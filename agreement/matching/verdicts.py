@@ -100,7 +100,8 @@ def _differ(codes: IntArray, numbers: FloatArray, unit: IntArray, n_units: int, 
     least, greatest = _range(unit[of_number], number[of_number], n_units)
     # all numbers count as one value here; their range is tested below
     first, last = _range(unit, np.where(of_number, 0, codes).astype(np.float64), n_units)
-    return (np.isfinite(least) & ~agreeing(least, greatest, tolerance)) | (first < last)
+    both: BoolArray = (np.isfinite(least) & ~agreeing(least, greatest, tolerance)) | (first < last)
+    return both
 
 
 def _range(unit: IntArray, values: FloatArray, n_units: int) -> tuple[FloatArray, FloatArray]:

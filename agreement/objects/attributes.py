@@ -49,7 +49,8 @@ class Values:
         x, y = self.numbers[a], self.numbers[b]
         both_numbers = ~np.isnan(x) & ~np.isnan(y)
         close = agreeing(np.where(both_numbers, x, 0.0), np.where(both_numbers, y, 0.0), self.tolerance)
-        return (a != b) & ~(both_numbers & close)
+        differ: BoolArray = (a != b) & ~(both_numbers & close)
+        return differ
 
     def ranks(self) -> IntArray:
         """Rank of every code in the order of the values: numbers first, then texts by name."""

@@ -80,7 +80,8 @@ class ClassSums(Additive):
     def most_frequent(self, names: Sequence[str]) -> IntArray:
         """Codes of the classes that occur, the most frequent first; ties by name."""
         order = np.lexsort((name_ranks(names), -self.n_objects))
-        return order[self.n_objects[order] > 0]
+        codes: IntArray = order[self.n_objects[order] > 0]
+        return codes
 
 
 def _costs(chunk: Chunk) -> FloatArray:
@@ -92,7 +93,10 @@ def _costs(chunk: Chunk) -> FloatArray:
     agreement, pairs = chunk.agreement, chunk.agreement.pairs
     lack = np.where(pairs.same_class, 1.0 - pairs.iou, 1.0)
     missing = np.where(chunk.rated_unit, agreement.units.assigned - agreement.units.votes, 0)
-    return missing[agreement.unit] + sums_by(np.concatenate([pairs.i, pairs.j]), np.tile(lack, 2), len(agreement.unit))
+    costs: FloatArray = missing[agreement.unit] + sums_by(
+        np.concatenate([pairs.i, pairs.j]), np.tile(lack, 2), len(agreement.unit)
+    )
+    return costs
 
 
 class ClassNumbers:

@@ -94,7 +94,8 @@ def _rated_areas(part: Columns, config: AgreementConfig) -> FloatArray:
     boxes = part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None
     area = own_areas(shown_area(part), boxes, part.get("visibility"), config)
     medians = medians_by_group(units_of_objects(part), area[:, None], len(part["unit_verdict"]))[:, 0]
-    return medians[part["unit_verdict"] != NO_VERDICT]
+    of_rated: FloatArray = medians[part["unit_verdict"] != NO_VERDICT]
+    return of_rated
 
 
 def _all_sizes_known(records: ObjectRecords) -> bool:

@@ -360,4 +360,5 @@ def histogram(values: FloatArray, of: Callable[[FloatArray], FloatArray] | None 
         some = some if of is None else of(some)
         place = np.minimum(((some + TIE) * N_BINS).astype(np.int64), N_BINS - 1)
         counts += np.bincount(place, minlength=N_BINS)
-    return counts.tolist()
+    found: list[int] = counts.tolist()
+    return found

@@ -103,7 +103,8 @@ class VitalityNumbers:
             changes = sums[..., width:].reshape(*sums.shape[:-1], n, width + 1)[..., :width]
             # one by one: all together would take n times the memory
             without = [alpha(full + changes[..., k, :]) for k in range(n)]
-            return alpha(full)[..., None] - np.stack(without, axis=-1)
+            vitality: FloatArray = alpha(full)[..., None] - np.stack(without, axis=-1)
+            return vitality
 
         keys = tuple(("annotators", self._names[k], "vitality") for k in annotators.tolist())
         basis = 2 * width + np.arange(n) * (width + 1)

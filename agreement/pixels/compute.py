@@ -133,12 +133,14 @@ class PixelAgreement:
     @property
     def score(self) -> FloatArray:
         """Score of every sample, shape ``(S,)``."""
-        return self.numbers[:, SCORE]
+        score: FloatArray = self.numbers[:, SCORE]
+        return score
 
     @property
     def n_annotators(self) -> IntArray:
         """Annotators with a mask of every sample, shape ``(S,)``."""
-        return self.counts.assigned.sum(axis=1)
+        n: IntArray = self.counts.assigned.sum(axis=1)
+        return n
 
     @property
     def rated(self) -> BoolArray:
@@ -238,7 +240,8 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
 def _means(values: FloatArray, counted: BoolArray) -> FloatArray:
     """Means of the counted values along the last axis; nan without counted values."""
     n = counted.sum(axis=-1)
-    return np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
+    means: FloatArray = np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
+    return means
 
 
 def means_defined(numbers: FloatArray) -> FloatArray:

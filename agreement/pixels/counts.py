@@ -100,7 +100,8 @@ class MaskCounts:
     def n_pairs(self) -> IntArray:
         """Pairs of annotators of every sample, shape ``(S,)``."""
         n = self.n_masks
-        return n * (n - 1) // 2
+        pairs: IntArray = n * (n - 1) // 2
+        return pairs
 
     def without_empty(self, background: int | None) -> MaskCounts:
         """The counts as if nobody had a mask where all masks are only background."""
@@ -169,7 +170,8 @@ class MaskTable:
     @property
     def n_pixels(self) -> IntArray:
         """Pixels that were compared, shape ``(B,)``."""
-        return self.areas[0].sum(axis=1)
+        n: IntArray = self.areas[0].sum(axis=1)
+        return n
 
     @property
     def pairs(self) -> tuple[IntArray, IntArray]:

@@ -48,7 +48,8 @@ class RatingAgreement:
     @property
     def votes(self) -> IntArray:
         """Number of annotators who agree with every rating, including its own, shape ``(S, R)``."""
-        return self.agree.sum(axis=2)
+        votes: IntArray = self.agree.sum(axis=2)
+        return votes
 
 
 def compute_ratings(ratings: FloatArray, tolerance: float = 0.0) -> RatingAgreement:
@@ -138,7 +139,8 @@ class RatingRecords(Records):
     def assigned(self) -> BoolArray:
         """True where an annotator rated a sample, shape ``(S, R)``."""
         table = self.column("ratings")
-        return ~np.isnan(table) if table.dtype.kind == "f" else table > 0
+        given: BoolArray = ~np.isnan(table) if table.dtype.kind == "f" else table > 0
+        return given
 
     def sample_values(self) -> SampleValues:
         """The values that all label types have; every sample is one unit."""

@@ -105,7 +105,8 @@ class _ClassCounts:
     def often(self) -> list[int]:
         """The classes with enough labels on enough images, the most frequent."""
         enough = np.flatnonzero((self.n_labels >= MIN_LABELS) & (self.n_images >= MIN_IMAGES))
-        return enough[np.argsort(-self.n_labels[enough], kind="stable")][:MAX_CLASSES].tolist()
+        chosen: list[int] = enough[np.argsort(-self.n_labels[enough], kind="stable")][:MAX_CLASSES].tolist()
+        return chosen
 
     def class_mask(self, code: int, some: slice) -> tuple[FloatArray, BoolArray]:
         """True where an annotator gave a class (as floats), and where they gave any."""

@@ -67,7 +67,8 @@ class MainNumber:
         found = report
         for name in self.key.split("."):
             found = getattr(found, name, None)
-        return found
+        value: float | None = found
+        return value
 
     def concerns(self, measure: str) -> bool:
         """True if objects that are compared by this measure have the number."""

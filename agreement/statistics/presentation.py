@@ -40,7 +40,8 @@ class ShowsItself:
     shown_by: ClassVar[str]  #: what the names of the functions that show it begin with
 
     def _repr_html_(self) -> str:
-        return shown_as(f"{self.shown_by}_html", self)
+        shown: str = shown_as(f"{self.shown_by}_html", self)
+        return shown
 
     def print_report(self, file: TextIO | None = None) -> None:
         """Print it as aligned text.

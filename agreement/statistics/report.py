@@ -268,11 +268,13 @@ class AgreementReport:
         return f"<{type(self).__name__} {self.run_key!r}: {numbers}, {rated}; print_report() says more>"
 
     def _repr_html_(self) -> str:
-        return shown_as("report_html", self)
+        shown: str = shown_as("report_html", self)
+        return shown
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-serialisable values."""
-        return json.loads(self.to_json())
+        values: dict[str, Any] = json.loads(self.to_json())
+        return values
 
     def to_json(self) -> str:
         """The report as JSON text in one line; reports of hundreds of annotators have millions of values."""
@@ -282,7 +284,8 @@ class AgreementReport:
     @classmethod
     def from_dict(cls: type[R], values: Mapping[str, Any]) -> R:
         """Rebuild a report from :meth:`to_dict`."""
-        return read(cls, {name: value for name, value in values.items() if name != "family"})
+        report: R = read(cls, {name: value for name, value in values.items() if name != "family"})
+        return report
 
     def print_report(self, full: bool = False, file: TextIO | None = None) -> None:
         """Print the report as aligned text.
@@ -308,7 +311,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
         """
-        return shown_as("report_frame", self, table)
+        frame: DataFrame = shown_as("report_frame", self, table)
+        return frame
 
     def labels(self) -> DataFrame:
         """All labels that were read, one row each, sorted by sample, from the stored records.
@@ -352,7 +356,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no pair has that number
         """
-        return shown_as("plot_pairs", self, value)
+        figure: Figure = shown_as("plot_pairs", self, value)
+        return figure
 
     def plot_confusion(self, pair: tuple[str, str] | None = None, top: int = 20) -> Figure:
         """Confusion matrix of the classes, the largest confusions first.
@@ -364,7 +369,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if nobody confused two classes
         """
-        return shown_as("plot_confusion", self, pair, top)
+        figure: Figure = shown_as("plot_confusion", self, pair, top)
+        return figure
 
     def plot_classes(self, top: int = 30) -> Figure:
         """Agreement on every class with 95 % intervals, lowest first; only the most frequent if there are many classes.
@@ -372,7 +378,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no class has a defined agreement
         """
-        return shown_as("plot_classes", self, top)
+        figure: Figure = shown_as("plot_classes", self, top)
+        return figure
 
     def plot_annotators(self) -> Figure:
         """Share of missed objects and of contradicted labels for every annotator; of more than 12, score and labels.
@@ -380,7 +387,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if nothing was missed or contradicted
         """
-        return shown_as("plot_annotators", self)
+        figure: Figure = shown_as("plot_annotators", self)
+        return figure
 
     def plot_votes(self) -> Figure:
         """Histogram of the number of annotators who drew an object.
@@ -388,7 +396,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there are no objects
         """
-        return shown_as("plot_votes", self)
+        figure: Figure = shown_as("plot_votes", self)
+        return figure
 
     def plot_iou(self) -> Figure:
         """Histogram of the IoU of two labels of one object.
@@ -396,7 +405,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no object was drawn by two annotators
         """
-        return shown_as("plot_iou", self)
+        figure: Figure = shown_as("plot_iou", self)
+        return figure
 
     def plot_scores(self, samples: DataFrame) -> Figure:
         """Histogram of the scores of the samples.
@@ -411,7 +421,8 @@ class AgreementReport:
             raise AgreementInputError(
                 f"`samples` must be the table that agreement_samples() gives, got {type(samples).__name__}"
             )
-        return shown_as("plot_scores", self, samples["score"].to_numpy())
+        figure: Figure = shown_as("plot_scores", self, samples["score"].to_numpy())
+        return figure
 
     def plot_thresholds(self) -> Figure:
         """Alpha, score, F1 and the number of objects over the matching threshold.
@@ -419,7 +430,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if the run did not compare thresholds
         """
-        return shown_as("plot_thresholds", self)
+        figure: Figure = shown_as("plot_thresholds", self)
+        return figure
 
     def plot_models(self, model: str | None = None) -> Figure:
         """F1 of a model with the annotators beside that of annotators left out, by size and class, with intervals.
@@ -430,7 +442,8 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there is no such model, or it shares no image with two annotators
         """
-        return shown_as("plot_models", self, model)
+        figure: Figure = shown_as("plot_models", self, model)
+        return figure
 
     def plot_bias(self) -> Figure:
         """Mean offset of every annotator's boxes from the median box of the objects, with 95 % intervals.
@@ -438,4 +451,5 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there are no boxes to compare
         """
-        return shown_as("plot_bias", self)
+        figure: Figure = shown_as("plot_bias", self)
+        return figure

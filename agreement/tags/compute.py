@@ -119,7 +119,8 @@ def compute_tags(batch: TagBatch) -> TagAgreement:
 
 def _keys(sets: TagSets, sample: IntArray, tag: IntArray) -> IntArray:
     """One number for every (sample, tag), ascending by sample, then tag."""
-    return sample * max(sets.n_tags, 1) + tag
+    keys: IntArray = sample * max(sets.n_tags, 1) + tag
+    return keys
 
 
 def _pairs(sets: TagSets, annotator: IntArray) -> SetPairs:

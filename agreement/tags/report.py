@@ -231,4 +231,5 @@ def _n_missed(agreement: TagAgreement, n_annotators: int) -> IntArray:
     of_sample = np.bincount(tags.sample[by_several], minlength=sets.n_units)
     could_give = sums_by(annotator, of_sample[sets.unit], n_annotators).astype(np.int64)
     gave = np.bincount(annotator[sets.row][by_several[agreement.of_given]], minlength=n_annotators)
-    return could_give - gave
+    missed: IntArray = could_give - gave
+    return missed

@@ -78,7 +78,7 @@ def report_page(
         plots["scores"] = functools.partial(plot_scores, scores=scores)
     wanted = {name for section in [*short, *details] for name in section.figures}
     drawn = _drawn(report, {name: plot for name, plot in plots.items() if name in wanted})
-    return _template(TEMPLATE).render(
+    page: str = _template(TEMPLATE).render(
         run_key=report.run_key,
         dataset_name=dataset_name,
         date=f"{computed_at.day} {computed_at:%B %Y}" if computed_at is not None else "",
@@ -93,6 +93,7 @@ def report_page(
         script=Markup(SCRIPT),
         plotly=Markup(get_plotlyjs()),
     )
+    return page
 
 
 def _plot_of(parts: AgreementParts, report: AgreementReport) -> go.Figure:
@@ -153,9 +154,10 @@ def sections_html(sections: Iterable[Section], *, code: str = "", note: str = ""
         code: lines of Python shown below
         note: a sentence below all
     """
-    return _template(NOTEBOOK).render(
+    shown: str = _template(NOTEBOOK).render(
         sections=sections, code=code, note=note, findings={}, style=Markup(NOTEBOOK_STYLE)
     )
+    return shown
 
 
 @functools.cache

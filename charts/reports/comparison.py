@@ -162,7 +162,8 @@ def _change_columns(comparison: AgreementComparison, number: str | None = None) 
     """Columns with both values of a number and their difference; without ``number`` the entries are changes."""
 
     def change_of(entry: Any) -> Change | None:
-        return entry[1] if number is None else entry.numbers.get(number)
+        found: Change | None = entry[1] if number is None else entry.numbers.get(number)
+        return found
 
     first = comparison.a if number is None else f"{_COLUMNS.get(number, number)}: {comparison.a}"
     return [

@@ -167,13 +167,14 @@ def _table_lines(table: Table, indent: str) -> list[str]:
 def _tabulated(table: Table, style: str, show: Callable[[str], str]) -> str:
     # tabulate widens columns by their headers, so the header is passed as a row
     cells = [[show(title) for title in table.header], *([show(cell.text) for cell in row] for row in table.rows)]
-    return tabulate(
+    lines: str = tabulate(
         cells if style == "plain" else cells[1:],
         headers=[] if style == "plain" else cells[0],
         tablefmt=style,
         colalign=["right" if is_numeric else "left" for is_numeric in table.numeric],
         disable_numparse=True,
     )
+    return lines
 
 
 # ---- as Markdown ----

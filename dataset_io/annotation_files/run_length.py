@@ -202,7 +202,8 @@ def _lengths(pixels: BoolArray, left: int, top: int, width: int, height: int) ->
         kept[1:] &= ~joined
         kept[:-1] &= ~joined
         ends = ends[kept]
-    return np.diff(ends, prepend=0, append=width * height).tolist()
+    lengths: list[int] = np.diff(ends, prepend=0, append=width * height).tolist()
+    return lengths
 
 
 def cut_out(mask: BoolArray, left: int, top: int) -> Mask:

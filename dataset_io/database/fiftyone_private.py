@@ -52,7 +52,8 @@ _APART = {"last_modified_at", "last_deletion_at", *(part for parts in _REFERENCE
 
 def database() -> Database[Document]:
     """The database that FiftyOne is connected to."""
-    return get_db_conn()
+    connected: Database[Document] = get_db_conn()
+    return connected
 
 
 def stored_dataset(samples: SampleCollection) -> fo.Dataset:
@@ -67,17 +68,20 @@ def root_dataset(samples: SampleCollection) -> fo.Dataset:
 
 def dataset_id(dataset: fo.Dataset) -> ObjectId:
     """Id of the document of a dataset."""
-    return dataset._doc.id
+    document_id: ObjectId = dataset._doc.id
+    return document_id
 
 
 def sample_collection(samples: SampleCollection) -> Collection[Document]:
     """The MongoDB collection of the samples of a dataset or view."""
-    return samples._dataset._sample_collection
+    collection: Collection[Document] = samples._dataset._sample_collection
+    return collection
 
 
 def frame_collection(samples: SampleCollection) -> Collection[Document]:
     """The MongoDB collection of the frames of a dataset of videos."""
-    return samples._dataset._frame_collection
+    collection: Collection[Document] = samples._dataset._frame_collection
+    return collection
 
 
 def is_deleted(document_id: ObjectId) -> bool:
@@ -306,7 +310,8 @@ def document_fields(document: object) -> tuple[str, ...]:
 
 def list_name(label_type: type[fo.Label]) -> str:
     """Name of the list in a label field that holds several labels."""
-    return label_type._LABEL_LIST_FIELD
+    name: str = label_type._LABEL_LIST_FIELD
+    return name
 
 
 def list_of(label_type: type[fo.Label]) -> tuple[str, type[fo.Label]] | None:

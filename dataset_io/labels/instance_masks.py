@@ -39,7 +39,8 @@ def _inside(array: Any) -> BoolArray:
         array = array[:, :, 0]
     if array.ndim != 2:
         raise ValueError(f"A mask must have two dimensions, got {array.ndim}")
-    return array if array.dtype == np.bool_ else array != 0
+    inside: BoolArray = array if array.dtype == np.bool_ else array != 0
+    return inside
 
 
 def pixel_boxes(boxes_xywh_rel: FloatArray, size_px: FloatArray) -> IntArray:
@@ -81,4 +82,5 @@ def _scaled(mask: BoolArray, width: int, height: int) -> BoolArray:
         return mask
     if not mask.size or not width or not height:
         return np.zeros((height, width), np.bool_)
-    return cv2.resize(mask.astype(np.uint8), (width, height)).astype(np.bool_)
+    scaled: BoolArray = cv2.resize(mask.astype(np.uint8), (width, height)).astype(np.bool_)
+    return scaled

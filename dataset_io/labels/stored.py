@@ -133,10 +133,12 @@ class NoRoomError(AgreementInputError):
 
 def half_of(samples: Iterable[StoredSample]) -> IntArray:
     """The half of the images that samples belong to, 0 or 1; frames as their videos."""
-    return subsample_keys(sample.video_id or sample.sample_id for sample in samples) % 2
+    half: IntArray = subsample_keys(sample.video_id or sample.sample_id for sample in samples) % 2
+    return half
 
 
 def subsample_keys(sample_ids: Iterable[ObjectId]) -> IntArray:
     """Deterministic pseudo-random keys (hash of the sample id) for picking a subsample."""
     words = (hashlib.blake2b(sample_id.binary, digest_size=8).digest() for sample_id in sample_ids)
-    return (np.frombuffer(b"".join(words), "<u8") >> np.uint64(1)).astype(np.int64)
+    keys: IntArray = (np.frombuffer(b"".join(words), "<u8") >> np.uint64(1)).astype(np.int64)
+    return keys

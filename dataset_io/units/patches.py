@@ -125,7 +125,8 @@ def has_units(labels: RunLabels) -> bool:
 def _list_name(labels: RunLabels, field: str) -> str:
     """Name of the list of labels in the derived field."""
     path = f"{names.FRAMES_PREFIX if labels.on_frames else ''}{field}"
-    return list_name(labels.samples.get_field(path).document_type)
+    name: str = list_name(labels.samples.get_field(path).document_type)
+    return name
 
 
 def _frames_view(labels: RunLabels) -> DatasetView:

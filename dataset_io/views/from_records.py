@@ -53,7 +53,8 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     disagree = np.flatnonzero(sums_by(number, n_disagreeing, n) > 0)
     ids = np.empty(n, object)
     ids[number] = loaded.index.ids()
-    return ids[disagree[np.argsort(mean[disagree], kind="stable")]].tolist()
+    chosen: list[str] = ids[disagree[np.argsort(mean[disagree], kind="stable")]].tolist()
+    return chosen
 
 
 def _pair_scores(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray]:

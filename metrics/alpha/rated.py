@@ -334,7 +334,8 @@ def _ratio_formula(values: FloatArray, undefined: Undefined) -> Statistic:
 def _ratio_difference(a: FloatArray, b: FloatArray) -> FloatArray:
     """``((a - b) / (a + b))²``, 0 for two zeros."""
     total = a + b
-    return ((a - b) / np.where(total > 0, total, 1.0)) ** 2
+    squared: FloatArray = ((a - b) / np.where(total > 0, total, 1.0)) ** 2
+    return squared
 
 
 def _differing_pairs(counts: RatingCounts) -> tuple[IntArray, IntArray, IntArray, FloatArray]:

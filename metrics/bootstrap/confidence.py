@@ -174,7 +174,8 @@ def _central(power_sums: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
 
 def _rounding(estimate: FloatArray) -> FloatArray:
     """Differences from the estimate up to this size are rounding."""
-    return ROUNDING * np.maximum(1.0, np.abs(estimate))
+    size: FloatArray = ROUNDING * np.maximum(1.0, np.abs(estimate))
+    return size
 
 
 def _bias_correction(estimate: FloatArray, values: FloatArray, n_defined: IntArray) -> FloatArray:
@@ -183,7 +184,8 @@ def _bias_correction(estimate: FloatArray, values: FloatArray, n_defined: IntArr
     rounding = _rounding(estimate)
     below = (difference < -rounding).sum(axis=0)
     ties = (np.abs(difference) <= rounding).sum(axis=0)
-    return ndtri((below + ties / 2) / np.maximum(n_defined, 1))
+    correction: FloatArray = ndtri((below + ties / 2) / np.maximum(n_defined, 1))
+    return correction
 
 
 def _acceleration(estimate: FloatArray, spread: FloatArray, skew: FloatArray, n: int) -> FloatArray:
@@ -200,7 +202,8 @@ def _bca_tails(tails: FloatArray, bias: FloatArray, acceleration: FloatArray) ->
     shifted = bias + ndtri(tails)
     divisor = 1.0 - acceleration * shifted
     known &= (divisor > 0).all(axis=0)
-    return np.where(known, ndtr(bias + shifted / np.where(known, divisor, 1.0)), tails)
+    shares: FloatArray = np.where(known, ndtr(bias + shifted / np.where(known, divisor, 1.0)), tails)
+    return shares
 
 
 def _quantiles(ordered: FloatArray, n_defined: IntArray, shares: FloatArray) -> FloatArray:
@@ -216,7 +219,8 @@ def _quantiles(ordered: FloatArray, n_defined: IntArray, shares: FloatArray) -> 
     lower = np.floor(position).astype(np.int64)
     column = np.arange(ordered.shape[1])
     low, high = ordered[lower, column], ordered[np.minimum(lower + 1, last), column]
-    return low + (position - lower) * (high - low)
+    quantiles: FloatArray = low + (position - lower) * (high - low)
+    return quantiles
 
 
 def _standard_deviation(values: FloatArray, n_defined: IntArray) -> FloatArray:

@@ -308,7 +308,8 @@ def quorum_votes(assigned: IntArray, quorum: float | Literal["majority"]) -> Int
     if not 0.0 < quorum <= 1.0:
         raise ValueError(f"`quorum` must be in (0, 1], got {quorum!r}")
     # floating point: 0.6 * 5 is slightly more than 3
-    return np.maximum(np.ceil(quorum * assigned - TIE).astype(np.int64), 1)
+    needed: IntArray = np.maximum(np.ceil(quorum * assigned - TIE).astype(np.int64), 1)
+    return needed
 
 
 def consensus_score(votes: IntArray, assigned: IntArray, mean_iou: FloatArray) -> FloatArray:

@@ -212,7 +212,8 @@ def _approximate(m: IntArray, n: IntArray, g: IntArray) -> FloatArray:
     p = m / n
     rest, of_half = (_remainder(p, 1.0 / k - 1.0 / m, among) for among in (MOST_EXACT, MOST_EXACT // 2))
     highest = p + _brownian(p, 1.0 / k - 1.0 / m) + (rest + _FURTHER * (rest - of_half)) / k
-    return np.where(reached, np.clip(highest, p, 1.0), 0.0).mean(axis=1)
+    value: FloatArray = np.where(reached, np.clip(highest, p, 1.0), 0.0).mean(axis=1)
+    return value
 
 
 def _brownian(p: FloatArray, inverse: FloatArray) -> FloatArray:

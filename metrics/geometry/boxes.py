@@ -39,14 +39,16 @@ def check_boxes(boxes_xyxy: FloatArray, name: str = "boxes") -> FloatArray:
 
 def box_area(boxes_xyxy: FloatArray) -> FloatArray:
     """Areas of boxes ``(..., 4)``, ``(x_min, y_min, x_max, y_max)``, in the square of their unit; never undefined."""
-    return (boxes_xyxy[..., 2] - boxes_xyxy[..., 0]) * (boxes_xyxy[..., 3] - boxes_xyxy[..., 1])
+    area: FloatArray = (boxes_xyxy[..., 2] - boxes_xyxy[..., 0]) * (boxes_xyxy[..., 3] - boxes_xyxy[..., 1])
+    return area
 
 
 def box_intersection(boxes_a: FloatArray, boxes_b: FloatArray) -> FloatArray:
     """Areas shared by boxes ``(..., 4)`` of two broadcastable arrays, 0 where they are apart; never undefined."""
     width = np.minimum(boxes_a[..., 2], boxes_b[..., 2]) - np.maximum(boxes_a[..., 0], boxes_b[..., 0])
     height = np.minimum(boxes_a[..., 3], boxes_b[..., 3]) - np.maximum(boxes_a[..., 1], boxes_b[..., 1])
-    return np.maximum(width, 0.0) * np.maximum(height, 0.0)
+    shared: FloatArray = np.maximum(width, 0.0) * np.maximum(height, 0.0)
+    return shared
 
 
 def box_overlaps(objects: Objects, boxes_xyxy: FloatArray) -> Overlaps:
@@ -66,7 +68,8 @@ def box_overlaps(objects: Objects, boxes_xyxy: FloatArray) -> Overlaps:
     def intersection_of(i: IntArray, j: IntArray) -> FloatArray:
         width = np.minimum(edges[2][i], edges[2][j]) - np.maximum(edges[0][i], edges[0][j])
         height = np.minimum(edges[3][i], edges[3][j]) - np.maximum(edges[1][i], edges[1][j])
-        return np.maximum(width, 0.0) * np.maximum(height, 0.0)
+        shared: FloatArray = np.maximum(width, 0.0) * np.maximum(height, 0.0)
+        return shared
 
     return find_overlaps(objects, box_area(boxes), intersection_of, boxes)
 
@@ -171,4 +174,5 @@ def _area_in_grid(boxes_xyxy: FloatArray) -> FloatArray:
         covered.append(inside.astype(np.float32))
         width.append(np.diff(edge, axis=1))
     cells = covered[0].transpose(0, 2, 1) @ covered[1] > 0
-    return (width[0] * (cells * width[1][:, None, :]).sum(axis=2)).sum(axis=1)
+    area: FloatArray = (width[0] * (cells * width[1][:, None, :]).sum(axis=2)).sum(axis=1)
+    return area

@@ -60,7 +60,8 @@ def _check_pairs(points_a: FloatArray, points_b: FloatArray) -> tuple[FloatArray
 
 
 def _labelled(points: FloatArray) -> BoolArray:
-    return ~np.isnan(points[..., 0])
+    present: BoolArray = ~np.isnan(points[..., 0])
+    return present
 
 
 def _corners(points: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -223,7 +224,8 @@ class Keypoints(Geometry):
     @property
     def without_extent(self) -> BoolArray:
         """Objects with a single labelled point, or several in one place."""
-        return self.area == 0.0
+        none: BoolArray = self.area == 0.0
+        return none
 
     def places(self) -> dict[str, FloatArray]:
         return {"points_xy": self.points_xy}

@@ -37,7 +37,8 @@ class Lines:
 
     def boxes_xyxy(self) -> FloatArray:
         """Box around every line; zeros where empty."""
-        return np.nan_to_num(shapely.bounds(self.geometry).reshape(-1, 4), nan=0.0)
+        boxes: FloatArray = np.nan_to_num(shapely.bounds(self.geometry).reshape(-1, 4), nan=0.0)
+        return boxes
 
     def take(self, rows: IntArray | BoolArray) -> Lines:
         return Lines(self.geometry[rows], self.length[rows], self.tolerance_px)
@@ -131,7 +132,8 @@ def line_overlap(a: GeometryArray, b: GeometryArray, tolerance_px: float) -> Flo
     shared = np.zeros(len(i))
     shared[near[same]] = length[i[near[same]]]
     shared[near[~same]] = 0.5 * (within_q + within_p)
-    return np.minimum(shared, np.minimum(length[i], length[j]))
+    found: FloatArray = np.minimum(shared, np.minimum(length[i], length[j]))
+    return found
 
 
 def _check_tolerance(tolerance_px: float) -> None:

@@ -203,4 +203,7 @@ class Outlines(Geometry):
         above, below = (each.astype(np.float32) for each in spans)
         share = np.where(has_above == has_below, place - row, place - row >= 0.5).astype(np.float32)[..., None]
         width = ((x_max - x_min) / 255).astype(np.float32)
-        return x_min.astype(np.float32)[..., None] + (above + share * (below - above)) * width[..., None]
+        spans_at: FloatArray = (
+            x_min.astype(np.float32)[..., None] + (above + share * (below - above)) * width[..., None]
+        )
+        return spans_at

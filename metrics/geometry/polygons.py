@@ -170,7 +170,8 @@ def union_area(geometry: GeometryArray, group: IntArray, n_groups: int) -> Float
         >>> union_area(boxes, np.array([0, 0, 1]), 2)
         array([6., 1.])
     """
-    return shapely.area(polygon_unions(geometry, group, n_groups))
+    area: FloatArray = shapely.area(polygon_unions(geometry, group, n_groups))
+    return area
 
 
 def _simple_polygons(points_xy: FloatArray, ring: IntArray, n_rings: int) -> tuple[GeometryArray, BoolArray]:

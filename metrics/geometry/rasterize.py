@@ -124,4 +124,5 @@ def _filled(polygon: GeometryArray, left: int, top: int, right: int, bottom: int
     column = np.clip(np.ceil(x - 0.5), 0, right - left).astype(np.int64)
     flips = np.zeros((bottom - top, right - left + 1), np.bool_)
     np.logical_xor.at(flips, (row, column), True)
-    return np.logical_xor.accumulate(flips, axis=1)[:, :-1]
+    inside: BoolArray = np.logical_xor.accumulate(flips, axis=1)[:, :-1]
+    return inside

@@ -66,7 +66,8 @@ def search(weights: FloatArray, start: IntArray) -> tuple[IntArray, BoolArray]:
 
 def _totals(weights: FloatArray, groups: IntArray) -> FloatArray:
     """Weight within the groups ``(C, N)`` of every graph, shape ``(C,)``."""
-    return np.where(groups[:, :, None] == groups[:, None, :], weights, 0.0).sum(axis=(1, 2)) / 2.0
+    total: FloatArray = np.where(groups[:, :, None] == groups[:, None, :], weights, 0.0).sum(axis=(1, 2)) / 2.0
+    return total
 
 
 def _sides(weights: FloatArray) -> IntArray:

@@ -212,4 +212,5 @@ def _first_end(p: IntArray, q: IntArray, order: IntArray, n: int) -> BoolArray:
     first = np.full(n, len(order))
     for node in (p, q):
         np.minimum.at(first, node, rank)
-    return (first[p] == rank) & (first[q] == rank)
+    chosen: BoolArray = (first[p] == rank) & (first[q] == rank)
+    return chosen

@@ -159,4 +159,5 @@ def are_certainly_best(weights: FloatArray, group: IntArray) -> BoolArray:
     together = group[:, :, None] == group[:, None, :]
     together[:, place, place] = False
     total = np.where(together, weights, 0.0).sum(axis=(1, 2)) / 2.0
-    return has_sides & (total >= most - TIE) & (group.max(axis=1) + 1 == largest)
+    certain: BoolArray = has_sides & (total >= most - TIE) & (group.max(axis=1) + 1 == largest)
+    return certain

@@ -141,7 +141,8 @@ def _bipartitions(n: int) -> FloatArray:
     codes = np.arange(1, 2 ** (n - 1))
     side = (codes[:, None] >> np.arange(n)) & 1
     i, j = np.triu_indices(n, 1)
-    return (side[:, i] != side[:, j]).T.astype(np.float64)
+    cuts: FloatArray = (side[:, i] != side[:, j]).T.astype(np.float64)
+    return cuts
 
 
 def _is_one_group(weights: FloatArray) -> BoolArray:

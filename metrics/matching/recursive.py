@@ -98,7 +98,8 @@ def _assigned(sample: IntArray, p: IntArray, q: IntArray, similarity: FloatArray
     by_sample = np.split(compared, np.flatnonzero(np.diff(sample[compared])) + 1) if len(compared) else []
     assigned = [pairs[_best_assignment(p[pairs], q[pairs], similarity[pairs])] for pairs in by_sample]
     chosen = np.concatenate([where[~hard[where]], *assigned])
-    return chosen[above[chosen]]
+    kept: IntArray = chosen[above[chosen]]
+    return kept
 
 
 def _best_assignment(p: IntArray, q: IntArray, similarity: FloatArray) -> IntArray:
@@ -111,7 +112,8 @@ def _best_assignment(p: IntArray, q: IntArray, similarity: FloatArray) -> IntArr
     number = np.full(matrix.shape, -1)
     matrix[row, column], number[row, column] = similarity, np.arange(len(p))
     assigned = number[linear_sum_assignment(matrix, maximize=True)]
-    return assigned[assigned >= 0]
+    found: IntArray = assigned[assigned >= 0]
+    return found
 
 
 def _best_of_few(row: IntArray, column: IntArray, similarity: FloatArray) -> IntArray:
@@ -122,4 +124,5 @@ def _best_of_few(row: IntArray, column: IntArray, similarity: FloatArray) -> Int
     places = np.concatenate([row, alone]), np.concatenate([column, n_columns + alone])
     shape = (n_rows, n_columns + n_rows)
     _, assigned = min_weight_full_bipartite_matching(coo_array((cost, places), shape=shape).tocsr())
-    return np.flatnonzero(assigned[row] == column)
+    found: IntArray = np.flatnonzero(assigned[row] == column)
+    return found

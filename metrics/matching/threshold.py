@@ -79,7 +79,8 @@ def best_similarities(
     best = _best(overlaps, objects.annotator, n_annotators, similarity)
     compared = assigned[objects.sample]
     compared[np.arange(len(objects)), objects.annotator] = False
-    return best[compared]
+    similarities: FloatArray = best[compared]
+    return similarities
 
 
 def _best(overlaps: Overlaps, annotator: IntArray, n_annotators: int, similarity: Similarity) -> FloatArray:
@@ -159,7 +160,8 @@ def _between(
     overlaps = geometry.take(rows).overlaps(joined)
     best = _best(overlaps, objects.annotator[rows], assigned.shape[1], similarity)
     opposite = np.stack([other, own], axis=1)[pair, side]
-    return best[assigned[opposite]]
+    compared: FloatArray = best[assigned[opposite]]
+    return compared
 
 
 def threshold_from_data(observed: FloatArray, expected: FloatArray, n_objects: int) -> ThresholdFromData:
@@ -225,7 +227,8 @@ def _density(distances: FloatArray, n: int) -> FloatArray:
     weight = np.bincount(below, 1.0 - upper, _GRID + 1) + np.bincount(below + 1, upper, _GRID + 1)
     offset = np.arange(-_GRID, _GRID + 1) / (_GRID * bandwidth)
     kernel = np.exp(-0.5 * offset**2)
-    return np.convolve(weight, kernel)[_GRID : 2 * _GRID + 1] / (len(distances) * bandwidth)
+    density: FloatArray = np.convolve(weight, kernel)[_GRID : 2 * _GRID + 1] / (len(distances) * bandwidth)
+    return density
 
 
 def _largest_difference(observed: FloatArray, expected: FloatArray) -> float:

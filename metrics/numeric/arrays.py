@@ -22,7 +22,8 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     """Concatenate the ranges ``starts[k] … starts[k] + counts[k] - 1`` of all ``k``."""
     total = int(counts.sum())
     ends = np.cumsum(counts)
-    return np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    integers: IntArray = np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    return integers
 
 
 def group_ends(groups: IntArray) -> IntArray:
