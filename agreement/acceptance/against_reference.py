@@ -111,7 +111,7 @@ def against_reference(filters: Requirement, records: Records, context: ReportCon
     wanted_keys = {(key[0], name, *key[1:]) for name in context.annotators}
     chosen = (each for each in numbers if not wanted_keys.isdisjoint(one[:-1] for one in each.keys))
     found = estimates(chosen, ranks, resamples=config.resamples, seed=config.seed) if compared.records.n_samples else {}
-    group, _, columns, _ = compared.rows(table)
+    group, _, columns, _ = compared.rows_once(table)
     n_reference = np.bincount(group, columns[:, COLUMNS.index("n_both")], len(context.annotators) * len(names))
     n_true = np.bincount(group, columns[:, COLUMNS.index("n_reference")], len(n_reference))
     n_images = compared.both.sum(axis=0).tolist()

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...metrics.detection.detection_matching import COCO_THRESHOLDS
 from ...metrics.matching.merging import TIE
-from ...metrics.numeric.arrays import FloatArray, IntArray
+from ...metrics.numeric.arrays import FloatArray, IntArray, distinct
 from ..settings.errors import AgreementInputError
 from ..statistics.estimates import Fields
 from ..statistics.presentation import ShowsItself, shown_as
@@ -236,8 +236,10 @@ def _images(counts: Sequence[PairCounts], means: Means, n_annotators: int) -> In
     """Images of every pair on which one of them drew something, ``(D,)``."""
     _, reference, detector = parts_of_key(np.concatenate([each.key for each in counts]), n_annotators)
     pair = np.searchsorted(means.pairs, reference * n_annotators + detector)
-    once = np.unique(np.stack([pair, np.concatenate([each.sample for each in counts])]), axis=1)
-    return np.bincount(once[0], minlength=len(means.pairs))
+    sample = np.concatenate([each.sample for each in counts])
+    n_samples = int(sample.max(initial=-1)) + 1
+    once, _ = distinct(pair * n_samples + sample, len(means.pairs) * n_samples)
+    return np.bincount(once // max(n_samples, 1), minlength=len(means.pairs))
 
 
 def _classes(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.detection.average_precision import (
@@ -90,9 +91,8 @@ def expected(counts: Sequence[PairCounts]) -> Scored:
 def _summed(counts: Sequence[PairCounts], name: str, place: IntArray, n_keys: int) -> IntArray:
     """The sum of a count by key, ``(K, A, …)``."""
     column: IntArray = np.concatenate([getattr(each, name) for each in counts]).astype(np.int64)
-    total = np.zeros((n_keys, *column.shape[1:]), np.int64)
-    np.add.at(total, place, column)
-    return total
+    of_key = csr_array((np.ones(len(place), np.int64), (place, np.arange(len(place)))), shape=(n_keys, len(place)))
+    return (of_key @ column.reshape(len(place), -1)).reshape(n_keys, *column.shape[1:])
 
 
 @dataclass(frozen=True, slots=True)

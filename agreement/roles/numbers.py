@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...metrics.bootstrap.draws import sparse
 from ...metrics.geometry.boxes import box_area
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct, ranges
 from ..objects.attributes import Values
 from ..objects.records import shown_area
 from ..objects.sizes import SIZES, SizeRule
@@ -50,12 +51,12 @@ _OF_MODELS = {"precision": "recall", "recall": "precision"}
 MAX_RESAMPLED = 200
 
 
-def formula(sums: FloatArray, names: Sequence[str]) -> FloatArray:
-    """Some of the numbers from sums of ``COLUMNS`` and offsets, the last axis in the order of the names."""
-    column = {name: sums[..., place] for place, name in enumerate((*COLUMNS, *MEASURES))}
-    column["n_either"] = column["n_both"] - column["n_matched"]
+def formula(columns: Mapping[str, FloatArray], names: Sequence[str]) -> FloatArray:
+    """Some of the numbers from sums of ``COLUMNS`` and offsets, by name; the last axis in the order of the names."""
+    if "n_both" in columns and "n_matched" in columns:
+        columns = {**columns, "n_either": columns["n_both"] - columns["n_matched"]}
     chosen = (NUMBERS[name] for name in names)
-    return np.stack([ratio(factor * column[above], column[below]) for factor, above, below in chosen], axis=-1)
+    return np.stack([ratio(factor * columns[above], columns[below]) for factor, above, below in chosen], axis=-1)
 
 
 def role_names(context: ReportContext) -> list[tuple[str, bool]]:
@@ -300,6 +301,16 @@ class AgainstRole:
             entries += [(name, of_matched(rows, values)) for name, rows, values in self.measured()]
         return (*sums_of_entries(entries, n_parts, self.records.n_samples), self.n_annotators * n_parts)
 
+    def rows_once(self, part: str = "") -> tuple[IntArray, IntArray, FloatArray, int]:
+        """The same as :meth:`rows`, computed once."""
+        if part not in self._rows:
+            self._rows[part] = self.rows(part)
+        return self._rows[part]
+
+    @cached_property
+    def _rows(self) -> dict[str, tuple[IntArray, IntArray, FloatArray, int]]:
+        return {}
+
     def _rows_of_attributes(self) -> tuple[IntArray, IntArray, FloatArray, int]:
         entries: list[tuple[str, Entry]] = []
         for place, each in enumerate(self.attributes):
@@ -422,18 +433,21 @@ class AgainstRole:
     def _of_groups(
         self, part: str, owners: dict[int, Key], shown: Mapping[str, str], *, by_sample: bool
     ) -> Iterator[Numbers]:
-        group, sample, columns, n_groups = self.rows(part)
+        group, sample, columns, n_groups = self.rows_once(part)
         total = np.bincount(group, columns[:, COLUMNS.index("n_both")], n_groups)
         order = np.argsort(-total, kind="stable")[:MAX_RESAMPLED]
         rows = GroupRows(n_groups, order[total[order] > 0] if by_sample else np.empty(0, np.int64))
-        rows.add(group, sample, columns, self.records.n_samples)
         computed = [_OF_MODELS.get(name, name) if self.is_model else name for name in shown.values()]
-        of_number = [NUMBERS[name][2] for name in computed]
-        basis = np.array([COLUMNS.index("n_both" if name == "n_either" else name) for name in of_number])
+        named = {name for each in computed for name in NUMBERS[each][1:]} | {"n_both", "n_matched"}
+        place = {name: k for k, name in enumerate((*COLUMNS, *MEASURES)) if name in named}
+        rows.add(group, sample, columns[:, list(place.values())], self.records.n_samples)
+        basis = [list(place).index(NUMBERS[name][2].replace("n_either", "n_both")) for name in computed]
         found = {k: owner for k, owner in owners.items() if total[k] > 0}
-        yield from rows.numbers(
-            found, list(shown), lambda sums: formula(sums, computed), basis, len(COLUMNS) + len(MEASURES)
-        )
+
+        def of_sums(sums: FloatArray) -> FloatArray:
+            return formula({name: sums[..., k] for k, name in enumerate(place)}, computed)
+
+        yield from rows.numbers(found, list(shown), of_sums, np.array(basis), len(place))
 
 
 def _kappa(sums: FloatArray) -> FloatArray:
@@ -456,12 +470,12 @@ def sums_of_entries(
     keys, kept = [], []
     for name, (part, annotator, sample, values) in entries:
         known = part >= 0
-        key = ((annotator * n_parts + part) * n_samples + sample)[known]
-        keys.append(key)
-        kept.append((place[name], np.ones(len(key)) if values is None else values[known]))
-    found, row = np.unique(np.concatenate(keys), return_inverse=True)
-    ends = np.cumsum([len(key) for key in keys])
+        keys.append(((annotator * n_parts + part) * n_samples + sample)[known])
+        kept.append((place[name], None if values is None else values[known]))
+    every = np.concatenate(keys)
+    found, row = distinct(every, int(every.max(initial=-1)) + 1)
+    ends = np.cumsum([0, *map(len, keys)]).tolist()
     columns = np.zeros((len(found), len(place)))
-    for (k, values), end in zip(kept, ends.tolist(), strict=True):
-        columns[:, k] += sums_by(row[end - len(values) : end], values, len(found))
+    for (k, values), (start, end) in zip(kept, pairwise(ends), strict=True):
+        columns[:, k] += np.bincount(row[start:end], values, len(found))
     return found // n_samples, found % n_samples, columns

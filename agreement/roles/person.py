@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...metrics.numeric.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct, sums_by
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import GroupRows, Key, ratio
 from ..statistics.report import number
@@ -117,7 +117,7 @@ class _Sides:
         for rows, compared in self.left_out:
             group, sample, values = _values(compared, part)
             entries.append(((group % n_parts) * n_samples + rows[sample], 3, values))
-        found, row = np.unique(np.concatenate([key for key, _, _ in entries]), return_inverse=True)
+        found, row = distinct(np.concatenate([key for key, _, _ in entries]), n_parts * n_samples)
         columns, start = np.zeros((len(found), 6)), 0
         for key, side, values in entries:
             for k in range(3):
@@ -128,7 +128,7 @@ class _Sides:
 
 def _values(compared: AgainstRole, part: str) -> tuple[IntArray, IntArray, FloatArray]:
     """Group, sample, the columns of one side, the F1, and 1, of every (group, sample)."""
-    group, sample, columns, _ = compared.rows(part)
+    group, sample, columns, _ = compared.rows_once(part)
     n_both, n_right, iou = (columns[:, COLUMNS.index(name)] for name in ("n_both", "n_right", "iou_right"))
     f1 = np.nan_to_num(ratio(2.0 * n_right, n_both))
     return group, sample, np.column_stack([n_both, 2.0 * n_right, 2.0 * iou, f1, np.ones(len(group))])

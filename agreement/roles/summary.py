@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...metrics.numeric.arrays import FloatArray, IntArray
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..objects.records import ObjectRecords
 from ..objects.sizes import SIZES
 from ..pixels.records import PixelRecords
@@ -144,9 +144,8 @@ def _summaries(compared: AgainstRole, fields: Fields, key: tuple[str, ...]) -> l
 
 def _totals(compared: AgainstRole, part: str) -> FloatArray:
     """Sums of the columns of every annotator and part, shape ``(R, K, C)``."""
-    group, _, columns, n_groups = compared.rows(part)
-    total = np.zeros((n_groups, columns.shape[1]))
-    np.add.at(total, group, columns)
+    group, _, columns, n_groups = compared.rows_once(part)
+    total = np.column_stack([sums_by(group, column, n_groups) for column in columns.T])
     return total.reshape(compared.n_annotators, -1, columns.shape[1])
 
 

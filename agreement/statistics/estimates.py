@@ -58,7 +58,7 @@ _OF_SHARES = ("miss_rate_by_size.", "verdict_shares.")
 #: with fewer draws of either kind a share has an interval of a binomial share
 _FEW_DRAWS = 5
 #: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
-BYTES_AT_ONCE = 2**25
+BYTES_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Generic
@@ -121,8 +122,8 @@ class FamilyWithRoles(LabelFamily[WithRoles[Labels], Result]):
         """Refuse labels that cannot be compared."""
         self.inner.check()
         check_roles(self.source)
-        for reader in self.readers:
-            reader.family.check()
+        with ThreadPoolExecutor() as threads:  # each waits for queries
+            list(threads.map(lambda reader: reader.family.check(), self.readers))
 
     def projection(self) -> dict[str, Any]:
         """Projection of the annotators' labels and of the labels of every role."""

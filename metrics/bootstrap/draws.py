@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,7 +35,7 @@ BLOCK = 2048
 #: draws are kept if they take at most so many bytes
 MOST_KEPT = 2**26
 
-#: sparse columns with at least one non-zero entry in this many are multiplied as dense ones, which is faster
+#: columns that at least one sample in this many has are multiplied as dense ones, which is faster
 DENSE_FROM = 20
 
 
@@ -127,54 +128,24 @@ def resampled(parts: Sequence[Part], draws: Draws) -> Iterator[list[FloatArray]]
 
     The draws do not depend on the size of the chunks, nor on the parts.
     """
-    rows: list[_Rows] = []
-    places: list[list[tuple[int, int, int]]] = []
-    for number, group in enumerate(_stacked(parts)):
-        rows += _Rows.of(group, number, draws.n_samples)
-        places.append(group.places)
-    n_columns = sum(part.columns.shape[1] for part in parts)
-    at_once = max(1, 4 * CHUNK_BYTES // (8 * (min(draws.n_samples, BLOCK) + n_columns + 1)))
+    ends = np.cumsum([0, *(part.columns.shape[1] for part in parts)]).tolist()
+    stacks = list(_stacks(parts, draws.n_samples))
+    place = np.empty(ends[-1], np.int64)  # of every column among those of all stacks
+    place[np.concatenate([np.empty(0, np.int64), *(stack.columns for stack in stacks)])] = np.arange(ends[-1])
+    at_once = max(1, 4 * CHUNK_BYTES // (8 * (min(draws.n_samples, BLOCK) + ends[-1] + 1)))
     for n, blocks in draws.chunks(at_once):
-        sums = [np.zeros((n, parts_of_group[-1][2])) for parts_of_group in places]
+        sums = np.zeros((ends[-1], n))
         for number, drawn in enumerate(blocks):
             # products of few whole numbers are exact in half of the time
-            weights, single = drawn.astype(np.float64), drawn.astype(np.float32)
             exact = drawn.sum(axis=1, dtype=np.int64).max(initial=0) < _MOST_EXACT / _LARGEST_EXACT
-            for piece in rows:
-                piece.add(sums[piece.group], number, single if exact and piece.whole else weights)
-        found: list[FloatArray] = [np.empty(0)] * len(parts)
-        for parts_of_group, total in zip(places, sums, strict=True):
-            for part, start, end in parts_of_group:
-                found[part] = np.ascontiguousarray(total[:, start:end])
-        yield found
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Columns of parts of the same samples, side by side."""
-
-    columns: Columns  #: shape ``(T, C)``
-    samples: IntArray | None  #: as in :class:`Part`
-    dense: bool  #: whether products of dense rows are faster
-    places: list[tuple[int, int, int]]  #: number of every part, its first column, and the column after its last one
-
-
-def _stacked(parts: Sequence[Part]) -> Iterator[_Group]:
-    """The columns of parts, side by side where they are of the same samples: one product is faster than several."""
-    found: dict[tuple[Any, ...], list[int]] = {}
-    for number, part in enumerate(parts):
-        if isinstance(part.columns, np.ndarray):
-            found[number,] = [number]
-            continue
-        n_rows, n_columns = part.columns.shape
-        dense = part.columns.nnz * DENSE_FROM > n_rows * n_columns
-        found.setdefault((id(part.samples), n_rows, dense), []).append(number)
-    for key, numbers in found.items():
-        columns = [parts[number].columns for number in numbers]
-        ends = np.cumsum([each.shape[1] for each in columns]).tolist()
-        places = list(zip(numbers, [0, *ends[:-1]], ends, strict=True))
-        whole = columns[0] if len(columns) == 1 else hstack(columns)
-        yield _Group(whole, parts[numbers[0]].samples, key[-1] is not False, places)
+            weights = np.ascontiguousarray(drawn.T, np.float64)
+            single = weights.astype(np.float32) if exact else weights
+            start = 0
+            for stack in stacks:
+                end = start + len(stack.columns)
+                stack.add(sums[start:end], number, single if stack.whole else weights)
+                start = end
+        yield [np.ascontiguousarray(sums[place[start:end]].T) for start, end in pairwise(ends)]
 
 
 #: whole numbers up to this are exact in float32, and so are sums of so many resampled columns of small whole numbers
@@ -182,62 +153,55 @@ _MOST_EXACT, _LARGEST_EXACT = 2.0**24, 1024.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows of a group by blocks of samples: its columns of small whole numbers, or its others."""
+class _Stack:
+    """Columns of all parts of one kind, by blocks of samples: one product is faster than many."""
 
-    group: int  #: number of the group
-    columns: Columns  #: shape ``(T, C)``, in the order of their samples
-    samples: IntArray | None  #: shape ``(T,)``, ascending; None means all samples
-    ends: IntArray  #: shape ``(n_blocks + 1,)``, where the rows of every block begin and end
-    dense: bool  #: whether products of dense rows are faster
-    into: IntArray | None  #: shape ``(C,)``, columns of the group; None: all
-    whole: bool  #: whether they are small whole numbers, in float32
-
-    @classmethod
-    def of(cls, group: _Group, number: int, n_samples: int) -> Iterator[_Rows]:
-        """The rows of a group."""
-        columns, samples, edges = group.columns, group.samples, np.append(np.arange(0, n_samples, BLOCK), n_samples)
-        if samples is not None:
-            order = np.argsort(samples, kind="stable")
-            columns, samples = columns[order], samples[order]
-            edges = np.searchsorted(samples, edges)
-            samples = None if len(samples) == n_samples else samples
-        if not group.dense or isinstance(columns, np.ndarray):
-            yield cls(number, columns, samples, edges, group.dense, None, False)
-            return
-        fraction = (columns.data != np.rint(columns.data)) | (np.abs(columns.data) > _LARGEST_EXACT)
-        whole = np.bincount(columns.indices[fraction], minlength=columns.shape[1]) == 0
-        for chosen in (whole, ~whole):
-            if chosen.any():
-                into = None if chosen.all() else np.flatnonzero(chosen)
-                own = columns if into is None else columns[:, into]
-                own = own.astype(np.float32, copy=False) if chosen is whole else own
-                yield cls(number, own, samples, edges, True, into, chosen is whole)
+    columns: IntArray  #: shape ``(C,)``, their numbers among the columns of all parts
+    blocks: list[csr_array]  #: for every block the values of all columns, shape ``(C, s)``
+    dense: bool  #: whether most samples have a value
+    whole: bool  #: whether they are small whole numbers
 
     def add(self, total: FloatArray, block: int, weights: NDArray[Any]) -> None:
-        """Add the sums of the samples drawn from a block."""
-        start, end = int(self.ends[block]), int(self.ends[block + 1])
-        n_columns = self.columns.shape[1]
-        # sparse rows are small, however many columns they have, and every product with them fills a row of all columns
-        at_once = max(1, CHUNK_BYTES // (16 * (n_columns + 1))) if self.dense else max(1, end - start)
-        # place the rows into a full block, unless they are few: then pick their weights
-        placed = self.samples is not None and weights.shape[1] <= min(at_once, 4 * (end - start))
-        into = slice(None) if self.into is None else self.into
-        for first in range(start, end, at_once):
-            last = min(first + at_once, end)
-            rows = self.columns[first:last]
-            if self.dense:
-                rows = _as_array(rows)
-            if self.samples is None:
-                total[:, into] += weights[:, first - start : last - start] @ rows
-                continue
-            place = self.samples[first:last] - block * BLOCK
-            if placed and isinstance(rows, np.ndarray):
-                block_rows = np.zeros((weights.shape[1], n_columns), rows.dtype)
-                block_rows[place] = rows
-                total[:, into] += weights @ block_rows
-            else:
-                total[:, into] += weights[:, place] @ rows
+        """Add the sums ``(C, b)`` of the samples drawn from a block, which were drawn so often: ``(s, b)``."""
+        values = self.blocks[block].astype(weights.dtype, copy=False)
+        if not self.dense:
+            total += values @ weights
+            return
+        at_once = max(1, CHUNK_BYTES // (16 * len(weights)))
+        for start in range(0, len(total), at_once):
+            total[start : start + at_once] += values[start : start + at_once].toarray() @ weights
+
+
+def _stacks(parts: Sequence[Part], n_samples: int) -> Iterator[_Stack]:
+    """The columns of all parts; those that few samples have, and those of small whole numbers, by themselves."""
+    if not parts:
+        return
+    every = _side_by_side(parts, n_samples)
+    column = np.repeat(np.arange(every.shape[0]), np.diff(every.indptr))
+    fractions = column[(every.data != np.rint(every.data)) | (np.abs(every.data) > _LARGEST_EXACT)]
+    dense = np.diff(every.indptr) * DENSE_FROM > n_samples
+    whole = np.bincount(fractions, minlength=len(dense)) == 0
+    del column, fractions
+    chosen = {(is_dense, is_whole): np.flatnonzero((dense == is_dense) & (whole == is_whole))
+              for is_dense, is_whole in product((True, False), repeat=2)}  # fmt: skip
+    blocks: dict[tuple[bool, bool], list[csr_array]] = {kind: [] for kind in chosen}
+    for start in range(0, n_samples, BLOCK):
+        block = every[:, start : start + BLOCK]
+        for kind, rows in chosen.items():
+            blocks[kind].append(block[rows].astype(np.float32 if kind[1] else np.float64, copy=False))
+    for kind, rows in chosen.items():
+        if len(rows):
+            yield _Stack(rows, blocks[kind], *kind)
+
+
+def _side_by_side(parts: Sequence[Part], n_samples: int) -> csr_array:
+    """The columns of all parts as rows, shape ``(C, S)``."""
+    found = []
+    for part in parts:
+        rows = csr_array(csr_array(part.columns).T)
+        samples = rows.indices if part.samples is None else part.samples[rows.indices].astype(rows.indices.dtype)
+        found.append(csr_array((rows.data, samples, rows.indptr), shape=(rows.shape[0], n_samples)))
+    return csr_array(scipy.sparse.vstack(found, format="csr"))
 
 
 def left_out_power_sums(part: Part, total: FloatArray, estimate: FloatArray) -> FloatArray:
