@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.detection.average_precision import (
@@ -91,8 +90,9 @@ def expected(counts: Sequence[PairCounts]) -> Scored:
 def _summed(counts: Sequence[PairCounts], name: str, place: IntArray, n_keys: int) -> IntArray:
     """The sum of a count by key, ``(K, A, …)``."""
     column: IntArray = np.concatenate([getattr(each, name) for each in counts]).astype(np.int64)
-    of_key = csr_array((np.ones(len(place), np.int64), (place, np.arange(len(place)))), shape=(n_keys, len(place)))
-    return (of_key @ column.reshape(len(place), -1)).reshape(n_keys, *column.shape[1:])
+    order = np.argsort(place, kind="stable")  # every key occurs
+    starts = np.searchsorted(place[order], np.arange(n_keys))
+    return np.add.reduceat(column[order], starts, axis=0) if n_keys else np.zeros((0, *column.shape[1:]), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
