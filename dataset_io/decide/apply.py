@@ -37,13 +37,13 @@ from ..record.run_labels import open_run_labels
 from ..run.work_through import MAX_ATTEMPTS, Progress, rare_collections
 from ..shards.engines import Engine
 from ..shards.shared_pass import SharedPass, done_pass, part_done
-from .annotator_labels import label_key, labels_in
+from .annotator_labels import label_key
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decision_log import is_edited
+from .decision_log import DecisionLog, is_edited
 from .decisions import Gold, open_gold
 from .label_edits import LabelEdits, new_label
-from .stored_decisions import ADDED, APPLIED, DELETED, REPLACED_BY, Stored, is_decision, whole_labels
+from .stored_decisions import ADDED, APPLIED, DELETED, REPLACED_BY, Stored, is_decision
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -308,10 +308,12 @@ class _Pass:
             if not decisions:
                 continue
             document = documents.get(ids[k], {})
-            if _steps(gold.log_of(document).decisions) != _steps(decisions):
+            log = gold.log_of(document)
+            current = log.decisions
+            if _steps(current) != _steps(decisions):
                 between.append(ids[k])
                 continue
-            applied = _Document(self, read.labels, k, document, counts[k]).apply()
+            applied = _Document(self, read.labels, k, document, log, counts[k]).apply(current)
             if applied is not None and not self._preview:
                 updates[ids[k]] = applied
         return _Sent(ids, counts, between, writers.submit(_write, gold, updates))
@@ -345,10 +347,19 @@ class _Document:
         objects: the objects of a batch
         sample: number of the sample in the batch
         document: the sample as it was read after them
+        log: its decisions by then
         counts: what became of its objects and labels
     """
 
-    def __init__(self, work: _Pass, objects: Decidable, sample: int, document: Stored, counts: Counter[Any]) -> None:
+    def __init__(
+        self,
+        work: _Pass,
+        objects: Decidable,
+        sample: int,
+        document: Stored,
+        log: DecisionLog,
+        counts: Counter[Any],
+    ) -> None:
         opened = work.objects
         self._work = work
         self._objects = objects
@@ -356,17 +367,22 @@ class _Document:
         self._counts = counts
         self._edits = LabelEdits(document, opened.fields)
         self._fields = list(opened.fields)
-        right = whole_labels(labels_in(document.get(opened.gold.name), opened.kind))
-        self._right = {label["_id"]: label for label in right}
+        self._log = log
+        self._right = {label["_id"]: label for label in log.right}
         self._unit = {each["id"]: unit for unit in objects.of_sample(sample) for each in objects.found[unit]}
 
-    def apply(self) -> tuple[UpdateOne, list[Stored]] | None:
-        """The update, and the decisions after it; None if there is nothing to do."""
+    def apply(self, current: Sequence[Stored]) -> tuple[UpdateOne, list[Stored]] | None:
+        """The update, and the log after it; None if there is nothing to do.
+
+        Args:
+            current: the decisions of the log that no other one replaced
+        """
         gold, is_changed = self._work.objects.gold, False
         decisions: list[Stored] = []
-        for decision in self._edits.document[gold.decisions]:
+        to_apply = {id(each) for each in current if each["choice"] != "skip"}
+        for decision in self._log.entries:
             changes: list[Stored] = []
-            if is_decision(decision) and REPLACED_BY not in decision and decision["choice"] != "skip":
+            if id(decision) in to_apply:
                 attempts = [part for part in decision.get(APPLIED) or () if part["step"] == self._work.step]
                 if attempts:  # of a process that died after it wrote
                     self._count_again(attempts[0]["changes"])
@@ -402,7 +418,7 @@ class _Document:
             named = zip(decision["labels"], decision["hashes"], strict=True)
             if not is_known or any(self._edits.hash(key) != found for key, found in named):
                 return "n_changed"
-        return "n_edited" if is_edited(decision, list(self._right.values()), self._work.objects.kind) else None
+        return "n_edited" if is_edited(decision, self._right, self._work.objects.kind) else None
 
     def _changes(self, decision: Stored) -> Iterator[Stored]:
         """Change the labels of the object of a decision; returns the changes, label by label."""
@@ -419,8 +435,7 @@ class _Document:
 
     def _corrected(self, annotator: str, key: str, right: Stored) -> Iterator[Stored]:
         """Copy class, geometry or attributes from the adjudicated label."""
-        found = self._work.objects.units.corrections(self._edits.label(key) or {}, right)
-        wanted = {kind: values for kind, values in found.items() if kind in self._work.changes}
+        wanted = self._work.objects.units.corrections(self._edits.label(key) or {}, right, self._work.changes)
         fitting = {kind: values for kind, values in wanted.items() if self._edits.fits(key, values)}
         self._counts["n_unfit"] += len(fitting) < len(wanted)
         self._counts.update((annotator, f"n_{kind}") for kind in fitting)

@@ -28,7 +28,7 @@ meanwhile, what was written is removed again. A sample that would pass 16 MB sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,7 +113,7 @@ class DecisionLog:
 
     def is_edited(self, decision: Stored) -> bool:
         """True if the label of a decision was edited or deleted since it was written."""
-        return is_edited(decision, self.right, self._kind)
+        return is_edited(decision, {each["_id"]: each for each in reversed(self.right)}, self._kind)
 
     # ---- changing ----
 
@@ -223,11 +223,17 @@ def write_all(collection: Collection[Stored], updates: Sequence[UpdateOne]) -> i
         raise NoRoomError(list(map(str, too_large))) from None  # it quotes all labels
 
 
-def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bool:
-    """True if the label of a decision was edited or deleted since it was written."""
+def is_edited(decision: Stored, labels: Mapping[ObjectId, Stored], kind: LabelKind) -> bool:
+    """True if the label of a decision was edited or deleted since it was written.
+
+    Args:
+        decision: the decision
+        labels: the labels in the field by id
+        kind: their type
+    """
     if decision["gold_id"] is None:
         return False
-    label = next((each for each in labels if each["_id"] == decision["gold_id"]), None)
+    label = labels.get(decision["gold_id"])
     return label is None or hash_of_label(label, kind) != decision["gold_hash"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -157,17 +157,21 @@ class DecisionUnits:
 
     # ---- labels of annotators that are not right ----
 
-    def corrections(self, label: Stored, right: Stored) -> dict[str, Stored]:
+    def corrections(
+        self, label: Stored, right: Stored, kinds: Set[str] = frozenset(("class", "geometry", "attributes"))
+    ) -> dict[str, Stored]:
         """Corrections of a label from the adjudicated one, by kind of change: class, geometry, and attributes."""
         found: dict[str, Stored] = {}
-        if self.has_classes and self._code(label) != self._code(right):
+        if "class" in kinds and self.has_classes and self._code(label) != self._code(right):
             found["class"] = {"label": right.get("label")}
-        if self._is_elsewhere(label, right):
+        if "geometry" in kinds and self._is_elsewhere(label, right):
             said = [name for name in self.kind.content if any(each.get(name) is not None for each in (label, right))]
             found["geometry"] = {name: right.get(name) for name in said}
-        compared = {name: right[name] for name in self.config.attributes if right.get(name) is not None}
-        attributes = {name: value for name, value in compared.items() if label.get(name) != value}
-        return {**found, "attributes": attributes} if attributes else found
+        if "attributes" in kinds:
+            compared = {name: right[name] for name in self.config.attributes if right.get(name) is not None}
+            attributes = {name: value for name, value in compared.items() if label.get(name) != value}
+            found |= {"attributes": attributes} if attributes else {}
+        return found
 
     def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
         """True if the geometry, number or mask of a label is not the right one."""

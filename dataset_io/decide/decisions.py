@@ -335,7 +335,7 @@ class Gold:
 
     def keep_as_written(self, document_id: ObjectId, decision: Stored, label: Stored) -> None:
         """Keep the label of a decision as it was written, so that it can be brought back after somebody edited it."""
-        if "written" in decision or is_edited(decision, [label], self.kind):
+        if "written" in decision or is_edited(decision, {label["_id"]: label}, self.kind):
             return
         this = {"_id": document_id, f"{self.decisions}.id": decision["id"]}
         self.collection.update_one(this, {"$set": {f"{self.decisions}.$.written": label}})

@@ -51,13 +51,13 @@ class LabelEdits:
 
     def label(self, key: str) -> Stored | None:
         """A label by the name that decisions give it; None if it is gone."""
-        at = self._position(key)
-        return None if at is None else self.of(_field(key))[at]
+        field, at = self._place(key)
+        return None if at is None else self._labels[field][at]
 
     def hash(self, key: str) -> str | None:
         """Hash of a label; None if it is gone."""
-        label = self.label(key)
-        return None if label is None else hash_of_label(label, self._kinds[_field(key)])
+        field, at = self._place(key)
+        return None if at is None else hash_of_label(self._labels[field][at], self._kinds[field])
 
     def key(self, field: str, label: Stored) -> str:
         """The name that decisions give a label."""
@@ -82,7 +82,8 @@ class LabelEdits:
 
     def give(self, key: str, values: Stored) -> Stored:
         """Give a label other values; returns the change."""
-        label, kind = self.label(key) or {}, self._kinds[_field(key)]
+        field, at = self._place(key)
+        label, kind = self._labels[field][at or 0], self._kinds[field]
         if kind.is_number and not kind.is_label:
             values = {"value": _stored_value(kind, values)}
         before = {name: label[name] for name in values if name in label}
@@ -91,7 +92,7 @@ class LabelEdits:
 
     def delete(self, key: str) -> Stored:
         """Delete a label; returns the change."""
-        field, at = _field(key), self._position(key)
+        field, at = self._place(key)
         label = self.of(field).pop(at or 0)
         self._moved(field)
         return {"what": DELETED, "key": key, "before": label, "at": at}
@@ -125,28 +126,29 @@ class LabelEdits:
         elif change["what"] == DELETED:
             self.of(field).insert(change["at"], change["before"])
         else:
-            del self.of(field)[self._position(key) or 0]
+            del self.of(field)[self._place(key)[1] or 0]
             if change["was"] is not None:
                 self._without[field] = change["was"]
         self._moved(field)
 
     def _put(self, key: str, values: Stored, names: Mapping[str, Any]) -> None:
         """Give a label some of the named values, and remove the others."""
-        field, at = _field(key), self._position(key) or 0
-        label = self.of(field)[at]
-        kept = {name: value for name, value in label.items() if name in values or name not in names}
-        self.of(field)[at] = {**kept, **values}
+        field, at = self._place(key)
+        labels = self.of(field)
+        kept = {name: value for name, value in labels[at or 0].items() if name in values or name not in names}
+        labels[at or 0] = {**kept, **values}
         self._changed.add(field)
 
-    def _position(self, key: str) -> int | None:
+    def _place(self, key: str) -> tuple[str, int | None]:
+        """Field of a label, and its place there; None if it is gone."""
         field = _field(key)
-        if field not in self._kinds:
-            return None
         if field not in self._places:
+            if field not in self._kinds:
+                return field, None
             labels = enumerate(self.of(field))
             places = [(self.key(field, label), at) for at, label in labels if isinstance(label, dict)]
             self._places[field] = dict(reversed(places))  # the first of labels with one id
-        return self._places[field].get(key)
+        return field, self._places[field].get(key)
 
     def _moved(self, field: str) -> None:
         """Note that labels of a field were added or removed."""

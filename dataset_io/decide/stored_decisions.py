@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
+from itertools import repeat
 from types import NoneType
 from typing import Any, Literal, get_args
 
@@ -62,6 +63,12 @@ ENTRIES = {
 }
 _CLASSES: dict[str, type] = {"string": str, "null": NoneType, "array": list, "date": datetime, "objectId": ObjectId}
 _TYPES = {name: tuple(_CLASSES[each] for each in types) for name, types in ENTRIES.items()}
+#: the same for entries that only some decisions have
+_TYPES_OF_KEPT: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("written", LABEL, BEFORE), (NoneType, dict)),
+    REPLACED_BY: (NoneType, str),
+    APPLIED: (NoneType, list),
+}
 #: the same for what was done to apply a decision, and for every change of a label
 _TYPES_OF_PART: dict[str, tuple[type, ...]] = {
     "step": (str,),
@@ -102,13 +109,9 @@ def is_decision(entry: Any) -> bool:
         return False
     if not _are_texts(entry["classes"]) or not _are_texts(entry["asked"]):
         return False
-    kept = (entry.get("written"), entry.get(LABEL), entry.get(BEFORE))
-    if not all(isinstance(each, NoneType | dict) for each in kept) or not isinstance(
-        entry.get(REPLACED_BY), NoneType | str
-    ):
+    if not all(isinstance(entry[name], wanted) for name, wanted in _TYPES_OF_KEPT.items() if name in entry):
         return False
-    parts = entry.get(APPLIED)
-    return parts is None or (isinstance(parts, list) and all(map(_is_part, parts)))
+    return all(map(_is_part, entry.get(APPLIED) or ()))
 
 
 def _is_part(part: Any) -> bool:
@@ -129,7 +132,7 @@ def _has(entry: Any, types: Mapping[str, tuple[type, ...]]) -> bool:
     """True if an entry is a document with values of some types."""
     if not isinstance(entry, dict):
         return False
-    return all(isinstance(entry.get(name, _MISSING), wanted) for name, wanted in types.items())
+    return all(map(isinstance, map(entry.get, types, repeat(_MISSING)), types.values()))
 
 
 def _has_hashes(entry: Stored) -> bool:
