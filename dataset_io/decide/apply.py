@@ -37,7 +37,7 @@ from ..record.run_labels import open_run_labels
 from ..run.work_through import MAX_ATTEMPTS, Progress, rare_collections
 from ..shards.engines import Engine
 from ..shards.shared_pass import SharedPass, done_pass, part_done
-from .annotator_labels import label_key
+from .annotator_labels import hash_of_label, label_key
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
 from .decision_log import DecisionLog, is_edited
@@ -285,6 +285,7 @@ class _Pass:
         self.total: Counter[Any] = Counter()
         self.objects = objects
         self.chosen = [name for name in objects.labels.annotators if name in annotators]
+        self._numbers = [objects.labels.annotators.index(name) for name in self.chosen]
         self.changes = frozenset(changes)
         self.by = by
         self.of_runs = sorted(attributes_of_runs(objects.labels.dataset))
@@ -295,18 +296,21 @@ class _Pass:
         """Apply the decisions of a batch, and begin to write it."""
         read = self.reader.columns(rows)
         ids = [sample.sample_id for sample in read.samples]
-        decided = read.labels.decided
-        with_decisions = [each for each, decisions in zip(ids, decided, strict=True) if decisions]
+        counts: list[Counter[Any]] = [Counter() for _ in ids]
+        decided: dict[int, list[Stored]] = {}
+        for k, decisions in enumerate(read.labels.decided):
+            n_right = self._n_right(read.labels, k) if decisions else 0
+            if n_right is None:
+                decided[k] = decisions
+            else:
+                counts[k]["n_right"] += n_right
         gold = self.objects.gold
         wanted = dict.fromkeys((*self.objects.fields, gold.name, gold.decisions), True)
-        found = gold.collection.find({"_id": {"$in": with_decisions}}, wanted)
+        found = gold.collection.find({"_id": {"$in": [ids[k] for k in decided]}}, wanted)
         documents = {document["_id"]: document for document in found}
-        counts: list[Counter[Any]] = [Counter() for _ in ids]
         between: list[ObjectId] = []
         updates: dict[ObjectId, tuple[UpdateOne, list[Stored]]] = {}
-        for k, decisions in enumerate(decided):
-            if not decisions:
-                continue
+        for k, decisions in decided.items():
             document = documents.get(ids[k], {})
             log = gold.log_of(document)
             current = log.decisions
@@ -317,6 +321,37 @@ class _Pass:
             if applied is not None and not self._preview:
                 updates[ids[k]] = applied
         return _Sent(ids, counts, between, writers.submit(_write, gold, updates))
+
+    def _n_right(self, objects: Decidable, sample: int) -> int | None:
+        """Number of decisions on a sample if what was read shows that there is nothing to do; None if it does not."""
+        if not self.changes.isdisjoint(("geometry", "attributes")):
+            return None
+        n, of_decision = 0, {each["id"]: unit for unit in objects.of_sample(sample) for each in objects.found[unit]}
+        for decision in objects.decided[sample]:
+            if decision["choice"] == "skip":
+                continue
+            unit = of_decision.get(decision["id"])
+            if unit is None or APPLIED in decision or not self._is_right(objects, sample, unit, decision):
+                return None
+            n += 1
+        return n
+
+    def _is_right(self, objects: Decidable, sample: int, unit: int, decision: Stored) -> bool:
+        """True if the labels of an object are those that were decided on, and all chosen annotators drew it so."""
+        right, rows = objects.gold[sample].get(decision["gold_id"]), objects.rows(unit)
+        if right is None or hash_of_label(right, self.objects.kind) != decision["gold_hash"]:
+            return False
+        annotator, category = (each[rows.start : rows.stop].tolist() for each in (
+            objects.members.annotator, objects.members.category))  # fmt: skip
+        drew = dict(zip(annotator, category, strict=True))
+        code = self.objects.units.code(right) if "class" in self.changes else None
+        for number in self._numbers:
+            if number in drew and code is not None and drew[number] != code:
+                return False
+            if number not in drew and "add" in self.changes and objects.assigned[sample, number]:
+                return False
+        named = dict(zip(decision["labels"], decision["hashes"], strict=True))
+        return objects.is_of_same_labels(unit) and objects.hashes(unit) == named
 
     def settle(self, sent: _Sent) -> list[ObjectId]:
         """Wait until a batch is written, and count it; the samples that somebody changed meanwhile."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -115,20 +114,15 @@ class Decidable:
         self._asked: dict[int, list[int]] = {}
         self.found: list[list[Stored]] = [[] for _ in members.unit_ids]
         on_label = [{key: one for one in each for key in one["labels"]} for each in self.decided]
-        for unit, sample in enumerate(members.sample.tolist()):
-            if on_label[sample]:
-                on_labels = [on_label[sample][key] for key in self.keys(unit) if key in on_label[sample]]
+        for sample, decision_on in enumerate(on_label):
+            for unit in self.of_sample(sample) if decision_on else ():
+                on_labels = [decision_on[key] for key in self.keys(unit) if key in decision_on]
                 self.found[unit] = list({each["id"]: each for each in on_labels}.values())
 
     def member_key(self, row: int) -> str:
         """Name of a member in decisions."""
-        return self._keys[row]
-
-    @functools.cached_property
-    def _keys(self) -> list[str]:
-        fields = [self._fields[field] for field in self._field]
-        pairs = zip(fields, self.members.label_ids, strict=True)
-        return [label_key(name, label_id, kind) for (name, kind), label_id in pairs]
+        name, kind = self._fields[self._field[row]]
+        return label_key(name, self.members.label_ids[row], kind)
 
     def of_sample(self, sample: int) -> range:
         """The objects of a sample."""

@@ -32,6 +32,7 @@ from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
 from ..shards.shared_pass import SharedPass, done_pass, part_done
+from ..units.unit_members import UnitMembers
 from .annotator_labels import StoredLabel, hash_of_label, stored_labels
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decision_log import Made
@@ -395,8 +396,9 @@ class _Pass:
         samples = objects.members.sample.tolist()
         made: dict[int, list[Made]] = defaultdict(list)
         taken: set[str] = set()  # a decision on several objects gives way to one of them
-        no_majority, at = self._no_majority(objects, chosen), now()
-        for unit, label in zip(units, self._labels(objects, chosen), strict=True):
+        some = objects.members.only(chosen)
+        no_majority, at = self._no_majority(chosen, some), now()
+        for unit, label in zip(units, self._labels(objects, chosen, some), strict=True):
             k = samples[unit]
             if any(each["step"] == self._new.step for each in objects.found[unit]):  # by an attempt before
                 counts[k]["n_decided"] += 1
@@ -436,19 +438,19 @@ class _Pass:
             return self._new.choice != "skip"
         return state == CHANGED and self._rule.objects is not None
 
-    def _no_majority(self, objects: Decidable, chosen: BoolArray) -> set[int]:
-        """The chosen objects without the majority that a consensus needs."""
+    def _no_majority(self, chosen: BoolArray, members: UnitMembers) -> set[int]:
+        """The chosen objects, with these members, without the majority that a consensus needs."""
         if self._new.choice != "consensus":
             return set()
-        has_majority = self._objects.units.has_majority(objects.members.only(chosen))
+        has_majority = self._objects.units.has_majority(members)
         found: list[int] = np.flatnonzero(chosen)[~has_majority].tolist()
         return set(found)
 
-    def _labels(self, objects: Decidable, chosen: BoolArray) -> list[Stored | None]:
-        """Adjudicated label of every chosen object; None if there is none to take."""
+    def _labels(self, objects: Decidable, chosen: BoolArray, some: UnitMembers) -> list[Stored | None]:
+        """Adjudicated label of every chosen object, with some of the members; None if there is none to take."""
         new, members = self._new, objects.members
         if new.choice == "consensus":
-            return self._objects.units.consensus(members.only(chosen))
+            return self._objects.units.consensus(some)
         units = np.flatnonzero(chosen).tolist()
         if new.choice != "version":
             return [new.label for _ in units]

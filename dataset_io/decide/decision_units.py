@@ -134,10 +134,11 @@ class DecisionUnits:
         for unit in units:
             label = objects.gold_label(unit)
             if label is not None:
-                found[unit] = self._code(label)
+                found[unit] = self.code(label)
         return found
 
-    def _code(self, label: Stored) -> int:
+    def code(self, label: Stored) -> int:
+        """Code of the class of a stored label, or of an adjudicated one where labels have no classes."""
         value = label.get("label")
         return self.reader.codes[value if value is None or isinstance(value, str) else value_name(value)]
 
@@ -162,7 +163,7 @@ class DecisionUnits:
     ) -> dict[str, Stored]:
         """Corrections of a label from the adjudicated one, by kind of change: class, geometry, and attributes."""
         found: dict[str, Stored] = {}
-        if "class" in kinds and self.has_classes and self._code(label) != self._code(right):
+        if "class" in kinds and self.has_classes and self.code(label) != self.code(right):
             found["class"] = {"label": right.get("label")}
         if "geometry" in kinds and self._is_elsewhere(label, right):
             said = [name for name in self.kind.content if any(each.get(name) is not None for each in (label, right))]
@@ -186,7 +187,7 @@ class DecisionUnits:
         left = {}
         for row in np.flatnonzero(np.isin(members.unit, units)).tolist():
             left[int(members.category[row])] = int(members.unit[row])
-        return [left.pop(self._code(label), None) for label in labels]
+        return [left.pop(self.code(label), None) for label in labels]
 
 
 class ObjectUnits(DecisionUnits):
@@ -226,7 +227,8 @@ class ObjectUnits(DecisionUnits):
         """True if a label has a usable geometry."""
         return self._geometry is not None and self._geometry.is_usable(label, self.config)
 
-    def _code(self, label: Stored) -> int:
+    def code(self, label: Stored) -> int:
+        """Code of the class."""
         return self.reader.codes[label.get("label")]
 
     def drawn(self, members: UnitMembers, units: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
@@ -345,7 +347,8 @@ class NumberUnits(ClassUnits):
         number, others = (np.array([each.get("value")], np.float64) for each in (label, right))
         return not agreeing(number, others, self.config.tolerance).all()
 
-    def _code(self, label: Stored) -> int:
+    def code(self, label: Stored) -> int:
+        """The code of what is right."""
         return _RIGHT
 
     def _medians(self, members: UnitMembers) -> FloatArray:
@@ -396,7 +399,8 @@ class MaskUnits(ClassUnits):
         """None."""
         return np.full(objects.members.n_units, UNKNOWN)
 
-    def _code(self, label: Stored) -> int:
+    def code(self, label: Stored) -> int:
+        """The code of what is right."""
         return _RIGHT
 
 
