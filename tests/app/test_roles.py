@@ -12,6 +12,7 @@ from tests.app.app_page import AppPage
 from tests.app.demo_copies import address_of
 from tools.dev.browser import show_dataset
 
+import annotator_agreement as aa
 from annotator_agreement import load_agreement
 
 pytestmark = pytest.mark.browser
@@ -60,4 +61,32 @@ def test_roles_are_guessed_compared_and_lead_to_labels_and_parts_to_images(app: 
     app.drill_down(lambda: app.click_cell("camera", "left", "camera"), "left")
     app.expect_shown(len(left))
     app.back()
+    expect(app.errors).to_have_count(0)
+
+
+def test_attributes_against_the_reference_stand_in_a_table_and_lead_to_labels(
+    page: Page, demo_address: str, dataset: Any
+) -> None:
+    dataset.clone_sample_field("alice", "gold")
+    for n, name in enumerate(("alice", "bob", "carol", "gold")):
+        counts = [len(of or ()) for of in dataset.values(f"{name}.detections")]
+        colours = [[("red", "green")[(k % 7 == n) and name != "gold"] for k in range(count)] for count in counts]
+        dataset.set_values(f"{name}.detections.colour", colours)
+    run = aa.compute(dataset, ["alice", "bob", "carol"], reference="gold", attributes="colour", progress=False)
+    show_dataset(page, address_of(dataset, demo_address))
+    app = AppPage(page)
+    app.open_panel()
+    app.open_tab("Annotators", "Attributes against gold")
+    assert run.report.reference is not None
+    shown = {row[0]: row for row in app.cells("Attribute")}
+    for one in run.report.reference.annotators:
+        (attribute,) = one.attributes
+        assert shown[one.name][1] == "colour"
+        assert shown[one.name][-1] == f"{attribute.n_labels:,}"
+    worst = max(run.report.reference.annotators, key=lambda one: one.n_wrong_attribute)
+    wanted = dataset.filter_labels(worst.name, F("agreement_reference") == "wrong_attribute")
+    app.drill_down(lambda: app.click_cell("Extra", worst.name, "Wrong attribute"), f"Labels of {worst.name}")
+    app.expect_shown(len(wanted))
+    app.back()
+    app.expect_shown(len(dataset))
     expect(app.errors).to_have_count(0)
