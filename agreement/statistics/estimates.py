@@ -18,7 +18,7 @@ from ...metrics.bootstrap.draws import (
 )
 from ...metrics.bootstrap.moments import ColumnMoments, n_given
 from ...metrics.bootstrap.resampling import Resampling, bootstrap_parts, sums_of_clusters
-from ...metrics.numeric.arrays import FloatArray, IntArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..evidence.ranking import name_of
 from ..settings.errors import shown
 from ..settings.no_labels import OtherReading, opposite, reading_warning
@@ -55,6 +55,8 @@ _SHARES = {
     *("boundary_iou", "surface_dice", "visibility"),
 }
 _OF_SHARES = ("miss_rate_by_size.", "verdict_shares.")
+#: coefficients whose chance agreement hardly depends on the sample: 1 minus a multiple of the share of disagreement
+_CHANCE_FIXED = ("ac1", "brennan_prediger")
 #: with fewer draws of either kind a share has an interval of a binomial share
 _FEW_DRAWS = 5
 #: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
@@ -189,6 +191,8 @@ def _add_delta_intervals(total: dict[Key, Estimate], numbers: Numbers, ranks: In
     n = n_all if numbers.basis is None else moments.n_given[numbers.basis]
     n_used = n if numbers.compared is None else moments.n_given[numbers.compared]
     found = delta_intervals(moments, numbers.formula, n_drawn, n_used)
+    if not numbers.is_difference:
+        found = _about_one(found, np.array([key[-1].endswith(_CHANCE_FIXED) for key in numbers.keys]))
     _add_found(total, numbers, n, n_used, found, np.inf)
 
 
@@ -200,6 +204,23 @@ def _add_found(
         if n[place] >= _least(numbers):
             is_share = not numbers.is_difference and _is_share(key[-1])
             total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), is_share, few))
+
+
+def _about_one(found: ConfidenceIntervals, chosen: BoolArray) -> ConfidenceIntervals:
+    """Intervals by the delta method, of chosen values for ``log(1 - value)``.
+
+    The sum of rare disagreement is skewed, which limits at equal distances do not see; resampling does.
+
+    Args:
+        chosen: shape ``(V,)``
+    """
+    distance = 1.0 - found.estimate
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (
+            np.where(chosen & (distance > 0), 1.0 - distance * np.exp((found.estimate - end) / distance), end)
+            for end in (found.bca_low, found.bca_high)
+        )
+    return replace(found, bca_low=low, bca_high=high)
 
 
 def _least(numbers: Numbers) -> int:

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of, random_samples
 
@@ -18,6 +19,7 @@ from annotator_agreement.agreement.objects.build import build_object_report, obj
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.statistics import estimates as estimation
 from annotator_agreement.agreement.statistics.estimates import estimates, rated_only, report_estimates
+from annotator_agreement.agreement.statistics.numbers import Numbers
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 
 N = 1_200
@@ -96,3 +98,23 @@ def text_of(report):
     out = io.StringIO()
     report.print_report(file=out, full=True)
     return out.getvalue()
+
+
+@pytest.mark.parametrize("name", ["existence.presence.brennan_prediger", "coefficients.ac1"])
+def test_limits_see_that_the_sum_of_rare_disagreement_is_skewed(monkeypatch, name):
+    rng = np.random.default_rng(3)
+    disagreed = np.where(rng.random(20_000) < 0.002, rng.exponential(size=20_000), 0.0)
+    columns = sparse.csr_array(np.column_stack([np.ones(len(disagreed)), disagreed]))
+    numbers = Numbers(((name,),), columns, lambda sums: 1.0 - 2.0 * sums[..., 1:] / sums[..., :1])
+
+    def ends():
+        (found,) = estimates([numbers], np.arange(len(disagreed)), resamples=4_000, seed=5).values()
+        assert found.value == pytest.approx(1.0 - 2.0 * disagreed.mean())
+        return np.array([found.interval.low, found.interval.high]) - found.value
+
+    resampled = ends()
+    monkeypatch.setattr(estimation, "MOST_RESAMPLED", 100)
+    delta, width = ends(), np.ptp(resampled)
+    assert np.abs(delta - resampled).max() < 0.04 * width
+    # limits at equal distances are farther apart
+    assert np.abs(np.array([-0.5, 0.5]) * np.ptp(delta) - resampled).max() > 0.05 * width
