@@ -40,8 +40,9 @@ from .threshold_sample import data_threshold
 from .vitality import VitalityNumbers
 
 #: up to this many samples, and pairs collected at once, all columns are collected in one pass (about 3 kB per sample);
-#: else kind by kind
+#: else of a few kinds in each pass
 MAX_SAMPLES_AT_ONCE = 10_000
+_KINDS_AT_ONCE = 4
 #: collectors that look at a chunk at the same time
 _N_THREADS = 2
 
@@ -137,18 +138,18 @@ class Collection:
         ]
         n_groups = sum(isinstance(each, PairNumbers) for each in self._collectors)
         few = records.n_samples <= MAX_SAMPLES_AT_ONCE and n_groups == 1
-        self._in_one_pass = few or by_sample is not True
+        in_one_pass = few or by_sample is not True
+        self._at_once = len(self._collectors) if in_one_pass else _KINDS_AT_ONCE if n_groups == 1 else 1
 
     def numbers(self, *others: Collector) -> Iterator[Numbers]:
         """All numbers; other collectors get the samples too."""
         yield sample_numbers(self._records)
         yield self.expected.numbers(self._records)
-        if self._in_one_pass:
-            yield from self._pass([*others, *self._collectors])
-            return
-        yield from self._pass(list(others))
+        asked = list(others)
         while self._collectors:
-            yield from self._pass([self._collectors.pop(0)])
+            asked += self._collectors[: self._at_once]
+            del self._collectors[: self._at_once]
+            yield from self._pass(asked)  # empties the list
 
     def headline_numbers(self) -> Iterator[Numbers]:
         """Only the headline numbers."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -87,7 +87,7 @@ class Draws:
         self._kept: list[NDArray[np.uint8]] = []  # of every block, when all resamples were drawn
 
     def chunks(self, at_once: int) -> Iterator[tuple[int, Iterator[NDArray[Any]]]]:
-        """Chunks of ``b`` resamples: ``b``, and block by block how often each draws every sample, ``(b, S)``."""
+        """Chunks of ``b`` resamples: ``b``, and block by block how often each draws every sample, ``(s, b)``."""
         share = np.diff(np.append(self._starts, self.n_samples)) / max(self.n_samples, 1)
         # a single block uses one generator directly
         seeds = [self._seed] if len(share) == 1 else [[self._seed, number] for number in range(len(share))]
@@ -97,12 +97,12 @@ class Draws:
         for first in range(0, self.resamples, at_once):
             n = min(at_once, self.resamples - first)
             if self._kept:
-                yield n, iter([block[first : first + n] for block in self._kept])
+                yield n, iter([block[:, first : first + n] for block in self._kept])
                 continue
             n_drawn = block_rng.multinomial(self.n_samples, share, n) if len(share) > 1 else None
             yield n, self._drawn(generators, np.full((n, 1), self.n_samples) if n_drawn is None else n_drawn, drawn)
         if self._keeps and not self._kept:
-            self._kept = [chunks[0] if len(chunks) == 1 else np.concatenate(chunks) for chunks in drawn]
+            self._kept = [chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1) for chunks in drawn]
 
     def _drawn(
         self, generators: Sequence[np.random.Generator], n_drawn: IntArray, drawn: list[list[NDArray[np.uint8]]]
@@ -117,10 +117,12 @@ class Draws:
                 cells = np.repeat(np.arange(len(n)) * n_samples, n)
                 cells += generators[number].integers(0, n_samples, len(cells))
                 rows[:] = np.bincount(cells, minlength=rows.size).reshape(rows.shape)
-            self._keeps &= int(counts.max(initial=0)) < 256
+            fits = int(counts.max(initial=0)) < 256
+            found = np.ascontiguousarray(counts.T, np.uint8 if fits else np.int64)
+            self._keeps &= fits
             if self._keeps:
-                drawn[number].append(counts.astype(np.uint8))
-            yield counts
+                drawn[number].append(found)
+            yield found
 
 
 def resampled(parts: Sequence[Part], draws: Draws) -> Iterator[list[FloatArray]]:
@@ -137,13 +139,13 @@ def resampled(parts: Sequence[Part], draws: Draws) -> Iterator[list[FloatArray]]
         sums = np.zeros((ends[-1], n))
         for number, drawn in enumerate(blocks):
             # products of few whole numbers are exact in half of the time
-            exact = drawn.sum(axis=1, dtype=np.int64).max(initial=0) < _MOST_EXACT / _LARGEST_EXACT
-            weights = np.ascontiguousarray(drawn.T, np.float64)
-            single = weights.astype(np.float32) if exact else weights
+            exact = drawn.sum(axis=0, dtype=np.int64).max(initial=0) < _MOST_EXACT / _LARGEST_EXACT
+            singles = {stack.whole and exact for stack in stacks}
+            weights = {single: drawn.astype(np.float32 if single else np.float64, order="C") for single in singles}
             start = 0
             for stack in stacks:
                 end = start + len(stack.columns)
-                stack.add(sums[start:end], number, single if stack.whole else weights)
+                stack.add(sums[start:end], number, weights[stack.whole and exact])
                 start = end
         yield [np.ascontiguousarray(sums[place[start:end]].T) for start, end in pairwise(ends)]
 
@@ -182,16 +184,19 @@ def _stacks(parts: Sequence[Part], n_samples: int) -> Iterator[_Stack]:
     dense = np.diff(every.indptr) * DENSE_FROM > n_samples
     whole = np.bincount(fractions, minlength=len(dense)) == 0
     del column, fractions
-    chosen = {(is_dense, is_whole): np.flatnonzero((dense == is_dense) & (whole == is_whole))
-              for is_dense, is_whole in product((True, False), repeat=2)}  # fmt: skip
-    blocks: dict[tuple[bool, bool], list[csr_array]] = {kind: [] for kind in chosen}
+    kind = 2 * dense + whole
+    order = np.argsort(kind, kind="stable")
+    by_sample = csr_array(every[order].T)
+    del every
+    ends = np.searchsorted(kind[order], np.arange(5)).tolist()
+    blocks: list[list[csr_array]] = [[] for _ in range(4)]
     for start in range(0, n_samples, BLOCK):
-        block = every[:, start : start + BLOCK]
-        for kind, rows in chosen.items():
-            blocks[kind].append(block[rows].astype(np.float32 if kind[1] else np.float64, copy=False))
-    for kind, rows in chosen.items():
-        if len(rows):
-            yield _Stack(rows, blocks[kind], *kind)
+        block = csr_array(by_sample[start : start + BLOCK].T)
+        for number, (first, end) in enumerate(pairwise(ends)):
+            blocks[number].append(block[first:end].astype(np.float32 if number % 2 else np.float64, copy=False))
+    for number, (first, end) in enumerate(pairwise(ends)):
+        if first < end:
+            yield _Stack(order[first:end], blocks[number], dense=number >= 2, whole=number % 2 == 1)
 
 
 def _side_by_side(parts: Sequence[Part], n_samples: int) -> csr_array:
