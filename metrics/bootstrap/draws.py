@@ -117,12 +117,10 @@ class Draws:
                 cells = np.repeat(np.arange(len(n)) * n_samples, n)
                 cells += generators[number].integers(0, n_samples, len(cells))
                 rows[:] = np.bincount(cells, minlength=rows.size).reshape(rows.shape)
-            fits = int(counts.max(initial=0)) < 256
-            found = np.ascontiguousarray(counts.T, np.uint8 if fits else np.int64)
-            self._keeps &= fits
+            self._keeps &= int(counts.max(initial=0)) < 256
             if self._keeps:
-                drawn[number].append(found)
-            yield found
+                drawn[number].append(np.ascontiguousarray(counts.T, np.uint8))
+            yield drawn[number][-1] if self._keeps else counts.T
 
 
 def resampled(parts: Sequence[Part], draws: Draws) -> Iterator[list[FloatArray]]:
