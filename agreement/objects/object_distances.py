@@ -36,12 +36,12 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
     places = _places(records, of_sample, context)
     if places is None:
         return ExpectedDistances.none()
-    known, outlines = records.parts[0], np.empty((len(places), 0), np.uint8)
+    known, outlines = records.parts[0], np.empty((len(of_sample), 0), np.uint8)
     if "outline" in known and "coordinates" not in known:
         outlines = records.column("outline")
 
     def geometry(rows: IntArray) -> Geometry:
-        own = places[rows].astype(np.float64)
+        own = places(rows).astype(np.float64)
         if "coordinates" in known:
             return Keypoints(own, context.config.point_sigmas)
         return Outlines.of(own, outlines[rows]) if outlines.size else Boxes(own)
@@ -49,11 +49,11 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
     category, annotator = records.column("category"), records.column("annotator")
     n_blocks = records.n_samples * n
     of_block, content = np.zeros(n_blocks, np.int64), np.zeros(n_blocks, np.uint64)
-    for first in range(0, len(places), _HASHED_AT_ONCE):
-        rows = slice(first, first + _HASHED_AT_ONCE)
+    for first in range(0, len(of_sample), _HASHED_AT_ONCE):
+        rows = np.arange(first, min(first + _HASHED_AT_ONCE, len(of_sample)))
         block = of_sample[rows] * n + annotator[rows]
         of_block += np.bincount(block, minlength=n_blocks)
-        hashes = _object_hashes(places[rows], outlines[rows], names[category[rows]])
+        hashes = _object_hashes(places(rows), outlines[rows], names[category[rows]])
         content += hash_sums(block, hashes, n_blocks)
     annotation = np.flatnonzero((records.assigned & are_scored(records)[:, None]).ravel())
     content = content[annotation]
@@ -65,24 +65,31 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
     return ExpectedDistances.of(Annotations(annotation // n, content, n_objects, distances), context.clusters)
 
 
-def _places(records: ObjectRecords, of_sample: IntArray, context: ReportContext) -> FloatArray | None:
-    """Boxes ``(N, 4)`` or points ``(N, L, 2)`` of all objects, as if all images had the same size and all videos began
-    together; None if the records do not tell."""
+def _places(
+    records: ObjectRecords, of_sample: IntArray, context: ReportContext
+) -> Callable[[IntArray], FloatArray] | None:
+    """Function that gives boxes ``(N, 4)`` or points ``(N, L, 2)`` of objects, as if all images had the same size and
+    all videos began together; None if the records do not tell."""
     known = records.parts[0]
-    scale = None
-    if context.details.get("in_pixels") and len(of_sample):
-        size = records.column("size_px").astype(np.float64)[of_sample]
-        scale = size.mean(axis=0) / size
     if "coordinates" in known:
-        points = _points(records, of_sample)
-        return points if scale is None else points * scale[:, None, :]
-    if "first_frame" in known:
+        places = _points(records, of_sample)
+    elif "first_frame" in known:
         first, none = records.column("first_frame").astype(np.float64), np.zeros(len(of_sample))
-        return np.column_stack([first, none, first + records.column("area"), none + 1.0])
-    if "visibility" in known or "boxes_xyxy" not in known:
+        places = np.column_stack([first, none, first + records.column("area"), none + 1.0])
+    elif "visibility" in known or "boxes_xyxy" not in known:
         return None
-    boxes: FloatArray = records.column("boxes_xyxy")
-    return boxes if scale is None else boxes * np.tile(scale, 2)
+    else:
+        places = records.column("boxes_xyxy")
+    if not context.details.get("in_pixels") or not len(of_sample):
+        return places.__getitem__
+    size = records.column("size_px").astype(np.float64)
+    scale = np.average(size, axis=0, weights=records.column("n_objects")) / size
+
+    def scaled(rows: IntArray) -> FloatArray:
+        own = scale[of_sample[rows]]
+        return places[rows] * (own[:, None, :] if places.ndim == 3 else np.tile(own, 2))
+
+    return scaled
 
 
 def _points(records: ObjectRecords, of_sample: IntArray) -> FloatArray:

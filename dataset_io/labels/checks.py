@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from types import NoneType
 from typing import Any
 
 from bson import ObjectId
@@ -70,25 +71,32 @@ def check_labels(source: Source) -> None:
 
 def count_damaged_fields(source: Source) -> int:
     """The number of label fields of samples that hold something else than labels, such as a text."""
-    damaged: dict[str, dict[str, Any]] = {}
-    for kind, field, path in zip(source.kinds, source.fields, source.label_paths, strict=True):
-        if kind.is_label:
-            held: list[dict[str, Any]] = [
-                {field: {"$nin": [None], "$not": {"$type": "object"}}},
-                {field: {"$type": "array"}},
-            ]
-            if kind.list_name is not None:
-                held.append({path: {"$nin": [None, []], "$not": {"$type": "array"}}})
-            damaged[field] = {"$or": held}
-    wanted = dict.fromkeys(("_id", *NAMING), True)
+    columns = zip(source.kinds, source.fields, source.label_paths, strict=True)
+    labels = [(kind, field, path) for kind, field, path in columns if kind.is_label]
+    conditions: list[dict[str, Any]] = []
+    for kind, field, path in labels:
+        conditions += [{field: {"$nin": [None], "$not": {"$type": "object"}}}, {field: {"$type": "array"}}]
+        if kind.list_name is not None:
+            conditions.append({path: {"$nin": [None, []], "$not": {"$type": "array"}}})
+    if not conditions:
+        return 0
+    wanted = dict.fromkeys(("_id", *source.fields, *NAMING), True)
     found = [
         document_title(document)
-        for condition in damaged.values()
-        for document in source.aggregate([{"$match": condition}, {"$project": wanted}])
+        for document in source.aggregate([{"$match": {"$or": conditions}}, {"$project": wanted}])
+        for kind, field, _ in labels
+        if not _holds_labels(document.get(field), kind.list_name)
     ]
     if found and source.config.invalid == "error":
         raise unusable_labels_error({"Label fields must hold labels"}, len(found), sorted(set(found)))
     return len(found)
+
+
+def _holds_labels(value: Any, list_name: str | None) -> bool:
+    """True for a document, with a list if its labels stand in one; or for nothing."""
+    if not isinstance(value, dict):
+        return value is None
+    return list_name is None or isinstance(value.get(list_name), list | NoneType)
 
 
 def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:

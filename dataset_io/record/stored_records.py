@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any, Protocol
 
 import gridfs
@@ -96,11 +98,8 @@ class StoredRecords:
         files.delete(file_id)
         header = json.dumps(self.header).encode()
         header = header.ljust(-(-len(header) // _ALIGNED) * _ALIGNED)
-        with files.new_file(_id=file_id, chunk_size=_CHUNK) as file:
-            for each in (_LENGTH.pack(len(header)), header, *self.columns):
-                part = each() if callable(each) else each
-                for start in range(0, len(part), _CHUNK):
-                    file.write(bytes(part[start : start + _CHUNK]))
+        parts = (each() if callable(each) else each for each in self.columns)
+        _write_file(file_id, itertools.chain((_LENGTH.pack(len(header)), header), parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +296,29 @@ def delete_orphans() -> None:
 
 def _file_id(run_id: str) -> str:
     return f"{_PREFIX}{run_id}"
+
+
+def _write_file(file_id: str, parts: Iterable[_Bytes]) -> None:
+    """Store bytes as a file of GridFS, chunk by chunk; its own writer keeps 32 MB, and once more to send them."""
+    files, chunks = database().fs.files, database().fs.chunks
+    chunks.create_index([("files_id", 1), ("n", 1)], unique=True)
+    length, waiting = 0, bytearray()
+
+    def send(data: _Bytes) -> None:
+        nonlocal length
+        chunks.insert_one({"files_id": file_id, "n": length // _CHUNK, "data": bytes(data)})
+        length += len(data)
+
+    for part in parts:
+        for start in range(0, len(part), _CHUNK):
+            waiting += part[start : start + _CHUNK]
+            if len(waiting) >= _CHUNK:
+                send(waiting[:_CHUNK])
+                del waiting[:_CHUNK]
+    if waiting:
+        send(waiting)
+    now = datetime.now(timezone.utc)
+    files.insert_one({"_id": file_id, "chunkSize": _CHUNK, "length": length, "uploadDate": now})
 
 
 def _header(file: _File) -> tuple[dict[str, Any], int]:

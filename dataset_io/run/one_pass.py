@@ -89,6 +89,7 @@ class Compared:
         )
         report = build_report(self.records, context)  # which needs much memory, so before the records are packed
         report = replace(report, look_first=look_first(self.records, self.index, dataset, context))
+        return_memory()
         return report, StoredRecords.of(self.records, self.index, self.facts, context.to_stored())
 
 
@@ -177,7 +178,7 @@ class Pass:
         self._facts: list[ReadCounts] = []
         videos = self.reader.videos
         self._videos = None if videos is None else VideoScores(source, videos.number, again=again)
-        self._n_damaged = count_damaged_fields(source)
+        self._n_damaged = count_damaged_fields(source) if source.config.invalid == "skip" else 0
         self.n_left_out = 0  #: samples that somebody kept on changing, or deleted
 
     def work(self, progress: Progress) -> None:

@@ -17,7 +17,7 @@ from ..labels.source import Source
 from ..labels.stored import StoredSample, label_ids, subsample_keys
 
 #: limits of a batch: samples, labels, pairs of annotators over all samples, and pairs of labels of one sample
-BATCH_SAMPLES = 1_000
+BATCH_SAMPLES = 400
 BATCH_LABELS = 40_000
 BATCH_PAIRS = 5_000_000
 BATCH_LABEL_PAIRS = 2_000_000
