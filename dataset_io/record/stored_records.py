@@ -304,7 +304,7 @@ def _write_file(file_id: str, parts: Iterable[_Bytes]) -> None:
     chunks.create_index([("files_id", 1), ("n", 1)], unique=True)
     length, waiting = 0, bytearray()
 
-    def send(data: _Bytes) -> None:
+    def send(data: bytearray) -> None:
         nonlocal length
         chunks.insert_one({"files_id": file_id, "n": length // _CHUNK, "data": bytes(data)})
         length += len(data)
