@@ -346,6 +346,8 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
             fields.append(Field("Missed", _missed_share, lambda one: one.n_missed, _reference_link))
     title = f"Against the reference {role.name}" if is_reference else f"The model {role.name}"
     note = f"{role.n_samples:,} {documents(report)} have it, {role.n_without:,} do not. […] are 95 % intervals."
+    if role.n_undecided:
+        note += f" {role.n_undecided:,} labels of objects that nobody decided are left out."
     if role.thresholds:
         note += f" Labels from a confidence of {' or '.join(dict.fromkeys(map(shown_number, role.thresholds)))} on."
     return table_item(f"role{number}", fields, worst_first(role), choices, title=title, note=note, per_page=_PER_PAGE)

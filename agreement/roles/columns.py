@@ -51,6 +51,7 @@ def matched_role(
     position: IntArray,
     confidence: FloatArray,
     config: AgreementConfig,
+    undecided: BoolArray | None = None,
 ) -> MatchedRole:
     """Match the objects of a role with those of every annotator.
 
@@ -63,9 +64,14 @@ def matched_role(
         position: shape ``(M,)``, index of every object of the role in the label list in the database
         confidence: shape ``(M,)``
         config: the options
+        undecided: shape ``(N,)``, labels of annotators of which the decisions in the role say nothing; None: it holds
+            no decisions
     """
     number = np.where(agreement.counted, np.cumsum(agreement.counted) - 1, -1)
     pairs = match_role(read, in_codes(role, codes), config)
+    if undecided is not None:
+        there = role.assigned[read.objects.sample, 0]
+        pairs = pairs.without_undecided(undecided & there, read.objects.annotator)
     kept = np.ones(len(role.objects), np.bool_) if role.crowd is None else ~role.crowd
     row = np.cumsum(kept) - 1
     boxes = role.geometry.boxes_xyxy()

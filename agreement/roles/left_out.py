@@ -22,7 +22,7 @@ from .matching import COVERED, EXCUSED, LOOSELY, RolePairs, match_annotators
 from .numbers import AgainstRole, class_table
 
 #: the kind of a pair from the other side
-_MIRRORED = np.arange(LOOSELY + 3)
+_MIRRORED = np.arange(COVERED + 1)
 _MIRRORED[[EXCUSED, COVERED]] = COVERED, EXCUSED
 
 

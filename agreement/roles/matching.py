@@ -17,8 +17,9 @@ from ..settings.config import AgreementConfig
 #: least similarity of a label that was drawn loosely: below it two labels share too little to mean one object
 LOOSE = 0.1
 #: kinds of pairs: matched with equal classes, or with others, and overlapping below the threshold; a label of the role
-#: that the annotator is excused from by a crowd region, and one of the annotator in a crowd region of the role
-RIGHT, WRONG_CLASS, LOOSELY, EXCUSED, COVERED = range(5)
+#: that the annotator is excused from by a crowd region; one of the annotator in a crowd region of the role; one of an
+#: object that nobody decided, where the role holds decisions
+RIGHT, WRONG_CLASS, LOOSELY, EXCUSED, COVERED, UNDECIDED = range(6)
 
 
 #: what the reference says of the labels of such pairs, and of labels without one
@@ -32,11 +33,30 @@ EXTRA = "extra"
 class RolePairs:
     """Matches of ``P`` labels of one role and labels of annotators."""
 
-    label: IntArray  #: shape ``(P,)``, row of the label of the role; -1 for ``COVERED``
+    label: IntArray  #: shape ``(P,)``, row of the label of the role; -1 for ``COVERED`` and ``UNDECIDED``
     drawn: IntArray  #: shape ``(P,)``, row of the label of the annotator; -1 for ``EXCUSED``
     annotator: IntArray  #: shape ``(P,)``
     kind: IntArray  #: shape ``(P,)``
-    iou: FloatArray  #: shape ``(P,)``, nan for ``EXCUSED`` and ``COVERED``
+    iou: FloatArray  #: shape ``(P,)``, nan from ``EXCUSED`` on
+
+    def without_undecided(self, undecided: BoolArray, annotator: IntArray) -> RolePairs:
+        """The pairs, with labels of annotators that nobody decided in none, unless the role has them too.
+
+        Args:
+            undecided: shape ``(N,)``, labels of annotators
+            annotator: shape ``(N,)``
+        """
+        left_out = undecided.copy()
+        left_out[self.drawn[self.kind <= WRONG_CLASS]] = False
+        kept, rows = ~np.append(left_out, False)[self.drawn], np.flatnonzero(left_out)
+        n = len(rows)
+        return RolePairs(
+            np.r_[self.label[kept], np.full(n, -1)],
+            np.r_[self.drawn[kept], rows],
+            np.r_[self.annotator[kept], annotator[rows]],
+            np.r_[self.kind[kept], np.full(n, UNDECIDED)],
+            np.r_[self.iou[kept], np.full(n, np.nan)],
+        )
 
 
 @dataclass(frozen=True, slots=True)

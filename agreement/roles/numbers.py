@@ -160,9 +160,10 @@ class AgainstRole:
 
     @cached_property
     def judged(self) -> IntArray:
-        """Rows of the labels of annotators that count: not in a crowd region of the role; on samples of both."""
+        """Rows of the labels of annotators that count: not in a crowd region of the role, nor undecided; on samples of
+        both."""
         kind, _ = self.partner
-        return np.flatnonzero(self.both[self.drawn_sample, self.drawn_annotator] & (kind != COVERED))
+        return np.flatnonzero(self.both[self.drawn_sample, self.drawn_annotator] & (kind < COVERED))
 
     @cached_property
     def wanted(self) -> tuple[IntArray, IntArray]:

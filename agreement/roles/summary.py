@@ -22,7 +22,7 @@ from ..tags.records import TagRecords
 from .columns import most_matched
 from .given_labels import AgainstClasses, AgainstNumbers, AgainstTags
 from .mask_roles import AgainstMasks
-from .matching import EXTRA, SAID, WRONG_ATTRIBUTE, WRONG_CLASS
+from .matching import EXTRA, SAID, UNDECIDED, WRONG_ATTRIBUTE, WRONG_CLASS
 from .numbers import COLUMNS, AgainstRole, AttributeValues, role_names
 from .person import person_comparison
 
@@ -89,6 +89,7 @@ def role_reports(records: Records, context: ReportContext, contents: Contents) -
             RoleReport(
                 *(name, compared.records.n_samples, n_without, len(stored.sample), summaries, mean, thresholds),
                 person=person_comparison(compared, ranks, clusters) if is_person else None,
+                n_undecided=int((compared.stored.pairs.kind == UNDECIDED).sum()),
             )
         )
     return reports

@@ -238,6 +238,7 @@ class RoleReport:
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
     #: of a model: whether it is as good as a person; None for a reference, and where no two annotators share an image
     person: PersonComparison | None = None
+    n_undecided: int = 0  #: labels of annotators left out, as the reference holds decisions and says nothing of them
 
     parts: ClassVar[dict[str, Any]] = {
         "annotators": RoleComparison,

@@ -93,6 +93,8 @@ def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool)
     if not role.n_samples:
         return Section(title, [f"No {what[:-1]} has labels of {role.name} and of an annotator."], key=key)
     note = f"{role.n_samples:,} {what} have it" + f", {role.n_without:,} do not" * bool(role.n_without)
+    if role.n_undecided:
+        note += f"; {role.n_undecided:,} labels of objects that nobody decided are left out"
     if role.thresholds:
         note += f"; labels from a confidence of {listed([*dict.fromkeys(map(shown_number, role.thresholds))])} on"
     columns = [Column("annotator", "name"), *number_columns(role, report.measure, None if full else _FEW)]

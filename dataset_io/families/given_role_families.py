@@ -16,6 +16,8 @@ from ...agreement.statistics.report import ReportContext
 from ...agreement.tags.compute import TagAgreement
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...names import REFERENCE, REFERENCE_F1
+from ..labels.stored import StoredSample
+from .protocol import LabelsRead
 from .ratings import RatingFamily, RatingLabels
 from .role_rows import FamilyWithRoles, RoleRows, WithRoles
 from .role_values import write_missed, write_of_annotators
@@ -75,6 +77,24 @@ class TagRoleFamily(FamilyWithRoles[TagLabels, TagAgreement]):
     def __init__(self, inner: TagFamily, known: ReportContext | None = None) -> None:
         codes = ClassCodes(inner.source.config.aliases, () if known is None else known.role_class_names)
         super().__init__(inner, codes, _readers(inner, codes))
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[WithRoles[TagLabels]]:
+        """The labels of query results; decisions are no reference where somebody gave a tag that nobody decided."""
+        read, decided = super().read(rows, samples), self.decided_labels(rows)
+        if decided is None:
+            return read
+        own, roles = read.labels.own, list(read.labels.roles)
+        complete = np.ones((len(samples), 1), np.bool_)
+        columns = (column.tolist() for column in (own.batch.sample, own.field, own.position))
+        for sample, field, position in zip(*columns, strict=True):
+            complete[sample] &= str((samples[sample].label_ids[field] or ())[position]) in decided[sample]
+        for number, reader in enumerate(self.readers):
+            if reader.role.log is not None:
+                batch = roles[number].batch
+                roles[number] = dataclasses.replace(
+                    roles[number], batch=dataclasses.replace(batch, assigned=batch.assigned & complete)
+                )
+        return dataclasses.replace(read, labels=dataclasses.replace(read.labels, roles=roles))
 
     def values(self, labels: WithRoles[TagLabels], result: TagAgreement) -> list[dict[str, Any]]:
         """The values of every sample by path."""

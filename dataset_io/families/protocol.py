@@ -48,6 +48,7 @@ class WholeRunReason(Enum):
     OTHER_GEOMETRY = "there are masks or crowd regions now that there were not, or the other way round"
     OTHER_KIND = "what is compared of the labels, or their mask targets, is not what it was"
     OTHER_THRESHOLD = "the labels suggest another threshold now"
+    OTHER_DECISIONS = "something was decided, or taken back, in the field of decisions that is the reference"
     REPEATED_VIDEOS = "the view of the run repeats videos"
     EQUAL_NAMES = "classes of the same name must be told apart"
 

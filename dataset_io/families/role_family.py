@@ -16,10 +16,11 @@ from ...agreement.roles.left_out import left_out_columns
 from ...agreement.statistics.codes import ClassCodes
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...metrics.numeric.arrays import IntArray
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.source import Role, Source
 from ..labels.stored import StoredSample, half_of
 from .objects import ObjectFamily, ObjectLabels, id_bytes
+from .protocol import LabelsRead
 from .role_rows import FamilyWithRoles, RoleRows, WithRoles
 from .role_values import role_values
 
@@ -91,6 +92,23 @@ class RoleFamily(FamilyWithRoles[ObjectLabels, ComparedRoles]):
         readers = [RoleReader(source, role, number, inner, known, codes) for number, role in enumerate(source.roles)]
         super().__init__(inner, codes, readers)
 
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[WithRoles[ObjectLabels]]:
+        """The labels of query results."""
+        read, decided = super().read(rows, samples), self.decided_labels(rows)
+        if decided is None:
+            return read
+        own = read.labels.own
+        of_labels = zip(own.batch.objects.sample.tolist(), own.label_ids, strict=True)
+        undecided = np.array([str(label_id) not in decided[sample] for sample, label_id in of_labels], np.bool_)
+        return dataclasses.replace(read, labels=dataclasses.replace(read.labels, undecided=undecided))
+
+    def without(self, labels: WithRoles[ObjectLabels], kept: BoolArray) -> WithRoles[ObjectLabels]:
+        """The labels of some of the samples."""
+        undecided = labels.undecided
+        if undecided is not None:
+            undecided = undecided[kept[labels.own.batch.objects.sample]]
+        return dataclasses.replace(super().without(labels, kept), undecided=undecided)
+
     def compute(self, labels: WithRoles[ObjectLabels]) -> ComparedRoles:
         """The agreement of annotators, and every role against them."""
         own = self.inner.compute(labels.own)
@@ -98,8 +116,8 @@ class RoleFamily(FamilyWithRoles[ObjectLabels, ComparedRoles]):
         codes = self.class_codes()
         roles = [
             matched_role(own, read, each.batch, codes, id_bytes(each.label_ids), each.position, each.confidence,
-                         self.source.config)
-            for each in labels.roles
+                         self.source.config, None if role.log is None else labels.undecided)
+            for role, each in zip(self.source.roles, labels.roles, strict=True)
         ]  # fmt: skip
         return ComparedRoles(own, roles)
 

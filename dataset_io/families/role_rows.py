@@ -19,6 +19,8 @@ from .protocol import LabelFamily, Labels, LabelsRead, Result
 
 #: the confidence of labels in a query result
 _CONFIDENCE = "confidence"
+#: names of the labels in the decisions of the reference, in a query result; they end with the id of the label
+_DECIDED, _ID_LENGTH = "decided_labels", 24
 #: parts of a query result that all readers of a sample need
 _OF_SAMPLES = ("size", "assigned", "video", "_sample_id", "frame_number")
 
@@ -29,6 +31,8 @@ class WithRoles(Generic[Labels]):
 
     own: Labels
     roles: list[Any]
+    #: shape ``(N,)``, labels of annotators of which the decisions in the reference say nothing; None without decisions
+    undecided: BoolArray | None = None
 
 
 class RoleRows:
@@ -101,6 +105,7 @@ class RoleRows:
             "is_model": role.is_model,
             "of_attribute": role.of_attribute,
             "thresholds": list(role.thresholds),
+            **({} if role.decided is None else {"decided": role.decided}),
         }
 
 
@@ -130,7 +135,15 @@ class FamilyWithRoles(LabelFamily[WithRoles[Labels], Result]):
         projection = self.inner.projection()
         for reader in self.readers:
             projection |= reader.projection()
+            if reader.role.log is not None:
+                projection[_DECIDED] = f"${reader.role.log}.labels"
         return projection
+
+    def decided_labels(self, rows: Sequence[dict[str, Any]]) -> list[set[str]] | None:
+        """Ids of the labels that were decided on every sample; None if the reference holds no decisions."""
+        if all(reader.role.log is None for reader in self.readers):
+            return None
+        return [{name[-_ID_LENGTH:] for names in row.get(_DECIDED) or () for name in names} for row in rows]
 
     def load(self, row: dict[str, Any]) -> int:
         """Number of labels."""

@@ -57,7 +57,7 @@ def _on_annotators(
     kind, differs = np.full(len(objects), -1), np.zeros(len(objects), np.bool_)
     own = pairs.drawn >= 0
     kind[pairs.drawn[own]], differs[pairs.drawn[own]] = pairs.kind[own], matched.differs[own]
-    judged = np.flatnonzero(matched.labels.present[objects.sample] & (kind != COVERED))
+    judged = np.flatnonzero(matched.labels.present[objects.sample] & (kind < COVERED))
     counted = np.flatnonzero(agreement.counted)[judged]
     columns = (objects.sample[judged], labels.field[counted], labels.position[counted], kind[judged], differs[judged])
     for sample, field, position, found, differ in zip(*(column.tolist() for column in columns), strict=True):
@@ -111,7 +111,7 @@ def _on_samples(
     shape = agreement.assigned.shape
     n_both, n_matched = np.zeros(shape), np.zeros(shape)
     np.add.at(n_both, (objects.sample, objects.annotator), 1)
-    covered = pairs.drawn[pairs.kind == COVERED]
+    covered = pairs.drawn[pairs.kind >= COVERED]
     np.subtract.at(n_both, (objects.sample[covered], objects.annotator[covered]), 1)
     rows = np.flatnonzero(pairs.kind <= WRONG_CLASS)
     np.add.at(n_matched, (own.sample[pairs.label[rows]], pairs.annotator[rows]), 1)

@@ -106,6 +106,9 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         changes = changes_since(dataset, run.config.get(RECORD), lambda: loaded.index, on_frames=source.on_frames)
         if changes is None or record.get("versions") != versions():
             raise WholeRunNeededError(WholeRunReason.OTHER_VERSION)
+        known = loaded.context.details.get("roles", ())
+        if [role.decided for role in source.roles] != [role.get("decided") for role in known]:
+            raise WholeRunNeededError(WholeRunReason.OTHER_DECISIONS)
         plan = _plan(source, loaded, changes)
         if not len(plan.again) and not plan.dropped.any():
             run.end_update(new_id, read)

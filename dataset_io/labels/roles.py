@@ -9,7 +9,7 @@ from typing import Any
 from ... import names
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from .kinds import LabelKind, kind_of
-from .paths import is_of_frames, run_of
+from .paths import gold_of, is_of_frames, run_of
 from .source import Role, Source, comparable_fields, field_schema, own_fields, refuse_read_only, values_found
 from .stored import label_ids
 
@@ -24,7 +24,7 @@ def with_roles(source: Source) -> Source:
     if not config.roles:
         return source
     values = values_found(source) if config.attribute_mode else ()
-    roles = []
+    schema, roles = field_schema(source.samples), []
     for name in config.roles:
         option = "reference" if name == config.reference else "models"
         least = config.confidence_threshold if option == "models" else None
@@ -37,8 +37,18 @@ def with_roles(source: Source) -> Source:
             if kind.is_label:
                 refuse_read_only(source.dataset, [name, kind.label_path(name)])
         field = config.fields[0] if of_attribute else name
-        roles.append(Role(name, option == "models", field, kind, of_attribute, thresholds))
+        inner = name.removeprefix(names.FRAMES_PREFIX)
+        log = inner + names.DECISIONS_SUFFIX if gold_of(schema.get(name)) == inner else None
+        decided = None if log is None else _decided(source, log)
+        roles.append(Role(name, option == "models", field, kind, of_attribute, thresholds, log, decided))
     return dataclasses.replace(source, roles=tuple(roles))
+
+
+def _decided(source: Source, log: str) -> str:
+    """Number of decisions in a log, and the id of the last."""
+    found = {"n": {"$sum": {"$size": f"${log}"}}, "last": {"$max": {"$max": f"${log}.id"}}}
+    stages = [{"$match": {f"{log}.id": {"$exists": True}}}, {"$group": {"_id": None, **found}}]
+    return ", ".join(f"{row['n']} {row['last']}" for row in source.collection.aggregate(stages))
 
 
 def _kind(source: Source, option: str, name: str, values: Iterable[str]) -> LabelKind:

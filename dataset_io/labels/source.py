@@ -67,6 +67,10 @@ class Role:
     kind: LabelKind  #: their type
     of_attribute: bool  #: whether it is a value of the attribute of the annotators' field
     thresholds: tuple[float, ...] = ()  #: least confidence of its labels on either half of the images; empty for none
+    log: str | None = None  #: where documents have the decisions behind its labels; None where it holds no decisions
+    decided: str | None = (
+        None  #: which decisions these are: another text after every decision, and after taking one back
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -350,3 +350,60 @@ def test_crowd_regions_excuse(make_dataset: Any) -> None:
     assert bob.f1 == 1.0
     said = dataset.values("alice.detections.agreement_reference")[0]
     assert said == ["right", None]
+
+
+def test_labels_that_nobody_decided_say_nothing_against_a_reference_of_decisions(labelled: fo.Dataset) -> None:
+    names = ["alice", "bob", "carol"]
+    run = aa.compute(labelled, names)
+    run.decisions.decide("consensus", verdict=["class_conflict", "missed", "lone"])
+    against = aa.compute(labelled, names, reference="agreement_gold", run_key="vs")
+    decided = {
+        name.split()[-1]
+        for log in labelled.values("agreement_gold_decisions")
+        for entry in log or ()
+        for name in entry["labels"]
+    }
+    said = {
+        label.id: getattr(label, "vs_reference", None)
+        for name in names
+        for sample in labelled.exists("agreement_gold")
+        if sample[name] is not None
+        for label in sample[name].detections
+    }
+    left_out = [label_id for label_id, value in said.items() if value is None]
+    report = against.report
+    assert report.reference.n_undecided == len(left_out) > 20
+    assert decided.isdisjoint(left_out)
+    assert all(
+        value in ("right", "wrong_class") for label_id, value in said.items() if label_id not in decided | {*left_out}
+    )
+    out = StringIO()
+    report.print_report(file=out)
+    assert f"{len(left_out)} labels of objects that nobody decided are left out" in " ".join(out.getvalue().split())
+    # the numbers are those of a dataset without these labels, and with the decisions as labels like others
+    without = labelled.clone()
+    try:
+        for name in names:
+            without.delete_labels(ids=left_out, fields=name)
+        without.add_sample_field("truth", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+        without.set_values(
+            "truth", [None if gold is None else gold.copy() for gold in without.values("agreement_gold")]
+        )
+        expected = aa.compute(without, names, reference="truth", run_key="other").report.reference
+        for one, other in zip(report.reference.annotators, expected.annotators, strict=True):
+            assert (one.name, one.n_labels, one.n_right, one.n_extra, one.n_missed, one.f1) == (
+                *(other.name, other.n_labels, other.n_right, other.n_extra, other.n_missed, other.f1),
+            )
+        assert without.values("other_reference_f1") == labelled.values("vs_reference_f1")
+    finally:
+        without.delete()
+    run.decisions.decide("consensus", min_votes=2)
+    against.update()
+    fresh = aa.compute(labelled, names, reference="agreement_gold", run_key="fresh").report
+    assert _of_reference(aa.load(labelled, "vs").report) == _of_reference(fresh)
+    assert fresh.reference.n_undecided < len(left_out)
+
+
+def _of_reference(report: Any) -> dict[str, Any]:
+    found: dict[str, Any] = report.to_dict()["reference"]
+    return found

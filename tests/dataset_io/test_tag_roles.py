@@ -175,3 +175,21 @@ def test_annotators_are_judged_against_the_reference(tagged: fo.Dataset) -> None
 def test_best_f1_is_for_objects(tagged: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classifications"):
         aa.compute(tagged, NAMES, models="net", confidence_threshold="best_f1")
+
+
+def test_images_with_a_tag_that_nobody_decided_have_no_reference(tagged: fo.Dataset) -> None:
+    aa.compute(tagged, NAMES).decisions.decide("consensus", min_votes=2)  # not the tags of one alone
+    reference = aa.compute(tagged, NAMES, reference="agreement_gold", run_key="vs").report.reference
+    logs = tagged.values("agreement_gold_decisions")
+    decided = {label.split()[-1] for log in logs for entry in log or () for label in entry["labels"]}
+    complete = [
+        sample.agreement_gold is not None
+        and all(tag.id in decided for name in NAMES if sample[name] for tag in sample[name].classifications)
+        for sample in tagged
+    ]
+    drawn = [any(sample[name] is not None for name in NAMES) for sample in tagged]
+    assert reference.n_samples == np.logical_and(complete, drawn).sum() > 2
+    assert reference.n_without == len(tagged) - sum(complete) > 5
+    said = tagged.values("vs_reference_f1")
+    assert [value is not None for value in said] == np.logical_and(complete, drawn).tolist()
+    assert all(one.precision == 1.0 for one in reference.annotators)
