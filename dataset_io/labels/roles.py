@@ -47,7 +47,7 @@ def with_roles(source: Source) -> Source:
 def _decided(source: Source, log: str) -> str:
     """Number of decisions in a log, and the id of the last."""
     found = {"n": {"$sum": {"$size": f"${log}"}}, "last": {"$max": {"$max": f"${log}.id"}}}
-    stages = [{"$match": {f"{log}.id": {"$exists": True}}}, {"$group": {"_id": None, **found}}]
+    stages: list[dict[str, Any]] = [{"$match": {f"{log}.id": {"$exists": True}}}, {"$group": {"_id": None, **found}}]
     return ", ".join(f"{row['n']} {row['last']}" for row in source.collection.aggregate(stages))
 
 
