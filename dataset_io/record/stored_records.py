@@ -63,13 +63,13 @@ class StoredRecords:
     """The records of a run as bytes."""
 
     header: dict[str, Any]  #: positions of the columns, and the parts of a report's context that fit into JSON
-    #: the columns, concatenated, or what gives them; scores come first, so that they can be read without the rest
-    columns: list[_Bytes | Callable[[], _Bytes]]
+    #: the columns, or what gives the pieces of one; scores come first, so that they can be read without the rest
+    columns: list[_Bytes | Callable[[], Iterator[_Bytes]]]
 
     @classmethod
     def of(cls, records: Records, index: SampleIndex, facts: ReadCounts, context: Mapping[str, Any]) -> StoredRecords:
         """The records of a run, or of a part of it, packed for storing; the context as JSON values."""
-        columns: list[_Bytes | Callable[[], _Bytes]] = []
+        columns: list[_Bytes | Callable[[], Iterator[_Bytes]]] = []
         start = 0
         where: dict[str, dict[str, Any]] = {}
         for kind, arrays in (
@@ -80,11 +80,11 @@ class StoredRecords:
         ):
             where[kind] = {}
             for name, values in arrays.items():
-                packed, is_smaller = _packed(_content({name: values}, name))
+                packed, is_smaller = _packed(_content(values))
                 padding = bytes(-len(packed) % _ALIGNED)
                 where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
-                # a column that is not smaller is joined again when it is written, not held until then
-                columns += [packed if is_smaller else functools.partial(_content, arrays, name), padding]
+                # a column that is not smaller is taken again, piece by piece, when it is written
+                columns += [packed if is_smaller else functools.partial(_pieces, arrays, name), padding]
                 start += len(packed) + len(padding)
         return cls({**where, "context": dict(context)}, columns)
 
@@ -98,8 +98,9 @@ class StoredRecords:
         files.delete(file_id)
         header = json.dumps(self.header).encode()
         header = header.ljust(-(-len(header) // _ALIGNED) * _ALIGNED)
-        parts = (each() if callable(each) else each for each in self.columns)
-        _write_file(file_id, itertools.chain((_LENGTH.pack(len(header)), header), parts))
+        parts = (each() if callable(each) else (each,) for each in self.columns)
+        start = (_LENGTH.pack(len(header)), header)
+        _write_file(file_id, itertools.chain(start, itertools.chain.from_iterable(parts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +338,11 @@ class _Joined(Mapping[str, _Array]):
     def __getitem__(self, name: str) -> _Array:
         return self._records.column(name)
 
+    def pieces(self, name: str) -> list[_Array]:
+        """The parts of a column, joined if their types differ."""
+        found = [part[name] for part in self._records.parts]
+        return found if len({piece.dtype for piece in found}) == 1 else [self[name]]
+
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._records.parts[0], key=lambda name: (name != "score", name)))
 
@@ -365,9 +371,14 @@ class _Unpacked(Mapping[str, _Array]):
         return len(self._where)
 
 
-def _content(arrays: Mapping[str, _Array], name: str) -> memoryview:
+def _content(values: _Array) -> memoryview:
     """The memory of a column."""
-    return np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+
+
+def _pieces(arrays: Mapping[str, _Array], name: str) -> Iterator[memoryview]:
+    """The memory of a column, piece by piece."""
+    return map(_content, arrays.pieces(name) if isinstance(arrays, _Joined) else (arrays[name],))
 
 
 def _packed(content: memoryview) -> tuple[_Bytes, bool]:
