@@ -7,6 +7,7 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TextIO, TypeVar, overload
 
@@ -363,10 +364,11 @@ class AgreementRun(_Methods):
     # ---- what can be done with it ----
 
     @takes_arrays
-    def update(self, *, progress: Progress = None) -> AgreementRun:
+    def update(self, *, workers: int = 1, executor: Executor | None = None, progress: Progress = None) -> AgreementRun:
         """Compute again where samples were edited, added or deleted since; ``compare()`` then says what it changed."""
         self._parts = None
-        self._report = update_agreement(*self._given(True, "run.update"), progress=progress)
+        engine: dict[str, Any] = {"workers": workers, "executor": executor}
+        self._report = update_agreement(*self._given(True, "run.update"), **engine, progress=progress)
         return self
 
     @takes_arrays

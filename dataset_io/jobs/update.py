@@ -6,6 +6,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,7 @@ from ..results.load import with_samples
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
 from ..run.role_thresholds import with_thresholds
 from ..run.work_through import Progress, rare_collections
+from ..shards.engines import Engine
 from .compute import run_agreement, source_with_iou_from_data
 
 logger = logging.getLogger(__name__)
@@ -46,7 +48,12 @@ logger = logging.getLogger(__name__)
 
 @takes_arrays
 def update_agreement(
-    dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, *, progress: Progress = None
+    dataset: fo.Dataset | SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    *,
+    workers: int = 1,
+    executor: Executor | None = None,
+    progress: Progress = None,
 ) -> AgreementReport:
     """Compute a run again where samples were edited, added or deleted since, with the options of the run.
 
@@ -59,6 +66,9 @@ def update_agreement(
     Args:
         dataset: the dataset, or a view of it; all samples of the run are brought up to date
         run_key: key of the run
+        workers: as in :func:`compute_agreement`, where all samples are compared again: they are, too, if there are
+            workers and most samples were changed
+        executor: likewise
         progress: as in :func:`compute_agreement`
 
     Returns:
@@ -68,17 +78,18 @@ def update_agreement(
         AgreementInputError: if there is no such run, it did not complete, or labels cannot be compared
     """
     OPTIONS["progress"].checked(progress)
+    engine = Engine(OPTIONS["workers"].checked(workers), OPTIONS["executor"].checked(executor))
     started = time.perf_counter()
     run = Run(dataset, run_key)
     with unless_deleted(run.dataset):
         run.require_completed()
         try:
             with rare_collections():
-                report = _update(run, progress, started)
+                report = _update(run, engine, progress, started)
         except WholeRunNeededError as reason:
             logger.warning("All samples of the run %r are compared again: %s", run_key, reason)
             config = dataclasses.replace(AgreementConfig.from_dict(run.config["options"]), run_key=run_key)
-            return run_agreement(run.target(), config, overwrite=True, progress=progress)
+            return run_agreement(run.target(), config, overwrite=True, engine=engine, progress=progress)
         reload_samples(run.dataset)
     return with_samples(report, run.dataset)
 
@@ -94,7 +105,7 @@ class _Plan:
     n_samples: int  #: samples (videos) of the run now
 
 
-def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
+def _update(run: Run, engine: Engine, progress: Progress, started: float) -> AgreementReport:
     dataset, new_id = run.dataset, str(ObjectId())
     with writing(dataset):
         loaded, record = run.records(), run.config
@@ -113,6 +124,8 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         if not len(plan.again) and not plan.dropped.any():
             run.end_update(new_id, read)
             return loaded.report
+        if engine.is_shared and 2 * len(plan.again) > plan.n_samples:
+            raise WholeRunNeededError(WholeRunReason.MOST_CHANGED)
         family = _family(source, loaded, plan)
         compared, n_left_out = _compare(run, family, loaded, plan, progress)
         if plan.left:

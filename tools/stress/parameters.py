@@ -264,7 +264,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     exported = {"samples": dataset, **gold, "path": "x.json", "overwrite": True, "progress": None}
     yield Call("export_decided", plugin.export_decided, exported)
     yield Call("changed_since", plugin.changed_since, {"dataset": dataset, **run})
-    yield Call("update_agreement", plugin.update_agreement, {"dataset": dataset, **run, "progress": False})
+    yield Call("update_agreement", plugin.update_agreement, {"dataset": dataset, **run, **engine, "progress": False})
     for name, valid in _of_labels(labels).items():
         yield Call(name, getattr(plugin, name), valid, mend=labels.mend)
     report = plugin.load_agreement(dataset, BASE)
