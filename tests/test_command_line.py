@@ -71,11 +71,11 @@ def test_every_command_does_what_the_function_does(call, dataset, requirements, 
 def test_exit_codes_tell_passed_failed_and_not_computed_apart(call, dataset, requirements):
     aa.compute(dataset, NAMES, resamples=0)
     assert call("check", dataset.name, requirements(0.01))[0] == 0
-    code, printed, _ = call("check", dataset.name, requirements(1.5))
+    code, printed, _ = call("check", dataset.name, requirements(0.999))
     assert (code, "Not accepted" in printed) == (1, True)
     code, printed, _ = call("check", dataset.name, requirements(0.01, least_images=1000))
     assert (code, "12 of at least 1,000 images" in printed) == (2, "12 of at least" in printed)
-    code, printed, _ = call("check", dataset.name, requirements(1.5), "--markdown")
+    code, printed, _ = call("check", dataset.name, requirements(0.999), "--markdown")
     assert (code, "**" in printed, "✗ failed" in printed) == (1, True, True)
 
 
