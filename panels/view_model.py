@@ -79,11 +79,14 @@ _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], It
 def _cards(shown: Shown) -> list[dict[str, Any]]:
     """The main numbers: title, value, a line below, and the labels behind it."""
     report = shown.report
+    what = documents(report).replace("samples", "images").capitalize()
+    if report.roles_beside_one:
+        of = f"of {report.n_samples:,}"
+        return [_card(f"{what} with {role.name}", f"{role.n_samples:,}", of) for role in report.roles_beside_one]
     cards = []
     for number, shows in card_numbers(report):
         level, word = alpha_level(report) if number.is_judged else ("", "")
         cards.append(_card(shows.title, shows.value, shows.interval, hint=number.hint, level=level, word=word))
-    what = documents(report).replace("samples", "images").capitalize()
     leads = link(f"{what} rated by two or more", n_annotators={"$gte": 2})
     rated = _card(f"{what} rated by two", f"{report.n_rated:,}", f"of {report.n_samples:,}", leads)
     return [*cards, _disputed(shown), rated]

@@ -18,14 +18,21 @@ from ..roles.matching import LOOSELY
 from ..roles.numbers import COLUMNS, AgainstRole, role_names
 from ..roles.summary import REFERENCE as KEY
 from ..roles.summary import against_role, on_shared
-from ..statistics.estimates import estimates
+from ..statistics.estimates import Estimate, estimates
 from ..statistics.records import Records
 from ..statistics.report import AgreementReport, Interval, ReportContext, number
 from .kept_objects import is_same_value
 from .requirements import Requirement
 
-#: fields of numbers against the reference by their name in requirements, where that is another
-_FIELDS = {"iou": "mean_iou", "oks": "mean_iou", "error": "mean_absolute_error"}
+#: other names of numbers in the report, of which the labels have one; of a class all numbers are with equal classes
+_FIELDS = {
+    "iou": ("mean_iou",),
+    "oks": ("mean_iou",),
+    "error": ("mean_absolute_error",),
+    "class_precision": ("precision", "accuracy"),
+    "class_recall": ("recall", "accuracy"),
+    "accuracy": ("class_jaccard", "jaccard"),
+}
 _NO_REFERENCE = "the run has no reference"
 
 
@@ -55,7 +62,18 @@ def _parts(wanted: Requirement) -> list[tuple[str, str]]:
     return [*(("classes", name) for name in wanted.classes), *(("sizes", name) for name in wanted.size)]
 
 
-def of_report(wanted: Requirement, annotator: str | None, report: AgreementReport) -> Found:
+def field_of(wanted: Requirement, kind: type[AgainstRole]) -> str:
+    """The name in the report of the number that a requirement is about; empty if such labels do not have it."""
+    is_whole = is_of_report(dataclasses.replace(wanted, tags=()))
+    if wanted.classes or (wanted.size and is_whole):
+        has = {*kind.of_parts}
+    else:
+        has = {*kind.shown, *(["kappa"] if kind.has_kappa and is_whole else [])}
+    others = () if wanted.size and wanted.metric.startswith("class_") else _FIELDS.get(wanted.metric, ())
+    return next((name for name in (wanted.metric, *others) if name in has), "")
+
+
+def of_report(wanted: Requirement, annotator: str | None, report: AgreementReport, kind: type[AgainstRole]) -> Found:
     """A number of an annotator against the reference, of all objects, a class or a size."""
     if report.reference is None:
         return Found(reason=_NO_REFERENCE)
@@ -67,16 +85,8 @@ def of_report(wanted: Requirement, annotator: str | None, report: AgreementRepor
         entry = next((each for each in getattr(entry, table) if each.name == part), None)
         if entry is None:
             return Found(n_objects=0, n_images=n_images, reason=f"neither {annotator} nor the reference has {part!r}")
-    name = wanted.metric
-    if getattr(entry, name, None) is None:  # a class of masks has an IoU, all others a mean
-        name = _FIELDS.get(name, name)
-    if not hasattr(entry, name):
-        return Found(reason=_no_number(wanted))
+    name = field_of(wanted, kind)
     return Found(getattr(entry, name), entry.intervals.get(name), entry.n_reference, n_images)
-
-
-def _no_number(wanted: Requirement) -> str:
-    return f"against the reference there is no number {wanted.metric!r} of these labels"
 
 
 def against_reference(filters: Requirement, records: Records, context: ReportContext) -> FoundOf:
@@ -124,10 +134,8 @@ def against_reference(filters: Requirement, records: Records, context: ReportCon
         if row < 0 or not n_reference[row]:
             what = repr(of_part) if of_part else "such a label"
             return Found(n_objects=0, n_images=n_images[k], reason=f"neither {annotator} nor the reference has {what}")
-        ways = ((key[0], str(annotator), *key[1:], name) for name in (wanted.metric, _FIELDS.get(wanted.metric, "")))
-        estimate = next((found[way] for way in ways if way in found), None)
-        if estimate is None:
-            return Found(reason=_no_number(wanted))
+        way = (key[0], str(annotator), *key[1:], field_of(wanted, type(compared)))
+        estimate = found.get(way, Estimate(np.nan, None))
         return Found(number(estimate.value), estimate.interval, int(n_true[row]), n_images[k])
 
     return number_of

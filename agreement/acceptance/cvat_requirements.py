@@ -23,7 +23,8 @@ _LABELS = {
     "skeleton": ("keypoints",),
     "skeleton_keypoint": ("keypoints",),
 }
-_METRICS = ("accuracy", "precision", "recall")
+#: CVAT's metrics as those of a file: a label of another class is no true positive
+_METRICS = {"accuracy": "accuracy", "precision": "class_precision", "recall": "class_recall"}
 #: names of the same entry in the releases of CVAT
 _METRIC, _SCORE = ("metric", "target_metric"), ("required_score", "target_metric_threshold")
 _PARENT, _CHILDREN = ("parent_requirement", "parent_id", "parent"), ("children", "child_requirements")
@@ -115,7 +116,7 @@ def _requirement(entry: Given, inherits: str | None) -> Given:
         keys["labels"] = Given([Given(name, kind.place) for name in _LABELS[kind.value]], kind.place)
     metric, score = _first(entry, _METRIC), _first(entry, _SCORE)
     if metric is not None:
-        keys["metric"] = Given(must_be.among(*_METRICS)("metric", metric), metric.place)
+        keys["metric"] = Given(_METRICS[must_be.among(*_METRICS)("metric", metric)], metric.place)
     if score is not None:
         keys["at_least"] = score
     if (enabled := _first(entry, ("enabled",))) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..objects.records import ObjectRecords
 from ..objects.sizes import SizeRule
 from ..pixels.report import PixelReport
 from ..ratings.compute import RatingRecords, compute_ratings, record_ratings
+from ..roles.summary import role_kind
 from ..settings.errors import AgreementInputError, did_you_mean, shown
 from ..statistics.estimates import Estimate, rated_only, report_estimates
 from ..statistics.numbers import Key
@@ -25,10 +26,10 @@ from ..statistics.records import Records
 from ..statistics.report import AgreementReport, ReportContext, number
 from ..tags.compute import compute_tags
 from ..tags.records import TagRecords, record_tags
-from .against_reference import Found, FoundOf, against_reference, is_of_report, of_report
+from .against_reference import Found, FoundOf, against_reference, field_of, is_of_report, of_report
 from .kept_objects import kept_objects
 from .outcome import FAILED, NOT_ENOUGH, PASSED, AcceptanceCheck, Checked
-from .requirements import INTERVAL, METRICS, OF_ANNOTATOR, REFERENCE, Requirement
+from .requirements import INTERVAL, METRICS, OF_ANNOTATOR, OF_REFERENCE, REFERENCE, Requirement
 
 #: numbers of single classes of masks
 _OF_MASK_CLASS = {"iou": "iou", "dice": "dice"}
@@ -127,13 +128,21 @@ def _check_fits(wanted: Requirement, run: CheckedRun) -> None:
             raise AgreementInputError(
                 f"{start}of masks, `annotators` must be one annotator, got {len(wanted.annotators)}"
             )
-    if wanted.against != REFERENCE and _path(wanted, report) is None:
-        table = OF_ANNOTATOR if wanted.of_one else METRICS
-        known = [name for name in table if _path(dataclasses.replace(wanted, metric=name), report) is not None]
+    if not _has_number(wanted, run):
+        table: Iterable[str] = OF_ANNOTATOR if wanted.of_one else METRICS
+        table, whom = (OF_REFERENCE, " against the reference") if wanted.against == REFERENCE else (table, "")
+        known = [name for name in table if _has_number(dataclasses.replace(wanted, metric=name), run)]
         raise AgreementInputError(
-            f"{start}`metric` must be a number of runs on {shown(report.label_types)} ({shown(known, limit=30)}), got "
-            f"{wanted.metric!r}"
+            f"{start}`metric` must be a number of runs on {shown(report.label_types)}{whom} "
+            f"({shown(known, limit=30)}), got {wanted.metric!r}"
         )
+
+
+def _has_number(wanted: Requirement, run: CheckedRun) -> bool:
+    """True if the labels of a run have the number, be it defined or not."""
+    if wanted.against == REFERENCE:
+        return bool(field_of(wanted, role_kind(run.records, run.context)))
+    return _path(wanted, run.report) is not None
 
 
 def _path(wanted: Requirement, report: AgreementReport) -> str | None:
@@ -169,7 +178,8 @@ def _entry(owner: Any, name: str) -> Any:
 def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: CheckedRun) -> FoundOf:
     """The numbers of requirements with the same filters."""
     if filters.against == REFERENCE and is_of_report(filters):
-        return lambda wanted, annotator: of_report(wanted, annotator, run.report)
+        kind = role_kind(run.records, run.context)
+        return lambda wanted, annotator: of_report(wanted, annotator, run.report, kind)
     records, context = run.records, run.context
     if filters.tags:
         chosen = run.tagged(filters.tags)
@@ -178,12 +188,18 @@ def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: Checked
     if isinstance(records, ObjectRecords) and least < threshold - TIE:
         reason = f"the run matched at {threshold:g}; {least:g} needs another matching, of a run with iou={least:g}"
         return lambda *_: Found(reason=reason)
+    known = _classes_of(run.report, context)
+    named = [tuple(name for name, _ in filters.iou if name != "default")]
+    if filters.against == REFERENCE:
+        known |= {*context.role_class_names}
+    elif not context.details.get("numbers"):
+        named.append(filters.classes)
+    missing = next((min(names) for names in named if names and known.isdisjoint(names)), None)
+    if missing is not None:
+        reason = f"no label has the class {missing!r}{did_you_mean(missing, filter(None, known))}"
+        return lambda *_: Found(n_objects=0, n_images=0, reason=reason)
     if filters.against == REFERENCE:
         return against_reference(filters, records, context)
-    missing = sorted(set(filters.classes) - _classes_of(run.report, context))
-    if len(missing) == len(filters.classes) and missing and not context.details.get("numbers"):
-        hint = did_you_mean(missing[0], filter(None, _classes_of(run.report, context)))
-        return lambda *_: Found(n_objects=0, n_images=0, reason=f"no label has the class {missing[0]!r}{hint}")
     if isinstance(records, ObjectRecords):
         if filters.has_object_filters or filters.tags or filters.annotators:
             return _of_objects(filters, asked, records, context, run)
@@ -389,7 +405,8 @@ _VERDICTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("class_agreement", "class_alpha", "kappa", "ac1", "other_class"), ("class_conflict",)),
 }
 #: what the reference says of labels that lower a number; of others all that is not right
-_SAID_BEHIND = {"recall": ["missed"], "precision": ["loose", "extra"], "class_accuracy": ["wrong_class"]}
+_SAID_BEHIND = {"recall": ["missed"], "precision": ["loose", "extra"], "class_accuracy": ["wrong_class"],
+                "class_recall": ["missed", "wrong_class"]}  # fmt: skip
 #: numbers on how labels of one object are drawn
 _OF_EXTENT = ("iou", "dice")
 #: the largest score of masks that differ

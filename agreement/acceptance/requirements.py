@@ -55,9 +55,11 @@ OF_ANNOTATOR: dict[str, tuple[str, ...]] = {
 }
 #: numbers of an annotator against the reference; the reference has what the label type has
 OF_REFERENCE = (
-    *("precision", "recall", "f1", "class_accuracy", "accuracy", "iou", "mean_iou", "pq", "kappa", "alpha", "error"),
-    *("dice", "jaccard", "oks"),
+    *("precision", "recall", "f1", "class_accuracy", "accuracy", "iou", "mean_iou", "pq", "kappa", "error"),
+    *("jaccard", "class_precision", "class_recall", "class_jaccard", "oks"),
 )
+#: numbers that may be above 1
+_UNBOUNDED = ("error", "hd95")
 _METRICS = tuple(dict.fromkeys((*METRICS, *OF_ANNOTATOR, *OF_REFERENCE, *TITLES)))
 
 
@@ -244,6 +246,11 @@ def _inheriting(
         raise given.wrong(f"the requirement {name!r} must have a `metric`, got none")
     is_most = "at_most" in values
     limit = values.pop("at_most" if is_most else "at_least")
+    if limit > 1 and values["metric"] not in _UNBOUNDED:
+        end = "at_most" if is_most else "at_least"
+        hint = f"; {limit:g} % is {limit / 100:g}" if limit <= 100 else ""
+        said = given.entries(name).get(end, given)
+        raise said.wrong(f"`{end}` of {name!r} must be at most 1, got {limit:g}{hint}")
     found = Requirement(name=name, place=given.place, limit=limit, is_most=is_most, **values)
     return _fitting(found, given)
 

@@ -91,7 +91,7 @@ class AgainstTags(AgainstGiven):
     """Tags."""
 
     shown: ClassVar[Mapping[str, str]] = {name: name for name in ("precision", "recall", "f1", "jaccard")}
-    of_parts: ClassVar[Mapping[str, str]] = {name: name for name in ("precision", "recall", "f1")}
+    of_parts: ClassVar[Mapping[str, str]] = {name: name for name in ("precision", "recall", "f1", "class_jaccard")}
     has_kappa: ClassVar[bool] = False
 
 

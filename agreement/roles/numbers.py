@@ -39,6 +39,9 @@ NUMBERS: dict[str, tuple[float, str, str]] = {
     "class_accuracy": (1.0, "n_right", "n_matched"),
     "mean_iou": (1.0, "iou", "n_matched"),
     "jaccard": (1.0, "n_matched", "n_either"),
+    "class_precision": (1.0, "n_right", "n_labels"),
+    "class_recall": (1.0, "n_right", "n_reference"),
+    "class_jaccard": (1.0, "n_right", "n_either"),
     **{f"bias.{measure}": (1.0, measure, "n_boxes") for measure in MEASURES},
     "accuracy": (1.0, "n_right", "n_labels"),
     "mean_error": (1.0, "error", "n_numbers"),
@@ -46,7 +49,12 @@ NUMBERS: dict[str, tuple[float, str, str]] = {
     "iou_of_images": (1.0, "iou_of_images", "n_images"),
 }
 #: numbers of a model that are those of the annotators the other way round
-_OF_MODELS = {"precision": "recall", "recall": "precision"}
+_OF_MODELS = {
+    "precision": "recall",
+    "recall": "precision",
+    "class_precision": "class_recall",
+    "class_recall": "class_precision",
+}
 #: classes and sizes of annotators with intervals, at most
 MAX_RESAMPLED = 200
 
@@ -108,8 +116,10 @@ class AgainstRole:
     chosen: tuple[BoolArray, BoolArray, bool] | None = None
 
     #: numbers of an annotator, and of their classes and sizes, by their names in the report
-    shown: ClassVar[Mapping[str, str]] = {name: name for name in list(NUMBERS)[: 7 + len(MEASURES)]}
-    of_parts: ClassVar[Mapping[str, str]] = {name: name for name in ("precision", "recall", "f1", "mean_iou")}
+    shown: ClassVar[Mapping[str, str]] = {name: name for name in list(NUMBERS)[: 10 + len(MEASURES)]}
+    of_parts: ClassVar[Mapping[str, str]] = {
+        name: name for name in ("precision", "recall", "f1", "class_jaccard", "mean_iou")
+    }
     #: numbers of compared attributes
     of_attributes: ClassVar[Sequence[str]] = ("accuracy", "mean_error", "mean_absolute_error")
     has_kappa: ClassVar[bool] = True  #: whether there is Cohen's kappa of the classes of matched labels

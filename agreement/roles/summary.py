@@ -43,8 +43,13 @@ _AGAINST: dict[type[Records], type[AgainstRole]] = {
 
 def against_role(records: Records, context: ReportContext, role: int) -> AgainstRole:
     """The labels of annotators against those of one of the roles of a run."""
+    return role_kind(records, context).of(records, context, role)
+
+
+def role_kind(records: Records, context: ReportContext) -> type[AgainstRole]:
+    """The kind of comparison with roles that the labels of a run have."""
     of_ratings = AgainstNumbers if context.details.get("numbers") else AgainstClasses
-    return _AGAINST.get(type(records), of_ratings).of(records, context, role)
+    return _AGAINST.get(type(records), of_ratings)
 
 
 def compared_roles(records: Records, context: ReportContext) -> Iterator[tuple[tuple[str, ...], AgainstRole]]:

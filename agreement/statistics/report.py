@@ -259,12 +259,22 @@ class AgreementReport:
         """Name of the similarity by which the extents of two objects are compared."""
         return "IoU"
 
+    @property
+    def roles_beside_one(self) -> list[RoleReport]:
+        """Reference and models beside a single annotator, of whom no agreement is defined; empty with several."""
+        roles = [role for role in (self.reference, *self.models) if role is not None]
+        return roles if len(self.annotators) == 1 else []
+
     def __repr__(self) -> str:
         of_images = self.image_alpha
         alpha = ("alpha", self.alpha.pooled) if of_images is None else ("alpha of images", of_images.value)
         values = (("score", self.score.mean), alpha)
         numbers = ", ".join(f"{name} {'undefined' if value is None else f'{value:.3f}'}" for name, value in values)
-        rated = f"{self.n_rated:,} of {self.n_samples:,} {'samples' if self.run.n_videos is None else 'frames'} rated"
+        what = "samples" if self.run.n_videos is None else "frames"
+        rated = f"{self.n_rated:,} of {self.n_samples:,} {what} rated"
+        if roles := self.roles_beside_one:
+            compared = (f"{role.n_samples:,} of {self.n_samples:,} {what} compared with {role.name}" for role in roles)
+            numbers, rated = f"{self.annotators[0].name} alone", " and ".join(compared)
         return f"<{type(self).__name__} {self.run_key!r}: {numbers}, {rated}; print_report() says more>"
 
     def _repr_html_(self) -> str:

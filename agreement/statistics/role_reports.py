@@ -17,7 +17,8 @@ class PartComparison:
 
     ``precision`` is the share of the annotator's labels of this class that are matched with a label of the reference of
     this class, ``recall`` the share of the labels of the reference. By size any class matches; the size is that of the
-    label of the reference, of labels without a match their own. ``iou`` is the share of the pixels in either mask of
+    label of the reference, of labels without a match their own. ``class_jaccard`` is the share of matches of equal
+    classes among the labels of either. ``iou`` is the share of the pixels in either mask of
     this class that are in both (masks only).
     """
 
@@ -28,6 +29,7 @@ class PartComparison:
     precision: float | None = None
     recall: float | None = None
     f1: float | None = None
+    class_jaccard: float | None = None
     mean_iou: float | None = None
     iou: float | None = None
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
@@ -72,7 +74,8 @@ class RoleComparison:
     whose labels ``n_reference`` counts, the other way round. ``f1`` is their harmonic mean; ``pq`` the panoptic
     quality, which counts equal classes alone; ``class_accuracy`` ``n_right / n_matched`` and Cohen's ``kappa`` of the
     classes of matched objects; ``mean_iou`` the mean over matched pairs; ``jaccard`` ``n_matched / (labels of
-    either)``; ``bias`` the mean offset of boxes from those of the reference in per cent of their size, as in
+    either)``; ``class_precision``, ``class_recall`` and ``class_jaccard`` are the same with ``n_right`` above (objects
+    only); ``bias`` the mean offset of boxes from those of the reference in per cent of their size, as in
     :class:`~..objects.report.Bias`.
     Classes: ``accuracy`` and Cohen's ``kappa``. Numbers: ``mean_error`` (annotator - reference),
     ``mean_absolute_error`` and ``accuracy`` (within the tolerance). Masks: ``mean_iou`` is the mean class IoU of images
@@ -98,6 +101,9 @@ class RoleComparison:
     class_accuracy: float | None = None
     mean_iou: float | None = None
     jaccard: float | None = None
+    class_precision: float | None = None
+    class_recall: float | None = None
+    class_jaccard: float | None = None
     accuracy: float | None = None
     kappa: float | None = None
     mean_error: float | None = None

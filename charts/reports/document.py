@@ -130,6 +130,8 @@ def report_head(report: AgreementReport, notes: Sequence[str] = ()) -> Section:
 
 def overview_markdown(report: AgreementReport) -> str:
     """The most important sections of a report in words, for the panel."""
+    if report.roles_beside_one:
+        return as_markdown(role_sections(report))
     return as_markdown(section for build in family_of(report).overview for section in build(report))
 
 
@@ -149,6 +151,9 @@ def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[S
     shown = [section for build in family_of(report).sections for section in build(report)]
     told = _rules(report)
     parts: list[Part] = [" · ".join(f"{name}: {text}" for name, text in told)] if flowing else [Facts(told)]
+    rules = Section(_RULES, parts, key="rules")
+    if report.roles_beside_one:
+        return [*role_sections(report), *_decisions(report), *_lists(report), rules]
     worst = _worst(report, _FEW_WORST if flowing else None)
     return [
         *shown[:1],
@@ -157,13 +162,15 @@ def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[S
         *_decisions(report),
         *worst,
         *_lists(report),
-        Section(_RULES, parts, key="rules"),
+        rules,
         *_words(report),
     ]
 
 
 def report_details(report: AgreementReport) -> list[Section]:
     """Everything else."""
+    if report.roles_beside_one:
+        return [*role_sections(report, full=True), *_times(report), *_run(report)]
     details = [section for build in family_of(report).details for section in build(report)]
     return [
         *role_sections(report, full=True),

@@ -49,13 +49,14 @@ def headline(
         findings: the main cause of disagreement, and who or what is behind it
     """
     parts: list[Part] = [alpha_sentence(report), *findings]
-    others = listed([role.name for role in (report.reference, *report.models) if role is not None])
-    if others and len(report.annotators) == 1:
+    others = listed([role.name for role in report.roles_beside_one])
+    if others:
         name = report.annotators[0].name
         parts = [f"{name} is the only annotator, and compared with {others}: no agreement among annotators is defined."]
     parts += [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
     parts.append(" · ".join(_extent(report)))
-    parts.append(NumberRow(shown_numbers(report, HEADLINE)))
+    if not others:
+        parts.append(NumberRow(shown_numbers(report, HEADLINE)))
     parts += [*interval_notes(report), *map(Note, notes)]
     return Section(f"Annotator agreement: run '{report.run_key}'", parts, is_first=True)
 
@@ -140,6 +141,11 @@ def _extent(report: AgreementReport) -> Iterator[str]:
     if report.run.n_videos is not None:
         frames = counted(report.n_samples, "frame")
         yield f"{counted(report.run.n_videos, 'video')} with {frames}, compared frame by frame"
+    for role in report.roles_beside_one:
+        labels = f" ({counted(role.annotators[0].n_labels, 'label')})" if report.has_objects and role.annotators else ""
+        yield singular(f"{role.n_samples:,} of {report.n_samples:,} {what} compared with {role.name}{labels}")
+    if report.roles_beside_one:
+        return
     n_empty = getattr(report, "n_empty", 0)
     without = f", {n_empty:,} of them empty" if n_empty else ""
     yield singular(f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}")

@@ -178,12 +178,17 @@ def test_too_few_objects_or_images_are_not_enough_data(run):
     assert _one(run, metric="f1", classes="unicorn").outcome == "not enough data"
     hint = _one(run, metric="f1", classes=run.report.classes[0].name + "s").reason
     assert hint.endswith(f"did you mean {run.report.classes[0].name!r}?")
+    for iou in ({"default": 0.5, "unicorn": 0.7}, {"default": 0.7, "kat": 0.8}):
+        found = _one(run, metric="f1", iou=iou)
+        assert (found.outcome, found.reason[:22]) == ("not enough data", "no label has the class")
+    assert found.reason.endswith("did you mean 'cat'?")
+    assert _one(run, metric="f1", iou={"default": 0.5, "kat": 0.7, "cat": 0.7}).outcome == "passed"
     without = aa.compute(run.dataset, NAMES, run_key="without", resamples=0)
     assert _one(without, metric="f1", judge="interval").reason == "f1 has no interval"
 
 
 def test_failed_comes_before_not_enough_data_before_passed(run):
-    good, bad = {"metric": "f1", "at_least": 0}, {"metric": "f1", "at_least": 2}
+    good, bad = {"metric": "f1", "at_least": 0}, {"metric": "f1", "at_least": 1}
     few = {"metric": "f1", "at_least": 0, "least_images": 1000}
     assert run.check({"requirements": {"a": good}}).passed
     assert run.check({"requirements": {"a": good, "b": few}}).outcome == "not enough data"
@@ -204,7 +209,7 @@ def test_the_last_check_is_kept_with_the_run_until_it_is_computed_again(run, mak
     dataset = make_dataset()
     mine = aa.compute(dataset, NAMES, resamples=0)
     assert last_check(Run(dataset, "agreement").config) is None
-    asked = {"requirements": {f"n{k}.$": {"metric": "f1", "at_least": k} for k in (0, 1, 2)}}
+    asked = {"requirements": {f"n{k}.$": {"metric": "f1", "at_least": k / 2} for k in (0, 1, 2)}}
     found = mine.check(asked)
     assert last_check(Run(dataset, "agreement").config) == found
     mine.on(dataset.limit(2)).check({"requirements": {"a": {"metric": "f1", "at_least": 0}}})
@@ -216,7 +221,7 @@ def test_the_last_check_is_kept_with_the_run_until_it_is_computed_again(run, mak
 
 
 def test_a_check_is_shown_everywhere(run, tmp_path, capsys):
-    asked = {"requirements": {"good": {"metric": "f1", "at_least": 0}, "too *much*": {"metric": "f1", "at_least": 2}}}
+    asked = {"requirements": {"good": {"metric": "f1", "at_least": 0}, "too *much*": {"metric": "f1", "at_least": 1}}}
     found = run.check(asked)
     assert repr(found) == "<AcceptanceCheck of 'agreement': failed (1 passed, 1 failed); print_report() says more>"
     found.print_report()
@@ -236,13 +241,13 @@ def test_a_check_is_shown_everywhere(run, tmp_path, capsys):
 
 
 def test_the_labels_behind_a_failure_are_a_view(run):
-    found = _one(run, metric="f1", at_least=2, classes=run.report.classes[0].name)
+    found = _one(run, metric="f1", at_least=1, classes=run.report.classes[0].name)
     assert len(run.view(**found.view))
     assert _one(run, metric="f1").view == {}
     for metric in WHOLE:
-        assert len(run.view(**_one(run, metric=metric, at_least=2).view)), metric
+        assert len(run.view(**_one(run, metric=metric, at_least=1).view)), metric
     for annotator in NAMES:
-        view = _one(run, metric="miss_rate", annotators=annotator, at_least=2).view
+        view = _one(run, metric="miss_rate", annotators=annotator, at_least=1).view
         assert view == {"missed_by": annotator}
         assert len(run.view(**view)) or not next(
             each for each in run.report.annotators if each.name == annotator).n_missed  # fmt: skip
@@ -257,6 +262,10 @@ def test_a_run_of_other_labels_or_that_did_not_complete_is_refused(run, make_dat
         _one(run, metric="score", annotators="carl")
     with pytest.raises(AgreementInputError, match=r"`metric` must be a number of runs on Detections .*, got 'hd95'"):
         _one(run, metric="hd95")
+    with pytest.raises(
+        AgreementInputError, match=r"number of runs on Detections against the reference \(precision, .*got 'error'"
+    ):
+        _one(run, metric="error", against="reference")
     dataset = make_dataset()
     mine = aa.compute(dataset, NAMES, resamples=0)
     from annotator_agreement.dataset_io.record.run import Run
@@ -304,3 +313,35 @@ def test_annotators_are_judged_against_the_reference(run):
         both = [each for each in entry.classes if each.name in ("cat", "dog")]
         n = sum(each.n_labels + each.n_reference for each in both)
         assert of["two", entry.name].value == pytest.approx(2 * sum(each.n_matched for each in both) / n)
+
+
+def test_requirements_of_cvat_are_judged_as_cvat_counts(run, tmp_path):
+    """A label of another class is no true positive, and stands once in the confusion matrix of which accuracy is."""
+    against = aa.compute(
+        run.dataset, ["alice", "bob"], run_key="cvat", reference="carol", resamples=50, classes="ignore"
+    )
+    cats = json.dumps({"==": [{"var": "shape.label"}, "cat"]})
+    areas = json.dumps({">=": [{"var": "shape.area"}, 0]})
+    filters = {"": "", " of cats": cats, " of areas": areas}
+    asked = [
+        {
+            "name": f"{metric}{what}",
+            "annotation_type": "rectangle",
+            "metric": metric,
+            "required_score": 0.5,
+            "filter": rule,
+        }
+        for metric in ("accuracy", "precision", "recall")
+        for what, rule in filters.items()
+    ]
+    found = against.check(_file(tmp_path, json.dumps(asked), "cvat.json")).results
+    of = {(each.name, each.annotator): each.value for each in found}
+    for entry in against.report.reference.annotators:
+        cat = next(each for each in entry.classes if each.name == "cat")
+        assert entry.n_wrong_class > 0
+        for what, one, n_right in (("", entry, entry.n_right), (" of areas", entry, entry.n_right),
+                                   (" of cats", cat, cat.n_matched)):  # fmt: skip
+            n_either = one.n_labels + one.n_reference - one.n_matched
+            assert of["accuracy" + what, entry.name] == pytest.approx(n_right / n_either)
+            assert of["precision" + what, entry.name] == pytest.approx(n_right / one.n_labels)
+            assert of["recall" + what, entry.name] == pytest.approx(n_right / one.n_reference)

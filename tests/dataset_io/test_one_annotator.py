@@ -54,6 +54,11 @@ def test_the_numbers_are_those_of_a_run_with_others(labelled: fo.Dataset, kind: 
     said = f"{alice} is the only annotator, and compared with {gold} and {bob}"
     assert said in " ".join(text.getvalue().split())
     assert said in report_page(report)
+    n_gold = report.reference.n_samples
+    assert f"{n_gold} of 40 samples compared with {gold}" in text.getvalue()
+    assert f"{alice} alone, {n_gold} of 40 samples compared with {gold} and " in repr(run)
+    for about_two in ("Pairs of annotators", "(none)", " 0 labels", " 0 objects", "rated by two", "Score "):
+        assert about_two not in text.getvalue()
     assert report.warnings == []
     assert "reference" in run.labels() or kind == "mask"
     assert run.update().report.reference == report.reference

@@ -65,6 +65,11 @@ def test_children_inherit_and_override(tmp_path):
     assert (last.metric, last.limit, last.judge) == ("alpha", 0.667, "value")
 
 
+def test_distances_and_errors_may_be_above_1(tmp_path):
+    text = "requirements:\n  a: {metric: hd95, at_most: 5}\n  b: {against: reference, metric: error, at_most: 2}\n"
+    assert [each.limit for each in _read(tmp_path, text).values()] == [5, 2]
+
+
 def test_a_mapping_is_as_a_file(tmp_path):
     of_file = _read(tmp_path, FULL.replace("[no, 1, 2024-01-01, Straße 🚗]", "[car]"))
     of_mapping, name = read_requirements(yaml.safe_load(FULL.replace("[no, 1, 2024-01-01, Straße 🚗]", "[car]")))
@@ -118,6 +123,18 @@ MISTAKES = {
         r"line 2: the requirement 'a' must have a `metric`, got none",
     ),
     "no limit": ("requirements:\n  a:\n    metric: f1\n", r"line 2: .* must have `at_least` or `at_most`, got neither"),
+    "percentage": (
+        "requirements:\n  a: {metric: f1, at_least: 0}\n  b:\n    inherits: a\n    at_least: 80\n",
+        r"line 5: `at_least` of 'b' must be at most 1, got 80; 80 % is 0.8$",
+    ),
+    "greatest percentage": (
+        "requirements:\n  a: {metric: miss_rate, each_annotator: true, at_most: 10}\n",
+        r"line 2: `at_most` of 'a' must be at most 1, got 10; 10 % is 0.1$",
+    ),
+    "inherited percentage": (
+        "requirements:\n  a: {enabled: false, at_least: 200}\n  b: {inherits: a, metric: f1}\n",
+        r"line 3: `at_least` of 'b' must be at most 1, got 200$",
+    ),
     "both": (_wrong("    at_most: 1\n"), r"line 5: .* must have one of `at_least` and `at_most`, got both"),
     "duplicate": (
         "requirements:\n  a: {metric: f1, at_least: 1}\n  a: {}\n",
@@ -253,8 +270,13 @@ def test_requirements_of_cvat_are_against_the_reference(tmp_path, wrapped):
     assert list(found) == ["Base: rectangle", "people", "left"]
     base, people, left = found.values()
     assert (base.against, base.metric, base.limit, base.labels) == ("reference", "accuracy", 0.7, ("detections",))
-    assert (people.metric, people.limit, people.classes, people.area) == ("recall", 0.9, ("person",), (1024, None))
-    assert (left.metric, left.limit, left.classes) == ("recall", 0.9, ("person",))
+    assert (people.metric, people.limit, people.classes, people.area) == (
+        "class_recall",
+        0.9,
+        ("person",),
+        (1024, None),
+    )
+    assert (left.metric, left.limit, left.classes) == ("class_recall", 0.9, ("person",))
     assert left.attributes == (("pose", "left"),)
 
 
@@ -262,7 +284,7 @@ def test_nested_children_of_cvat_inherit_from_where_they_stand(tmp_path):
     nested = [{"name": "base", "metric": "precision", "required_score": 0.5, "annotation_type": "mask",
                "children": [{"name": "child", "required_score": 0.6}]}]  # fmt: skip
     found = _read(tmp_path, json.dumps(nested), "cvat.json")
-    assert (found["child"].metric, found["child"].limit) == ("precision", 0.6)
+    assert (found["child"].metric, found["child"].limit) == ("class_precision", 0.6)
     assert found["child"].labels == ("detections", "segmentation")
 
 

@@ -103,6 +103,10 @@ def test_numbers_are_those_of_an_assignment_of_every_image(labelled: fo.Dataset)
         assert entry.f1 == pytest.approx(2 * n_matched / (n_labels + n_reference))
         assert entry.mean_iou == pytest.approx(total / n_matched)
         assert entry.class_accuracy == pytest.approx(n_right / n_matched)
+        assert entry.class_precision == pytest.approx(n_right / n_labels)
+        assert entry.class_recall == pytest.approx(n_right / n_reference)
+        assert entry.class_jaccard == pytest.approx(n_right / (n_labels + n_reference - n_matched))
+        assert entry.intervals["class_jaccard"].low < entry.class_jaccard < entry.intervals["class_jaccard"].high
         assert entry.n_right + entry.n_wrong_class + entry.n_loose + entry.n_extra == n_labels
         said = labelled.count_values(f"{entry.name}.detections.agreement_reference")
         counts = (entry.n_right, entry.n_wrong_class, entry.n_loose, entry.n_extra)

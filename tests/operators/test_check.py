@@ -24,10 +24,10 @@ def dataset(lend):
 
 def test_the_form_checks_a_file_and_says_what_is_wrong_with_it(operator, context, form, dataset, tmp_path):
     check, path = operator("check_agreement"), tmp_path / "requirements.json"
-    path.write_text(json.dumps({"requirements": {"all": {"metric": "f2", "at_least": 2}}}))
+    path.write_text(json.dumps({"requirements": {"all": {"metric": "f2", "at_least": 1}}}))
     shown = form(check, dataset, requirements=str(path))
     assert "`metric` must be one of" in shown["problem"]["view"]["label"]
-    path.write_text(json.dumps({"requirements": {"all": {"metric": "f1", "at_least": 2}}}))
+    path.write_text(json.dumps({"requirements": {"all": {"metric": "f1", "at_least": 1}}}))
     assert "problem" not in form(check, dataset, requirements=str(path))
     answer = check.execute(context(check, dataset, run_key="agreement", requirements=str(path)))
     assert answer["outcome"] == "failed"
