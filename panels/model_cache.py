@@ -125,7 +125,7 @@ class Shown:
             config = self._context.config
             if dataset is None or time_attribute(dataset, config.fields) is None:
                 return []
-            found = times_of(dataset, self._index.sample_keys(), self.report, self._context)
+            found = times_of(dataset, self._records, self._index, self.report, self._context)
             self._times = found.to_dict("records")
         return self._times
 

@@ -12,6 +12,9 @@ from pymongo.collection import Collection
 from ... import names
 from ..database.fiftyone_private import frame_collection, has_frame_fields, list_of, sample_collection
 
+#: types, in the database, of texts, switches, numbers and dates
+VALUE_TYPES = ["string", "bool", "number", "date"]
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -43,6 +46,21 @@ def where_labels_are(schema: Mapping[str, fo.Field], path: str) -> str:
     kind = getattr(schema.get(path), "document_type", None)
     inner = list_of(kind) if isinstance(kind, type) and issubclass(kind, fo.Label) else None
     return path if inner is None else f"{path}.{inner[0]}"
+
+
+def labels_have(dataset: fo.Dataset, paths: Iterable[str], *, first: int | None = None) -> bool:
+    """True if labels of samples have an attribute with a text, switch, number or date; it need not be declared.
+
+    Args:
+        paths: where the attribute would be, in a document
+        first: how many samples with labels are looked at; None: as many as it takes
+    """
+    paths = [path for path in paths if path.isprintable()]  # the database cannot look for a null character
+    labelled: dict[str, Any] = {"$or": [{path.rpartition(".")[0]: {"$nin": [None, []]}} for path in paths]}
+    found = {"$or": [{path: {"$type": VALUE_TYPES}} for path in paths]}
+    looked_at: list[dict[str, Any]] = [] if first is None else [{"$match": labelled}, {"$limit": first}]
+    stages = [*looked_at, {"$match": found}, {"$limit": 1}, {"$project": {"_id": True}}]
+    return bool(paths) and any(True for _ in sample_collection(dataset).aggregate(stages))
 
 
 def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:

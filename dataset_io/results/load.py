@@ -216,10 +216,10 @@ class StoredSamples:
     def times(self, report: AgreementReport, attribute: str | None = None, per: str | None = None) -> DataFrame:
         """Annotation time of the annotators; see :func:`agreement_times`."""
         loaded = Run(self.view, self.run_key).records()
-        index, context = loaded.index, loaded.context
+        records, index, context = loaded.records, loaded.index, loaded.context
         if not isinstance(self.view, fo.Dataset):
-            _, index, context = records_on(self.view, self.run_key, loaded)
-        return times_of(root_dataset(self.view), index.sample_keys(), report, context, attribute, per)
+            records, index, context = records_on(self.view, self.run_key, loaded)
+        return times_of(root_dataset(self.view), records, index, report, context, attribute, per)
 
     def n_changed(self) -> int | None:
         """The number; None if the run is gone, too. See :func:`changed_since`."""

@@ -19,8 +19,8 @@ from ...agreement.settings.errors import AgreementInputError, did_you_mean, show
 from ...agreement.settings.options import OPTIONS
 from ...metrics.numeric.arrays import FloatArray
 from ..families.objects import ObjectFamily, ObjectLabels
-from ..labels.assignment import NO_LIST
-from ..labels.source import Source, comparable_fields
+from ..labels.assignment import EMPTY_LIST, LABELS
+from ..labels.source import Source, comparable_fields, values_found
 from ..record.run_labels import RunLabels, open_run_labels
 from ..record.sample_index import SampleIndex, keys_of
 from ..run.read import ReadBatch, Reader
@@ -49,8 +49,8 @@ def agreement_ceiling(
     Args:
         samples: the dataset, or a view to measure only its samples
         run_key: key of the run
-        model: a field with predictions and their ``confidence``, of which average precision against every annotator,
-            and its share of the ceiling, are reported
+        model: a field with predictions and their ``confidence``, or their value of the annotator attribute, of which
+            average precision against every annotator, and its share of the ceiling, are reported
         order: labels of annotators have no confidence: ``"expected"`` takes the mean over all orders, ``"constant"``
             the order of sample ids and label ids, which is what other programs do that give all labels one score
         resamples: number of resamples for the intervals; None for the number in the run, 0 for no intervals
@@ -94,21 +94,28 @@ def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Sou
     source = dataclasses.replace(labels.source(), among=among)
     if model is None:
         return source
-    kind = comparable_fields(labels.dataset).get(model)
-    if kind is None or kind.comparable != labels.kinds[0].comparable or model in source.config.fields:
-        known = [name for name, each in comparable_fields(labels.dataset).items()
-                 if each.comparable == labels.kinds[0].comparable and name not in source.config.fields]  # fmt: skip
+    config = dataclasses.replace(source.config, attributes=(_CONFIDENCE,))
+    values = [*values_found(labels.source())] if config.attribute_mode else []
+    others = [value for value in values if value not in (*source.annotators, *source.annotator_values)]
+    source = dataclasses.replace(source, config=config, annotators=(*source.annotators, model))
+    if model in others:
+        return dataclasses.replace(source, annotator_values=(*source.annotator_values, model))
+    fields = {name: each for name, each in comparable_fields(labels.dataset).items()
+              if each.comparable == labels.kinds[0].comparable and name not in config.fields}  # fmt: skip
+    if model not in fields:
+        what = f", or a value of {config.annotator_attribute!r}" * config.attribute_mode
         raise AgreementInputError(
-            f"`model` must be a field with predictions that can be compared with {labels.title}, got {model!r}"
-            f"{did_you_mean(model, known)}; such fields are {shown(known) or '(none)'}"
+            f"`model` must be a field with predictions that can be compared with {labels.title}{what}, got {model!r}"
+            f"{did_you_mean(model, [*fields, *others])}; such fields are {shown(fields) or '(none)'}"
+            + f"; such values are {shown(others) or '(none)'}"
+            * config.attribute_mode
         )
     owners = source.field_annotator or (-1,)
     return dataclasses.replace(
         source,
-        config=dataclasses.replace(source.config, fields=(*source.config.fields, model), attributes=(_CONFIDENCE,)),
-        kinds=(*source.kinds, kind),
-        annotators=(*source.annotators, model),
-        field_annotator=(*owners, len(source.annotators)),
+        config=dataclasses.replace(config, fields=(*config.fields, model)),
+        kinds=(*source.kinds, fields[model]),
+        field_annotator=(*owners, len(labels.annotators)),
     )
 
 
@@ -118,6 +125,7 @@ def _measured(source: Source, progress: Progress, *, n_annotators: int, in_order
     reader = Reader(family)
     in_pixels = any(each.needs_size(source.config) for each in family.source.geometry_readers)
     with_model = len(source.annotators) > n_annotators
+    of_attribute = len(source.annotator_values) > n_annotators  # the model is a value of it
     index, counts, n_samples, has_areas = SampleIndex(), [], 0, True
     ordered: list[Ordered] = []
     of_model: list[Ordered] = []
@@ -128,7 +136,9 @@ def _measured(source: Source, progress: Progress, *, n_annotators: int, in_order
             batch, start = read.labels.batch, len(index)
             index.add(read.samples)
             if with_model:
-                batch.assigned[:, n_annotators] = read.lists[:, n_annotators] != NO_LIST
+                if not (of_attribute and source.config.assigned_field):  # which says where it is, as of a role
+                    least = LABELS if of_attribute else EMPTY_LIST
+                    batch.assigned[:, n_annotators] = read.lists[:, n_annotators] >= least
                 of = Directed.of(
                     *(batch, source.config),
                     in_pixels=in_pixels, score=_confidence(read.labels), by_score=True, model=n_annotators,

@@ -36,7 +36,7 @@ from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.numeric.arrays import IntArray
 from ..database.fiftyone_private import root_dataset, sample_collection, scenarios_of
-from ..labels.paths import is_marked, is_of_frames, where_labels_are
+from ..labels.paths import VALUE_TYPES, is_marked, is_of_frames, labels_have, where_labels_are
 from ..record.run import Run, dataset_of
 from ..record.sample_index import SampleIndex, ids_of, keys_of
 from .load import records_on
@@ -47,8 +47,6 @@ _PLAIN = (fo.StringField, fo.BooleanField, fo.IntField, fo.FloatField, fo.DateFi
 #: what is offered in lists, at most, and fields of samples that say nothing about them
 _MOST_OFFERED = 50
 _NOT_OFFERED = ("id", "filepath", "last_modified_at")
-#: types of values in the database
-_ANY = ["string", "bool", "number", "date"]
 #: into how many parts numbers are divided at most
 _MOST_BINS = 1_000
 #: with at least this share of a dataset all of its samples are read
@@ -253,19 +251,22 @@ def divider_of(dataset: fo.Dataset, config: AgreementConfig, name: str) -> Divid
     if name in schema:
         return _divider(schema, name, (name,))
     lists = [where_labels_are(schema, field) for field in config.fields if not is_of_frames(field)]
-    paths = tuple(f"{prefix}.{name}" for prefix in lists if f"{prefix}.{name}" in schema)
-    if not paths and name in config.attributes:  # dynamic ones need not be declared
-        return Divider(name, tuple(f"{prefix}.{name}" for prefix in lists), many=True)
-    if not paths:
+    paths = [name] if name.rpartition(".")[0] in lists else [f"{prefix}.{name}" for prefix in lists]
+    declared = tuple(path for path in paths if path in schema)
+    others = tuple(path for path in paths if path not in schema)  # attributes need not be declared
+    if not declared and labels_have(dataset, paths):
+        return Divider(name, others, many=True)
+    if not declared:
         known = [*dataset.get_field_schema(), *(path.removeprefix(f"{prefix}.") for prefix in lists for path in schema
                  if path.startswith(f"{prefix}."))]  # fmt: skip
         raise AgreementInputError(
             f"`field` must be a field of samples, or an attribute of the labels of the run, got {name!r}"
             f"{did_you_mean(name, dict.fromkeys(known))}"
         )
-    if any(is_marked(schema[path]) for path in paths):
-        return divider_of(dataset, config, paths[0])  # which refuses it
-    return _divider(schema, name, paths)
+    if any(is_marked(schema[path]) for path in declared):
+        return divider_of(dataset, config, declared[0])  # which refuses it
+    found = _divider(schema, name, declared)
+    return Divider(name, (*found.paths, *others), many=found.many or bool(others))
 
 
 def _divider(schema: Mapping[str, fo.Field], title: str, paths: tuple[str, ...]) -> Divider:
@@ -391,9 +392,11 @@ def _condition(divider: Divider, groups: Groups, part: int) -> dict[str, Any] | 
     if held is None:
         if groups.names[part] != NONE:
             return None
-        given = [{path: {"$gte": -math.inf}} if groups.ordered else {path: {"$type": _ANY}} for path in divider.paths]
         has_dates = any(isinstance(each, Span) and isinstance(each.low, date) for each in groups.held)
-        return {"$nor": [{path: {"$type": _ANY}} for path in divider.paths] if has_dates else given}
+        is_number = groups.ordered and not has_dates
+        return {
+            "$nor": [{path: {"$gte": -math.inf} if is_number else {"$type": VALUE_TYPES}} for path in divider.paths]
+        }
     if divider.many:
         return None
     (path,) = divider.paths

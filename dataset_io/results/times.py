@@ -17,11 +17,13 @@ from ...agreement.settings.annotators import session_names
 from ...agreement.settings.arguments import is_real, one_of
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
+from ...agreement.settings.options import value_name
+from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.bootstrap.confidence import MIN_SAMPLES
 from ..database.fiftyone_private import sample_collection
-from ..labels.paths import is_of_frames, where_labels_are
-from ..record.sample_index import ids_of
+from ..labels.paths import is_of_frames, labels_have, where_labels_are
+from ..record.sample_index import SampleIndex, ids_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -29,34 +31,43 @@ if TYPE_CHECKING:
 #: attributes of labels that are looked for, in this order: seconds for all labels of an image (Label Studio),
 #: and when a label was made
 LEAD_TIME, CREATED_AT = "lead_time", "created_at"
+#: so many samples with labels are looked at for attributes that are not declared
+_FIRST = 100
 _COLUMNS = ("annotator", "n_images", "n_labels", "seconds_image", "low", "high", "seconds_label", "score")
 
 
 def time_attribute(dataset: fo.Dataset, fields: Sequence[str]) -> str | None:
     """The attribute of labels, or field of samples, that says how long they took; None if there is none."""
     schema = dataset.get_field_schema(flat=True)
-    lists = [where_labels_are(schema, field) for field in fields if not is_of_frames(field)]
-    known = (name for name in (LEAD_TIME, CREATED_AT) if any(f"{prefix}.{name}" in schema for prefix in lists))
-    return next(known, LEAD_TIME if lists and LEAD_TIME in schema else None)
+    known = (name for name in (LEAD_TIME, CREATED_AT) if _is_of_labels(dataset, schema, fields, name, first=_FIRST))
+    return next(known, LEAD_TIME if LEAD_TIME in schema and not all(map(is_of_frames, fields)) else None)
+
+
+def _is_of_labels(
+    dataset: fo.Dataset, schema: Mapping[str, fo.Field], fields: Sequence[str], name: str, first: int | None
+) -> bool:
+    """True if labels have an attribute: it is declared, or labels of the first samples (None: of any) have it."""
+    paths = [f"{where_labels_are(schema, field)}.{name}" for field in fields if not is_of_frames(field)]
+    return any(path in schema for path in paths) or labels_have(dataset, paths, first=first)
 
 
 def times_of(
     dataset: fo.Dataset,
-    keys: NDArray[np.bytes_],
+    records: Records,
+    index: SampleIndex,
     report: AgreementReport,
     context: ReportContext,
     attribute: str | None = None,
     per: str | None = None,
 ) -> DataFrame:
-    """As ``run.times()``, of samples that are known by their keys, with the scores of a report on them."""
+    """As ``run.times()``, of the samples of some records, with the scores of a report on them."""
     import pandas as pd  # a run does not need it
 
-    schema, config = dataset.get_field_schema(flat=True), context.config
-    found = time_attribute(dataset, config.fields) if attribute is None else attribute
+    schema, fields = dataset.get_field_schema(flat=True), context.config.fields
+    found = time_attribute(dataset, fields) if attribute is None else attribute
     if found is None:
         return pd.DataFrame(columns=list(_COLUMNS))
-    prefixes = {field: where_labels_are(schema, field) for field in config.fields}
-    of_labels = any(f"{prefix}.{found}" in schema for prefix in prefixes.values())
+    of_labels = _is_of_labels(dataset, schema, fields, found, first=_FIRST if found in schema else None)
     if not of_labels and found not in schema:
         raise AgreementInputError(
             f"`attribute` must be an attribute of the labels of the run, or a field of samples, got {attribute!r}"
@@ -65,8 +76,9 @@ def times_of(
     per = one_of("per", per or ("image" if per_image else "label"), ("image", "label"))
     images: dict[str, list[float]] = defaultdict(list)
     labels: dict[str, list[float]] = defaultdict(list)
-    for name, values in _values(dataset, keys, prefixes, config, found, of_labels=of_labels):
-        of_image, of_each = _seconds(values, per)
+    asked = None if of_labels else _asked(records, index, context.annotators)
+    for name, values, n_labels in _values(dataset, index.sample_keys(), context.config, found, per, asked):
+        of_image, of_each = _seconds(values, per, n_labels)
         images[name] += of_image
         labels[name] += of_each
     entries: Sequence[Any] = report.annotators
@@ -74,47 +86,66 @@ def times_of(
     return pd.DataFrame([row for row in rows if row["n_images"]], columns=list(_COLUMNS))
 
 
+def _asked(records: Records, index: SampleIndex, annotators: Sequence[str]) -> dict[str, set[str]]:
+    """The annotators assigned to every sample, by its id."""
+    ids, asked = index.ids(), defaultdict(set)
+    for row, number in np.argwhere(records.assigned).tolist():
+        asked[ids[row]].add(annotators[number])
+    return asked
+
+
 def _values(
     dataset: fo.Dataset,
     keys: NDArray[np.bytes_],
-    prefixes: Mapping[str, str],
     config: AgreementConfig,
     attribute: str,
-    *,
-    of_labels: bool,
-) -> Iterator[tuple[str, list[Any]]]:
-    """Annotator and values of the labels of every image and annotator; of a field of samples, for every label."""
+    per: str,
+    asked: Mapping[str, set[str]] | None,
+) -> Iterator[tuple[str, list[Any], int]]:
+    """Annotator, values, and number of labels of every image and annotator.
+
+    Args:
+        attribute: attribute of labels, or field of samples
+        per: what values of a field of samples are for; they are also of images on which somebody drew nothing
+        asked: of a field of samples, who was assigned to every sample, by its id; None for an attribute of labels
+    """
+    schema = dataset.get_field_schema(flat=True)
+    prefixes = {field: where_labels_are(schema, field) for field in config.fields}
     persons = session_names(config.annotators, config.persons) if config.persons else config.annotators
     named = dict(zip(config.annotators, persons, strict=True))  # in attribute mode the values may have got names
-    wanted = {f"{prefix}.{attribute if of_labels else '_id'}": True for prefix in prefixes.values()}
-    if not of_labels:
+    wanted = {f"{prefix}.{attribute if asked is None else '_id'}": True for prefix in prefixes.values()}
+    if asked is not None:
         wanted[attribute] = True
     if config.attribute_mode:
         wanted |= {f"{prefix}.{config.annotator_attribute}": True for prefix in prefixes.values()}
     for document in sample_collection(dataset).find({"_id": {"$in": ids_of(keys)}}, wanted):
+        by_annotator: dict[str, list[Any]] = defaultdict(list)
         for field, annotator in zip(config.fields, config.annotators or config.fields, strict=False):
-            labels: Any = document
-            for step in prefixes[field].split("."):
-                labels = (labels or {}).get(step) if isinstance(labels, dict | type(None)) else None
-            by_annotator: dict[str, list[Any]] = defaultdict(list)
-            for label in labels if isinstance(labels, list) else [labels] if isinstance(labels, dict) else ():
+            labels = _at(document, prefixes[field])
+            for label in labels if isinstance(labels, list) else [labels]:
                 if isinstance(label, dict):
                     named_by = config.annotator_attribute
                     name = annotator if named_by is None else label.get(named_by)
-                    by_annotator[named.get(str(name), str(name))].append(label.get(attribute))
-            for name, values in by_annotator.items():
-                yield name, values if of_labels else [_sample_value(document, attribute, name)] * len(values)
+                    by_annotator[named.get(value_name(name), value_name(name))].append(label.get(attribute))
+        if asked is None:
+            yield from ((name, values, len(values)) for name, values in by_annotator.items())
+            continue
+        value = _at(document, attribute)
+        by_name = value if isinstance(value, dict) else None
+        for name in asked.get(str(document["_id"]), set()) | {*by_annotator} if by_name is None else by_name:
+            n = len(by_annotator.get(name, ()))
+            yield name, [value if by_name is None else by_name[name]] * (n if per == "label" else 1), n
 
 
-def _sample_value(document: Mapping[str, Any], field: str, annotator: str) -> Any:
-    """The value of a field of samples, by annotator if it is a dictionary."""
+def _at(document: Mapping[str, Any], path: str) -> Any:
+    """The value at a path of a document; None without one."""
     value: Any = document
-    for step in field.split("."):
+    for step in path.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
-    return value.get(annotator) if isinstance(value, Mapping) else value
+    return value
 
 
-def _seconds(values: list[Any], per: str) -> tuple[list[float], list[float]]:
+def _seconds(values: list[Any], per: str, n_labels: int) -> tuple[list[float], list[float]]:
     """Seconds of an image (one, or none) and of its labels."""
     times = sorted(value for value in values if isinstance(value, datetime))
     if times:
@@ -125,7 +156,7 @@ def _seconds(values: list[Any], per: str) -> tuple[list[float], list[float]]:
         return [], []
     if per == "label":
         return [sum(known)], known
-    return [max(known)], [max(known) / len(values)] * len(values)
+    return [max(known)], [max(known) / n_labels] * n_labels if n_labels else []
 
 
 def _row(name: str, images: list[float], labels: list[float], score: float | None) -> dict[str, Any]:

@@ -185,6 +185,21 @@ def test_attributes_that_are_not_declared_divide_the_images(labelled: fo.Dataset
     assert len(run.by("colour").view("green")) == parts["green"]
 
 
+def test_attributes_need_not_be_declared_or_compared_to_divide_the_images(labelled: fo.Dataset) -> None:
+    run = aa.compute(labelled, FIELDS, resamples=0)
+    found = {name: run.by(name) for name in ("colour", "score", "alice.detections.colour")}
+    for parts in found.values():
+        assert len(parts.parts) > 2
+        assert all(len(parts.view(part.name)) == part.n_samples for part in parts.parts)
+    assert found["colour"].parts != found["alice.detections.colour"].parts
+    for name in ("colours", "", "$score", "score.", "no\0", "_id"):
+        with pytest.raises(AgreementInputError, match="`field` must be a field of samples, or an attribute"):
+            run.by(name)
+    for path in ("alice", "bob", "carol"):  # declared for one annotator, as by an import, then for all
+        labelled.add_sample_field(f"{path}.detections.score", fo.IntField)
+        assert run.by("score").parts == found["score"].parts
+
+
 def test_runs_are_compared_by_their_attributes(labelled: fo.Dataset) -> None:
     options = {**OPTIONS, "reference": "gold", "resamples": 200}
     a = aa.compute_agreement(labelled, FIELDS, run_key="a", **options)

@@ -9,7 +9,7 @@ import fiftyone as fo
 import numpy as np
 import pytest
 
-from tests.datasets import boxes_dataset, detections
+from tests.datasets import boxes_dataset, detections, random_annotators
 
 import annotator_agreement as aa
 
@@ -33,7 +33,8 @@ def run_of(private_fiftyone):
     def make(labels, **options):
         dataset = boxes_dataset(f"ceiling-{random.random()}", labels)
         made.append(dataset)
-        return aa.compute(dataset, sorted(labels), **{"resamples": 0, **options})
+        annotators = sorted(labels.keys() - {options.get("reference"), *options.get("models", ())})
+        return aa.compute(dataset, annotators, **{"resamples": 0, **options})
 
     yield make
     for dataset in made:
@@ -157,6 +158,68 @@ def test_one_field_with_an_attribute_has_the_same_ceiling(run) -> None:
     options = {"annotator_attribute": "who", "run_key": "other", "resamples": 0}
     found = aa.compute(dataset, "everybody", **options).ceiling(model="yolo")
     assert (found.map, found.model.map) == pytest.approx((expected.map, expected.model.map), abs=1e-12)
+
+
+NAMES = ("alice", "bob", "carol", "gold", "yolo")
+
+
+def _in_one_field(dataset) -> None:
+    """Predictions with a confidence; all labels in one field, too, with who was asked."""
+    rng = np.random.default_rng(3)
+    for sample in dataset:
+        asked = [name for name in NAMES if sample[name] is not None]
+        for each in sample.yolo.detections if "yolo" in asked else ():
+            each.confidence = float(rng.random())
+        copies = [(each.copy(), name) for name in asked for each in sample[name].detections]
+        for each, name in copies:
+            each["rater"] = name
+        sample["labels"] = fo.Detections(detections=[each for each, _ in copies])
+        sample["asked"] = asked
+        sample["metadata"] = fo.ImageMetadata(width=640, height=480)
+        sample.save()
+
+
+@pytest.mark.parametrize(
+    "roles", [{"reference": "gold", "models": ["yolo"]}, {"annotators": ["alice", "bob", "carol"]}]
+)
+def test_a_model_that_is_a_value_of_the_attribute_has_the_numbers_of_a_field(run_of, roles) -> None:
+    of_fields = run_of(random_annotators(30, NAMES), reference="gold", models=["yolo"], resamples=50)
+    _in_one_field(of_fields.dataset)
+    options = {"annotator_attribute": "rater", "assigned_field": "asked", "resamples": 50, **roles}
+    of_values = aa.compute(of_fields.dataset, "labels", run_key="other", **options)
+    for order in ("expected", "constant"):
+        expected, found = (each.ceiling(model="yolo", order=order).to_dict() for each in (of_fields, of_values))
+        assert expected.pop("run_key") != found.pop("run_key")
+        assert found == expected
+        assert 0 < found["model"]["map"] < 1
+    assert of_values.ceiling(model="gold").model.map == pytest.approx(of_fields.ceiling(model="gold").model.map)
+    view = of_fields.dataset[4:20]
+    assert of_values.on(view).ceiling(model="yolo").model == of_fields.on(view).ceiling(model="yolo").model
+
+
+def test_without_a_list_of_who_was_asked_a_model_is_where_it_has_a_label(run_of) -> None:
+    labels = {"alice": [[CAT], [CAT]], "bob": [[CAT], [CAT]], "carol": [[CAT], []]}
+    run = run_of({**labels, "gold": [[], []], "yolo": [[CAT], []]}, reference="gold", models=["yolo"])
+    _in_one_field(run.dataset)
+    options = {"annotator_attribute": "rater", "run_key": "other", "resamples": 0, "models": ["yolo"]}
+    pairs = aa.compute(run.dataset, "labels", **options).ceiling(model="yolo").model.pairs
+    assert {pair.reference: pair.map for pair in pairs} == {"alice": 1.0, "bob": 1.0, "carol": 1.0}
+    run.dataset.set_values("yolo", [detections([CAT]), None])
+    run.dataset.set_values("yolo.detections.confidence", [[0.5], None])
+    assert [pair.map for pair in run.ceiling(model="yolo").model.pairs] == [1.0] * 3
+
+
+def test_what_is_no_value_of_the_attribute_and_no_field_is_refused(run_of) -> None:
+    run = run_of(random_annotators(6, NAMES))
+    _in_one_field(run.dataset)
+    options = {"annotator_attribute": "rater", "run_key": "other", "resamples": 0, "models": ["yolo"]}
+    of_values = aa.compute(run.dataset, "labels", **options)
+    said = "or a value of 'rater', got 'yola'; did you mean 'yolo'.*; such values are yolo$"
+    with pytest.raises(aa.AgreementInputError, match=said):
+        of_values.ceiling(model="yola")
+    run.dataset.delete_sample_field("alice")  # a value, but of an annotator
+    with pytest.raises(aa.AgreementInputError, match="got 'alice'"):
+        of_values.ceiling(model="alice")
 
 
 def test_of_a_view_it_is_that_of_its_images_alone(run, run_of) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import zipfile
 
+import fiftyone as fo
 import numpy as np
 import pytest
 from scipy import stats
@@ -19,7 +20,7 @@ from annotator_agreement import AgreementInputError, compute, files, load
 ANNOTATORS = ["alice", "bob"]
 
 
-def with_attribute(make_dataset, value):
+def with_attribute(make_dataset, value, *, declare=True):
     """A dataset whose labels have an attribute; ``value`` gives it from annotator, image and number of the label."""
     dataset = make_dataset(random_annotators(40, ANNOTATORS))
     for k, sample in enumerate(dataset):
@@ -27,7 +28,8 @@ def with_attribute(make_dataset, value):
             for n, label in enumerate(sample[name].detections if sample[name] else ()):
                 label.set_attribute_value(*value(name, k, n))
         sample.save()
-    dataset.add_dynamic_sample_fields()
+    if declare:
+        dataset.add_dynamic_sample_fields()
     compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
     return dataset
 
@@ -139,14 +141,72 @@ def test_seconds_in_a_field_of_samples(make_dataset):
     dataset.set_values("by_person", [{"alice": 3.0, "bob": 5.0 + k} for k in range(20)])
     dataset.set_values("lead_time", [7.0] * 20)
     run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
-    drew = {
-        name: [k for k, each in enumerate(dataset.values(name)) if each is not None and each.detections]
-        for name in ANNOTATORS
-    }
-    for name, of_all in run.times("effort").set_index("annotator")["seconds_image"].items():
-        assert of_all == np.median(drew[name])
+    lists = {name: dataset.values(name) for name in ANNOTATORS}
+    asked = {name: [k for k, each in enumerate(lists[name]) if each is not None] for name in ANNOTATORS}
+    found = run.times("effort").set_index("annotator")
+    for name in ANNOTATORS:
+        assert any(lists[name][k].detections == [] for k in asked[name])  # drew nothing, which took time, too
+        assert found.loc[name, ["n_images", "seconds_image"]].tolist() == [len(asked[name]), np.median(asked[name])]
+        assert found.loc[name, "n_labels"] == sum(counts(dataset, name))
+        of_each = [
+            k / len(each.detections) for k, each in enumerate(lists[name]) if each is not None for _ in each.detections
+        ]
+        assert found.loc[name, "seconds_label"] == np.median(of_each)
     by_person = run.times("by_person").set_index("annotator")
-    assert by_person.loc["alice", "seconds_image"] == 3.0
-    assert by_person.loc["bob", "seconds_image"] == 5.0 + np.median(drew["bob"])
+    assert by_person["n_images"].tolist() == [20, 20]  # who is named there took the time
+    assert by_person["seconds_image"].tolist() == [3.0, 5.0 + 9.5]
     assert set(run.times()["seconds_image"]) == {7.0}
-    assert run.times("effort")["n_labels"].tolist() == [sum(counts(dataset, name)) for name in ANNOTATORS]
+    of_each = run.times("effort", per="label").set_index("annotator")
+    assert of_each.loc["alice", "n_images"] == len(counts(dataset, "alice"))
+    half = run.on(dataset.limit(10)).times("effort").set_index("annotator")
+    assert half.loc["bob", "seconds_image"] == np.median([k for k in asked["bob"] if k < 10])
+
+
+def test_seconds_in_a_field_of_samples_are_of_those_who_were_asked_where_labels_name_the_annotator(make_dataset):
+    dataset = make_dataset({})
+    box = {"label": "a", "bounding_box": [0, 0, 0.5, 0.5]}
+    drew, asked = [["r1", 2.0], [2.0], [], ["r1"]], [["r1", "2"], ["r1", "2"], ["2"], ["r1"]]
+    for k in range(4):
+        labels = [fo.Detection(rater=name, **box) for name in drew[k]]
+        dataset.add_sample(
+            fo.Sample(f"/{k}.jpg", labels=fo.Detections(detections=labels), asked=asked[k], effort=k + 1.0)
+        )
+    options = {"annotator_attribute": "rater", "assigned_field": "asked", "resamples": 0}
+    found = compute(dataset, "labels", **options).times("effort").set_index("annotator")
+    assert found.loc["r1", ["n_images", "seconds_image", "n_labels"]].tolist() == [3, 2.0, 2]
+    assert found.loc["2", ["n_images", "seconds_image", "n_labels"]].tolist() == [3, 2.0, 2]
+    persons = {"r1": "Ann", "2": "Ben"}
+    found = compute(dataset, "labels", annotators=persons, run_key="named", **options).times("effort")
+    assert found[["annotator", "n_images"]].to_numpy().tolist() == [["Ann", 3], ["Ben", 3]]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("lead_time", 10.0), ("created_at", dt.datetime(2026, 3, 1)), ("effort", 3)],
+    ids=["lead_time", "created_at", "effort"],
+)
+def test_attributes_that_are_not_declared_are_found_in_the_labels(make_dataset, name, value):
+    dataset = with_attribute(make_dataset, lambda annotator, k, n: (name, value), declare=False)
+    run = load(dataset)
+    assert not dataset.has_field(f"alice.detections.{name}")
+    by_name, found = run.times(name), run.times()
+    assert by_name["annotator"].tolist() == ANNOTATORS
+    assert found.empty if name == "effort" else found.equals(by_name)
+    dataset.add_dynamic_sample_fields()
+    assert run.times(name).equals(by_name)
+    assert run.times().equals(found)
+
+
+def test_an_attribute_that_only_the_last_image_has_is_found_by_its_name(make_dataset):
+    dataset = make_dataset(random_annotators(150, ANNOTATORS))
+    run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+    last = dataset.exists("bob.detections.0").last()
+    for label in last.bob.detections:
+        label["effort"] = label["lead_time"] = 4.0
+    last.save()
+    assert run.times("effort")[["annotator", "n_images"]].to_numpy().tolist() == [["bob", 1]]
+    assert run.times("lead_time")["seconds_image"].tolist() == [4.0]
+    assert run.times().empty
+    for name in ("", "$effort", "effort.", "a..b", "_id", "no\0"):
+        with pytest.raises(AgreementInputError, match="`attribute` must be an attribute of the labels"):
+            run.times(name)
