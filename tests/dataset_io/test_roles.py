@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import fiftyone as fo
@@ -130,6 +131,23 @@ def test_the_text_says_who_is_worst_first(labelled: fo.Dataset) -> None:
     assert report.reference is not None
     worst = sorted(report.reference.annotators, key=lambda one: one.f1)
     assert listed == [one.name for one in worst]
+
+
+def test_bias_against_the_reference_is_in_text_page_and_table_with_its_interval(
+    labelled: fo.Dataset, tmp_path: Path
+) -> None:
+    run = aa.compute(labelled, ["alice", "bob", "carol"], reference="gold")
+    file = StringIO()
+    run.print_report(full=True, file=file)
+    rows = file.getvalue().split("Bias against the boxes of gold, in per cent")[1].splitlines()
+    frame = run.to_dataframe("reference").set_index("annotator")
+    for line, one in zip(rows[2:5], run.report.reference.annotators, strict=True):
+        interval = one.intervals["bias.size"]
+        shown = f"{one.bias['size']:+.1f} [{interval.low:.1f}, {interval.high:.1f}]".replace("-0.0", "0.0")
+        assert line.split()[0] == one.name
+        assert shown in line
+        assert frame.loc[one.name, ["bias.size_low", "bias.size_high"]].tolist() == [interval.low, interval.high]
+    assert "Bias against the boxes of gold" in run.export(tmp_path / "report.html").read_text()
 
 
 def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> None:
