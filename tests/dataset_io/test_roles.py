@@ -150,6 +150,32 @@ def test_bias_against_the_reference_is_in_text_page_and_table_with_its_interval(
     assert "Bias against the boxes of gold" in run.export(tmp_path / "report.html").read_text()
 
 
+def test_samples_have_the_f1_of_every_annotator(labelled: fo.Dataset) -> None:
+    run = aa.compute(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"], resamples=0)
+    table = run.samples().set_index("id")
+    columns = [f"reference_f1.{name}" for name in ("alice", "bob", "carol")]
+    assert list(table.columns[-3:]) == columns
+    labelled.reload()
+    for sample in labelled:
+        found = table.loc[sample.id, columns]
+        for name in ("alice", "bob", "carol"):
+            if sample[name] is None or sample.gold is None:
+                assert np.isnan(found[f"reference_f1.{name}"])
+                continue
+            own, true = sample[name].detections, sample.gold.detections
+            n_matched = sum(label.agreement_reference in ("right", "wrong_class") for label in own)
+            expected = 2 * n_matched / (len(own) + len(true)) if own or true else np.nan
+            assert found[f"reference_f1.{name}"] == pytest.approx(expected, nan_ok=True)
+        mean = np.nan if sample.agreement_reference_f1 is None else sample.agreement_reference_f1
+        assert found.mean() == pytest.approx(mean, nan_ok=True)
+        worst = [name for name, value in zip(("alice", "bob", "carol"), found, strict=True) if value == found.min() < 1]
+        assert worst == (sample.agreement_reference_worst or [])
+    some = labelled.limit(7)
+    np.testing.assert_array_equal(run.on(some).samples()[columns], table.loc[sorted(some.values("id")), columns])
+    without = aa.compute(labelled, ["alice", "bob", "carol"], models=["yolo"], run_key="without", resamples=0)
+    assert "reference_f1.alice" not in without.samples()
+
+
 def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> None:
     report = aa.compute_agreement(labelled, ["alice", "bob", "carol"], models="yolo", confidence_threshold=0.4)
     (model,) = report.models

@@ -175,3 +175,13 @@ def test_annotators_are_judged_against_the_reference(tagged: fo.Dataset) -> None
 def test_best_f1_is_for_objects(tagged: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classifications"):
         aa.compute(tagged, NAMES, models="net", confidence_threshold="best_f1")
+
+
+def test_samples_have_the_f1_of_every_annotator(tagged: fo.Dataset) -> None:
+    table = aa.compute(tagged, NAMES, reference="gold", resamples=0).samples().set_index("id").loc[tagged.values("id")]
+    for name in NAMES:
+        expected = [
+            2 * len(own & true) / (len(own) + len(true)) if own is not None is not true and own | true else np.nan
+            for own, true in zip(_given(tagged, name), _given(tagged, "gold"), strict=True)
+        ]
+        np.testing.assert_allclose(table[f"reference_f1.{name}"], expected)
