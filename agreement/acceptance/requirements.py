@@ -9,7 +9,7 @@ from typing import Any
 
 from ..objects.sizes import SIZES
 from ..settings.errors import AgreementInputError, did_you_mean, shown
-from ..statistics.main_numbers import TITLES
+from ..statistics.main_numbers import NUMBER_KEYS
 from . import given as must_be
 from .given import Given
 
@@ -60,7 +60,7 @@ OF_REFERENCE = (
 )
 #: numbers that may be above 1
 _UNBOUNDED = ("error", "hd95")
-_METRICS = tuple(dict.fromkeys((*METRICS, *OF_ANNOTATOR, *OF_REFERENCE, *TITLES)))
+_METRICS = tuple(dict.fromkeys((*METRICS, *OF_ANNOTATOR, *OF_REFERENCE, *NUMBER_KEYS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +267,7 @@ def _fitting(found: Requirement, given: Given) -> Requirement:
         raise given.wrong(f"{found.name!r} must have one of `annotators` and `each_annotator`, got both")
     if found.size and found.area:
         raise given.wrong(f"{found.name!r} must have one of `size` and `area`, got both")
-    known = METRICS | {key: (key,) for key in TITLES}
+    known = METRICS | {key: (key,) for key in NUMBER_KEYS}
     if found.against == REFERENCE:
         known = dict.fromkeys(OF_REFERENCE, ())
     elif found.of_one:

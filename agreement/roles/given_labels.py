@@ -99,6 +99,7 @@ class AgainstClasses(AgainstGiven):
     """Classes of samples."""
 
     shown: ClassVar[Mapping[str, str]] = {"accuracy": "accuracy"}
+    of_image: ClassVar[tuple[str, str]] = ("accuracy", "accuracy")
     of_parts: ClassVar[Mapping[str, str]] = AgainstTags.of_parts
 
 
@@ -106,6 +107,7 @@ class AgainstNumbers(AgainstGiven):
     """Numbers of samples."""
 
     shown: ClassVar[Mapping[str, str]] = {name: name for name in ("accuracy", "mean_error", "mean_absolute_error")}
+    of_image: ClassVar[tuple[str, str]] = AgainstClasses.of_image
     of_parts: ClassVar[Mapping[str, str]] = {}
     has_kappa: ClassVar[bool] = False
     has_persons: ClassVar[bool] = False

@@ -88,6 +88,7 @@ class AgainstMasks(AgainstRole):
 
     shown: ClassVar[Mapping[str, str]] = {"mean_iou": "iou_of_images", "accuracy": "accuracy"}
     of_parts: ClassVar[Mapping[str, str]] = {"precision": "precision", "recall": "recall", "f1": "f1", "iou": "jaccard"}
+    of_image: ClassVar[tuple[str, str]] = ("iou_of_images", "iou")
     has_persons: ClassVar[bool] = False
 
     @classmethod

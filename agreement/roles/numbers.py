@@ -122,6 +122,8 @@ class AgainstRole:
     }
     #: numbers of compared attributes
     of_attributes: ClassVar[Sequence[str]] = ("accuracy", "mean_error", "mean_absolute_error")
+    #: number of an annotator on an image, and its name there
+    of_image: ClassVar[tuple[str, str]] = ("f1", "f1")
     has_kappa: ClassVar[bool] = True  #: whether there is Cohen's kappa of the classes of matched labels
     has_persons: ClassVar[bool] = True  #: whether annotators can be left out in turn, and compared with a model
 
@@ -317,6 +319,18 @@ class AgainstRole:
         if part not in self._rows:
             self._rows[part] = self.rows(part)
         return self._rows[part]
+
+    def values_of_images(self) -> FloatArray:
+        """The number ``of_image`` of every annotator on every sample, shape ``(S, R)``.
+
+        Undefined:
+            nan where the role or the annotator is not there, and where it is undefined, as neither has a label
+        """
+        group, sample, columns, _ = self.rows_once()
+        values = np.full((self.records.n_samples, self.n_annotators), np.nan)
+        named = dict(zip((*COLUMNS, *MEASURES), columns.T, strict=True))
+        values[sample, group] = formula(named, self.of_image[:1])[:, 0]
+        return values
 
     @cached_property
     def _rows(self) -> dict[str, tuple[IntArray, IntArray, FloatArray, int]]:

@@ -200,6 +200,22 @@ def _listed(names: Sequence[Any], wanted: IntArray, drawn: IntArray) -> tuple[li
     return listed, sum(count for count, *_ in entries[MAX_LISTED:])
 
 
+def reference_of_samples(records: Records, context: ReportContext) -> dict[str, FloatArray]:
+    """F1 of every annotator against the reference on every sample, by ``reference_f1.<annotator>``, shapes ``(S,)``.
+
+    Semantic masks have ``reference_iou``; classes and numbers ``reference_accuracy``, 1 where they are right, else 0.
+    Empty without a reference.
+
+    Undefined:
+        nan where the reference or the annotator is not there, and where neither has a label
+    """
+    if context.config.reference is None:
+        return {}
+    _, compared = next(compared_roles(records, context))
+    columns = zip(context.annotators, compared.values_of_images().T, strict=True)
+    return {f"{REFERENCE}_{compared.of_image[1]}.{name}": values for name, values in columns}
+
+
 def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
     """Columns of the labels of roles, with the reference's verdict on every label of annotators.
 

@@ -192,5 +192,5 @@ PIXEL_NUMBERS = (
     MainNumber("mean.accuracy", "same class (pixels)", group=COMPARED),
     MainNumber("mean.kappa", "Cohen's kappa (pixels)", group=COMPARED),
 )
-#: full names of all numbers, by key
-TITLES = {number.key: number.full_name() for number in (*OBJECT_NUMBERS, *RATING_NUMBERS, *TAG_NUMBERS, *PIXEL_NUMBERS)}
+#: paths of all numbers in reports
+NUMBER_KEYS = [number.key for number in (*OBJECT_NUMBERS, *RATING_NUMBERS, *TAG_NUMBERS, *PIXEL_NUMBERS)]

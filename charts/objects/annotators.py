@@ -20,7 +20,7 @@ from ..text.words import (
     shown_share,
     signed,
 )
-from .bias import bias_in_words
+from .bias import BOX_SIDES, OFFSETS, bias_in_words, offset_cell
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import AnnotatorSummary, Bias, ObjectReport, Sessions
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _RARE = ("attribute_conflict", "split", "duplicate")
 #: titles of the verdicts on the labels of an annotator, beside what the annotator missed
 _OF_LABELS = {**VERDICTS, "missed": "missed by others"}
-_SIDES = ("size", "left", "top", "right", "bottom")
 _NAME = Column("annotator", "name")
 _DRAWS = Column("draws", lambda entry: bias_in_words(entry.bias))
 
@@ -142,18 +141,12 @@ def _bias(report: ObjectReport) -> list[Table]:
         return []
     rows: list[list[Cell]] = []
     for name, bias in biased:
-        means = [_offset(bias, side) for side in _SIDES]
-        stds = [Cell(bias.std.get(side), shown_number(bias.std.get(side), 1)) for side in _SIDES]
+        means = [offset_cell(bias.mean.get(side), bias.intervals.get(side)) for side in BOX_SIDES]
+        stds = [Cell(bias.std.get(side), shown_number(bias.std.get(side), 1)) for side in BOX_SIDES]
         rows.append([Cell(name, name), Cell("mean", "mean"), *means, Cell(bias.n, str(bias.n))])
         rows.append([Cell("", ""), Cell("std", "std"), *stds, Cell(None, "")])
-    title = "Bias against the median box of an object, in per cent; positive: larger, further right, lower"
-    return [Table(["annotator", "", *_SIDES, "objects"], rows, title)]
-
-
-def _offset(bias: Bias, side: str) -> Cell:
-    value, show = bias.mean.get(side), functools.partial(shown_number, digits=1)
-    shown = shown_interval(value, bias.intervals.get(side), show)
-    return Cell(value, f"+{shown}" if value is not None and value >= 0.05 else shown)
+    title = f"Bias against the median box of an object, {OFFSETS}"
+    return [Table(["annotator", "", *BOX_SIDES, "objects"], rows, title)]
 
 
 def _consensus(report: ObjectReport) -> list[Table]:

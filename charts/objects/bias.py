@@ -1,15 +1,21 @@
-"""Bias of an annotator's boxes in size and position, in words."""
+"""Bias of an annotator's boxes in size and position, in words and numbers."""
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
-from ..text.words import UNDEFINED
+from ..text.tables import Cell
+from ..text.words import UNDEFINED, shown_interval, shown_number
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import Bias
+    from ...agreement.statistics.report import Interval
 
+#: what offsets are of, and what they mean
+BOX_SIDES = ("size", "left", "top", "right", "bottom")
+OFFSETS = "in per cent; positive: larger, further right, lower"
 #: smaller differences, in per cent, are not mentioned
 _SLIGHT = 1.0
 #: name of an edge, words for positive and negative offsets, and the offset for each per cent of size
@@ -63,3 +69,9 @@ def _told(bias: Bias, name: str) -> float | None:
     if value is None or interval is None or interval.low is None or interval.high is None:
         return None
     return value if interval.low > 0.0 or interval.high < 0.0 else None
+
+
+def offset_cell(value: float | None, interval: Interval | None) -> Cell:
+    """A mean offset in per cent, with its interval: ``+2.1 [0.9, 3.4]``."""
+    shown = shown_interval(value, interval, functools.partial(shown_number, digits=1))
+    return Cell(value, f"+{shown}" if value is not None and value >= 0.05 else shown)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ...agreement.families.family import FAMILIES
 from ...agreement.settings.arguments import one_of, without_numpy
 from ...agreement.settings.options import OPTIONS
-from ...agreement.statistics.main_numbers import IMAGE_ALPHA, TITLES
+from ...agreement.statistics.main_numbers import IMAGE_ALPHA
 from ..text.headline import FEW_SAMPLES
 from ..text.sections import MOST_LINES, Facts, Note, Part, Section, as_markdown, as_text
 from ..text.tables import Cell, Column, sample_table, table
@@ -18,10 +19,10 @@ from ..text.words import counted, listed, shown_number, signed
 if TYPE_CHECKING:
     from ...agreement.families.comparison import AgreementComparison, Change, PartChanges
 
-#: maximum number of rows in tables of classes, pairs and annotators
-_AT_MOST = 10
+#: maximum number of rows in tables of classes, pairs, annotators and samples, and the least of all but the last
+_AT_MOST, _AT_LEAST = 10, 3
 #: numbers that are shown of samples without labels that decisions set; ``to_dataframe("without_decided")`` has all
-_MOST_WITHOUT = 5
+_MOST_WITHOUT = 4
 #: titles of numbers of pairs, classes and annotators, the most important first; the first two are shown
 _COLUMNS = {
     "alpha": "alpha",
@@ -31,6 +32,8 @@ _COLUMNS = {
     "miss_rate": "missed",
     "mean_iou": "mean IoU",
     "iou": "IoU",
+    "accuracy": "accuracy",
+    "mean_absolute_error": "mean absolute error",
 }
 #: title of a table, and header of its first column
 _PARTS = {
@@ -39,12 +42,20 @@ _PARTS = {
     "annotators": ("Annotators", "annotator"),
     "tags": ("Tags", "tag"),
     "sessions": ("Sessions of one person", ""),
+    "reference": ("Against the reference", "annotator"),
+    "reference_classes": ("Against the reference, by class", "annotator – class"),
+    "reference_sizes": ("Against the reference, by size", "annotator – size"),
+    "reference_attributes": ("Against the reference, by attribute", "annotator – attribute"),
+    "models": ("Models", "model – annotator"),
+    "models_classes": ("Models by class", "model – annotator – class"),
+    "models_sizes": ("Models by size", "model – annotator – size"),
+    "models_attributes": ("Models by attribute", "model – annotator – attribute"),
 }
 _CHANGE = ("a", "b", "difference", "low", "high")
 
 
 def comparison_text(comparison: AgreementComparison) -> str:
-    """The comparison as at most 60 lines of text."""
+    """The comparison as text: at most 60 lines, as long as every table keeps 3 rows."""
     text = ""
     for at_most in range(_AT_MOST, 0, -1):
         text = as_text(comparison_sections(comparison, at_most))
@@ -74,7 +85,7 @@ def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST
         Section(title, [_basis(comparison), *_formula_note(comparison), *_verdict(comparison)], is_first=True),
         *_numbers(comparison),
         Section("What differs between the runs", [Facts(facts)] if facts else [labels]),
-        *_parts(comparison, at_most),
+        *_parts(comparison, max(at_most, _AT_LEAST)),
         _samples(comparison, at_most),
     ]
 
@@ -202,7 +213,8 @@ def _numbers(comparison: AgreementComparison) -> Iterator[Section]:
 
 
 def _numbers_table(comparison: AgreementComparison, numbers: Mapping[str, Change], at_most: int | None = None) -> Part:
-    found = [(title, numbers[key]) for key, title in TITLES.items() if key in numbers]
+    known = FAMILIES[comparison.family].report.main_numbers
+    found = [(number.full_name(), numbers[number.key]) for number in known if number.key in numbers]
     return table([Column("number", lambda entry: entry[0]), *_change_columns(comparison)], found[:at_most])
 
 
@@ -220,7 +232,8 @@ def _option(value: Any) -> str:
 
 
 def _parts(comparison: AgreementComparison, at_most: int) -> Iterator[Section]:
-    """The pairs, classes, annotators and so on; of many, those that clearly changed."""
+    """The pairs, classes, annotators and so on; of many, those that clearly changed, and where none did."""
+    unchanged = []
     for name, parts in comparison.changes.items():
         numbers = [number for number in _COLUMNS if any(number in part.numbers for part in parts)]
         numbers = (numbers or sorted({number for part in parts for number in part.numbers}))[:2]
@@ -231,8 +244,13 @@ def _parts(comparison: AgreementComparison, at_most: int) -> Iterator[Section]:
             continue
         clear = [part for part in parts if any(part.numbers[k].is_clear for k in numbers if k in part.numbers)]
         said = f"{len(clear):,} of {len(parts):,} changed clearly (the interval of the difference excludes 0)"
-        first = f", the first {at_most} are" if len(clear) > at_most else ""
-        yield Section(title, [f"{said}{first}:", table(columns, clear[:at_most])] if clear else [f"{said}."])
+        some = f", {at_most} of them" if len(clear) > at_most else ""
+        if clear:
+            yield Section(title, [f"{said}{some}:", table(columns, clear[:at_most])])
+        else:
+            unchanged.append((title, f"0 of {len(parts):,} changed clearly"))
+    if unchanged:
+        yield Section("Without a clear change", [Facts(unchanged)])
 
 
 def _name(part: PartChanges) -> str:

@@ -87,21 +87,21 @@ def flat(entry: Any) -> Row:
     intervals: Mapping[str, Interval] = getattr(entry, "intervals", {})
     for field in dataclasses.fields(entry):
         if field.name != "intervals":
-            _add(row, field.name, getattr(entry, field.name), intervals.get(field.name))
+            _add(row, field.name, getattr(entry, field.name), intervals)
     return row
 
 
-def _add(row: Row, name: str, value: Any, interval: Interval | None) -> None:
+def _add(row: Row, name: str, value: Any, intervals: Mapping[str, Interval]) -> None:
     if dataclasses.is_dataclass(value):
         for key, nested in flat(value).items():
             row[f"{name}.{key}"] = nested
     elif isinstance(value, Mapping):
         for key, nested in value.items():
-            _add(row, f"{name}.{key}", nested, None)
+            _add(row, f"{name}.{key}", nested, intervals)
     elif not isinstance(value, list):
         row[name] = value
-        if interval is not None:
-            row |= {f"{name}_{end}": getattr(interval, end) for end in _ENDS}
+        if name in intervals:
+            row |= {f"{name}_{end}": getattr(intervals[name], end) for end in _ENDS}
 
 
 def _bias_intervals(entry: Any) -> Row:
@@ -134,7 +134,7 @@ def _summary(report: AgreementReport) -> list[Row]:
     for field in dataclasses.fields(report):
         part = getattr(report, field.name)
         if dataclasses.is_dataclass(part) and field.name not in _NOT_NUMBERS:
-            _add(shown, field.name, part, None)
+            _add(shown, field.name, part, {})
     shown |= {number.key: number.value(report) for number in report.main_numbers if number.key not in shown}
     numbers = {name: value for name, value in shown.items() if not isinstance(value, str)}
     rows = []

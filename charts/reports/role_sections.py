@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...agreement.statistics.role_reports import RoleComparison, RoleReport
+from ..objects.bias import BOX_SIDES, OFFSETS, offset_cell
 from ..text.sections import Part, Section
 from ..text.tables import Column, part_of, share_of, table
 from ..text.words import documents, listed, shown_number, shown_share
@@ -124,9 +125,17 @@ def _kind(title: str, name: str) -> Column:
     return Column(title, lambda one: part_of(getattr(one, name), one.n_labels))
 
 
+def _offset_column(side: str) -> Column:
+    return Column(side, lambda one: offset_cell(one.bias.get(side), one.intervals.get(f"bias.{side}")))
+
+
 def _details(role: RoleReport, measure: str) -> list[Any]:
-    """Tables of the confusions, and of classes and sizes, of all annotators."""
+    """Tables of the bias, the confusions, and of classes and sizes, of all annotators."""
     tables = []
+    biased = [one for one in role.annotators if one.bias]
+    if biased:
+        columns = [Column("annotator", "name"), *map(_offset_column, BOX_SIDES)]
+        tables.append(table(columns, biased, f"Bias against the boxes of {role.name}, {OFFSETS}"))
     confusions = [{**entry, "name": one.name} for one in role.annotators for entry in one.confusion]
     if confusions:
         confusions.sort(key=lambda entry: -entry["n"])

@@ -98,7 +98,12 @@ class Aliases:
                     known[same] = self.hide(value, str(name))
                 hidden.append(known[same])
             frame[name] = hidden
-        # a table with everybody in the order of the letters: that of the names would tell who is who
+        # everybody in the order of the letters: that of the names would tell who is who
+        named = [str(name) for name in frame.columns if str(name).startswith("reference_") and "." in str(name)]
+        if named:
+            letters = {name: f"{head}.{self.hide(who)}" for name in named for head, who in [name.split(".", 1)]}
+            others = [name for name in frame.columns if name not in letters]
+            frame = frame.rename(columns=letters)[[*others, *sorted(letters.values())]]
         if "annotator" in frame:
             by = [name for name in ("sample_id", "frame_number", "annotator") if name in frame]
             return frame.sort_values(by, kind="stable", ignore_index=True)

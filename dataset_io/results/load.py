@@ -18,6 +18,7 @@ from pymongo.collection import Collection
 from ... import names
 from ...agreement.disputes.judged import DecisionReport
 from ...agreement.families.family import build_report
+from ...agreement.roles.summary import reference_of_samples
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
@@ -255,7 +256,9 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
     Returns:
         a pandas DataFrame with ``id`` and ``filepath`` of the sample (of the video, and ``frame_number``, for frames),
         ``score`` and ``alpha`` (nan where undefined), ``n_annotators``, ``n_objects``, ``n_units`` and ``n_disputed``;
-        samples deleted since have no ``filepath``
+        with a reference the F1 of each annotator against it, ``reference_f1.<annotator>`` (masks: ``reference_iou.…``;
+        classes and numbers: ``reference_accuracy.…``, 1 or 0), nan where one of the two is not there or neither has a
+        label. Samples deleted since have no ``filepath``
 
     Raises:
         AgreementInputError: if there is no such run, or it did not complete
@@ -281,6 +284,7 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
             "n_objects": values.n_objects,
             "n_units": values.n_units,
             "n_disputed": values.n_disputed,
+            **reference_of_samples(loaded.records, loaded.context),
         }
     )
     if not isinstance(dataset, fo.Dataset):

@@ -62,3 +62,23 @@ def test_of_many_only_those_that_changed_clearly_are_listed() -> None:
     assert "classes 7" in text
     assert "classes 0" not in text
     assert "classes 0" in comparison_text(_comparison(3, 0.0))  # of few, all
+
+
+def test_alpha_has_the_name_of_the_family() -> None:
+    titles = {"objects": "alpha of objects", "pixels": "Alpha of pixels"}
+    for family in ("objects", "ratings", "tags", "pixels"):
+        text = comparison_text(_comparison(3, 0.1, family=family))
+        found = [line for line in text.split("Numbers\n")[1].splitlines() if "lpha" in line]
+        assert titles.get(family, "Krippendorff's alpha") in found[0]
+
+
+def test_with_many_tables_the_text_shortens_none_below_three_rows() -> None:
+    kinds = ("pairs", "classes", "annotators", *(f"{role}{part}" for role in ("reference", "models")
+             for part in ("", "_classes", "_sizes", "_attributes")))  # fmt: skip
+    text = comparison_text(_comparison(3, 0.1, changes={kind: _parts(kind, 5, 0.1) for kind in kinds}))
+    assert text.count("5 of 5 changed clearly (the interval of the difference excludes 0), 3 of them:") == len(kinds)
+    assert not any(f"{kind.capitalize()}\n" in text for kind in kinds if "_" in kind)
+    assert "Models by class\n" in text
+    for shown in kinds:
+        assert f"{shown} 2" in text
+        assert f"{shown} 3" not in text

@@ -203,3 +203,10 @@ def test_tables_are_in_the_order_of_the_letters(dataset, tmp_path):
     ):
         expected = sorted(zip([letters[name] for name in names], classes, strict=True), key=lambda each: each[0])
         assert [*zip(drawn, said, strict=True)] == expected
+
+
+def test_columns_of_annotators_have_letters_in_their_order():
+    columns = {"id": ["x"], "reference_f1.reference": [0.1], "reference_f1.f1": [0.2], "reference_f1.a.b": [0.3]}
+    hidden = Aliases({"reference": "B", "f1": "C", "a.b": "A"}).hide_in(pd.DataFrame(columns))
+    assert list(hidden.columns) == ["id", "reference_f1.A", "reference_f1.B", "reference_f1.C"]
+    assert hidden.iloc[0, 1:].tolist() == [0.3, 0.1, 0.2]

@@ -165,3 +165,14 @@ def test_what_cannot_be_is_refused(masked: fo.Dataset) -> None:
     aa.compute(masked, NAMES, reference="gold")
     with pytest.raises(AgreementInputError, match="`reference` must be None for a run on Segmentation, got 'right'"):
         aa.view_agreement(masked, reference="right")
+
+
+def test_samples_have_the_iou_of_every_annotator(masked: fo.Dataset) -> None:
+    table = aa.compute(masked, NAMES, reference="gold", ignore_values=[IGNORED], resamples=0).samples().set_index("id")
+    masked.reload()
+    for sample in masked:
+        for name in NAMES:
+            found = table.loc[sample.id, f"reference_iou.{name}"]
+            written = getattr(sample[name], "agreement_reference_iou", None)
+            assert found == pytest.approx(np.nan if written is None else written, nan_ok=True)
+    assert table[[f"reference_iou.{name}" for name in NAMES]].notna().sum().min() > 10

@@ -147,3 +147,16 @@ def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
     aa.compute_agreement(rated, NAMES, reference="gold")
     with pytest.raises(AgreementInputError, match="`reference` must not be 'missed' for a run on Classification"):
         aa.view_agreement(rated, reference="missed")
+
+
+@pytest.mark.parametrize("ending", ["", "_size"])
+def test_samples_say_whether_every_annotator_is_right(rated: fo.Dataset, ending: str) -> None:
+    fields = [f"{name}{ending}" for name in NAMES]
+    run = aa.compute(rated, fields, reference=f"gold{ending}", tolerance=0.2 if ending else 0.0, resamples=0)
+    table = run.samples().set_index("id")
+    rated.reload()
+    for sample in rated:
+        for name in fields:
+            said = getattr(sample[name], "agreement_reference", None)
+            expected = {"right": 1.0, "wrong_class": 0.0, None: np.nan}[said]
+            np.testing.assert_equal(table.loc[sample.id, f"reference_accuracy.{name}"], expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import fiftyone as fo
@@ -134,6 +135,49 @@ def test_the_text_says_who_is_worst_first(labelled: fo.Dataset) -> None:
     assert report.reference is not None
     worst = sorted(report.reference.annotators, key=lambda one: one.f1)
     assert listed == [one.name for one in worst]
+
+
+def test_bias_against_the_reference_is_in_text_page_and_table_with_its_interval(
+    labelled: fo.Dataset, tmp_path: Path
+) -> None:
+    run = aa.compute(labelled, ["alice", "bob", "carol"], reference="gold")
+    file = StringIO()
+    run.print_report(full=True, file=file)
+    rows = file.getvalue().split("Bias against the boxes of gold, in per cent")[1].splitlines()
+    frame = run.to_dataframe("reference").set_index("annotator")
+    for line, one in zip(rows[2:5], run.report.reference.annotators, strict=True):
+        interval = one.intervals["bias.size"]
+        shown = f"{one.bias['size']:+.1f} [{interval.low:.1f}, {interval.high:.1f}]".replace("-0.0", "0.0")
+        assert line.split()[0] == one.name
+        assert shown in line
+        assert frame.loc[one.name, ["bias.size_low", "bias.size_high"]].tolist() == [interval.low, interval.high]
+    assert "Bias against the boxes of gold" in run.export(tmp_path / "report.html").read_text()
+
+
+def test_samples_have_the_f1_of_every_annotator(labelled: fo.Dataset) -> None:
+    run = aa.compute(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"], resamples=0)
+    table = run.samples().set_index("id")
+    columns = [f"reference_f1.{name}" for name in ("alice", "bob", "carol")]
+    assert list(table.columns[-3:]) == columns
+    labelled.reload()
+    for sample in labelled:
+        found = table.loc[sample.id, columns]
+        for name in ("alice", "bob", "carol"):
+            if sample[name] is None or sample.gold is None:
+                assert np.isnan(found[f"reference_f1.{name}"])
+                continue
+            own, true = sample[name].detections, sample.gold.detections
+            n_matched = sum(label.agreement_reference in ("right", "wrong_class") for label in own)
+            expected = 2 * n_matched / (len(own) + len(true)) if own or true else np.nan
+            assert found[f"reference_f1.{name}"] == pytest.approx(expected, nan_ok=True)
+        mean = np.nan if sample.agreement_reference_f1 is None else sample.agreement_reference_f1
+        assert found.mean() == pytest.approx(mean, nan_ok=True)
+        worst = [name for name, value in zip(("alice", "bob", "carol"), found, strict=True) if value == found.min() < 1]
+        assert worst == (sample.agreement_reference_worst or [])
+    some = labelled.limit(7)
+    np.testing.assert_array_equal(run.on(some).samples()[columns], table.loc[sorted(some.values("id")), columns])
+    without = aa.compute(labelled, ["alice", "bob", "carol"], models=["yolo"], run_key="without", resamples=0)
+    assert "reference_f1.alice" not in without.samples()
 
 
 def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> None:

@@ -193,3 +193,13 @@ def test_images_with_a_tag_that_nobody_decided_have_no_reference(tagged: fo.Data
     said = tagged.values("vs_reference_f1")
     assert [value is not None for value in said] == np.logical_and(complete, drawn).tolist()
     assert all(one.precision == 1.0 for one in reference.annotators)
+
+
+def test_samples_have_the_f1_of_every_annotator(tagged: fo.Dataset) -> None:
+    table = aa.compute(tagged, NAMES, reference="gold", resamples=0).samples().set_index("id").loc[tagged.values("id")]
+    for name in NAMES:
+        expected = [
+            2 * len(own & true) / (len(own) + len(true)) if own is not None is not true and own | true else np.nan
+            for own, true in zip(_given(tagged, name), _given(tagged, "gold"), strict=True)
+        ]
+        np.testing.assert_allclose(table[f"reference_f1.{name}"], expected)
