@@ -259,7 +259,7 @@ def test_a_shard_that_is_lost_is_tried_again(boxes):
 def test_a_shard_that_is_lost_three_times_fails_the_run_which_can_be_continued(boxes):
     expected = contents(boxes, ANNOTATORS, resamples=0)
     executor = Dying(lambda number, attempt: "before" if number == 4 else None)
-    message = "Shard 5 of 8 must be compared by a worker, but 3 attempts failed .*samples from .* resume=True"
+    message = "Shard 5 of 8 .samples from .* must be compared by a worker, but 3 attempts failed.* resume=True"
     with pytest.raises(AgreementInputError, match=message):
         compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor)
     assert Run(boxes, "agreement").status == FAILED
@@ -269,6 +269,79 @@ def test_a_shard_that_is_lost_three_times_fails_the_run_which_can_be_continued(b
     compute_agreement(boxes, ANNOTATORS, resamples=0, executor=again, resume=True)
     assert contents_of(boxes) == expected
     assert set(again.asked) < set(range(8))
+
+
+class Odd(Executor):
+    """Does what no executor should do, after some tasks."""
+
+    def __init__(self, how, n_done=0):
+        self.how, self.n_done, self.n_asked = how, n_done, 0
+
+    def submit(self, function, /, *arguments, **options):
+        self.n_asked += 1
+        future = Future()
+        if self.n_asked <= self.n_done:
+            future.set_result(function(*arguments))
+        elif self.how == "no future":
+            return object()
+        elif isinstance(self.how, OSError):
+            raise self.how
+        elif isinstance(self.how, BaseException):
+            future.set_exception(self.how)
+        else:
+            future.set_result(self.how)
+        return future
+
+
+ODD = {
+    "fails": (OSError("the batch system is down"), r"workers take no more tasks \(OSError: the batch system is down\)"),
+    "nothing": (None, "3 attempts failed, the last one with the answer None"),
+    "empty": ({}, "3 attempts failed, the last one with the answer {}"),
+    "exit": (SystemExit(3), "3 attempts failed, the last one with SystemExit: 3"),
+    "not done": ({"n_samples": 4}, "3 times it was said to be done, and nothing was stored"),
+}
+
+
+@pytest.mark.parametrize(("how", "what"), ODD.values(), ids=ODD)
+def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_continued(boxes, how, what):
+    message = f"Shard [3-8] of 8 .* must be compared by a worker, but {what}.*what is done is kept.*resume=True"
+    with pytest.raises(AgreementInputError, match=message):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(how, n_done=2))
+    compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=99), resume=True)
+
+
+def test_an_executor_without_futures_is_refused(boxes):
+    with pytest.raises(AgreementInputError, match=r"returns a concurrent.futures.Future, got .* builtins.object"):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd("no future"))
+
+
+def test_an_executor_that_was_shut_down_fails_the_run_with_a_sentence(boxes):
+    with ThreadPoolExecutor(1) as executor:
+        pass
+    with pytest.raises(AgreementInputError, match=r"take no more tasks \(RuntimeError: cannot .*start another one"):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor)
+
+
+def test_a_pool_of_the_user_whose_process_is_killed_fails_the_run_which_can_be_continued(boxes):
+    expected = contents(boxes, ANNOTATORS, resamples=0)
+
+    class Killed(ProcessPoolExecutor):
+        n_asked = 0
+
+        def submit(self, function, /, *arguments, **options):
+            self.n_asked += 1
+            if self.n_asked == 3:
+                os.kill(super().submit(os.getpid).result(), signal.SIGKILL)
+                super().submit(os.getpid).exception()
+            return super().submit(function, *arguments, **options)
+
+    message = r"take no more tasks \(BrokenProcessPool.*resume=True"
+    with Killed(1, get_context("spawn")) as pool, pytest.raises(AgreementInputError, match=message) as failed:
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=pool)
+    assert type(failed.value.__cause__.__cause__).__name__ == "BrokenProcessPool"
+    assert Run(boxes, "agreement").status == FAILED
+    compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=99), resume=True)
+    assert contents_of(boxes) == expected
 
 
 def test_shards_whose_records_a_killed_database_lost_are_done_again(boxes):
