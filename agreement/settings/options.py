@@ -64,12 +64,12 @@ def _workers(option: str, value: Any) -> int:
 
 
 def _executor(option: str, value: Any) -> Any:
-    if value is not None and not callable(getattr(value, "submit", None)):
-        raise AgreementInputError(
-            f"`{option}` must be a concurrent.futures.Executor, or None, got {type(value).__name__}; a client of Dask "
-            "gives one with client.get_executor()"
-        )
-    return value
+    is_class, is_client = isinstance(value, type), callable(getattr(value, "get_executor", None))
+    if value is None or (callable(getattr(value, "submit", None)) and not is_class and not is_client):
+        return value
+    got = f"the class {value.__name__}; call it: {value.__name__}()" if is_class else type(value).__name__
+    hint = "; a client of Dask gives one with client.get_executor()" if is_client else ""
+    raise AgreementInputError(f"`{option}` must be a concurrent.futures.Executor, or None, got {got}{hint}")
 
 
 def _positive_or_none(option: str, value: Any) -> float | None:

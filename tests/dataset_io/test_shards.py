@@ -432,6 +432,24 @@ def test_what_is_no_engine_is_refused(boxes, workers, executor):
         compute_agreement(boxes, ANNOTATORS, workers=workers, executor=executor)
 
 
+class Client(Executor):
+    """As Dask's: its futures are others."""
+
+    def get_executor(self):
+        return ThreadPoolExecutor(1)
+
+
+@pytest.mark.parametrize(
+    ("executor", "got"),
+    [(Client(), r"Client; .* client.get_executor\(\)"), (Client, r"the class Client; call it: Client\(\)")],
+)
+def test_what_gives_an_executor_is_refused_with_the_way_to_get_it(boxes, executor, got):
+    before = without_runs(boxes)
+    with pytest.raises(AgreementInputError, match=f"`executor` must be a concurrent.futures.Executor, .* got .*{got}"):
+        compute_agreement(boxes, ANNOTATORS, executor=executor)
+    assert without_runs(boxes) == before
+
+
 def test_workers_with_other_software_refuse(boxes, monkeypatch):
     monkeypatch.setattr(work, "versions", lambda: {"numpy": "1.0"})
     with pytest.raises(AgreementInputError, match=r"Workers must have the software .*, got numpy 1.0"):
