@@ -426,7 +426,7 @@ def test_only_runs_that_did_not_complete_are_continued(boxes, status):
         compute_agreement(boxes, ANNOTATORS, resamples=0, resume=True)
 
 
-@pytest.mark.parametrize(("workers", "executor"), [(0, None), (1.5, None), ("2", None), (62, None), (1, 3)])
+@pytest.mark.parametrize(("workers", "executor"), [(0, None), (1.5, None), ("2", None), (1_001, None), (1, 3)])
 def test_what_is_no_engine_is_refused(boxes, workers, executor):
     with pytest.raises(AgreementInputError, match=r"`workers` must be a whole|`executor` must be a concurrent.futures"):
         compute_agreement(boxes, ANNOTATORS, workers=workers, executor=executor)
