@@ -24,7 +24,7 @@ from tools.dev.private_fiftyone import PrivateFiftyOne
 from tools.stress.on_dataset import contents as contents_of
 from tools.stress.on_dataset import without_runs
 
-from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement
+from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement, load_agreement
 from annotator_agreement.dataset_io.record import stored_records
 from annotator_agreement.dataset_io.record.run import FAILED, RUNNING, Run
 from annotator_agreement.dataset_io.shards import share, work
@@ -342,6 +342,18 @@ def test_a_pool_of_the_user_whose_process_is_killed_fails_the_run_which_can_be_c
     assert Run(boxes, "agreement").status == FAILED
     compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=99), resume=True)
     assert contents_of(boxes) == expected
+
+
+def test_a_run_of_which_a_part_is_done_says_first_how_to_continue_it(boxes):
+    with pytest.raises(AgreementInputError):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=2))
+    run = Run(boxes, "agreement")
+    machine, process, started = run.config["process"].split(" ")
+    run.update(status=RUNNING, process=f"{machine} {process} {float(started) - 100}")
+    with pytest.raises(AgreementInputError, match="its process is gone; compute it again with resume=True, or anew"):
+        load_agreement(boxes, "agreement")
+    with pytest.raises(AgreementInputError, match="a run of this dataset; continue it with resume=True, use another"):
+        compute_agreement(boxes, ANNOTATORS, resamples=0)
 
 
 def test_shards_whose_records_a_killed_database_lost_are_done_again(boxes):
