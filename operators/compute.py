@@ -304,5 +304,7 @@ def _check(ctx: foo.ExecutionContext, samples: SampleCollection, params: Mapping
         taken = overwrite or engine.get("resume", False)
         check_key_is_free(ctx.dataset, config.run_key, source.fields_written(config.run_key), overwrite=taken)
     except AgreementInputError as error:
-        # the form has a switch for what is an argument in Python
-        raise AgreementInputError(str(error).replace("overwrite=True", "the switch “Overwrite”")) from error
+        message = str(error)  # the form has switches for what are arguments in Python
+        for switch in (OPTIONS["overwrite"], OPTIONS["resume"]):
+            message = message.replace(f"{switch.name}=True", f"the switch “{switch.title}”")
+        raise AgreementInputError(message) from error

@@ -39,9 +39,11 @@ class Number(FormField):
     least: float | None = None
     most: float | None = None
     is_whole: bool = False
+    problem: str = ""  #: why its value is refused, shown under it
 
     def add(self, inputs: types.Object) -> None:
-        (inputs.int if self.is_whole else inputs.float)(self.name, min=self.least, max=self.most, **self.told)
+        told = {**self.told, "invalid": bool(self.problem), "error_message": self.problem}
+        (inputs.int if self.is_whole else inputs.float)(self.name, min=self.least, max=self.most, **told)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any
 import fiftyone as fo
 from fiftyone.operators import types
 
-from ..agreement.settings.options import OPTIONS, Option
+from ..agreement.settings.errors import AgreementInputError
+from ..agreement.settings.options import OPTIONS, Option, WholeFrom
 from ..charts.text.sections import Section, as_markdown
 from ..charts.text.tables import Column, table
 from ..dataset_io.labels.annotator_attributes import is_likely_reference, is_of_model
@@ -51,7 +52,7 @@ def option_fields(
         if option.input == "slider":
             yield from _threshold(option, params, kinds[0].measure, presets.get(option.name, option.default))
         else:
-            yield _input(option, groups, presets.get(option.name, option.default))
+            yield _input(option, groups, params.get(option.name), presets.get(option.name, option.default))
 
 
 def list_fields(found: Sequence[FieldCounts], what: str, *, asked: bool, preset: str) -> Iterator[FormField]:
@@ -147,7 +148,7 @@ def _threshold(option: Option, params: Mapping[str, Any], measure: str, preset: 
         yield Slider(option.name, option.title, f"Least {measure} of a match", default=default)
 
 
-def _input(option: Option, groups: frozenset[str], preset: Any) -> FormField:
+def _input(option: Option, groups: frozenset[str], given: Any, preset: Any) -> FormField:
     text = option.hint or option.sentence.replace("``", "").replace('"', "")
     hint = text[0].upper() + text[1:]
     if option.choices:
@@ -157,10 +158,24 @@ def _input(option: Option, groups: frozenset[str], preset: Any) -> FormField:
     if _is_switch(option):
         return Switch(option.name, option.title, hint, default=preset)
     if option.input == "number":
-        return Number(option.name, option.title, hint, default=preset, least=0.0)
+        check = option.check
+        least, most = (check.least, check.most) if isinstance(check, WholeFrom) else (0.0, None)
+        problem = _why_refused(option, given)
+        return Number(
+            option.name, option.title, hint, preset, least=least, most=most, is_whole=most is not None, problem=problem
+        )
     if option.input == "text":
         return FormField(option.name, option.title, hint, default=preset if preset is None else str(preset))
     return Several(option.name, option.title, hint, default=_texts(preset))
+
+
+def _why_refused(option: Option, given: Any) -> str:
+    """Why a number in the form is refused; empty if it is not, or nothing is given."""
+    try:
+        option.checked(option.default if given in (None, "") else given, option.title)
+    except AgreementInputError as error:
+        return str(error)
+    return ""
 
 
 def _texts(preset: Any) -> list[str]:

@@ -10,6 +10,7 @@ import dataclasses
 import numbers
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ from .no_labels import TITLE as NO_LABELS_TITLE
 ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
 #: it is a part of names of fields, indexes, saved views and files
 _RUN_KEY = re.compile(r"[a-z][a-z0-9_]{0,99}")
-#: processes of one machine; ``ProcessPoolExecutor`` takes no more on Windows
-_MOST_WORKERS = 61
+#: processes of one machine; Windows lets ``ProcessPoolExecutor`` wait for no more
+_MOST_WORKERS = 61 if sys.platform == "win32" else 1_000
 #: confidence threshold of each half of the images: the one with the best F1 on the other half
 BEST_F1 = "best_f1"
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
@@ -46,30 +47,27 @@ def _at_least_0(option: str, value: Any) -> float:
     return float(value)
 
 
-def _whole_up_to(limit: int) -> Callable[[str, Any], int]:
-    """A check for whole numbers from 0 to a limit; whole floats pass, because forms return floats."""
+@dataclass(frozen=True, slots=True)
+class WholeFrom:
+    """A check for whole numbers within limits; whole floats pass, because forms return floats."""
 
-    def check(option: str, value: Any) -> int:
-        if not is_real(value) or value != int(value) or not 0 <= value <= limit:
-            raise AgreementInputError(f"`{option}` must be a whole number from 0 to {limit:,}, got {value!r}")
+    least: int
+    most: int
+
+    def __call__(self, option: str, value: Any) -> int:
+        if not is_real(value) or value != int(value) or not self.least <= value <= self.most:
+            limits = f"{self.least} to {self.most:,}"
+            raise AgreementInputError(f"`{option}` must be a whole number from {limits}, got {value!r}")
         return int(value)
-
-    return check
-
-
-def _workers(option: str, value: Any) -> int:
-    if not is_real(value) or value != int(value) or not 1 <= value <= _MOST_WORKERS:
-        raise AgreementInputError(f"`{option}` must be a whole number from 1 to {_MOST_WORKERS}, got {value!r}")
-    return int(value)
 
 
 def _executor(option: str, value: Any) -> Any:
-    if value is not None and not callable(getattr(value, "submit", None)):
-        raise AgreementInputError(
-            f"`{option}` must be a concurrent.futures.Executor, or None, got {type(value).__name__}; a client of Dask "
-            "gives one with client.get_executor()"
-        )
-    return value
+    is_class, is_client = isinstance(value, type), callable(getattr(value, "get_executor", None))
+    if value is None or (callable(getattr(value, "submit", None)) and not is_class and not is_client):
+        return value
+    got = f"the class {value.__name__}; call it: {value.__name__}()" if is_class else type(value).__name__
+    hint = "; a client of Dask gives one with client.get_executor()" if is_client else ""
+    raise AgreementInputError(f"`{option}` must be a concurrent.futures.Executor, or None, got {got}{hint}")
 
 
 def _positive_or_none(option: str, value: Any) -> float | None:
@@ -479,10 +477,10 @@ _TABLE = (
     Option("resamples", 1000, "Resamples",
         "number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no intervals; "
         "more than 50,000 samples have them by the delta method, without resamples",
-        _whole_up_to(100_000), input="number", changes_numbers=False),
+        WholeFrom(0, 100_000), input="number", changes_numbers=False),
     Option("seed", 51, "Seed",
         "seed of the random numbers of the intervals; the same data and seed give the same report",
-        _whole_up_to(2**53), input="number", changes_numbers=False),
+        WholeFrom(0, 2**53), input="number", changes_numbers=False),
     Option("units", False, "One label for every object",
         "also write one label for every object, as ``add_units`` does",
         true_or_false, _OBJECTS),
@@ -491,8 +489,8 @@ _TABLE = (
         true_or_false),
     Option("workers", 1, "Worker processes",
         "processes of this machine among which the samples are shared out, 5,000 at a time; the results are the same "
-        "for any number",
-        _workers, input="number", changes_numbers=False),
+        "for any number, at most 1,000 (on Windows 61)",
+        WholeFrom(1, _MOST_WORKERS), input="number", changes_numbers=False),
     Option("executor", None, "Executor",
         "a ``concurrent.futures.Executor``, such as Dask's, whose processes share the samples out; instead of "
         "``workers``",

@@ -202,7 +202,7 @@ def compute_agreement(
         units: also write one label for every object, as ``add_units`` does
         overwrite: replace a run with the same key
         workers: processes of this machine among which the samples are shared out, 5,000 at a time; the results are the
-            same for any number
+            same for any number, at most 1,000 (on Windows 61)
         executor: a ``concurrent.futures.Executor``, such as Dask's, whose processes share the samples out; instead of
             ``workers``
         resume: continue a run with this key and these options that was shared out and did not complete, from what is

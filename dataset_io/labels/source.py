@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,9 @@ from ..database.fiftyone_private import (
 from .geometry_readers import GeometryReader
 from .kinds import LabelKind, kind_of, titles
 from .paths import all_fields, gold_of, is_of_frames, run_of
+
+#: stages and operators of MongoDB that give something else at every reading
+_DRAWS = {"$sample", "$sampleRate", "$rand"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,11 +344,24 @@ def check_samples(samples: object) -> None:
             f"dataset, or the view that the {kind} were made from"
         )
     _refuse_dynamic_groups(samples)
+    drawn = sorted(_DRAWS & _operators(pipeline_of(samples))) if isinstance(samples, fo.DatasetView) else []
+    if drawn:
+        raise AgreementInputError(
+            f"Agreement must be computed on samples that are the same at every reading, got a view with {drawn[0]}, "
+            "which draws anew each time; choose them with take(), such as dataset.take(300, seed=51)"
+        )
     # FiftyOne counts only the samples of the active slice
     of_slices = all_slices(samples)
     if not of_slices.limit(1).count():
         empty = "view" if isinstance(samples, fo.DatasetView) else "dataset"
         raise AgreementInputError(f"Agreement needs samples, got an empty {empty} of {stored_dataset(samples).name!r}")
+
+
+def _operators(pipeline: object) -> set[str]:
+    """Names of all stages and operators of an aggregation pipeline; paths, too, are values that begin with a dollar."""
+    if isinstance(pipeline, Mapping):
+        return {*pipeline}.union(*map(_operators, pipeline.values()))
+    return set[str]().union(*map(_operators, pipeline)) if isinstance(pipeline, list | tuple) else set()
 
 
 def flattened(samples: SampleCollection, *, on_frames: bool = False) -> SampleCollection:

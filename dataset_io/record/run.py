@@ -47,6 +47,7 @@ from .stored_records import (
     has_records,
     open_index,
     open_records,
+    part_names,
     stored_bytes,
     surely_written,
 )
@@ -184,8 +185,12 @@ class Run:
         record = self.config
         return not self.was_killed and (record.get("status") == RUNNING or bool(record.get("updating")))
 
-    def _said_status(self) -> str:
-        return f"{self.status!r}" + (", but its process is gone" if self.was_killed else "")
+    @property
+    def can_be_continued(self) -> bool:
+        """True if workers did a part of it, and nobody computes it: ``resume=True`` does the rest."""
+        record = self.config
+        is_unfinished = record.get("status") in (RUNNING, FAILED) and not self.is_being_written
+        return is_unfinished and bool(part_names(record["results_id"]))
 
     @property
     def field_key(self) -> str:
@@ -209,9 +214,9 @@ class Run:
         """Raise :class:`AgreementInputError` unless there is such a run, and it completed."""
         self.require()
         if self.status != COMPLETED:
+            gone = ", but its process is gone" if self.was_killed else ""
             raise AgreementInputError(
-                f"The run {self.key!r} must be completed, got the status {self._said_status()}; compute it again with "
-                "overwrite=True"
+                f"The run {self.key!r} must be completed, got the status {self.status!r}{gone}; {self._compute_again()}"
             )
 
     def update(
@@ -443,11 +448,7 @@ class Run:
         Raises:
             AgreementInputError: if there is no such run, it did not complete, or an older version computed it
         """
-        self.require()
-        if self.status != COMPLETED:
-            raise AgreementInputError(
-                f"The run {self.key!r} must be completed, got the status {self._said_status()}; {self._compute_again()}"
-            )
+        self.require_completed()
         with self._undamaged():
             document = readable(database().runs.find_one({"_id": self.reference}) or {})
             stored = json.loads(gridfs.GridFS(database()).get(document["results"]).read())
@@ -532,7 +533,8 @@ class Run:
             ) from error
 
     def _compute_again(self) -> str:
-        return f"compute it again with overwrite=True, or remove it with load(dataset, {self.key!r}).delete()"
+        ways = "resume=True, or anew with overwrite=True," if self.can_be_continued else "overwrite=True,"
+        return f"compute it again with {ways} or remove it with load(dataset, {self.key!r}).delete()"
 
 
 def _config_filter(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,12 +37,16 @@ def check_key_is_free(
     OPTIONS["run_key"].checked(run_key, argument)
     _check_classes(dataset, run_key, paths)
     if run_key in dataset.list_runs():
-        if not Run(dataset, run_key).exists:
+        run = Run(dataset, run_key)
+        if not run.exists:
             raise _taken(run_key, f"{run_key!r} is a run of another kind")
         if not overwrite:
+            ways = ["use another key"]
+            if argument == "run_key":
+                ways += ["or replace it with overwrite=True"]
+                ways = ["continue it with resume=True", *ways] if run.can_be_continued else ways
             raise AgreementInputError(
-                f"`{argument}` must be new, got {run_key!r}, which is a run of this dataset; use another key"
-                + (", or replace it with overwrite=True" if argument == "run_key" else "")
+                f"`{argument}` must be new, got {run_key!r}, which is a run of this dataset; {', '.join(ways)}"
             )
     else:
         # refuse the name of a label field: nobody could tell it from the attribute of that name on labels

@@ -47,7 +47,7 @@ class Submitted(Protocol):
     """An engine that is running."""
 
     most: int  #: tasks at once
-    is_ours: bool  #: whether it consists of children of this process
+    hint: str  #: what to do where tasks fail, to end a sentence
 
     def submit(self, function: str, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Have a task done.
@@ -95,7 +95,8 @@ def _call(
 class _OfUser:
     """An executor that the user started, and ends."""
 
-    most, is_ours = _MOST_AT_ONCE, False
+    most = _MOST_AT_ONCE
+    hint = "; an executor that lost a process, or was shut down, takes no more tasks: start another one"
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -125,7 +126,7 @@ class _Context(SpawnContext):
 class _Processes:
     """Processes of this machine, started anew where one of them died: the pool of the standard library ends then."""
 
-    is_ours = True
+    hint = "; in a script, work under `if __name__ == '__main__':`, as its processes read the script, too"
 
     def __init__(self, workers: int) -> None:
         self.most = workers

@@ -35,7 +35,7 @@ from ..record.stored_records import (
 from ..run.one_pass import Compared, Noticed
 from ..run.work_through import Progress, return_memory
 from .engines import Engine, Submitted
-from .tasks import HINT_OF_SCRIPTS, MOST_ATTEMPTS, GivenUpError, Tasks
+from .tasks import MOST_ATTEMPTS, GivenUpError, Tasks
 from .work import EMPTY, Task
 
 #: samples of a shard, or frames; those of one group, or video, are in one shard
@@ -106,7 +106,7 @@ def share_out(
         engine: who compares them
 
     Raises:
-        AgreementInputError: if labels cannot be compared, or a shard failed in all attempts
+        AgreementInputError: if labels cannot be compared, or a shard failed in all attempts, or cannot be submitted
     """
     plan = _Plan.of(family, str(run.run_id))
     with engine.running() as submitted, fou.ProgressBar(total=plan.n_samples, progress=progress) as bar:
@@ -124,7 +124,7 @@ class _Sharing:
     """Shards on their way."""
 
     def __init__(self, plan: _Plan, run: Run, engine: Submitted) -> None:
-        self._plan, self._run, self._is_ours = plan, run, engine.is_ours
+        self._plan, self._run, self._hint = plan, run, engine.hint
         self._tasks = Tasks(
             engine,
             "shards.work:work",
@@ -136,11 +136,15 @@ class _Sharing:
     def work(self) -> Iterator[int]:
         """Have everything done; yields the numbers of samples."""
         try:
+            n_rounds = 0
             while missing := self._missing():
+                if n_rounds == MOST_ATTEMPTS:
+                    raise GivenUpError(missing[0], f"{n_rounds} times it was said to be done, and nothing was stored")
+                n_rounds += 1
                 for answer in self._tasks.answers(missing):
                     yield answer.get("n_samples", 0)
         except GivenUpError as error:
-            raise self._given_up(error.item, error.reason) from None
+            raise self._given_up(error.item, error.reason) from error
 
     def _missing(self) -> list[Shard]:
         """The shards whose records are not stored, so that a database that is killed keeps them."""
@@ -174,11 +178,10 @@ class _Sharing:
     def _given_up(self, shard: Shard, reason: str) -> AgreementInputError:
         first, last = shard.low or "the first", shard.high or "the last"
         what = {"_id": "samples", "_sample_id": "videos"}.get(shard.key, "groups")
-        hint = HINT_OF_SCRIPTS if self._is_ours else ""
         return AgreementInputError(
-            f"Shard {shard.number + 1} of {len(self._plan.shards)} must be compared by a worker, but {MOST_ATTEMPTS} "
-            f"attempts failed ({what} from {first} to {last}), the last one with {reason}; what is done is kept: "
-            f"compute again with resume=True, with fewer workers if they lack memory{hint}"
+            f"Shard {shard.number + 1} of {len(self._plan.shards)} ({what} from {first} to {last}) must be compared by "
+            f"a worker, but {reason}; what is done is kept: compute again with resume=True, with fewer workers if they "
+            f"lack memory{self._hint}"
         )
 
 

@@ -6,6 +6,7 @@ done again: that counts what the first attempt has written, and writes the rest.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,8 +23,10 @@ from ..record.run_labels import RunLabels, open_run_labels
 from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections, work_through
 from .engines import Engine
-from .tasks import HINT_OF_SCRIPTS, MOST_ATTEMPTS, GivenUpError, Tasks, answered
+from .tasks import GivenUpError, Tasks, answered
 from .work import opened_dataset
+
+logger = logging.getLogger(__name__)
 
 #: samples, or videos, of a task
 TASK_SAMPLES = 2_000
@@ -57,14 +60,15 @@ class SharedPass:
     gold: str  #: the field of decisions
     among: Iterable[ObjectId] | None  #: the samples; None for all
     options: Mapping[str, Any]  #: what is done, as plain values
-    advice: str  #: what to do when it ends early
+    advice: str  #: what to do about what is done when it ends early
 
     def done(self, engine: Engine, progress: Progress) -> Counter[Any]:
         """Have it done; the outcomes of all parts together.
 
         Raises:
-            AgreementInputError: if a part was refused, or failed in all attempts
+            AgreementInputError: if a part was refused, failed in all attempts, or cannot be submitted
         """
+        advice = "nothing was written" if self.options["preview"] else f"what is done is kept: {self.advice}"
         total: Counter[Any] = Counter()
         n_samples = self.labels.dataset.count() if self.among is None else None
         with engine.running() as submitted, fou.ProgressBar(total=n_samples, progress=progress) as bar:
@@ -74,12 +78,13 @@ class SharedPass:
                     total.update(dict(answer.get("total", ())))
                     bar.update(answer.get("n_samples", 0))
             except GivenUpError as error:
-                hint = HINT_OF_SCRIPTS if submitted.is_ours else ""
                 raise AgreementInputError(
                     f"Samples from {error.item[0]} to {error.item[-1]} must be worked through by a worker, but "
-                    f"{MOST_ATTEMPTS} attempts failed, the last one with {error.reason}; what is done is kept: "
-                    f"{self.advice}{hint}"
-                ) from None
+                    f"{error.reason}; {advice}{submitted.hint}"
+                ) from error
+            except BaseException:  # interrupted, say
+                logger.warning("Not all samples were worked through; %s", advice)
+                raise
             finally:
                 tasks.cancel()
                 tasks.stop()

@@ -14,8 +14,8 @@ from .engines import Submitted
 
 #: how often a task is tried
 MOST_ATTEMPTS = 3
-#: what may be wrong where all tasks fail in processes of ours
-HINT_OF_SCRIPTS = "; in a script, work under `if __name__ == '__main__':`, as its processes read the script, too"
+#: what the answer of a task has one of
+_ANSWERS = {"n_samples", "refused", "failed"}
 #: seconds between two checks of whether the work is still wanted
 _LOOK = 1.0
 
@@ -23,7 +23,11 @@ Item = TypeVar("Item")
 
 
 class GivenUpError(Exception):
-    """A task that failed in all attempts."""
+    """A task that cannot be done: it failed in all attempts, or the engine takes none.
+
+    Attributes:
+        reason: what happened, as a clause
+    """
 
     def __init__(self, item: Any, reason: str) -> None:
         super().__init__(reason)
@@ -63,14 +67,13 @@ class Tasks(Generic[Item]):
         """The answers of the tasks of some hashable items, as they come, those of failed attempts too.
 
         Raises:
-            AgreementInputError: if a task was refused
-            GivenUpError: if one failed in all attempts
+            AgreementInputError: if a task was refused, or the executor of the user is none
+            GivenUpError: if one failed in all attempts, or cannot be submitted
         """
         fresh, again = iter(items), deque[Item]()
         while True:
             while len(self._futures) < self._engine.most and (found := again or deque(islice(fresh, 1))):
-                item = found.popleft()
-                self._futures[self._engine.submit(self._function, self._task_of(item))] = item
+                self._submit(found.popleft())
             if not self._futures:
                 return
             self._check()
@@ -82,9 +85,23 @@ class Tasks(Generic[Item]):
                 if "failed" in answer and not self._is_done(item):
                     self.attempts[item] += 1
                     if self.attempts[item] >= MOST_ATTEMPTS:
-                        raise GivenUpError(item, answer["failed"])
+                        reason = f"{MOST_ATTEMPTS} attempts failed, the last one with {answer['failed']}"
+                        raise GivenUpError(item, reason)
                     again.append(item)
                 yield answer
+
+    def _submit(self, item: Item) -> None:
+        task = self._task_of(item)
+        try:
+            future = self._engine.submit(self._function, task)
+        except Exception as error:  # engines say in their own ways that they ended
+            raise GivenUpError(item, f"workers take no more tasks ({_said(error)})") from error
+        if not isinstance(future, Future):
+            raise AgreementInputError(
+                f"`executor` must have a method `submit` that returns a concurrent.futures.Future, got one of the type "
+                f"{type(future).__module__}.{type(future).__qualname__}"
+            )
+        self._futures[future] = item
 
     def cancel(self) -> None:
         """Cancel what has not begun."""
@@ -108,14 +125,21 @@ def answered(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     except AgreementInputError as error:
         return {"refused": str(error), "kind": type(error).__name__}
     except Exception as error:  # tried again
-        return {"failed": short_message(f"{type(error).__name__}: {error}")}
+        return {"failed": _said(error)}
 
 
 def _answer(future: Future[dict[str, Any]]) -> dict[str, Any]:
     try:
-        return future.result()
-    except (Exception, CancelledError) as error:  # a worker died; engines say so in their own ways
-        return {"failed": short_message(f"{type(error).__name__}: {error}")}
+        answer = future.result()
+    except (Exception, CancelledError, SystemExit) as error:  # a worker died; engines say so in their own ways
+        return {"failed": _said(error)}
+    if isinstance(answer, Mapping) and not answer.keys().isdisjoint(_ANSWERS):
+        return answer
+    return {"failed": short_message(f"the answer {answer!r}, which is not that of the task")}
+
+
+def _said(error: BaseException) -> str:
+    return short_message(f"{type(error).__name__}: {error}")
 
 
 def _refusal(answer: Mapping[str, str]) -> AgreementInputError:

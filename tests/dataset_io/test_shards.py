@@ -25,6 +25,9 @@ from tools.stress.on_dataset import contents as contents_of
 from tools.stress.on_dataset import without_runs
 
 from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement, update_agreement
+
+
+from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement, load_agreement
 from annotator_agreement.dataset_io.record import stored_records
 from annotator_agreement.dataset_io.record.run import FAILED, RUNNING, Run
 from annotator_agreement.dataset_io.shards import share, work
@@ -259,7 +262,7 @@ def test_a_shard_that_is_lost_is_tried_again(boxes):
 def test_a_shard_that_is_lost_three_times_fails_the_run_which_can_be_continued(boxes):
     expected = contents(boxes, ANNOTATORS, resamples=0)
     executor = Dying(lambda number, attempt: "before" if number == 4 else None)
-    message = "Shard 5 of 8 must be compared by a worker, but 3 attempts failed .*samples from .* resume=True"
+    message = "Shard 5 of 8 .samples from .* must be compared by a worker, but 3 attempts failed.* resume=True"
     with pytest.raises(AgreementInputError, match=message):
         compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor)
     assert Run(boxes, "agreement").status == FAILED
@@ -269,6 +272,91 @@ def test_a_shard_that_is_lost_three_times_fails_the_run_which_can_be_continued(b
     compute_agreement(boxes, ANNOTATORS, resamples=0, executor=again, resume=True)
     assert contents_of(boxes) == expected
     assert set(again.asked) < set(range(8))
+
+
+class Odd(Executor):
+    """Does what no executor should do, after some tasks."""
+
+    def __init__(self, how, n_done=0):
+        self.how, self.n_done, self.n_asked = how, n_done, 0
+
+    def submit(self, function, /, *arguments, **options):
+        self.n_asked += 1
+        future = Future()
+        if self.n_asked <= self.n_done:
+            future.set_result(function(*arguments))
+        elif self.how == "no future":
+            return object()
+        elif isinstance(self.how, OSError):
+            raise self.how
+        elif isinstance(self.how, BaseException):
+            future.set_exception(self.how)
+        else:
+            future.set_result(self.how)
+        return future
+
+
+ODD = {
+    "fails": (OSError("the batch system is down"), r"workers take no more tasks \(OSError: the batch system is down\)"),
+    "nothing": (None, "3 attempts failed, the last one with the answer None"),
+    "empty": ({}, "3 attempts failed, the last one with the answer {}"),
+    "exit": (SystemExit(3), "3 attempts failed, the last one with SystemExit: 3"),
+    "not done": ({"n_samples": 4}, "3 times it was said to be done, and nothing was stored"),
+}
+
+
+@pytest.mark.parametrize(("how", "what"), ODD.values(), ids=ODD)
+def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_continued(boxes, how, what):
+    message = f"Shard [3-8] of 8 .* must be compared by a worker, but {what}.*what is done is kept.*resume=True"
+    with pytest.raises(AgreementInputError, match=message):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(how, n_done=2))
+    compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=99), resume=True)
+
+
+def test_an_executor_without_futures_is_refused(boxes):
+    with pytest.raises(AgreementInputError, match=r"returns a concurrent.futures.Future, got .* builtins.object"):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd("no future"))
+
+
+def test_an_executor_that_was_shut_down_fails_the_run_with_a_sentence(boxes):
+    with ThreadPoolExecutor(1) as executor:
+        pass
+    with pytest.raises(AgreementInputError, match=r"take no more tasks \(RuntimeError: cannot .*start another one"):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor)
+
+
+def test_a_pool_of_the_user_whose_process_is_killed_fails_the_run_which_can_be_continued(boxes):
+    expected = contents(boxes, ANNOTATORS, resamples=0)
+
+    class Killed(ProcessPoolExecutor):
+        n_asked = 0
+
+        def submit(self, function, /, *arguments, **options):
+            self.n_asked += 1
+            if self.n_asked == 3:
+                os.kill(super().submit(os.getpid).result(), signal.SIGKILL)
+                super().submit(os.getpid).exception()
+            return super().submit(function, *arguments, **options)
+
+    message = r"take no more tasks \(BrokenProcessPool.*resume=True"
+    with Killed(1, get_context("spawn")) as pool, pytest.raises(AgreementInputError, match=message) as failed:
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=pool)
+    assert type(failed.value.__cause__.__cause__).__name__ == "BrokenProcessPool"
+    assert Run(boxes, "agreement").status == FAILED
+    compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=99), resume=True)
+    assert contents_of(boxes) == expected
+
+
+def test_a_run_of_which_a_part_is_done_says_first_how_to_continue_it(boxes):
+    with pytest.raises(AgreementInputError):
+        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=2))
+    run = Run(boxes, "agreement")
+    machine, process, started = run.config["process"].split(" ")
+    run.update(status=RUNNING, process=f"{machine} {process} {float(started) - 100}")
+    with pytest.raises(AgreementInputError, match="its process is gone; compute it again with resume=True, or anew"):
+        load_agreement(boxes, "agreement")
+    with pytest.raises(AgreementInputError, match="a run of this dataset; continue it with resume=True, use another"):
+        compute_agreement(boxes, ANNOTATORS, resamples=0)
 
 
 def test_shards_whose_records_a_killed_database_lost_are_done_again(boxes):
@@ -353,10 +441,28 @@ def test_only_runs_that_did_not_complete_are_continued(boxes, status):
         compute_agreement(boxes, ANNOTATORS, resamples=0, resume=True)
 
 
-@pytest.mark.parametrize(("workers", "executor"), [(0, None), (1.5, None), ("2", None), (62, None), (1, 3)])
+@pytest.mark.parametrize(("workers", "executor"), [(0, None), (1.5, None), ("2", None), (1_001, None), (1, 3)])
 def test_what_is_no_engine_is_refused(boxes, workers, executor):
     with pytest.raises(AgreementInputError, match=r"`workers` must be a whole|`executor` must be a concurrent.futures"):
         compute_agreement(boxes, ANNOTATORS, workers=workers, executor=executor)
+
+
+class Client(Executor):
+    """As Dask's: its futures are others."""
+
+    def get_executor(self):
+        return ThreadPoolExecutor(1)
+
+
+@pytest.mark.parametrize(
+    ("executor", "got"),
+    [(Client(), r"Client; .* client.get_executor\(\)"), (Client, r"the class Client; call it: Client\(\)")],
+)
+def test_what_gives_an_executor_is_refused_with_the_way_to_get_it(boxes, executor, got):
+    before = without_runs(boxes)
+    with pytest.raises(AgreementInputError, match=f"`executor` must be a concurrent.futures.Executor, .* got .*{got}"):
+        compute_agreement(boxes, ANNOTATORS, executor=executor)
+    assert without_runs(boxes) == before
 
 
 def test_workers_with_other_software_refuse(boxes, monkeypatch):

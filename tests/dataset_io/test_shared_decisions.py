@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.rated import rated_dataset
-from tests.dataset_io.test_shards import Shuffled
+from tests.dataset_io.test_shards import Odd, Shuffled
 from tests.datasets import random_annotators, user_values
 
 from annotator_agreement import (
@@ -178,3 +179,24 @@ def test_a_part_that_fails_three_times_is_named(make_dataset):
         decide(dataset, min_votes=2, executor=Broken())
     step = str(error.value).split("'")[1]
     assert undo_decisions(dataset, step) > 0
+
+
+@pytest.mark.parametrize("how", [OSError("the batch system is down"), KeyboardInterrupt(), "no future"], ids=repr)
+def test_whatever_ends_it_the_step_that_takes_it_back_is_told(make_dataset, how, caplog):
+    dataset = make_dataset(random_annotators(12, seed=9))
+    compute_quickly(dataset)
+    for done, undo in ((decide, undo_decisions), (apply_decisions, undo_applied)):
+        options = {"min_votes": 2} if done is decide else {}
+        caplog.clear()
+        with pytest.raises((AgreementInputError, KeyboardInterrupt)) as ended:
+            done(dataset, executor=Odd(how, n_done=2), **options)
+        step = re.search(r"what is done is kept: run.decisions.\w+\('(\w+)'\)", f"{ended.value} {caplog.text}")[1]
+        assert undo(dataset, step)
+        done(dataset, **options)
+
+
+def test_a_preview_that_fails_has_written_nothing(make_dataset):
+    dataset = make_dataset(random_annotators(12, seed=9))
+    compute_quickly(dataset)
+    with pytest.raises(AgreementInputError, match=r"take no more tasks .*; nothing was written"):
+        decide(dataset, min_votes=2, preview=True, executor=Odd(OSError("down")))

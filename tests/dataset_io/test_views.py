@@ -119,3 +119,23 @@ def test_an_empty_view_is_refused(make_dataset):
     with pytest.raises(AgreementInputError, match="Agreement needs samples, got an empty view"):
         compute_agreement(dataset.match(F("filepath") == "nowhere"), ANNOTATORS)
     assert not dataset.list_runs()
+
+
+@pytest.mark.parametrize(
+    ("drawn", "name"),
+    [
+        ([{"$sample": {"size": 3}}], "sample"),
+        ([{"$match": {"$expr": {"$lt": [{"$rand": {}}, 0.5]}}}], "rand"),
+        ([{"$unionWith": {"coll": "none", "pipeline": [{"$sample": {"size": 3}}]}}], "sample"),
+    ],
+)
+def test_a_view_that_draws_anew_at_every_reading_is_refused(make_dataset, drawn, name):
+    dataset = make_dataset()
+    with pytest.raises(AgreementInputError, match=rf"a view with \${name}, which draws anew .* dataset.take\(300"):
+        compute_agreement(dataset.mongo(drawn), ANNOTATORS)
+    assert not dataset.list_runs()
+
+
+def test_a_view_that_takes_samples_by_chance_once_is_compared(make_dataset):
+    dataset = make_dataset().take(3).match({"filepath": {"$ne": "$sample"}})
+    assert compute_agreement(dataset, ANNOTATORS).n_samples == 3

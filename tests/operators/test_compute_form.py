@@ -420,3 +420,18 @@ def test_a_view_of_objects_is_left_if_the_new_run_has_none(make_dataset, operato
     compute.execute(ctx)
     requests = {request["operator_uri"].split("/")[-1] for request in ctx.executor.to_json()["requests"]}
     assert requests & {"clear_view", "reload_dataset"} == {first}
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad", "least", "most"),
+    [("workers", 8, [0, 1.5, "x", 10**6], 1, 1_000), ("resamples", 0, [-1, 2.5, 10**6], 0, 100_000)],
+)
+def test_whole_numbers_have_limits_and_say_what_is_wrong(compute_form, name, good, bad, least, most):
+    fields = {"fields": ["alice_boxes", "bob_boxes"]}
+    number = compute_form(**fields, advanced={name: good})[name]
+    assert (number["type"]["int"], number["type"]["min"], number["type"]["max"]) == (True, least, most)
+    assert not number["invalid"]
+    for value in bad:
+        number = compute_form(**fields, advanced={name: value})[name]
+        assert number["invalid"]
+        assert f"must be a whole number from {least} to {most:,}, got {value!r}" in number["error_message"]
