@@ -21,7 +21,7 @@ from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.units.annotate import check_anno_key, check_backend, configured_backends, disputed_view
 from ..dataset_io.units.label_tags import DEFAULT_TAG, TagTarget
 from ..dataset_io.units.patches import DISPUTED, check_units, check_verdicts, has_units
-from ..dataset_io.views.view_request import OF_REFERENCE, check_request, options_without
+from ..dataset_io.views.view_request import OF_MODEL, OF_REFERENCE, check_request, options_without
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Switch
 from .selection import chosen_labels, chosen_samples, describe_choice, is_chosen
@@ -32,8 +32,10 @@ _ANY = "any"
 
 def _view_fields(form: Filled) -> Iterator[FormField]:
     annotators, without = form.labels.annotators, options_without(form.labels)
+    models = form.labels.config.models if form.labels.family.has_objects else ()
     if "verdict" not in without:
-        yield Choice("verdict", "Verdict", "Labels with this verdict", values=(_ANY, *form.labels.family.verdicts))
+        verdicts = dict.fromkeys((*form.labels.family.verdicts, *(OF_MODEL if models else ())))
+        yield Choice("verdict", "Verdict", "Labels with this verdict", values=(_ANY, *verdicts))
     hint = "One: the labels of this annotator; two: where these two disagree"
     yield Several("annotators", "Annotators", hint, values=annotators)
     if "missed_by" not in without and len(annotators) > 2:
@@ -47,6 +49,9 @@ def _view_fields(form: Filled) -> Iterator[FormField]:
     if form.labels.config.reference is not None and "reference" not in without:
         hint = "What the reference says of the labels; missed: its labels that an annotator did not draw"
         yield Choice("reference", "Against the reference", hint, values=(_ANY, *OF_REFERENCE))
+    if models:
+        hint = "The labels of this model; extra: those that nobody drew; missed: labels that the model does not have"
+        yield Choice("model", "Model", hint, values=(_ANY, *models))
     if "votes" not in without:
         yield Number("least_votes", "Minimum number of votes", least=1, is_whole=True)
         yield Number("most_votes", "Maximum number of votes", least=1, is_whole=True)
@@ -58,7 +63,17 @@ def _view_fields(form: Filled) -> Iterator[FormField]:
 
 def _conditions(params: dict[str, Any]) -> dict[str, Any]:
     """The arguments of :func:`view_agreement` from a form; empty inputs are no conditions."""
-    wanted = ("verdict", "annotators", "missed_by", "classes", "confusion", "reference", "min_score", "max_score")
+    wanted = (
+        "verdict",
+        "annotators",
+        "missed_by",
+        "classes",
+        "confusion",
+        "reference",
+        "model",
+        "min_score",
+        "max_score",
+    )
     options = {name: params[name] for name in wanted if params.get(name) not in (None, "", [], _ANY)}
     votes = params.get("least_votes"), params.get("most_votes")
     return options if votes == (None, None) else {**options, "votes": votes}

@@ -73,7 +73,7 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
     view = requested_view(labels, check_request(labels, options))
     if assigned is not None:
         view = view.match({f"{state.field_key}_n_annotators": assigned})
-    return _with_fields(view, state)
+    return _with_fields(view, state, *filter(None, [options.get("model")]))
 
 
 def _with_fields(view: DatasetView, state: PanelState, *more: str) -> DatasetView:

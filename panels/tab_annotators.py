@@ -50,6 +50,11 @@ _SAID = (
     *(("Wrong class", "n_wrong_class", "wrong_class"), ("Wrong attribute", "n_wrong_attribute", "wrong_attribute")),
     *(("Loose", "n_loose", "loose"), ("Extra", "n_extra", "extra")),
 )
+#: counts beside a model, and what leads to their labels
+_OF_MODEL = (
+    *(("Wrong class", "n_wrong_class", "wrong_class"), ("{model} alone", "n_missed", "extra")),
+    ("Annotator alone", "n_extra", "missed"),
+)
 #: numbers of attributes
 _OF_ATTRIBUTES = ("accuracy", "kappa", "mean_absolute_error")
 #: with more names the headers of a matrix are vertical
@@ -344,6 +349,8 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
         ]
         if any(one.precision is not None for one in role.annotators):
             fields.append(Field("Missed", _missed_share, lambda one: one.n_missed, _reference_link))
+    elif not is_reference and report.has_objects:
+        fields += [_beside_model(role.name, *kind) for kind in _OF_MODEL]
     title = f"Against the reference {role.name}" if is_reference else f"The model {role.name}"
     note = f"{role.n_samples:,} {documents(report)} have it, {role.n_without:,} do not. […] are 95 % intervals."
     if role.n_undecided:
@@ -393,6 +400,16 @@ def _kind(title: str, name: str, said: str) -> Field:
         return f"{n:,}\n{percent(n, one.n_labels)}"
 
     return Field(title, text, lambda one: getattr(one, name), leads)
+
+
+def _beside_model(model: str, title: str, name: str, verdict: str) -> Field:
+    shown = title.format(model=model)
+
+    def leads(one: Any) -> Link | None:
+        found = f"{one.name} and {model}: {shown[0].lower()}{shown[1:]}"
+        return link(found, model=model, annotators=one.name, verdict=verdict) if getattr(one, name) else None
+
+    return Field(shown, lambda one: f"{getattr(one, name):,}", lambda one: getattr(one, name), leads)
 
 
 def _missed_share(one: Any) -> str:

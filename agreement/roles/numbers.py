@@ -22,7 +22,7 @@ from ..statistics.numbers import GroupRows, Key, Numbers, ratio
 from ..statistics.records import Records
 from ..statistics.report import ReportContext
 from .columns import StoredRole, compared_values
-from .matching import COVERED, EXCUSED, LOOSELY, RIGHT, WRONG_CLASS
+from .matching import COVERED, EXCUSED, EXTRA, LOOSELY, RIGHT, SAID, WRONG_CLASS
 
 #: columns of every annotator, class or size; the offsets of boxes follow
 COLUMNS = (
@@ -189,6 +189,20 @@ class AgainstRole:
         key, r = label * self.n_annotators + annotator, self.n_annotators
         kept = ~np.isin(key, pairs.label[excused] * r + pairs.annotator[excused])
         return label[kept], annotator[kept]
+
+    def matched_by(self, annotators: Sequence[int]) -> tuple[IntArray, list[Any]]:
+        """What annotators, by number, say of the labels of the role that they should have drawn.
+
+        Returns:
+            rows of these labels, ascending, and of each ``right`` where any of the annotators has a matching label of
+            the same class, ``wrong_class`` where all matching ones have another, ``extra`` where nobody has one
+        """
+        label, annotator = self.wanted
+        pairs, said = self.stored.pairs, np.full(len(self.stored.sample), EXTRA, object)
+        for kind in (WRONG_CLASS, RIGHT):
+            said[pairs.label[(pairs.kind == kind) & np.isin(pairs.annotator, annotators)]] = SAID[kind]
+        rows = np.unique(label[np.isin(annotator, annotators)])
+        return rows, said[rows].tolist()
 
     @cached_property
     def matched(self) -> IntArray:

@@ -220,8 +220,9 @@ def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
     """Columns of the labels of roles, with the reference's verdict on every label of annotators.
 
     Columns: ``row`` (of the sample), ``drawn`` (a label of annotators in the same unit, -1 without one), ``annotator``
-    (the name of the role), ``role`` (``reference`` or ``model``), ``field``, ``label``, of objects ``label_id`` and
-    ``area``, and ``reference``, which has the rows of the labels of annotators.
+    (the name of the role), ``role`` (``reference`` or ``model``), ``field``, ``label``, ``verdict`` (what all
+    annotators together say of it, None where nobody should have drawn it), of objects ``label_id`` and ``area``, and
+    ``reference``, which has the rows of the labels of annotators.
     """
     columns: dict[str, list[Any]] = defaultdict(list)
     drawn, said = [np.empty(0, np.int64)], np.full(len(records.labels()[0]), None, object)
@@ -240,6 +241,8 @@ def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
         columns["row"] += stored.sample.tolist()
         drawn.append(most_matched(stored.pairs, unit, n))
         columns["annotator"] += [name] * n
+        verdicts = dict(zip(*compared.matched_by(range(records.n_annotators)), strict=True))
+        columns["verdict"] += [verdicts.get(k) for k in range(n)]
         columns["role"] += ["model" if compared.is_model else "reference"] * n
         columns["field"] += [_field_of(context, name)] * n
         columns["label"] += [names[k] for k in places] if compared.of_parts else places

@@ -105,6 +105,9 @@ def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool)
     parts: list[Part] = [table(columns, worst_first(role))]
     if are_matched:
         parts.append(_NOTES[key].format(name=role.name) + ("; both whatever the class." if report.has_objects else "."))
+    if key == "models" and report.has_objects:
+        call = f'run.view(model="{role.name}", annotators=…, verdict="extra")'
+        parts.append(f'The labels of {role.name} alone: {call}; "missed": those of the annotator alone.')
     if full:
         parts += _details(role, report.measure)
     return Section(title, parts, note, key=key)
@@ -116,7 +119,7 @@ def _counts(role: RoleReport, key: str, *, full: bool) -> list[Column]:
     if not full:
         return [missed]
     kinds = (("right", "n_right"), ("wrong class", "n_wrong_class"), ("wrong attribute", "n_wrong_attribute"),
-             ("loose", "n_loose"), ("extra", "n_extra"))  # fmt: skip
+             ("loose", "n_loose"), ("extra" if key == "reference" else "annotator alone", "n_extra"))  # fmt: skip
     some = [kind for kind in kinds if any(getattr(one, kind[1]) for one in role.annotators)]
     return [Column("labels", "n_labels"), *(_kind(title, name) for title, name in some), missed]
 

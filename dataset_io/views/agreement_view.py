@@ -15,7 +15,7 @@ from ..database.fiftyone_private import stages_of, stored_dataset
 from ..labels.paths import all_fields, run_of
 from ..record.run_labels import RunLabels, open_run_labels
 from .document_views import with_documents
-from .from_records import ids_by_pair_score
+from .from_records import ids_by_pair_score, labels_beside_model
 from .unit_views import missed_of_reference, with_labels
 from .view_request import MISSED, ViewRequest, Votes, check_request
 
@@ -34,6 +34,7 @@ def view_agreement(
     classes: str | Sequence[str] | None = None,
     confusion: Sequence[str] | None = None,
     reference: str | Sequence[str] | None = None,
+    model: str | None = None,
     votes: Votes = None,
     min_score: float | None = None,
     max_score: float | None = None,
@@ -65,6 +66,10 @@ def view_agreement(
         reference: labels of which the reference says this: ``"right"``, ``"wrong_class"``, ``"wrong_attribute"``,
             ``"loose"`` or ``"extra"``, or several; ``"missed"``: the labels of the reference that an annotator (any of
             ``annotators``, if given) did not draw
+        model: labels that a model of the run is compared with, and its own, by ids; ``verdict`` is then one of these,
+            or several: ``"right"``, ``"wrong_class"`` and ``"loose"``: both labels of a pair; ``"extra"``: labels of
+            the model that nobody drew (of all ``annotators``, if given); ``"missed"``: labels of annotators that the
+            model does not have, not even loosely. Without a verdict: the labels of the model. For objects alone
         votes: labels of objects with this number of annotators, or with ``(least, most)``, either may be None. For
             classes and numbers: labels on which this number of annotators agree
         min_score: samples with at least this score, the lowest first
@@ -85,6 +90,7 @@ def view_agreement(
         "classes": classes,
         "confusion": confusion,
         "reference": reference,
+        "model": model,
         "votes": votes,
         "min_score": min_score,
         "max_score": max_score,
@@ -96,7 +102,7 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
     """The view of a checked request."""
     view = labels.samples.view()
     by_score = request.has_scores
-    if request.is_pair and not by_score:
+    if request.is_pair and not by_score and request.model is None:
         # with two annotators, the score of a sample is the score of the pair
         ids = ids_by_pair_score(labels, request.annotators) if len(labels.annotators) > 2 else None
         by_score = ids is None
@@ -108,7 +114,9 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
     has_index = labels.score_field in labels.dataset.list_indexes()
     if by_score and has_index:
         view = view.sort_by(labels.score_field)
-    if request.has_labels:
+    if request.model is not None:
+        view = labels_beside_model(view, labels, request)
+    elif request.has_labels:
         in_lists = labels.kinds[0].list_name is not None
         view = (with_labels if in_lists else with_documents)(view, labels, request)
     left_out = _left_out(labels, request)

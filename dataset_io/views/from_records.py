@@ -14,11 +14,13 @@ from ...agreement.matching.relations import MOST_NAMED, differs_from, missed_by
 from ...agreement.objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, agreement_of_part
 from ...agreement.objects.sizes import SIZES
 from ...agreement.ratings.compute import RatingRecords, agreeing
+from ...agreement.roles.matching import EXTRA, SAID
 from ...agreement.roles.numbers import AgainstRole, role_names
 from ...agreement.settings.errors import AgreementInputError
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..database.fiftyone_private import sample_collection
 from ..record.run_labels import RunLabels, open_run_labels
+from .view_request import MISSED, ViewRequest
 
 #: maximum number of samples that are sorted by pair; more would take seconds
 MAX_SAMPLES = 10_000
@@ -81,17 +83,42 @@ def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: st
         size: one of ``SIZES``
     """
     labels = open_run_labels(samples, run_key)
-    loaded = labels.run.records()
-    number = [name for name, _ in role_names(loaded.context)].index(model)
-    compared = AgainstRole.of(loaded.records, loaded.context, number)
+    compared = _compared_with(labels, model)
     drawn, wanted, _ = compared.parts_of_labels("sizes")
     place, shared, judged = SIZES.index(size), compared.both.sum(axis=1) >= 2, compared.judged
     judged = judged[(drawn[judged] == place) & shared[compared.drawn_sample[judged]]]
-    of_annotators = loaded.records.column("label_id")[judged]
-    of_role = compared.stored.row[(wanted == place) & shared[compared.stored.sample]]
-    of_model = loaded.records.column("role_label_id")[of_role]
-    text = np.concatenate([of_annotators, of_model]).tobytes().hex()
-    fields = [*labels.config.fields, *([model] if samples.has_field(model) else [])]
+    of_model = np.flatnonzero((wanted == place) & shared[compared.stored.sample])
+    return _selected(samples, labels, compared, judged, of_model)
+
+
+def labels_beside_model(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
+    """The labels of a model, and those of the requested annotators (all without any), with the requested verdicts."""
+    compared, verdicts = _compared_with(labels, str(request.model)), request.verdicts
+    asked = [labels.annotators.index(name) for name in request.annotators or labels.annotators]
+    pairs, judged = compared.stored.pairs, compared.judged
+    kinds = [kind for kind, said in SAID.items() if said in verdicts]
+    paired = np.flatnonzero(np.isin(pairs.kind, kinds) & np.isin(pairs.annotator, asked))
+    missed = np.isin(compared.drawn_annotator[judged], asked) & (compared.partner[0][judged] < 0)
+    rows, said = compared.matched_by(asked)
+    alone = rows[[not verdicts or (EXTRA in verdicts and each == EXTRA) for each in said]]
+    drawn = np.concatenate([pairs.drawn[paired], judged[missed] if MISSED in verdicts else judged[:0]])
+    return _selected(view, labels, compared, drawn, np.concatenate([pairs.label[paired], alone]))
+
+
+def _compared_with(labels: RunLabels, model: str) -> AgainstRole:
+    loaded = labels.run.records()
+    number = [name for name, _ in role_names(loaded.context)].index(model)
+    return AgainstRole.of(loaded.records, loaded.context, number)
+
+
+def _selected(
+    samples: SampleCollection, labels: RunLabels, compared: AgainstRole, drawn: IntArray, of_role: IntArray
+) -> DatasetView:
+    """Some labels of annotators, by row, and of a role alone."""
+    records = compared.records
+    ids = [records.column("label_id")[drawn], records.column("role_label_id")[compared.stored.row[of_role]]]
+    text = np.concatenate(ids).tobytes().hex()
+    fields = [name for name in (*labels.config.fields, *labels.config.roles) if samples.has_field(name)]
     return samples.select_labels(ids=[text[k : k + 24] for k in range(0, len(text), 24)], fields=fields)
 
 

@@ -17,6 +17,8 @@ _MOST = 2**63 - 1
 #: what the reference says of labels of annotators; the last of its own: somebody did not draw it
 OF_REFERENCE = ("right", "wrong_class", "wrong_attribute", "loose", "extra", "missed")
 MISSED = OF_REFERENCE[-1]
+#: verdicts on a model against annotators
+OF_MODEL = ("right", "wrong_class", "loose", "extra", MISSED)
 
 Votes = int | tuple[int | None, int | None] | None
 
@@ -31,6 +33,7 @@ class ViewRequest:
     classes: tuple[str, ...] = ()  #: classes of the units
     confusion: tuple[str, ...] = ()  #: two classes of one unit
     reference: tuple[str, ...] = ()  #: what the reference says of labels, one of these
+    model: str | None = None  #: a model, whose labels are shown with one of the verdicts ``OF_MODEL``
     votes: tuple[int | None, int | None] | None = None  #: least and most annotators who agree
     assigned: tuple[int | None, int | None] | None = None  #: least and most annotators asked for a unit
     min_score: float | None = None  #: lowest score of samples
@@ -56,6 +59,7 @@ class ViewRequest:
             self.classes,
             self.confusion,
             self.reference,
+            self.model,
             self.votes,
             self.assigned,
         )
@@ -77,8 +81,10 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
     for option in options_without(labels):
         if asked.get(option) is not None:
             raise AgreementInputError(f"`{option}` must be None for a run on {labels.title}, got {asked[option]!r}")
+    model = _model(labels, asked)
     request = ViewRequest(
-        verdicts=_verdicts(labels, asked.get("verdict")),
+        model=model,
+        verdicts=_verdicts(labels.family.verdicts if model is None else OF_MODEL, asked.get("verdict")),
         annotators=_annotators(labels, asked.get("annotators")),
         missed_by=asked.get("missed_by"),
         classes=_names("classes", asked.get("classes")),
@@ -114,8 +120,23 @@ def _names(option: str, value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _verdicts(labels: RunLabels, value: Any) -> tuple[str, ...]:
-    known = labels.family.verdicts
+def _model(labels: RunLabels, asked: Mapping[str, Any]) -> str | None:
+    model, models = asked.get("model"), labels.config.models
+    if model is None:
+        return None
+    if model not in models or not labels.family.has_objects:
+        known = (
+            f"a model of the run {labels.run_key!r} ({shown(models)})" if models else "None for a run without models"
+        )
+        must = known if labels.family.has_objects else f"None for a run on {labels.title}"
+        raise AgreementInputError(f"`model` must be {must}, got {model!r}")
+    for option in ("missed_by", "classes", "confusion", "reference", "votes", "assigned"):
+        if asked.get(option) is not None:
+            raise AgreementInputError(f"`{option}` must be None with `model`, got {asked[option]!r}")
+    return str(model)
+
+
+def _verdicts(known: Sequence[str], value: Any) -> tuple[str, ...]:
     verdicts = _names("verdict", value)
     unknown = [verdict for verdict in verdicts if verdict not in known]
     if unknown:
@@ -145,6 +166,11 @@ def _reference(labels: RunLabels, value: Any) -> tuple[str, ...]:
 
 def _annotators(labels: RunLabels, value: Any) -> tuple[str, ...]:
     annotators = _names("annotators", value)
+    models = [name for name in annotators if name in labels.config.models]
+    if models:
+        raise AgreementInputError(
+            f"`annotators` must be annotators, got the model {models[0]!r}; use model={models[0]!r} for its labels"
+        )
     labels.check_annotators("annotators", list(annotators))
     if len(annotators) > 2:
         raise AgreementInputError(

@@ -17,6 +17,10 @@ from tests.datasets import detections, random_annotators
 import annotator_agreement as aa
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.dataset_io.record.run import Run
+from annotator_agreement.panels.drill_down import samples_behind
+from annotator_agreement.panels.items import Choices
+from annotator_agreement.panels.panel_state import panel_state_of
+from annotator_agreement.panels.tab_annotators import annotator_items
 
 NAMES = ("alice", "bob", "carol", "gold", "yolo")
 
@@ -321,6 +325,74 @@ def test_views_show_the_labels_behind_the_numbers(labelled: fo.Dataset) -> None:
     aa.compute_agreement(labelled, ["alice", "bob"], run_key="without")
     with pytest.raises(AgreementInputError, match="`reference` must be None for a run without a reference"):
         aa.view_agreement(labelled, "without", reference="extra")
+
+
+def test_views_show_the_labels_behind_the_numbers_of_a_model(labelled: fo.Dataset) -> None:
+    names = ("alice", "bob", "carol")
+    run = aa.compute(labelled, list(names), reference="gold", models=["yolo"], confidence_threshold=0.2, resamples=0)
+    of_model, labels = run.report.models[0], run.labels()
+    table = labels[labels.role == "model"].set_index("label_id")
+    for one in of_model.annotators:
+        for said, of_annotator, of_yolo in (
+            ("right", one.n_right, one.n_right), ("wrong_class", one.n_wrong_class, one.n_wrong_class),
+            ("loose", one.n_loose, one.n_loose), ("extra", 0, one.n_missed), ("missed", one.n_extra, 0),
+            (None, 0, one.n_reference),
+        ):  # fmt: skip
+            view = run.view(model="yolo", annotators=one.name, verdict=said)
+            assert (_n(view, one.name), _n(view, "yolo")) == (of_annotator, of_yolo)
+            assert sum(_n(view, name) for name in (*names, "gold")) == of_annotator
+    for said in ("right", "wrong_class", "extra"):
+        shown = _ids(run.view(model="yolo", verdict=said))
+        counted = set(table.index[table.verdict == said])
+        assert counted <= shown if said == "wrong_class" else counted == shown
+    alone = [_ids(run.view(model="yolo", annotators=name, verdict="extra")) for name in names]
+    everywhere = _ids(labelled.match(fo.ViewExpression.all([fo.ViewField(name).exists() for name in names])))
+    assert everywhere & set.intersection(*alone) == everywhere & set(table.index[table.verdict == "extra"])
+
+
+def _ids(view: fo.DatasetView) -> set[str]:
+    return set(view.values("yolo.detections.id", unwind=True))
+
+
+def _n(view: fo.DatasetView, name: str) -> int:
+    return view.count(f"{name}.detections") if view.has_field(name) else 0
+
+
+def test_numbers_of_a_model_in_the_panel_lead_to_its_labels(labelled: fo.Dataset) -> None:
+    run = aa.compute(labelled, ["alice", "bob", "carol"], models=["yolo"], resamples=0)
+    item = next(item for item in annotator_items(run.report, Choices()) if item["name"] == "role0")
+    state, titles = panel_state_of(labelled, None), [title for _, title in item["columns"]]
+    for title, fields in (
+        ("Wrong class", ("alice", "yolo")),
+        ("yolo alone", ("yolo",)),
+        ("Annotator alone", ("alice",)),
+    ):
+        place = titles.index(title)
+        row = next(row for row in range(3) if "alice" in item["rows"][row].values())
+        view = samples_behind(labelled, state, item["links"][row][place])
+        n = int(item["rows"][row][item["columns"][place][0]])
+        assert n > 0
+        assert {name: _n(view, name) for name in ("alice", "bob", "carol", "yolo") if _n(view, name)} == dict.fromkeys(
+            fields, n
+        )
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"model": "gold"}, r"`model` must be a model of the run 'agreement' \(yolo\), got 'gold'"),
+        (
+            {"model": "yolo", "verdict": "lone"},
+            "`verdict` must be one of right, wrong_class, loose, extra, missed, got",
+        ),
+        ({"model": "yolo", "classes": "cat"}, "`classes` must be None with `model`, got 'cat'"),
+        ({"annotators": "yolo"}, "`annotators` must be annotators, got the model 'yolo'; use model='yolo'"),
+    ],
+)
+def test_views_of_a_model_that_are_refused(labelled: fo.Dataset, asked: dict[str, Any], message: str) -> None:
+    run = aa.compute(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"], resamples=0)
+    with pytest.raises(AgreementInputError, match=message):
+        run.view(**asked)
 
 
 def test_tables_have_the_numbers_and_the_labels(labelled: fo.Dataset) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.datasets import random_annotators, stored
 
+import annotator_agreement as aa
+
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
@@ -61,6 +63,18 @@ def test_the_form_offers_what_concerns_the_labels_of_the_run(view_agreement, dat
     inputs = form(view_agreement, ratings)
     assert inputs["verdict"]["type"]["values"] == ["any", "agreed", "class_conflict"]
     assert "missed_by" not in inputs
+
+
+def test_the_labels_of_a_model_can_be_asked_for(view_agreement, make_dataset, operator, form, context):
+    made = make_dataset(random_annotators(20, (*ANNOTATORS, "yolo")))
+    operator("compute_agreement")(made, ANNOTATORS, models=["yolo"])
+    inputs = form(view_agreement, made)
+    assert inputs["model"]["type"]["values"] == ["any", "yolo"]
+    assert "extra" in inputs["verdict"]["type"]["values"]
+    _, requests = _execute(view_agreement, context, made, model="yolo", verdict="extra", annotators=["alice"])
+    shown = _view_of(made, requests["set_view"])
+    n = aa.load(made).report.models[0].annotators[0].n_missed
+    assert shown.count("yolo.detections") == n > 0
 
 
 def test_the_defaults_of_the_form_show_every_sample(view_agreement, dataset, form, context):

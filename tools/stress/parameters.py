@@ -223,7 +223,18 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     yield Call("compare_agreement", plugin.compare_agreement, {"dataset": dataset, **keys})
     yield Call("rename_agreement", plugin.rename_agreement, {"dataset": dataset, **run, "new_run_key": "renamed"})
     shown = dict.fromkeys(
-        ("verdict", "annotators", "missed_by", "classes", "confusion", "votes", "min_score", "max_score", "reference")
+        (
+            "verdict",
+            "annotators",
+            "missed_by",
+            "classes",
+            "confusion",
+            "votes",
+            "min_score",
+            "max_score",
+            "reference",
+            "model",
+        )
     )
     yield Call("view_agreement", plugin.view_agreement, {"samples": dataset, **run, **shown})
     yield Call("save_agreement_views", plugin.save_agreement_views, {"dataset": dataset, **run})
