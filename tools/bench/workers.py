@@ -1,4 +1,4 @@
-"""Runs that are shared out: reading and kernels alone by one and two processes, and whole runs by none, one and two."""
+"""Runs that are shared out: MongoDB alone, reading and kernels alone, and whole runs, by some processes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from multiprocessing import get_context
 from typing import Any
 
 import fiftyone as fo
+from bson import ObjectId
+from pymongo import UpdateOne
+from pymongo.collection import Collection
 
 from tools.dev.plugin import load_plugin
 
@@ -21,34 +24,100 @@ N_SAMPLES = 20_000
 #: samples of a shard of the reading alone
 _SHARD = 2_000
 _REPETITIONS = 3
+#: updates of one request
+_BATCH = 1_000
 
 
 def measure() -> list[Row]:
-    """Time both, taking turns; the best of several."""
+    """Time all; the best of several."""
     dataset = make_dataset("bench-workers", N_SAMPLES)
     say(f"workers: {N_SAMPLES} samples, {len(ANNOTATORS)} annotators")
     try:
         load_plugin()
-        found = {**_reading(dataset), **_whole(dataset)}
+        found = {**_reading(dataset), **_whole(dataset), **database_alone(dataset)}
     finally:
         dataset.delete()
     for what, seconds in found.items():
         say(f"  {what}: {seconds:.1f} s")
+    spent = "processor of MongoDB"
     one, two = found["reading and kernels, 1 process"], found["reading and kernels, 2 processes"]
     plain, shared = found["whole run, this process"], found["whole run, 1 worker"]
+    own, of_mongodb = found["whole run, its own processor"], found[f"whole run, {spent}"]
     both, started = found["whole run, 2 workers"], found["whole run, 2 workers that are started"]
+    alone = [Row(f"MongoDB alone, {what}: 1 process / {n}, s", found[f"{what} by 1"], found[f"{what} by {n}"],
+                 found[f"{what} by 1"] / found[f"{what} by {n}"], "") for what in _ALONE for n in (2, 4)]  # fmt: skip
+    stamped = found[f"writing time stamps by 1, {spent}"]
+    free = found[f"writing time stamps by 1, without their index, {spent}"]
     return [
+        *alone,
+        Row("MongoDB's processor, time stamps: with / without their index, s", stamped, free, stamped / free, ""),
         Row(f"reading and kernels of {N_SAMPLES} samples: 1 process / 2, s", one, two, one / two, "at least 1.7"),
+        Row("whole run: its own processor / that of MongoDB, s", own, of_mongodb, own / of_mongodb, ""),
         Row("whole run: 1 worker / this process, s", shared, plain, shared / plain, ""),
         Row("whole run: this process / 2 workers, s", plain, both, plain / both, ""),
         Row("whole run: this process / 2 workers that are started, s", plain, started, plain / started, ""),
     ]
 
 
-def _reading(dataset: fo.Dataset) -> dict[str, float]:
-    ids = [row["_id"] for row in dataset._sample_collection.find({}, {"_id": True}).sort("_id")][::_SHARD]
-    limits = list(zip([None, *map(str, ids[1:])], [*map(str, ids[1:]), None], strict=True))
+#: what MongoDB does without any work of ours: runs leave the time stamps of samples, decisions move them
+_ALONE = ("reading", "writing", "writing time stamps")
+
+
+def database_alone(dataset: fo.Dataset) -> dict[str, float]:
+    """Seconds of MongoDB for all labels, and for a value on every sample, by processes that do nothing else."""
+    limits, collection = _limits(dataset), dataset._sample_collection
     found: dict[str, float] = {}
+    for n in (1, 2, 4):
+        with ProcessPoolExecutor(n, get_context("spawn")) as pool:
+            list(pool.map(_warm_up, [dataset.name] * (4 * n)))
+
+            def ask(what: str, pool: ProcessPoolExecutor = pool) -> None:
+                assert sum(pool.map(_ask, [what] * len(limits), [dataset.name] * len(limits), limits)) == N_SAMPLES
+
+            def time_it(what: str, how: str, ask: Callable[[str], None] = ask) -> None:
+                before = _processor_seconds(collection)
+                found[f"{what} by {how}"] = _best(lambda: ask(what))
+                spent = (_processor_seconds(collection) - before) / _REPETITIONS
+                found[f"{what} by {how}, processor of MongoDB"] = spent
+
+            for what in _ALONE:
+                time_it(what, f"{n}")
+            if n == 1:
+                index = [("last_modified_at", 1)]
+                collection.drop_index(index)
+                time_it(_ALONE[-1], "1, without their index")
+                collection.create_index(index)
+    return found
+
+
+def _processor_seconds(collection: Collection[dict[str, Any]]) -> float:
+    """Seconds of processor time that MongoDB took so far; Linux alone."""
+    told = collection.database.command("serverStatus")["extra_info"]
+    return float(told["user_time_us"] + told["system_time_us"]) / 1e6
+
+
+def _ask(what: str, name: str, limits: tuple[str | None, str | None]) -> int:
+    """Have MongoDB read or write the samples between two ids, one of which is given; returns their number."""
+    collection = fo.load_dataset(name)._sample_collection
+    bounds = zip(("$gte", "$lt"), limits, strict=True)
+    wanted = {"_id": {operator: ObjectId(limit) for operator, limit in bounds if limit is not None}}
+    if what == "reading":
+        return sum(batch.count(b"filepath\0") for batch in collection.find_raw_batches(wanted))
+    stamp = {"$currentDate": {"last_modified_at": True}} if what == "writing time stamps" else {}
+    updates = [UpdateOne(guard, {"$set": {"bench": time.time()}, **stamp})
+               for guard in collection.find(wanted, {"last_modified_at": True})]  # fmt: skip
+    written = [collection.bulk_write(updates[start : start + _BATCH], ordered=False)
+               for start in range(0, len(updates), _BATCH)]  # fmt: skip
+    return sum(each.modified_count for each in written)
+
+
+def _limits(dataset: fo.Dataset) -> list[tuple[str | None, str | None]]:
+    ids = [row["_id"] for row in dataset._sample_collection.find({}, {"_id": True}).sort("_id")][::_SHARD]
+    return list(zip([None, *map(str, ids[1:])], [*map(str, ids[1:]), None], strict=True))
+
+
+def _reading(dataset: fo.Dataset) -> dict[str, float]:
+    limits, found = _limits(dataset), dict[str, float]()
     for n in (1, 2):
         with ProcessPoolExecutor(n, get_context("spawn")) as pool:
             list(pool.map(_warm_up, [dataset.name] * (4 * n)))
@@ -98,7 +167,11 @@ def _whole(dataset: fo.Dataset) -> dict[str, float]:
         plugin.compute_agreement(dataset, list(ANNOTATORS), progress=False, overwrite=True, **engine)
 
     run()  # warm up
+    own, of_mongodb = time.process_time(), _processor_seconds(dataset._sample_collection)
     found = {"whole run, this process": _best(run)}
+    found["whole run, its own processor"] = (time.process_time() - own) / _REPETITIONS
+    spent = (_processor_seconds(dataset._sample_collection) - of_mongodb) / _REPETITIONS
+    found["whole run, processor of MongoDB"] = spent
     for n in (1, 2):
         with ProcessPoolExecutor(n, get_context("spawn")) as pool:
             list(pool.map(_warm_up, [dataset.name] * (4 * n)))
