@@ -21,7 +21,12 @@ from ..charts.text.headline import alpha_sentence
 from ..dataset_io import compute, compute_agreement, configure_agreement_app
 from ..dataset_io.app.settings import AppSettings, app_settings_of
 from ..dataset_io.database.fiftyone_private import asks_for_target, flat_target, is_generated
-from ..dataset_io.labels.annotator_attributes import check_annotator_attribute, label_attributes, lists_of_names
+from ..dataset_io.labels.annotator_attributes import (
+    check_annotator_attribute,
+    label_attributes,
+    lists_of_names,
+    values_of_attribute,
+)
 from ..dataset_io.labels.assignment import count_lists
 from ..dataset_io.labels.kinds import LabelKind, titles
 from ..dataset_io.labels.paths import is_of_frames
@@ -60,7 +65,11 @@ def _fields(form: Filled) -> Iterator[FormField]:
         for field in _annotator_fields(dataset, params, of_fields, preset.options):
             yield field
             params.setdefault(field.name, preset.options.get(field.name))
-    yield from role_fields(dataset, candidates, fields, preset.options)
+    values, left = _values_and_left_over(dataset, candidates, {**params, "fields": fields})
+    yield from role_fields(dataset, candidates, fields, values, preset.options)
+    if left and is_from_app(form.ctx):
+        yield Notice("left_over", f"{shown(left)}: left out, as it was chosen for other fields, or another attribute")
+        params = _without(left, params)
     try:
         samples = yield from _target_fields(form)
         if of_fields:
@@ -78,8 +87,10 @@ def _fields(form: Filled) -> Iterator[FormField]:
 
 def _compute(form: Filled) -> dict[str, Any]:
     ctx, dataset = form.ctx, form.dataset
-    samples = target_of(ctx)
-    options = options_of(ctx.params, dataset, from_form=is_from_app(ctx))
+    samples, params = target_of(ctx), ctx.params
+    if is_from_app(ctx):
+        params = _without(_values_and_left_over(dataset, comparable_fields(dataset), params)[1], params)
+    options = options_of(params, dataset, from_form=is_from_app(ctx))
     options.setdefault("run_key", free_run_key(dataset))
     before = app_settings_of(dataset, options["run_key"])  # of a run that is replaced
     report = compute_agreement(samples, **options, progress=form.progress)
@@ -138,6 +149,32 @@ def _show_in_app(dataset: fo.Dataset, run_key: str, before: AppSettings) -> bool
         settings = dataclasses.replace(settings, color_by="annotator")
     configure_agreement_app(dataset, run_key, **dataclasses.asdict(settings))
     return in_one_field and settings.color_by != before.color_by
+
+
+def _values_and_left_over(
+    dataset: fo.Dataset, candidates: Mapping[str, LabelKind], params: Mapping[str, Any]
+) -> tuple[dict[str, str], list[str]]:
+    """The values of the chosen attribute, see :func:`values_of_attribute`, and roles that are left of earlier choices.
+
+    The App keeps what was entered. Without an attribute the form offers fields alone; with one, a name that only other
+    attributes have as a value was chosen while one of them was.
+    """
+    fields, attribute = given_names(params, "fields"), params.get("annotator_attribute")
+    kind = candidates.get(fields[0]) if len(fields) == 1 and attribute else None
+    roles = {*given_names(params, "reference"), *given_names(params, "models")} - {*candidates}
+    if kind is None or kind.list_name is None:
+        return {}, sorted(roles)
+    attributes = label_attributes(dataset, fields[0], kind)
+    if attribute not in attributes:
+        return {}, []
+    values = values_of_attribute(dataset, fields[0], kind, attribute)
+    return values, sorted((roles - values.keys()) & set().union(*attributes.values()))
+
+
+def _without(left: list[str], params: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a form without some roles."""
+    gone = {"reference": None} if params.get("reference") in left else {}
+    return {**params, **gone, "models": [name for name in given_names(params, "models") if name not in left]}
 
 
 def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) -> dict[str, Any]:

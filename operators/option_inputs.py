@@ -84,29 +84,42 @@ def list_fields(found: Sequence[FieldCounts], what: str, *, asked: bool, preset:
 
 
 def role_fields(
-    dataset: fo.Dataset, candidates: Mapping[str, LabelKind], fields: Sequence[str], presets: Mapping[str, Any]
+    dataset: fo.Dataset,
+    candidates: Mapping[str, LabelKind],
+    fields: Sequence[str],
+    values: Mapping[str, str],
+    presets: Mapping[str, Any],
 ) -> Iterator[FormField]:
-    """The reference and the models, where other fields have labels of the same kind as those of the annotators.
+    """The reference and the models: values of the attribute, and other fields with labels of the annotators' kind.
 
     Args:
         fields: the chosen fields of annotators
+        values: values of the attribute that names the annotators, and the option that each looks like
         presets: values of options when the form opens
     """
     chosen = [candidates[name] for name in fields if name in candidates]
-    others = [name for name, kind in candidates.items()
-              if name not in fields and chosen and kind.comparable == chosen[0].comparable]  # fmt: skip
+    beside = [name for name, kind in candidates.items()
+              if name not in (*fields, *values) and chosen and kind.comparable == chosen[0].comparable]  # fmt: skip
+    others = [*values, *beside]
     if not others:
         return
-    models = presets.get("models", [name for name in others if is_of_model(dataset, name, candidates[name])])
-    likely = [name for name in others if is_likely_reference(dataset, name) and name not in models]
+    # without two annotators beside them, what looks like a reference or a model is likely to be one
+    guessed = values if list(values.values()).count("") > 1 else {}
+    models = presets.get("models", [name for name in others if guessed.get(name) == "models"
+                                    or (name in beside and is_of_model(dataset, name, candidates[name]))])  # fmt: skip
+    likely = [name for name in others if guessed.get(name) == "reference"
+              or (name in beside and is_likely_reference(dataset, name) and name not in models)]  # fmt: skip
     preset = presets.get("reference", likely[0] if likely else None)
+    # not an enumeration: FiftyOne would refuse what an earlier choice of fields left in the form
+    view = types.AutocompleteView(allow_user_input=bool(values), allow_duplicates=False)
+    for name in others:
+        view.add_choice(name, label=name)
     option = OPTIONS["reference"]
     hint = "Optional: the true labels, such as honeypots or decisions, with which every annotator is compared"
-    yield Choice(option.name, option.title, hint, default=preset if preset in others else None, values=others,
-                 view=types.AutocompleteView())  # fmt: skip
+    yield FormField(option.name, option.title, hint, default=preset if preset in others else None, view=view)
     hint = "Optional: predictions, compared with every annotator; nobody's numbers change by them"
     yield Several("models", OPTIONS["models"].title, hint, default=[name for name in models if name in others],
-                  values=others)  # fmt: skip
+                  view=view)  # fmt: skip
 
 
 def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind] | None = None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from ..database.fiftyone_private import stored_dataset
 from .kinds import LabelKind
 from .paths import all_fields, gold_of, is_marked, is_of_frames, mark_of
 from .source import Source, flattened
+from .stored import of_each_label
 
 #: attributes of FiftyOne's own labels
 _OF_FIFTYONE = {
@@ -113,10 +114,39 @@ def is_copy_of_ours(samples: SampleCollection, field: str, kind: LabelKind) -> b
     return is_marked(schema.get(field)) or of_labels <= set(schema)
 
 
+def values_of_attribute(samples: SampleCollection, field: str, kind: LabelKind, attribute: str) -> dict[str, str]:
+    """The values of an attribute of labels, and the option that each looks like: ``models``, ``reference`` or ``""``.
+
+    As of fields: by its name, or as most of its labels have a confidence.
+
+    Args:
+        field: a field with lists of labels
+        kind: its label type
+        attribute: one of :func:`label_attributes`
+    """
+    on_frames = is_of_frames(field)
+    source = Source(flattened(samples, on_frames=on_frames), AgreementConfig((field,)), (kind,), (), ())
+    given = {"value": f"$$this.{attribute}", "sure": {"$cond": [{"$gt": ["$$this.confidence", None]}, 1, 0]}}
+    stages: list[dict[str, Any]] = [
+        {"$project": {"of": of_each_label(source.label_paths[0], given)}},
+        {"$unwind": "$of"},
+        {"$group": {"_id": "$of.value", "n": {"$sum": 1}, "sure": {"$sum": "$of.sure"}}},
+    ]
+    found = {value_name(row["_id"]): 2 * row["sure"] > row["n"]
+             for row in source.aggregate(stages) if row["_id"] is not None}  # fmt: skip
+    return {
+        name: "models" if is_sure or _is_called_prediction(name) else "reference" * _is_called_reference(name)
+        for name, is_sure in sorted(found.items())
+    }
+
+
+def _is_called_prediction(name: str) -> bool:
+    return any(word.startswith("predict") for word in _words_of(name))
+
+
 def is_of_model(samples: SampleCollection, field: str, kind: LabelKind) -> bool:
     """True if a field looks like predictions: by its name, or as most of its first labels have a confidence."""
-    words = _words_of(field)
-    if any(word.startswith("predict") for word in words):
+    if _is_called_prediction(field):
         return True
     if not kind.is_label or is_marked(all_fields(stored_dataset(samples)).get(field)):
         return False
@@ -130,7 +160,11 @@ def is_likely_reference(samples: SampleCollection, field: str) -> bool:
     """True if a field looks like a reference: by its name, or as it holds decisions."""
     name = field.removeprefix(FRAMES_PREFIX)
     is_gold = gold_of(all_fields(stored_dataset(samples)).get(field)) == name
-    return is_gold or "gold" in _words_of(field) or name.lower() in ("ground_truth", "reference")
+    return is_gold or _is_called_reference(name)
+
+
+def _is_called_reference(name: str) -> bool:
+    return "gold" in _words_of(name) or name.lower() in ("ground_truth", "reference")
 
 
 def _words_of(field: str) -> list[str]:

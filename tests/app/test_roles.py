@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fiftyone import Detections
 from fiftyone import ViewField as F
 from playwright.sync_api import Page, expect
 
@@ -61,6 +62,44 @@ def test_roles_are_guessed_compared_and_lead_to_labels_and_parts_to_images(app: 
     app.drill_down(lambda: app.click_cell("camera", "left", "camera"), "left")
     app.expect_shown(len(left))
     app.back()
+    expect(app.errors).to_have_count(0)
+
+
+def test_values_of_the_attribute_are_roles_in_the_form_and_follow_it(
+    page: Page, demo_address: str, dataset: Any
+) -> None:
+    names, lists = ("alice", "bob", "carol", "gold", "yolo"), []
+    dataset.clone_sample_field("alice", "gold")
+    dataset.clone_sample_field("bob", "yolo")
+    for sample in dataset:
+        copies = [(each.copy(), name) for name in names if sample[name] for each in sample[name].detections]
+        for n, (each, name) in enumerate(copies):
+            each["rater"], each["shift"] = name, ("day", "night")[n % 2]
+            each.confidence = 0.5 if name == "yolo" else None
+        lists.append(Detections(detections=[each for each, _ in copies]))
+    for name in names:
+        dataset.delete_sample_field(name)
+    dataset.set_values("labels", lists)
+    show_dataset(page, address_of(dataset, demo_address))
+    app = AppPage(page)
+    form = app.press_compute()
+    models = form.locator(".MuiChip-root").filter(has_text="yolo")
+    expect(models).to_have_count(1)
+    attribute, reference = (form.get_by_role("combobox", name="Type or select a value").nth(k) for k in (0, 1))
+    expect(reference).to_have_value("gold")
+    attribute.click()
+    page.get_by_role("option", name="shift").click()
+    expect(form.get_by_text("gold, yolo: left out")).to_be_visible()
+    attribute.click()
+    page.get_by_role("option", name="rater").click()
+    expect(form.get_by_text("gold, yolo: left out")).to_have_count(0)
+    expect(reference).to_have_value("gold")
+    app.submit("Compute")
+    app.expect_message("Computed the run")
+    report = load_agreement(dataset)
+    assert [entry.name for entry in report.annotators] == ["alice", "bob", "carol"]
+    assert report.reference is not None
+    assert (report.reference.name, [model.name for model in report.models]) == ("gold", ["yolo"])
     expect(app.errors).to_have_count(0)
 
 

@@ -364,7 +364,8 @@ def test_the_form_asks_what_must_be_asked_and_folds_the_rest(rated, operator, co
     ctx = context(compute, rated)
     ctx._prompt_id = "form"
     inputs = compute.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
-    assert set(inputs) == {"view_target", "fields", "annotator_attribute", "assigned_field", "lists", "advanced"}
+    asked = {"fields", "annotator_attribute", "assigned_field", "reference", "models"}
+    assert set(inputs) == {"view_target", *asked, "lists", "advanced"}
     folded = inputs["advanced"]
     assert folded["view"]["collapsible"] is True
     assert {"run_key", "iou", "classes", "units"} <= set(folded["type"]["properties"])
@@ -435,3 +436,107 @@ def test_whole_numbers_have_limits_and_say_what_is_wrong(compute_form, name, goo
         number = compute_form(**fields, advanced={name: value})[name]
         assert number["invalid"]
         assert f"must be a whole number from {least} to {most:,}, got {value!r}" in number["error_message"]
+
+
+# ---- roles in one field with the labels of all ----
+
+
+@pytest.fixture
+def with_roles(make_dataset):
+    """Boxes of three annotators, a reference on one image alone, and a model, of two shifts; and predictions."""
+    dataset = make_dataset({})
+    metadata = fo.ImageMetadata(width=10, height=20)
+    for k in range(4):
+        who = ["alice", "bob", "carol", "yolo", *(["gold"] if k == 3 else [])]
+        labels = [
+            fo.Detection(
+                label="a",
+                bounding_box=[0, 0, 0.5, 0.5 - n / 50],
+                rater=name,
+                shift=("day", "night")[n % 2],
+                confidence=0.5 if name == "yolo" else None,
+            )
+            for n, name in enumerate(who)
+        ]
+        boxes = [fo.Detection(label="a", bounding_box=[0, 0, 0.5, 0.4], confidence=0.9)]
+        labels, predictions = fo.Detections(detections=labels), fo.Detections(detections=boxes)
+        dataset.add_sample(fo.Sample(f"/{k}.jpg", metadata=metadata, labels=labels, predictions=predictions))
+    return dataset
+
+
+def _roles(inputs):
+    """What is offered as a role, and what is preset."""
+    offered = [choice["value"] for choice in inputs["reference"]["view"]["choices"]]
+    assert offered == [choice["value"] for choice in inputs["models"]["view"]["choices"]]
+    return offered, inputs["reference"].get("default"), inputs["models"]["default"]
+
+
+def _filled(inputs):
+    """What the App would send: all that is preset, other than what is folded and the samples."""
+    names = ("fields", "annotator_attribute", "assigned_field", "reference", "models")
+    return {name: inputs[name]["default"] for name in names if inputs.get(name, {}).get("default") not in (None, [])}
+
+
+def test_values_of_the_attribute_are_offered_and_guessed_as_roles(with_roles, operator, form, context):
+    from annotator_agreement import load_agreement
+
+    compute = operator("compute_agreement")
+    opened = form(compute, with_roles)
+    everybody = ["alice", "bob", "carol", "gold", "yolo"]
+    assert _roles(opened) == ([*everybody, "predictions"], "gold", ["yolo", "predictions"])
+    filled = _filled(opened)
+    assert filled["annotator_attribute"] == "rater"
+    assert "problem" not in form(compute, with_roles, **filled)
+    ctx = context(compute, with_roles, **filled)
+    ctx.request_params["spaces"] = {}  # as the App, which gives no prompt then
+    compute.execute(ctx)
+    report = load_agreement(with_roles)
+    assert [entry.name for entry in report.annotators] == ["alice", "bob", "carol"]
+    assert (report.reference.name, report.reference.n_samples) == ("gold", 1)
+    assert [model.name for model in report.models] == ["yolo", "predictions"]
+    again = form(compute, with_roles)  # as in the last run
+    assert _roles(again)[1:] == ("gold", ["yolo", "predictions"])
+
+
+def test_roles_follow_the_attribute_there_and_back(with_roles, operator, form, context):
+    from annotator_agreement import load_agreement
+
+    compute = operator("compute_agreement")
+    filled = _filled(form(compute, with_roles))
+    changed = form(compute, with_roles, **{**filled, "annotator_attribute": "shift"})  # the App keeps the roles
+    assert _roles(changed) == (["day", "night", "predictions"], None, ["predictions"])
+    assert changed["left_over"]["view"]["label"].startswith("gold, yolo: left out")
+    assert "problem" not in changed
+    back = form(compute, with_roles, **filled)
+    assert _roles(back)[1:] == ("gold", ["yolo", "predictions"])
+    assert not {"problem", "left_over"} & {*back}
+    removed = form(compute, with_roles, **{**filled, "annotator_attribute": ""})
+    assert _roles(removed)[0] == ["predictions"]
+    assert "left_over" in removed
+    ctx = context(compute, with_roles, **{**filled, "annotator_attribute": "shift"})
+    ctx.request_params["spaces"] = {}
+    compute.execute(ctx)
+    report = load_agreement(with_roles)
+    assert [entry.name for entry in report.annotators] == ["day", "night"]
+    assert (report.reference, [model.name for model in report.models]) == (None, ["predictions"])
+
+
+def test_a_role_that_does_not_exist_is_a_problem(with_roles, operator, form):
+    compute = operator("compute_agreement")
+    filled = _filled(form(compute, with_roles))
+    for changed in ({"reference": "glod"}, {"models": ["yolo", "glod"]}):
+        problem = form(compute, with_roles, **{**filled, **changed})["problem"]["view"]["label"]
+        assert (
+            "must be a label field or an annotator, got 'glod', which does not exist; did you mean 'gold'?" in problem
+        )
+    of_caller = form(compute, with_roles, prompt_id=None, **{**filled, "annotator_attribute": "shift"})
+    assert "got 'gold', which does not exist" in of_caller["problem"]["view"]["label"]
+    assert "left_over" not in of_caller
+
+
+def test_without_two_annotators_beside_them_nobody_is_guessed_as_a_role(with_roles, operator, form):
+    for sample in with_roles:
+        sample.labels.detections = [each for each in sample.labels.detections if each.rater in ("alice", "yolo")]
+        sample.save()
+    inputs = form(operator("compute_agreement"), with_roles)
+    assert _roles(inputs) == (["alice", "yolo", "predictions"], None, ["predictions"])
