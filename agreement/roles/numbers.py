@@ -190,7 +190,7 @@ class AgainstRole:
         kept = ~np.isin(key, pairs.label[excused] * r + pairs.annotator[excused])
         return label[kept], annotator[kept]
 
-    def matched_by(self, annotators: Sequence[int]) -> tuple[IntArray, list[Any]]:
+    def matched_by(self, annotators: Sequence[int]) -> tuple[IntArray, NDArray[np.object_]]:
         """What annotators, by number, say of the labels of the role that they should have drawn.
 
         Returns:
@@ -202,7 +202,7 @@ class AgainstRole:
         for kind in (WRONG_CLASS, RIGHT):
             said[pairs.label[(pairs.kind == kind) & np.isin(pairs.annotator, annotators)]] = SAID[kind]
         rows = np.unique(label[np.isin(annotator, annotators)])
-        return rows, said[rows].tolist()
+        return rows, said[rows]
 
     @cached_property
     def matched(self) -> IntArray:

@@ -100,7 +100,7 @@ def labels_beside_model(view: DatasetView, labels: RunLabels, request: ViewReque
     paired = np.flatnonzero(np.isin(pairs.kind, kinds) & np.isin(pairs.annotator, asked))
     missed = np.isin(compared.drawn_annotator[judged], asked) & (compared.partner[0][judged] < 0)
     rows, said = compared.matched_by(asked)
-    alone = rows[[not verdicts or (EXTRA in verdicts and each == EXTRA) for each in said]]
+    alone = rows if not verdicts else rows[(said == EXTRA) & (EXTRA in verdicts)]
     drawn = np.concatenate([pairs.drawn[paired], judged[missed] if MISSED in verdicts else judged[:0]])
     return _selected(view, labels, compared, drawn, np.concatenate([pairs.label[paired], alone]))
 

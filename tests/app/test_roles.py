@@ -15,7 +15,7 @@ from tests.app.demo_copies import address_of
 from tools.dev.browser import show_dataset
 
 import annotator_agreement as aa
-from annotator_agreement import load_agreement
+from annotator_agreement import load, load_agreement
 
 pytestmark = pytest.mark.browser
 
@@ -52,6 +52,10 @@ def test_roles_are_guessed_compared_and_lead_to_labels_and_parts_to_images(app: 
         app.expect_shown(len(dataset.filter_labels("gold", F("agreement_missed_by").contains("carol"))))
         app.back()
         app.expect_shown(len(dataset))
+    alone = load(dataset).view(model="yolo", annotators="carol", verdict="extra")
+    app.drill_down(lambda: app.click_cell("yolo alone", "carol", "yolo alone"), "carol and yolo: yolo alone")
+    app.expect_shown(len(alone))
+    app.back()
 
     app.open_tab("By", "A click shows the images")
     for name in ("camera", "filepath", "camera"):
