@@ -269,7 +269,9 @@ def test_with_crowd_regions(make_dataset, seed, in_one_field):
 def test_of_crowds_labels_are_found_by_their_ids(make_dataset, n, in_one_field):
     """More annotators than labels name; more fields than an expression names."""
     names = [f"w{k:02d}" for k in range(n)]
-    dataset, fields, options = _with_regions(make_dataset, 3, in_one_field=in_one_field, names=names, n_samples=2 if in_one_field else 3)
+    dataset, fields, options = _with_regions(
+        make_dataset, 3, in_one_field=in_one_field, names=names, n_samples=2 if in_one_field else 3
+    )
     report = compute_agreement(dataset, fields, resamples=0, sensitivity=False, progress=False, **options)
     assert check_every_link(dataset, report)["pairs"] > 10
 
