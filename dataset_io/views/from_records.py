@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from fiftyone.core.collections import SampleCollection
@@ -17,6 +17,7 @@ from ...agreement.ratings.compute import RatingRecords, agreeing
 from ...agreement.roles.matching import EXTRA, SAID
 from ...agreement.roles.numbers import AgainstRole, role_names
 from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.records import AnyColumns
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..database.fiftyone_private import sample_collection
 from ..record.run_labels import RunLabels, open_run_labels
@@ -129,26 +130,60 @@ def are_named(labels: RunLabels) -> bool:
     return int(labels.run.records().records.sample_values().n_annotators.max(initial=0)) <= MOST_NAMED
 
 
-def ids_of_labels_naming(labels: RunLabels, relations: Sequence[str], annotators: Sequence[str]) -> list[str]:
-    """Ids of the labels that would name any of some annotators in one of the relations; from the records of the run.
+def ids_of_labels_naming(
+    labels: RunLabels, relations: Sequence[str], annotators: Sequence[str]
+) -> dict[str, list[str]]:
+    """Ids, by field, of the labels that would name any of some annotators in one of the relations.
 
     Raises:
         AgreementInputError: for tags, of which the run keeps no label ids
     """
-    loaded = labels.run.records()
-    records = loaded.records
-    if not isinstance(records, ObjectRecords):
-        raise _too_many(labels)
     asked = [labels.annotators.index(name) for name in annotators]
     found = []
-    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
-        agreement = agreement_of_part(part, records.n_annotators, loaded.context.config)
+    for part, agreement, _ in _objects(labels):
         for name, relation in ((names.MISSED_BY, missed_by), (names.DIFFERS_FROM, differs_from)):
             if name in relations:
                 related = relation(agreement)
-                rows = np.unique(related.row[np.isin(related.annotator, asked)])
-                found.append(part["label_id"][rows])
-    return [each.tobytes().hex() for each in np.concatenate(found)]
+                found.append((part, np.unique(related.row[np.isin(related.annotator, asked)])))
+    return _ids_by_field(labels, found)
+
+
+def ids_of_labels_met_by(labels: RunLabels, classes: Sequence[str], annotators: Sequence[str]) -> dict[str, list[str]]:
+    """Ids, by field, of the labels whose object has one of some classes in another field, by one of some annotators.
+
+    Raises:
+        AgreementInputError: for tags, of which the run keeps no label ids
+    """
+    asked = [labels.annotators.index(name) for name in annotators]
+    found = []
+    for part, agreement, class_names in _objects(labels):
+        codes = [code for code, name in enumerate(class_names) if name in classes]
+        objects, unit = agreement.objects, agreement.unit
+        is_meant = np.isin(objects.category, codes) & np.isin(objects.annotator, asked)
+        _, in_field = np.unique(unit * len(labels.annotators) + part["field"], return_inverse=True)
+        n_in_unit, n_in_field = np.bincount(unit, is_meant)[unit], np.bincount(in_field, is_meant)[in_field]
+        found.append((part, np.flatnonzero(n_in_unit > n_in_field)))
+    return _ids_by_field(labels, found)
+
+
+def _objects(labels: RunLabels) -> Iterator[tuple[AnyColumns, Agreement, Sequence[str]]]:
+    """Columns of the records of objects, the agreement on them, and the names of the classes."""
+    loaded = labels.run.records()
+    records, context = loaded.records, loaded.context
+    if not isinstance(records, ObjectRecords):
+        raise _too_many(labels)
+    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
+        yield part, agreement_of_part(part, records.n_annotators, context.config), context.class_names
+
+
+def _ids_by_field(labels: RunLabels, found: Sequence[tuple[AnyColumns, IntArray]]) -> dict[str, list[str]]:
+    ids: dict[str, list[str]] = {}
+    for part, rows in found:
+        fields = part["field"][rows]
+        for place in np.unique(fields).tolist():
+            named = [each.tobytes().hex() for each in part["label_id"][rows[fields == place]]]
+            ids.setdefault(labels.config.fields[place], []).extend(named)
+    return ids
 
 
 def ids_of_samples_differing(labels: RunLabels, pair: Sequence[str]) -> list[str]:

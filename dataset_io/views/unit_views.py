@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
 from typing import Any
 
+import fiftyone as fo
 from fiftyone import ViewField as F
 from fiftyone.core.expressions import ViewExpression
 from fiftyone.core.view import DatasetView
 
 from ...agreement.families.family import TAGS
 from ...names import DIFFERS_FROM, FRAMES_PREFIX, MISSED_BY, REFERENCE
+from ..database.fiftyone_private import with_stages
 from ..record.run_labels import RunLabels
 from .class_values import class_values, contains_any, in_range, is_one_of, stored_as
-from .from_records import are_named, ids_of_labels_naming
+from .from_records import are_named, ids_of_labels_met_by, ids_of_labels_naming
 from .view_request import ViewRequest
 
 #: the verdict of all labels of an object with two classes
 _CONFLICT = "class_conflict"
+#: with more label fields, conditions about the other labels of an object are ids: an expression names all fields for
+#: every field
+MOST_FIELDS = 8
 
 
 def with_labels(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
@@ -27,9 +33,9 @@ def with_labels(view: DatasetView, labels: RunLabels, request: ViewRequest) -> D
     if possible:
         view = view.match({"$and": possible})
     shown = dict.fromkeys(map(labels.field_of, request.shown(labels.annotators)))
-    for field in shown:
-        view = view.filter_labels(field, conditions.on_field(field), only_matches=len(shown) == 1)
-    if len(shown) == 1:
+    alone = len(shown) == 1
+    view = with_stages(view, [fo.FilterLabels(each, conditions.on_field(each), only_matches=alone) for each in shown])
+    if alone:
         return view
     paths = dict(zip(labels.config.fields, labels.label_paths, strict=True))
     return view.match({"$or": [{f"{paths[field]}.0": {"$exists": True}} for field in shown]})
@@ -81,11 +87,11 @@ class _LabelConditions:
         if request.confusion:
             parts.append(F.any([*self._are_confused(field)]))
         if request.missed_by is not None:
-            parts.append(self._names([MISSED_BY], [request.missed_by]))
+            parts.append(self._names(field, [MISSED_BY], [request.missed_by]))
         if request.is_pair:  # a label never names its own annotator: that of one of the two names the other
             relations = [name for name in (MISSED_BY, DIFFERS_FROM) if name in self._labels.kinds[0].fields.label]
             others = [name for name in request.annotators if self._attribute is not None or name not in in_field]
-            parts.append(self._names(relations, others))
+            parts.append(self._names(field, relations, others))
         return F.all(parts)
 
     def _label_conditions(self) -> Iterator[ViewExpression]:
@@ -136,6 +142,8 @@ class _LabelConditions:
 
     def _unit_has(self, field: str, classes: Sequence[str], annotators: Sequence[str] = ()) -> ViewExpression:
         """Condition that another label of the unit has one of some classes, and is by one of some annotators."""
+        if self._attribute is None and len(self._labels.config.fields) > MOST_FIELDS:
+            return self._is_listed(self._met_by(tuple(classes), tuple(annotators)), field)
         wanted = self._has_class(*classes)
         if annotators and self._attribute is not None:
             wanted = wanted & self._is_by(annotators)
@@ -149,8 +157,24 @@ class _LabelConditions:
         path = self._labels.label_paths[self._labels.config.fields.index(field)]
         return F(f"$$frame.{path.removeprefix(FRAMES_PREFIX)}" if self._labels.on_frames else f"${path}")
 
-    def _names(self, relations: Sequence[str], annotators: Sequence[str]) -> ViewExpression:
+    @cached_property
+    def _are_named(self) -> bool:
+        return are_named(self._labels)
+
+    @cache  # noqa: B019  it lives as long as one view is built
+    def _met_by(self, classes: tuple[str, ...], annotators: tuple[str, ...]) -> dict[str, list[str]]:
+        return ids_of_labels_met_by(self._labels, classes, annotators or self._labels.annotators)
+
+    @cache  # noqa: B019
+    def _naming(self, relations: tuple[str, ...], annotators: tuple[str, ...]) -> dict[str, list[str]]:
+        return ids_of_labels_naming(self._labels, relations, annotators)
+
+    def _names(self, field: str, relations: Sequence[str], annotators: Sequence[str]) -> ViewExpression:
         """Condition that a label names any of some annotators in one of its lists of them."""
-        if not are_named(self._labels):
-            return F("_id").to_string().is_in(ids_of_labels_naming(self._labels, relations, annotators))
+        if not self._are_named:
+            return self._is_listed(self._naming(tuple(relations), tuple(annotators)), field)
         return F.any([contains_any(F(self._key + relation), annotators) for relation in relations])
+
+    @staticmethod
+    def _is_listed(ids: dict[str, list[str]], field: str) -> ViewExpression:
+        return F("_id").to_string().is_in(ids.get(field, []))

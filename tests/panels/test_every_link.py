@@ -252,7 +252,7 @@ def _with_regions(make_dataset, seed, *, in_one_field, names=ANNOTATORS, n_sampl
         if in_one_field:
             sample["all"] = fo.Detections(detections=everything)
         dataset.add_sample(sample, dynamic=True)
-    fields = ["all"] if in_one_field else list(names)
+    fields = ["all"] if in_one_field else [name for name in names if dataset.has_field(name)]
     return dataset, fields, {"annotator_attribute": "who"} if in_one_field else {}
 
 
@@ -265,9 +265,13 @@ def test_with_crowd_regions(make_dataset, seed, in_one_field):
     assert {"verdicts", "votes", "classes", "pairs", "Missed", "left_out", "confusion"} <= set(n_links)
 
 
-def test_with_more_annotators_than_labels_name(make_dataset):
-    names = [f"w{k:02d}" for k in range(70)]
-    dataset, fields, options = _with_regions(make_dataset, 3, in_one_field=True, names=names, n_samples=2)
+@pytest.mark.parametrize(("n", "in_one_field"), [(70, True), (12, False)])
+def test_of_crowds_labels_are_found_by_their_ids(make_dataset, n, in_one_field):
+    """More annotators than labels name; more fields than an expression names."""
+    names = [f"w{k:02d}" for k in range(n)]
+    dataset, fields, options = _with_regions(
+        make_dataset, 3, in_one_field=in_one_field, names=names, n_samples=2 if in_one_field else 3
+    )
     report = compute_agreement(dataset, fields, resamples=0, sensitivity=False, progress=False, **options)
     assert check_every_link(dataset, report)["pairs"] > 10
 
