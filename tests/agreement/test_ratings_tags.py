@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -82,11 +82,6 @@ def _jaccard(a: set, b: set) -> float:
     return len(a & b) / len(a | b) if a | b else 1.0
 
 
-def _masi(a: set, b: set) -> float:
-    monotonic = 1.0 if a == b else 2 / 3 if a <= b or b <= a else 1 / 3 if a & b else 0.0
-    return _jaccard(a, b) * monotonic
-
-
 def _verdict(tag: str, sample: Sample) -> str | None:
     sets = _sets(sample)
     votes = sum(tag in tags for tags in sets)
@@ -120,23 +115,6 @@ def test_scores_votes_and_verdicts_are_those_of_loops(seed: int) -> None:
 
 def _verdicts_of(found: TagAgreement) -> list[str | None]:
     return [VERDICTS[code] if code >= 0 else None for code in found.tags.verdict[found.of_label].tolist()]
-
-
-def _alpha(samples: Sequence[Sample], likeness: Any) -> float:
-    rated = [_sets(sample) for sample in samples if len(_sets(sample)) >= 2]
-    every = [tags for sets in rated for tags in sets]
-    observed = sum(sum(1 - likeness(a, b) for a, b in permutations(sets, 2)) / (len(sets) - 1) for sets in rated)
-    expected = sum(1 - likeness(a, b) for a, b in permutations(every, 2))
-    return 1 - (len(every) - 1) * observed / expected
-
-
-@each_seed
-@pytest.mark.parametrize(("distance", "likeness"), [("masi", _masi), ("jaccard", _jaccard)])
-def test_alpha_is_that_of_whole_sets(seed: int, distance: str, likeness: Any) -> None:
-    samples = _random(seed)
-    report = _report(samples, _config(set_distance=distance), batch_size=4)
-    assert report.alpha.pooled == pytest.approx(_alpha(samples, likeness), abs=1e-12)
-    assert report.set_distance == distance
 
 
 @each_seed

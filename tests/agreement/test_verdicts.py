@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.agreement.agreement_oracle import Sample, batch_of, config_of, random_samples
 from tests.agreement.strategies import OPTIONS, sample_lists
@@ -120,21 +119,3 @@ def _broken(samples: list[Sample], seed: int) -> list[Sample]:
             entry[annotator] = drawn
         changed.append(entry)
     return changed
-
-
-@SETTINGS
-@given(sample_lists(), st.randoms(use_true_random=False))
-def test_verdicts_do_not_depend_on_the_order_of_annotators_and_samples(samples_of: tuple, random: object) -> None:
-    n_annotators, samples = samples_of
-    new_place = random.sample(range(n_annotators), n_annotators)  # type: ignore[attr-defined]
-    order = random.sample(range(len(samples)), len(samples))  # type: ignore[attr-defined]
-    moved = [{new_place[r]: labels for r, labels in samples[s].items()} for s in order]
-    assert _by_label(moved, n_annotators, list(range(n_annotators))) == [
-        _by_label(samples, n_annotators, new_place)[s] for s in order
-    ]
-
-
-def _by_label(samples: list[Sample], n_annotators: int, place: list[int]) -> list[dict]:
-    """The verdicts of the labels of every annotator, by the place that the annotator has in the end."""
-    verdicts = iter(_verdicts(samples, n_annotators))
-    return [{place[r]: [next(verdicts) for _ in sample[r]] for r in sorted(sample)} for sample in samples]

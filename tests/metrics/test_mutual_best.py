@@ -119,14 +119,6 @@ def test_aligned_pairs_and_units_are_those_of_a_naive_search(seed: int) -> None:
     assert partition_of(matching.unit) == _joined_naively(rows, aligned)
 
 
-def test_quality_of_the_synthetic_alignment_of_the_source_document() -> None:
-    # 6 against 6 objects, 3 aligned with recall 5/8, 4/5, 1 and precision 5/8, 2/3, 1
-    alignment = Alignment(6, 6, 3, 5 / 8 + 4 / 5 + 1, 5 / 8 + 2 / 3 + 1)
-    assert_allclose(alignment.recall, 0.26944444444444443, rtol=0, atol=1e-12)
-    assert_allclose(alignment.precision, 0.2546296296296296, rtol=0, atol=1e-12)
-    assert_allclose(alignment.f_score, 0.2618276403612092, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [

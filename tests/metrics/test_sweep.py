@@ -137,21 +137,6 @@ def _surplus(unit: np.ndarray, overlaps, similarity: np.ndarray, threshold: floa
     return float(similarity[together].sum() - threshold * (members * (members - 1) // 2).sum())
 
 
-@each_classes
-def test_the_order_of_the_annotators_changes_nothing(classes: str) -> None:
-    objects, boxes = crowded(80, 4, seed=8)
-    sweep = sweep_thresholds(objects, box_overlaps(objects, boxes), classes=classes)
-    renamed = np.array([2, 0, 3, 1])[objects.annotator]
-    order = np.lexsort((renamed, objects.sample))
-    other = Objects(objects.sample[order], renamed[order], objects.category[order])
-    again = sweep_thresholds(other, box_overlaps(other, boxes[order]), classes=classes)
-    back = np.empty(len(order), np.int64)
-    back[order] = np.arange(len(order))
-    for at in range(len(THRESHOLDS)):
-        assert partition_of(again.first[at][back]) == partition_of(sweep.first[at])
-    np.testing.assert_array_equal(again.n_hard, sweep.n_hard)
-
-
 def test_solving_some_thresholds_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     objects, boxes = crowded(60, 3, seed=3)
     overlaps = box_overlaps(objects, boxes)
