@@ -146,21 +146,6 @@ def simulate(habits: Sequence[Habits], n_samples: int, rng: np.random.Generator,
     )
 
 
-def expected_miss_rate(habits: Sequence[Habits], annotator: int, *, small: bool) -> float:
-    """Share of the objects that at least two others drew which an annotator does not draw, in the long run.
-
-    A little less than what was planted: where a sample is difficult, others miss more too.
-    """
-    difficulty = (np.arange(4_000) + 0.5) / 4_000
-    rates = [habit.miss_small if small and habit.miss_small is not None else habit.miss for habit in habits]
-    miss = [_rate_of_sample(rate, difficulty) for rate in rates]
-    own = miss.pop(annotator)
-    nobody = np.prod(miss, axis=0)
-    one = sum(nobody / rate * (1.0 - rate) for rate in miss)
-    seen = 1.0 - nobody - one
-    return float((own * seen).sum() / seen.sum())
-
-
 def area(xyxy: NDArray[np.float64]) -> NDArray[np.float64]:
     """Area of boxes."""
     return (xyxy[:, 2] - xyxy[:, 0]) * (xyxy[:, 3] - xyxy[:, 1])

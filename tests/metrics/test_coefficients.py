@@ -232,13 +232,6 @@ def test_brennan_prediger_takes_the_number_of_categories_alone() -> None:
     assert_allclose(metrics.brennan_prediger(table, 8), expected, rtol=0, atol=1e-12)
 
 
-def test_weighted_alpha_with_quadratic_weights_is_interval_alpha() -> None:
-    for seed in seeds(10):
-        table = random_ratings(seed)
-        value = metrics.weighted_alpha(table, weights="quadratic", categories=range(1, 6))
-        assert_allclose(value, krippendorff_alpha(table, level="interval"), rtol=0, atol=1e-12)
-
-
 # (id, table, value without weights of: Fleiss, Conger, Brennan-Prediger, AC1, alpha, percent agreement)
 UNDEFINED = [
     ("no units", np.zeros((0, 3)), (NAN,) * 6),
@@ -386,28 +379,3 @@ def test_a_number_of_categories_that_does_not_fit_is_an_error(options: dict, mes
 def test_a_negative_number_of_weights_is_an_error() -> None:
     with pytest.raises(ValueError, match="`n_categories` must be >= 0, got -1"):
         metrics.category_weights("linear", -1)
-
-
-def test_coefficients_relate_as_the_method_page_says() -> None:
-    rng = np.random.default_rng(8)
-    two, four = rng.integers(0, 3, (30, 2)).astype(float), rng.integers(0, 3, (40, 4)).astype(float)
-    four[:20, 1:] = four[:20, :1]
-    assert_allclose(metrics.fleiss_kappa(two), scott_pi(*two.T), atol=1e-12)
-    assert_allclose(metrics.conger_kappa(two), cohen_kappa(*two.T), atol=1e-12)
-    alpha, kappa = metrics.krippendorff_alpha(four), metrics.fleiss_kappa(four)
-    assert_allclose(1 - alpha, (1 - kappa) * (1 - 1 / four.size), atol=1e-12)
-    # categories that could be given and were not count for Brennan-Prediger and AC1 alone
-    for function, changes in (
-        (metrics.fleiss_kappa, False), (metrics.conger_kappa, False), (metrics.brennan_prediger, True),
-        (metrics.gwet_ac1, True),
-    ):  # fmt: skip
-        assert (abs(function(four, categories=range(5)) - function(four)) > 1e-3) == changes
-
-
-def test_where_one_category_prevails_ac1_rises_brennan_prediger_stays_and_kappa_and_alpha_fall() -> None:
-    """The same share of agreement, 80 of 100 units, with 40 and with 75 of them in the first category."""
-    even, skewed = (np.repeat([[0, 0], [1, 1], [0, 1], [1, 0.0]], [n, 80 - n, 10, 10], axis=0) for n in (40, 75))
-    for function, sign in ((metrics.gwet_ac1, 1), (metrics.brennan_prediger, 0), (metrics.fleiss_kappa, -1),
-                           (metrics.krippendorff_alpha, -1)):  # fmt: skip
-        change = function(skewed) - function(even)
-        assert np.sign(round(change, 9)) == sign

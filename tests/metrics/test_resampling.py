@@ -11,7 +11,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse, stats
+from scipy import sparse
 from scipy.sparse import csr_array
 
 from tests.chance import seeds
@@ -20,8 +20,6 @@ from annotator_agreement.metrics import (
     ConfidenceIntervals,
     Resampling,
     bootstrap,
-    krippendorff_alpha,
-    nominal_alpha_of_sums,
     sums_of_clusters,
 )
 from annotator_agreement.metrics.bootstrap import draws
@@ -37,10 +35,6 @@ def _means(sums: np.ndarray) -> np.ndarray:
     """All columns but the first, over the first; nan over 0."""
     weight = sums[..., :1]
     return np.where(weight == 0, np.nan, sums[..., 1:] / np.where(weight == 0, 1, weight))
-
-
-def _alpha(sums: np.ndarray) -> np.ndarray:
-    return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
 
 
 def resampled_sums(columns: Columns, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
@@ -140,61 +134,6 @@ def test_intervals_of_ratios_are_those_of_loops(seed: int, form: Callable) -> No
         ratio = lambda rows, k=k: columns[rows, k + 1].sum() / columns[rows, 0].sum()  # noqa: E731
         for name, value in _by_hand(ratio, 23, options).items():
             assert_allclose(getattr(found, name)[k], value, rtol=1e-9, err_msg=name)
-
-
-def _rated_samples(seed: int) -> list[np.ndarray]:
-    """Tables of ratings of one to four units by three annotators, of 15 samples."""
-    rng = np.random.default_rng(seed)
-    tables = []
-    for n_units in rng.integers(1, 5, 15):
-        table = rng.integers(0, 3, (n_units, 1)) * np.ones(3)
-        table = np.where(rng.random(table.shape) < rng.choice([0.05, 0.5]), rng.integers(0, 3, table.shape), table)
-        table[rng.random(table.shape) < 0.15] = np.nan
-        tables.append(table)
-    return tables
-
-
-def _alpha_columns(tables: list[np.ndarray]) -> np.ndarray:
-    columns = np.zeros((len(tables), 4))
-    for column, table in zip(columns, tables, strict=True):
-        for row in table:
-            given = row[~np.isnan(row)]
-            if len(given) >= 2:
-                column[0] += sum(a != b for a in given for b in given) / (len(given) - 1)
-                column[1:] += [(given == k).sum() for k in range(3)]
-    return columns
-
-
-@pytest.mark.parametrize("seed", seeds(4))
-def test_intervals_of_alpha_are_those_of_the_drawn_tables(seed: int) -> None:
-    tables, options = _rated_samples(seed), Resampling(resamples=120)
-    expected = _by_hand(lambda rows: krippendorff_alpha(np.concatenate([tables[i] for i in rows])), 15, options)
-    found = bootstrap(_alpha_columns(tables), _alpha, options)
-    for name, value in expected.items():
-        assert_allclose(getattr(found, name)[0], value, rtol=1e-9, err_msg=name)
-
-
-@pytest.mark.parametrize("method", ["percentile", "BCa"])
-@pytest.mark.parametrize("seed", [3, 4])
-def test_intervals_are_those_of_scipy_within_their_noise(seed: int, method: str) -> None:
-    columns = _columns(seed, 40)
-    expected = stats.bootstrap(
-        (columns[:, 0], columns[:, 1]),
-        lambda weight, value, axis=-1: value.sum(axis=axis) / weight.sum(axis=axis),
-        paired=True,
-        vectorized=True,
-        n_resamples=20_000,
-        method=method,
-        random_state=np.random.default_rng(0),
-    )
-    found = bootstrap(columns[:, :2], _means, Resampling(resamples=20_000))
-    error = expected.standard_error
-    assert_allclose(found.standard_error[0], error, rtol=0.03)
-    ends = [getattr(found, f"{method.lower()}_{end}")[0] for end in ("low", "high")]
-    assert_allclose(ends, expected.confidence_interval, rtol=0, atol=0.12 * error)
-    other = {"percentile": "bca", "BCa": "percentile"}[method]
-    others = [getattr(found, f"{other}_{end}")[0] for end in ("low", "high")]
-    assert np.abs(np.subtract(others, expected.confidence_interval)).max() > 0.12 * error  # the data tell them apart
 
 
 def test_the_published_intervals_of_the_spatial_test_come_out() -> None:

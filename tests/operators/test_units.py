@@ -58,13 +58,6 @@ def _view_of(dataset, requests):
     return fo.DatasetView._build(dataset, json.loads(json.dumps(requests["set_view"]["view"])))
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_a_dataset_without_runs_gets_a_sentence(operator, make_dataset, form, name):
-    inputs = form(operator(name), make_dataset())
-    assert list(inputs) == ["no_runs"]
-    assert inputs["no_runs"]["invalid"]
-
-
 @pytest.mark.parametrize("name", ["add_agreement_units", "agreement_patches", "resolve_units"])
 def test_a_run_on_labels_that_are_no_objects_gets_a_sentence(operator, make_dataset, form, name):
     dataset = make_dataset({})

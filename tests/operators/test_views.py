@@ -43,13 +43,6 @@ def _view_of(dataset, params):
     return fo.DatasetView._build(dataset, json.loads(json.dumps(params["view"])))
 
 
-@pytest.mark.parametrize("name", ["view_agreement", "save_agreement_views", "configure_agreement_app"])
-def test_a_dataset_without_runs_gets_a_sentence(operator, make_dataset, form, name):
-    inputs = form(operator(name), make_dataset())
-    assert list(inputs) == ["no_runs"]
-    assert inputs["no_runs"]["invalid"]
-
-
 def test_the_form_offers_what_concerns_the_labels_of_the_run(view_agreement, dataset, make_dataset, operator, form):
     inputs = form(view_agreement, dataset)
     assert inputs["verdict"]["type"]["values"][:3] == ["any", "agreed", "class_conflict"]
