@@ -140,12 +140,6 @@ def test_misses_that_are_left_out_leave_nothing_to_compare() -> None:
     assert report.alpha.undefined["no_pairable_values"] == 3
 
 
-def test_pairs_that_share_no_sample_are_not_listed() -> None:
-    n_annotators, samples = SAMPLES["pairs that share no sample"]
-    pairs = report_on(samples, n_annotators).pairs
-    assert [(pair.a, pair.b) for pair in pairs] == [("annotator 0", "annotator 1"), ("annotator 2", "annotator 3")]
-
-
 def _alpha(counts: Sequence[int], conflicts: Fraction) -> float:
     """1 - D_o / D_e from counts of categories and the sum over units of differing ordered pairs / (ratings - 1)."""
     n = sum(counts)

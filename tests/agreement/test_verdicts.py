@@ -55,6 +55,9 @@ CASES = [
     ("drawn twice, matched once", {0: [WHOLE], 1: [AGAIN, WHOLE]}, ["agreed", "duplicate", "agreed"]),
     ("drawn twice, matched by none", {0: [], 1: [WHOLE, AGAIN]}, ["lone", "duplicate"]),
     ("drawn three times", {0: [], 1: [WHOLE, AGAIN, WHOLE]}, ["lone", "duplicate", "duplicate"]),
+    ("nine tenths, a bit less in relative coordinates", {0: [], 1: [WHOLE, _label(2, 3, 20, 7.2)]},
+     ["lone", "duplicate"]),
+    ("less than nine tenths", {0: [], 1: [WHOLE, _label(2, 3, 20, 7.19)]}, ["lone", "lone"]),
     ("not near enough to be a duplicate", {0: [], 1: [WHOLE, AGAIN_IN_PART]}, ["lone", "lone"]),
     ("twice with different classes", {0: [], 1: [WHOLE, (BUS, *WHOLE[1:])]}, ["lone", "lone"]),
     ("nobody else was assigned", {1: [WHOLE, WHOLE, LEFT, RIGHT]}, [None] * 4),
@@ -65,12 +68,6 @@ CASES = [
 def test_verdicts_are_those_found_by_hand(case: tuple) -> None:
     _, sample, verdicts = case
     assert _verdicts([sample], 3) == verdicts
-
-
-def test_a_duplicate_needs_an_iou_of_nine_tenths_and_gets_it_at_the_tie() -> None:
-    almost = _label(2, 3, 20, 7.2)  # 7.2 / 8, which is a bit less in relative coordinates
-    assert _verdicts([{0: [], 1: [WHOLE, almost]}], 2) == ["lone", "duplicate"]
-    assert _verdicts([{0: [], 1: [WHOLE, _label(2, 3, 20, 7.19)]}], 2) == ["lone", "lone"]
 
 
 def test_the_union_of_the_parts_must_reach_the_threshold_of_the_run() -> None:

@@ -56,10 +56,6 @@ def test_cases_have_the_value_computed_by_hand(case: tuple) -> None:
         assert_allclose(found[1], [iou], rtol=0, atol=1e-15)
 
 
-def test_both_ends_belong_to_an_interval() -> None:
-    assert_array_equal(Intervals(*_columns((3, 3), (1, 30))).area, [1.0, 30.0])
-
-
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16])
 def test_narrow_frame_numbers_do_not_wrap_round(dtype: type) -> None:
     last = 255 if dtype is np.uint8 else 30_000
