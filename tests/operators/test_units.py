@@ -13,7 +13,6 @@ from tests.datasets import detections, random_annotators, stored
 from tests.operators.conftest import view_of
 
 ANNOTATORS = ["alice", "bob", "carol"]
-EVERY = ["add_agreement_units", "agreement_patches", "resolve_units", "tag_agreement_labels", "annotate_disputed"]
 
 
 @pytest.fixture
