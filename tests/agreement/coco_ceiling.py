@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from annotator_agreement.agreement.ceiling.directed import Directed, PairCounts
-from annotator_agreement.agreement.ceiling.measured import Means, Ordered, Scored, by_confidence, expected, values
+from annotator_agreement.agreement.ceiling.measured import Means, Ordered, Scored, by_confidence, values
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.settings.config import make_config
 
@@ -108,11 +108,6 @@ def constant(batch: Batch, images: Sequence[int] | None = None, **options: Any) 
     of, _ = counts_of(batch, by_score=True, **options)
     ids = np.array([f"{k:012}".encode() for k in (images or range(batch.n_samples))], "S12")
     return by_confidence([Ordered(of, np.zeros(len(of.label)), ids[of.sample])], batch.assigned.shape[1])
-
-
-def without_order(batch: Batch, **options: Any) -> Scored:
-    """Expected average precision."""
-    return expected([counts_of(batch, **options)[1]])
 
 
 def mean_of(scored: Scored, n_annotators: int, name: str = "map", area: int = 0) -> float:

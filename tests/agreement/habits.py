@@ -1,4 +1,4 @@
-"""Simulated annotators with known habits, and what a report must say about each habit."""
+"""Simulated annotators with known habits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
 WIDTH_PX, HEIGHT_PX = 640, 480
-#: areas below are small, from the second on large (COCO)
-SMALL_PX2, LARGE_PX2 = 32.0**2, 96.0**2
+#: areas below are small (COCO)
+SMALL_PX2 = 32.0**2
 #: names of the category codes; the first stands for a missed object
 CLASSES = ("(missing)", "car", "bus", "coach", "tram", "bicycle")
 _PREVALENCE = (0.4, 0.25, 0.05, 0.1, 0.2)
@@ -62,33 +62,23 @@ class Habits:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """True objects, and the labels that annotators made of them, sorted by sample and annotator.
+    """The labels that annotators made of true objects, sorted by sample and annotator.
 
     Attributes:
         habits: of every annotator
         n_samples: number of samples
-        true_sample: shape ``(T,)``, sample of every true object
-        true_category: shape ``(T,)``
-        true_xyxy_px: shape ``(T, 4)``
         sample: shape ``(N,)``, of every label
         annotator: shape ``(N,)``
         category: shape ``(N,)``
         xyxy_px: shape ``(N, 4)``
-        true_object: shape ``(N,)``, what the label is of
-        duplicate: shape ``(N,)``, whether the annotator had drawn it before
     """
 
     habits: tuple[Habits, ...]
     n_samples: int
-    true_sample: NDArray[np.int64]
-    true_category: NDArray[np.int64]
-    true_xyxy_px: NDArray[np.float64]
     sample: NDArray[np.int64]
     annotator: NDArray[np.int64]
     category: NDArray[np.int64]
     xyxy_px: NDArray[np.float64]
-    true_object: NDArray[np.int64]
-    duplicate: NDArray[np.bool_]
 
     @property
     def names(self) -> list[str]:
@@ -109,12 +99,6 @@ class Simulated:
             size_px=np.tile([WIDTH_PX, HEIGHT_PX], (self.n_samples, 1)).astype(np.float64),
         )
 
-    def drawn(self) -> NDArray[np.bool_]:
-        """Who drew which true object, shape ``(T, R)``."""
-        drawn = np.zeros((len(self.true_sample), len(self.habits)), np.bool_)
-        drawn[self.true_object, self.annotator] = True
-        return drawn
-
 
 def simulate(habits: Sequence[Habits], n_samples: int, rng: np.random.Generator, jitter: float = JITTER) -> Simulated:
     """Draw true objects, then everybody's labels of them; those who are copied must come before those who copy."""
@@ -134,31 +118,11 @@ def simulate(habits: Sequence[Habits], n_samples: int, rng: np.random.Generator,
     return Simulated(
         habits=tuple(habits),
         n_samples=n_samples,
-        true_sample=sample,
-        true_category=category,
-        true_xyxy_px=boxes,
         sample=sample[true_object][order],
         annotator=annotator[order],
         category=np.concatenate([part.category for part in parts])[order],
         xyxy_px=np.concatenate([part.xyxy_px for part in parts])[order],
-        true_object=true_object[order],
-        duplicate=duplicate[order],
     )
-
-
-def expected_miss_rate(habits: Sequence[Habits], annotator: int, *, small: bool) -> float:
-    """Share of the objects that at least two others drew which an annotator does not draw, in the long run.
-
-    A little less than what was planted: where a sample is difficult, others miss more too.
-    """
-    difficulty = (np.arange(4_000) + 0.5) / 4_000
-    rates = [habit.miss_small if small and habit.miss_small is not None else habit.miss for habit in habits]
-    miss = [_rate_of_sample(rate, difficulty) for rate in rates]
-    own = miss.pop(annotator)
-    nobody = np.prod(miss, axis=0)
-    one = sum(nobody / rate * (1.0 - rate) for rate in miss)
-    seen = 1.0 - nobody - one
-    return float((own * seen).sum() / seen.sum())
 
 
 def area(xyxy: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,13 +18,18 @@ from annotator_agreement.agreement.statistics.content_order import content_ranks
 from annotator_agreement.agreement.statistics.report import AgreementReport, Interval, ReportContext
 
 
+def _is_of_resamples(key: tuple[str, ...]) -> bool:
+    """Whether a number of resampled samples is that of a report on them.
+
+    The alpha of images is not: its expected distances are those of pairs of different images, which a report on an
+    image and its copies would compare otherwise. The chance of some coefficients depends on the number of categories
+    of the whole data, which a resample may not all have.
+    """
+    return not key[-1].startswith("image_alpha") and not key[-1].endswith(("ac1", "brennan_prediger"))
+
+
 def interval_keys(report: AgreementReport) -> Iterator[tuple[str, ...]]:
-    """Keys of all numbers of a report that have an interval, without the alpha of images: its expected distances are
-    those of pairs of different images, which a report on an image and its copies would compare otherwise."""
-    yield from (key for key in _every_key(report) if not key[-1].startswith("image_alpha"))
-
-
-def _every_key(report: AgreementReport) -> Iterator[tuple[str, ...]]:
+    """Keys of all numbers of a report that have an interval."""
     yield from ((name,) for name in report.intervals)
     for part in ("pairs", "annotators", "classes", "tags"):
         for entry in getattr(report, part, []):
@@ -106,37 +111,37 @@ def check_interval(
     assert interval.error == pytest.approx(defined.std(ddof=1), rel=0, abs=1e-9)
 
 
-def check_intervals(
-    records: Any, context: ReportContext, build: Callable, contents: Callable, prefix: str = ""
-) -> list[tuple[str, ...]]:
-    """Compare all intervals of a report with those of reports on resampled samples.
+def check_intervals(records: Any, context: ReportContext, build: Callable, contents: Callable) -> list[tuple[str, ...]]:
+    """Compare all intervals of a report with those of reports on resampled samples, or videos.
 
     Args:
         records: of the samples
         context: with a small number of resamples
         build: the report from records and context
         contents: what tells samples apart
-        prefix: only numbers whose key begins so
 
     Returns:
         keys of the numbers with an interval
     """
     report = build(records, context)
     config = context.config
-    without = dataclasses.replace(context, config=dataclasses.replace(config, resamples=0))
-    rated = records.select(records.assigned.sum(axis=1) >= 2)
-    n = rated.n_samples
-    alone = [rated.select(np.arange(n) == k).parts[-1] for k in range(n)]
-    by_rank = np.argsort(content_ranks(*contents(rated, context)))
+    without = dataclasses.replace(context, config=dataclasses.replace(config, resamples=0), clusters=None)
+    is_rated = records.assigned.sum(axis=1) >= 2
+    rated = records.select(is_rated)
+    alone = [rated.select(np.arange(rated.n_samples) == k).parts[-1] for k in range(rated.n_samples)]
+    clusters = None if context.clusters is None else context.clusters[is_rated]
+    ranks = content_ranks(*contents(rated, dataclasses.replace(context, clusters=clusters)), clusters)
+    n = len(set(ranks.tolist()))
 
-    def report_on(rows: list[int]) -> Any:
+    def report_on(drawn: list[int]) -> Any:
+        rows = [row for rank in drawn for row in np.flatnonzero(ranks == rank)]
         columns = {name: np.concatenate([alone[row][name] for row in rows]) for name in alone[0]}
         return build(dataclasses.replace(rated, parts=(columns,)), without)
 
     rng = np.random.Generator(np.random.PCG64(config.seed))
-    values = [report_on(by_rank[rng.integers(0, n, n)].tolist()) for _ in range(config.resamples)]
+    values = [report_on(rng.integers(0, n, n).tolist()) for _ in range(config.resamples)]
     left_out = [report_on([other for other in range(n) if other != k]) for k in range(n)]
-    keys = [key for key in interval_keys(report) if key[0].startswith(prefix)]
+    keys = [key for key in interval_keys(report) if _is_of_resamples(key)]
     for key in keys:
         interval = interval_of(report, key)
         assert interval is not None

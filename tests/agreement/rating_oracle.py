@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
 from annotator_agreement.agreement.ratings.report import RatingReport, build_rating_report
@@ -23,7 +22,7 @@ Row = Sequence[Any]
 
 
 def report_of(
-    rows: Sequence[Row], config: AgreementConfig, *, numbers: bool = False, batch_size: int = 0, coding: Any = None
+    rows: Sequence[Row], config: AgreementConfig, *, numbers: bool = False, batch_size: int = 0
 ) -> RatingReport:
     """The report on ratings, in batches.
 
@@ -32,9 +31,8 @@ def report_of(
         config: the options
         numbers: whether the ratings are numbers, not classes
         batch_size: samples of a batch, all by default
-        coding: the classes in the order of their codes, by default that in which they come
     """
-    names = list(coding or dict.fromkeys(value for row in rows for value in row if value is not None))
+    names = list(dict.fromkeys(value for row in rows for value in row if value is not None))
     code = {name: number for number, name in enumerate(names, 1)}
 
     def table(part: Sequence[Row]) -> np.ndarray:
@@ -97,22 +95,3 @@ def random_rows(seed: int, values: Sequence[Any], n_samples: int = 40, n_annotat
             ]
         )
     return rows
-
-
-def _flat(value: Any, path: str = "") -> dict[str, Any]:
-    if isinstance(value, dict):
-        return {key: v for name, entry in value.items() for key, v in _flat(entry, f"{path}.{name}").items()}
-    if isinstance(value, list):
-        return {key: v for k, entry in enumerate(value) for key, v in _flat(entry, f"{path}[{k}]").items()}
-    return {path: value}
-
-
-def assert_same(report: Any, expected: Any) -> None:
-    """Equal reports; floats to 1e-12."""
-    found, wanted = _flat(report.to_dict()), _flat(expected.to_dict())
-    assert list(found) == list(wanted)
-    for path, value in wanted.items():
-        if isinstance(value, float):
-            assert found[path] == pytest.approx(value, rel=0, abs=1e-12), path
-        else:
-            assert found[path] == value, path

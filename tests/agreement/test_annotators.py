@@ -109,21 +109,6 @@ def test_bias_is_against_the_median_box_of_the_unit(seed: int, rules: dict) -> N
             same(entry.bias.std[name], float(np.std(values)), tolerance=1e-3)
 
 
-def test_a_box_that_is_larger_further_right_and_lower_has_positive_offsets() -> None:
-    samples: list[Sample] = [
-        {0: [(1, 0.2, 0.2, 0.4, 0.6)], 1: [(1, 0.2, 0.2, 0.4, 0.6)], 2: [(1, 0.21, 0.18, 0.43, 0.66)]}
-    ]
-    alice, _, carol = found_in(samples, 3).report.annotators
-    assert alice.bias is not None
-    assert set(alice.bias.mean.values()) == {0.0}
-    assert carol.bias is not None
-    assert carol.bias.mean == pytest.approx(
-        {"size": 100 * ((0.22 * 0.48 / 0.08) ** 0.5 - 1), "left": 5.0, "top": -5.0, "right": 15.0, "bottom": 15.0},
-        abs=1e-3,
-    )
-    assert carol.bias.std == pytest.approx(dict.fromkeys(carol.bias.mean, 0.0), abs=1e-9)
-
-
 def test_a_unit_whose_median_box_has_no_width_has_no_bias() -> None:
     line = [(1, 0.2, 0.2, 0.2, 0.6)]
     assert found_in([{0: line, 1: line}], 2).report.annotators[0].bias is None

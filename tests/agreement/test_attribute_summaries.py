@@ -20,6 +20,7 @@ from tests.agreement.agreement_oracle import (
     random_samples,
     units_of,
 )
+from tests.agreement.families import VALUES
 from tests.agreement.found import same
 from tests.chance import seeds
 
@@ -34,13 +35,6 @@ from annotator_agreement.agreement.statistics.report import ReportContext, RunFa
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
 Value = str | float | bool | None
-#: values that may be given, by the attribute's name
-VALUES: dict[str, list[Value]] = {
-    "age": [None, 1, 2, 2.25, 9],
-    "mixed": [None, True, 1, "1", "left"],
-    "occluded": [None, True, False],
-    "side": [None, "left", "right", "top"],
-}
 
 
 def given_of(samples: list[Sample], seed: int, values: list[Value]) -> list[Value]:

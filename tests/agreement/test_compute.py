@@ -18,11 +18,13 @@ from tests.agreement.agreement_oracle import (
     units_of,
     verdict_of,
 )
+from tests.agreement.known_alpha import draw, limit_of_alpha
 from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.chance import examples
 
 from annotator_agreement.agreement.matching.compute import ALPHA_REASONS, compute_agreement_of
 from annotator_agreement.agreement.matching.verdicts import NO_VERDICT, VERDICTS
+from annotator_agreement.metrics import NominalTally
 
 SETTINGS = examples(100)
 NAN = float("nan")
@@ -157,12 +159,6 @@ def test_numbers_of_labels_and_pairs_are_those_of_loops(samples_of: tuple, optio
         assert pairs.row(*(np.array([value]) for value in (s, a, b))).tolist() == [row]
 
 
-def test_scores_use_iou_where_the_matching_uses_dice() -> None:
-    sample = {0: [(CAR, 0.0, 0.0, 0.4, 0.1)], 1: [(CAR, 0.0, 0.0, 0.2, 0.1)]}  # IoU 1/2, Dice 2/3
-    agreement = compute_agreement_of(batch_of([sample], 2), config_of(2, iou=0.6, similarity="dice"))
-    assert_allclose([agreement.score[0], agreement.dice[0]], [1 / 2, 2 / 3], rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
 @pytest.mark.parametrize("samples", [[], [{}], [{0: []}, {0: [], 1: []}]], ids=str)
 def test_batches_without_any_label_are_computed(samples: list, method: str) -> None:
@@ -170,3 +166,13 @@ def test_batches_without_any_label_are_computed(samples: list, method: str) -> N
     assert agreement.n_units.tolist() == [0] * len(samples)
     assert not any(map(drawn, samples))
     assert np.isnan(agreement.score).all()
+
+
+def test_the_alpha_of_many_samples_comes_close_to_its_limit() -> None:
+    n = 60_000
+    batch = draw(n, np.random.default_rng(3))
+    agreement = compute_agreement_of(batch, config_of(3))
+    ratings = agreement.ratings
+    alpha = NominalTally.from_counts(ratings.unit, ratings.category, ratings.count).alpha()
+    assert alpha == pytest.approx(limit_of_alpha(), abs=0.005)
+    assert 0.5 < limit_of_alpha() < 0.8

@@ -13,7 +13,6 @@ from annotator_agreement.agreement.settings.errors import shown
 
 TWO = ("alice", "bob")
 ATTRIBUTE = {"annotator_attribute": "rater_id"}
-MUST_MAP = "`annotators` must map field names to annotator names in field mode"
 MUST_LIST = "`annotators` must be a list of annotator names in attribute mode, or map them to persons"
 
 

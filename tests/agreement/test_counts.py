@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import NAMES, Sample, config_of, random_samples, report_of
+from tests.agreement.agreement_oracle import NAMES, Sample, config_of, report_of
 from tests.agreement.found import each_case, found, same
 
 from annotator_agreement.agreement.objects.report import ObjectReport
@@ -69,21 +69,3 @@ def test_limits_need_two_shared_images() -> None:
     assert [getattr(pair, name) for name in FIELDS] == [-1.0, None, None]
     (pair,) = _report([[2, 2], [3, 3]]).pairs
     assert [getattr(pair, name) for name in FIELDS] == [0.0, 0.0, 0.0]
-
-
-def test_neither_order_nor_batches_matter() -> None:
-    samples = random_samples(5, n_samples=60)
-    expected = report_of(samples, config_of(3))
-    swapped = [{2 - r: labels for r, labels in sample.items()} for sample in samples]
-    for other, sign in ((samples[::-1], 1), (swapped, -1)):
-        report = report_of(other, config_of(3))
-        same(report.counts.icc, expected.counts.icc or np.nan)
-        pairs = {pair.count_difference for pair in report.pairs}
-        assert {round(sign * (value or 0.0), 9) for value in pairs} == {
-            round(pair.count_difference or 0.0, 9) for pair in expected.pairs
-        }
-    batches = report_of(samples, config_of(3), batch_size=7)
-    assert batches.counts == expected.counts
-    assert batches.intervals["counts.icc"] == expected.intervals["counts.icc"]
-    for pair, other_pair in zip(batches.pairs, expected.pairs, strict=True):
-        assert {name: pair.intervals[name] for name in FIELDS} == {name: other_pair.intervals[name] for name in FIELDS}

@@ -110,17 +110,6 @@ def test_one_miss_in_ten_objects_of_one_class_has_the_alpha_zero() -> None:
     assert report.existence.f1 == pytest.approx(18 / 19, rel=1e-12)
 
 
-def test_samples_of_one_annotator_are_not_rated() -> None:
-    for case, n_samples in (("one annotator on every sample", 5), ("nobody assigned", 2), ("no samples", 0)):
-        report = report_on(SAMPLES[case][1], SAMPLES[case][0])
-        assert (report.n_rated, report.n_units, report.n_objects) == (0, 0, 0)
-        assert (report.score.mean, report.alpha.pooled, report.alpha.mean, report.existence.f1) == (None,) * 4
-        assert {name: n for name, n in report.alpha.undefined.items() if n} == (
-            {"one_annotator": n_samples} if n_samples else {}
-        )
-        assert report.pairs == []
-
-
 def test_images_that_all_left_empty_are_skipped_or_agree() -> None:
     """FIELD 3.2, trap 5: with ``agree`` they are units that everybody missed, which have no variation either."""
     n_annotators, samples = SAMPLES["all images empty"]
@@ -149,12 +138,6 @@ def test_misses_that_are_left_out_leave_nothing_to_compare() -> None:
     report = report_on(SAMPLES["only lone objects"][1], missing="ignore")
     assert (report.alpha.pooled, report.alpha.mean) == (None, None)
     assert report.alpha.undefined["no_pairable_values"] == 3
-
-
-def test_pairs_that_share_no_sample_are_not_listed() -> None:
-    n_annotators, samples = SAMPLES["pairs that share no sample"]
-    pairs = report_on(samples, n_annotators).pairs
-    assert [(pair.a, pair.b) for pair in pairs] == [("annotator 0", "annotator 1"), ("annotator 2", "annotator 3")]
 
 
 def _alpha(counts: Sequence[int], conflicts: Fraction) -> float:

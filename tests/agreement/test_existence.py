@@ -101,22 +101,3 @@ def test_the_loosest_samples_have_the_lowest_mean_iou(seed: int, rules: dict) ->
     assert [entry["value"] for entry in listed] == pytest.approx(sorted(means.values())[:5], abs=1e-12)
     for entry in listed:
         same(entry["value"], means[int(entry["id"])])
-
-
-def test_copies_agree_perfectly_and_have_no_worst_samples() -> None:
-    labels = [(1, 0.1, 0.1, 0.4, 0.4), (2, 0.5, 0.1, 0.8, 0.3)]
-    report = found_in([dict.fromkeys(range(3), labels) for _ in range(2)], 3).report
-    assert (report.existence.f1, report.existence.jaccard) == (1.0, 1.0)
-    assert (report.localisation.median_iou, report.localisation.median_dice) == (1.0, 1.0)
-    for part in (report.existence, report.class_given_match, report.localisation):
-        assert part.worst_samples == []
-
-
-def test_where_nothing_can_be_compared_nothing_is_said() -> None:
-    alone: list[Sample] = [{0: [(1, 0.1, 0.1, 0.4, 0.4)]}, {1: []}, {}]
-    report = found_in(alone, 2).report
-    existence, localisation = report.existence, report.localisation
-    assert (existence.f1, existence.jaccard, existence.presence, existence.share_present) == (None,) * 4
-    assert (localisation.median_iou, localisation.n_pairs, localisation.iou_histogram) == (None, 0, [])
-    assert (report.coefficients, report.class_given_match.coefficients) == (None, None)
-    assert (report.clusters, report.merges, report.classes, report.sessions) == ([], [], [], None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import config_of, random_samples, report_of, verdict_of
+from tests.agreement.agreement_oracle import config_of, report_of, verdict_of
 from tests.agreement.found import each_case, found, same
 
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
@@ -53,12 +53,3 @@ def test_ratings_and_tags_have_it_too() -> None:
     tags = sample_numbers(record_tags(compute_tags(TagBatch(*columns, np.ones((3, 2), np.bool_))), 2))
     for numbers in (ratings, tags):
         assert numbers.values()[numbers.keys.index((KEY,))] == pytest.approx(2 / 3, abs=1e-12)
-
-
-def test_neither_order_nor_batches_matter() -> None:
-    samples = random_samples(3, n_samples=30)
-    expected = report_of(samples, config_of(3))
-    for other in (samples[::-1], [{2 - r: labels for r, labels in sample.items()} for sample in samples]):
-        assert report_of(other, config_of(3)).share_full_agreement == expected.share_full_agreement
-    batches = report_of(samples, config_of(3), batch_size=7)
-    assert batches.intervals[KEY] == expected.intervals[KEY]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,9 +9,10 @@ import numpy as np
 import pytest
 
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, Sample, batch_of, random_samples
-from tests.agreement.interval_oracle import check_interval, proportion_of_none
+from tests.agreement.interval_oracle import interval_keys, proportion_of_none
 from tests.agreement.report_numbers import interval_of, number_of
 from tests.chance import seeds
+from tests.dataset_io.same_values import assert_same
 
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects import build, pairs
@@ -23,7 +21,6 @@ from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.settings.config import AgreementConfig, make_config
 from annotator_agreement.agreement.statistics import estimates as estimation
-from annotator_agreement.agreement.statistics.content_order import content_ranks
 from annotator_agreement.agreement.statistics.estimates import Estimate, estimates, rated_only, report_estimates
 from annotator_agreement.agreement.statistics.numbers import Key, Numbers, differences
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
@@ -78,123 +75,6 @@ def test_every_interval_is_of_the_number_of_the_report(options: dict, seed: int)
     assert n_intervals > (60 if seed else 0)
 
 
-#: their chance depends on the number of categories of the whole data, which a resample may not all have
-_OF_MANY_CATEGORIES = ("ac1", "brennan_prediger")
-
-
-@pytest.mark.parametrize(("options", "clustered"), [*((options, False) for options in OPTIONS), ({}, True)], ids=str)
-def test_intervals_are_those_of_reports_on_resampled_samples(options: dict, clustered: bool) -> None:
-    config, n = _config(**options, resamples=25), 44
-    samples = random_samples(11, n)
-    clusters = np.random.default_rng(0).integers(0, 66, n) if clustered else None
-    report = _report(samples, config, clusters)
-
-    without = dataclasses.replace(config, resamples=0)
-    rated = [k for k in range(n) if len(samples[k]) >= 2]
-    alone = [_records([samples[k]], without).parts[0] for k in rated]
-    records = _records([samples[k] for k in rated], config)
-    of_cluster = None if clusters is None else clusters[rated]
-    ranks = content_ranks(*sample_contents(records, _context(config)), of_cluster)
-    n_drawn = len(set(ranks.tolist()))
-    rng = np.random.Generator(np.random.PCG64(config.seed))
-
-    def number_in(drawn: list[int]) -> dict[tuple[str, ...], float]:
-        rows = [row for rank in drawn for row in np.flatnonzero(ranks == rank)]
-        columns = {name: np.concatenate([alone[row][name] for row in rows]) for name in alone[0]}
-        resampled = build_object_report(ObjectRecords(3, (columns,)), _context(without))
-        return {key: number_of(resampled, key) for key in keys}
-
-    found = _estimates(_records(samples, config), _context(config, clusters))
-    keys = [key for key, each in found.items() if each.interval and not key[-1].endswith(_OF_MANY_CATEGORIES)]
-    # its expected distances are those of pairs of different images: a report on an image and its copies has others
-    keys = [key for key in keys if not key[-1].startswith("image_alpha")]
-    values = [number_in(rng.integers(0, n_drawn, n_drawn).tolist()) for _ in range(config.resamples)]
-    left_out = [number_in([other for other in range(n_drawn) if other != k]) for k in range(n_drawn)]
-    assert len(keys) > 50
-    for key in keys:
-        interval = interval_of(report, key)
-        assert interval is not None
-        resampled, others = (np.array([value[key] for value in found]) for found in (values, left_out))
-        check_interval(key, interval, number_of(report, key), resampled, others)
-
-
-def _leaves(report: ObjectReport) -> dict[tuple[str, ...], Any]:
-    """All intervals by their owner, whatever the order of the two annotators of a pair."""
-    found: dict[tuple[str, ...], Any] = {("", name): entry for name, entry in report.intervals.items()}
-    for pair in report.pairs:
-        turned = {} if pair.a < pair.b else _turned(pair.intervals)
-        found |= {(*sorted((pair.a, pair.b)), name): entry for name, entry in {**pair.intervals, **turned}.items()}
-    for kind, entries in (("annotator", report.annotators), ("class", report.classes)):
-        found |= {(kind, entry.name, name): each for entry in entries for name, each in entry.intervals.items()}
-    for annotator in report.annotators:
-        for part in (annotator.bias, annotator.consensus):
-            names = {} if part is None else part.intervals
-            found |= {(type(part).__name__, annotator.name, name): entry for name, entry in names.items()}
-    return found
-
-
-def _turned(intervals: dict[str, Any]) -> dict[str, Any]:
-    """The intervals of a pair's differences after its two annotators are swapped."""
-    names = {
-        "count_difference": "count_difference",
-        "count_limit_low": "count_limit_high",
-        "count_limit_high": "count_limit_low",
-    }
-    found = {names[name]: entry for name, entry in intervals.items() if name in names}
-    return {name: dataclasses.replace(each, low=-each.high, high=-each.low) for name, each in found.items()}
-
-
-def _assert_same_intervals(report: ObjectReport, expected: ObjectReport) -> None:
-    found, wanted = _leaves(report), _leaves(expected)
-    assert found.keys() == wanted.keys()
-    assert len(found) > 60
-    for key, interval in wanted.items():
-        for field in dataclasses.fields(interval):
-            value = getattr(found[key], field.name)
-            assert value == pytest.approx(getattr(interval, field.name), rel=0, abs=1e-12), (key, field.name)
-
-
-@pytest.mark.parametrize("seed", seeds(3))
-def test_the_order_of_samples_does_not_matter_for_intervals(seed: int) -> None:
-    samples = random_samples(seed, 60)
-    order = np.random.default_rng(seed).permutation(60).tolist()
-    clusters = np.random.default_rng(seed).integers(0, 90, 60)
-    _assert_same_intervals(_report([samples[k] for k in order], _config()), _report(samples, _config()))
-    renumbered = (clusters * 7 + 3) % 101
-    moved = _report([samples[k] for k in order], _config(), renumbered[order])
-    _assert_same_intervals(moved, _report(samples, _config(), clusters))
-
-
-def test_the_order_of_labels_and_the_codes_of_classes_do_not_matter_for_intervals() -> None:
-    samples = random_samples(3, 60)
-    rng = np.random.default_rng(3)
-    shuffled = [
-        {r: [labels[k] for k in rng.permutation(len(labels))] for r, labels in sample.items()} for sample in samples
-    ]
-    _assert_same_intervals(_report(shuffled, _config()), _report(samples, _config()))
-    code = {1: 3, 2: 1, 3: 2}
-    recoded = [{r: [(code[c], *box) for c, *box in labels] for r, labels in sample.items()} for sample in samples]
-    names = (CLASS_NAMES[0], CLASS_NAMES[2], CLASS_NAMES[3], CLASS_NAMES[1])
-    context = dataclasses.replace(_context(_config()), class_names=names)
-    _assert_same_intervals(build_object_report(_records(recoded, _config()), context), _report(samples, _config()))
-
-
-@pytest.mark.parametrize("order", [(0, 2, 1), (2, 0, 1), (2, 1, 0)])
-def test_the_order_of_annotators_does_not_matter_for_intervals(order: tuple[int, ...]) -> None:
-    samples = random_samples(5, 60)
-    permuted = [{order.index(r): labels for r, labels in sample.items()} for sample in samples]
-    config = make_config([NAMES[r] for r in order], resamples=30)
-    _assert_same_intervals(_report(permuted, config), _report(samples, _config()))
-
-
-def test_batches_of_any_size_give_the_same_intervals() -> None:
-    samples, config = random_samples(6, 60), _config()
-    for size in (1, 7):
-        parts = [_records(samples[k : k + size], config) for k in range(0, 60, size)]
-        report = build_object_report(functools.reduce(operator.add, parts), _context(config))
-        _assert_same_intervals(report, _report(samples, config))
-
-
 def test_samples_that_are_not_rated_are_not_resampled() -> None:
     samples = [sample for sample in random_samples(7, 50) if len(sample) >= 2]
     one = [{0: next(labels for sample in samples for labels in sample.values() if labels)}] * 9
@@ -224,27 +104,12 @@ def test_where_most_images_are_empty_intervals_rest_on_the_others() -> None:
         assert many[name].high - many[name].low > 0.8 * (few[name].high - few[name].low), name
 
 
-def test_the_same_seed_gives_the_same_intervals_and_another_one_others() -> None:
-    samples = random_samples(8, 36)
-    first, again, other = (_report(samples, _config(seed=seed)).intervals["score.mean"] for seed in (1, 1, 2))
-    assert first == again
-    assert first.low != other.low
-
-
-def test_without_resamples_there_are_no_intervals() -> None:
-    assert _leaves(_report(random_samples(8, 36), _config(resamples=0))) == {}
-
-
-@pytest.mark.parametrize("n", [0, 1])
-def test_a_single_sample_has_no_interval(n: int) -> None:
-    box = (1, 0.1, 0.1, 0.4, 0.3)
-    assert _leaves(_report([{0: [box], 1: [box], 2: []}] * n, _config())) == {}
-
-
 def test_shares_of_equal_samples_have_the_interval_of_a_binomial_share_and_other_numbers_none() -> None:
     sample: Sample = {0: [(1, 0.1, 0.1, 0.4, 0.3)], 1: [(1, 0.1, 0.12, 0.4, 0.33)], 2: []}
     report, none = _report([sample] * 25, _config()), proportion_of_none(25)
-    for interval in _leaves(report).values():
+    for key in interval_keys(report):
+        interval = interval_of(report, key)
+        assert interval is not None
         assert interval.high - interval.low == pytest.approx(none, rel=0, abs=1e-12)
         assert (interval.error, interval.n) == (pytest.approx(0, abs=1e-9), 25)
     assert report.share_full_agreement == report.intervals["share_full_agreement"].low == 0.0
@@ -325,9 +190,9 @@ def test_many_annotators_and_classes_have_intervals_for_those_with_the_most_data
 
 def test_what_is_collected_at_once_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = random_samples(14, 60)
-    expected = _report(samples, _config())
+    expected = _report(samples, _config()).to_dict()
     monkeypatch.setattr(pairs, "MAX_SHARED_AT_ONCE", 30)
     monkeypatch.setattr(estimation, "BYTES_AT_ONCE", 10_000)
-    _assert_same_intervals(_report(samples, _config()), expected)
+    assert_same(_report(samples, _config()).to_dict(), expected, relative=0.0, absolute=1e-12)
     monkeypatch.setattr(build, "MAX_SAMPLES_AT_ONCE", 10)
-    _assert_same_intervals(_report(samples, _config()), expected)
+    assert_same(_report(samples, _config()).to_dict(), expected, relative=0.0, absolute=1e-12)

@@ -196,41 +196,6 @@ def test_the_order_of_annotators_and_images_changes_nothing() -> None:
     assert (low.low, low.high) == pytest.approx((high.low, high.high))
 
 
-def test_an_annotator_compared_with_itself_as_the_model_has_no_difference() -> None:
-    """The same labels for a model and for an annotator: left out, the two are equal."""
-    simulated, batch = _run(50)
-    everywhere = np.ones_like(batch.assigned)
-    kept = dataclasses.replace(of_annotators(batch, [0, 1, 2]), assigned=everywhere[:, :3])
-    objects = kept.objects
-    twice = np.r_[np.arange(len(objects)), np.flatnonzero(objects.annotator == 1)]
-    who = np.r_[objects.annotator, np.full(int((objects.annotator == 1).sum()), 3)]
-    order = np.lexsort((who, objects.sample[twice]))
-    rows = twice[order]
-    copied = dataclasses.replace(
-        kept,
-        objects=type(objects)(objects.sample[rows], who[order], objects.category[rows]),
-        geometry=kept.geometry.take(rows),
-        assigned=everywhere,
-    )
-    person = person_of(copied, context_of(simulated, _config()))
-    bob = next(entry for entry in person.annotators if entry.name == "bob")
-    assert bob.difference == 0.0
-    assert (person.left_out[1].advantage, person.left_out[1].p_value) == (1.0, 0.0)
-
-
-def test_a_copy_passes_more_often_than_one_that_misses_a_fifth_more() -> None:
-    """``tools/bench/model_as_annotator.py`` has 500 datasets, and a model at the boundary."""
-    passed = {0.05: 0, 0.25: 0}
-    for miss in passed:
-        for seed in range(8):
-            habits = [*(Habits(name, miss=0.05) for name in ("alice", "bob", "carol")), Habits("yolo", miss=miss)]
-            simulated = simulate(habits, 100, np.random.default_rng(seed), jitter=0.03)
-            person = person_of(simulated.batch(), context_of(simulated, _config()))
-            passed[miss] += person.tests[-1].passed
-    assert passed[0.05] >= 5
-    assert passed[0.25] == 0
-
-
 def test_the_numbers_of_annotators_do_not_change_with_a_model() -> None:
     _, batch = _run(20)
     config = _config()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import functools
-import itertools
-import json
 import operator
-import re
 
 import numpy as np
 import pytest
 
+from tests.agreement.families import KINDS
 from tests.metrics.golden_cases import GOLDEN
 
-from annotator_agreement.agreement.families.family import report_from_dict
+from annotator_agreement.agreement.pixels import numbers
 from annotator_agreement.agreement.pixels.compute import (
     ALPHA_REASONS,
     NUMBERS,
@@ -29,7 +27,7 @@ from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.settings.errors import AgreementInputError
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.charts.reports.document import report_markdown, report_text
+from annotator_agreement.charts.reports.document import report_text
 
 PLAIN = MaskValues(0, (), {})
 CONFIG = make_config(["alice", "bob", "carol"])
@@ -132,23 +130,6 @@ def _report(*parts, config=CONFIG, meaning=PLAIN):
     return build_pixel_report(functools.reduce(operator.add, records), context)
 
 
-@pytest.mark.parametrize("sizes", [[20], [1] * 20, [0, 7, 0, 13], [19, 1]])
-def test_statistics_of_batches_add_up(sizes):
-    samples = _samples(20)
-    whole = _report(samples).to_dict()
-    starts = np.cumsum([0, *sizes])
-    parts = [samples[start:end] for start, end in itertools.pairwise(starts)]
-    assert json.dumps(_rounded(_report(*parts).to_dict())) == json.dumps(_rounded(whole))
-
-
-def _rounded(value):
-    if isinstance(value, dict):
-        return {key: _rounded(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_rounded(entry) for entry in value]
-    return round(value, 12) if isinstance(value, float) else value
-
-
 def test_a_part_of_a_batch_is_the_batch_of_the_part():
     samples = _samples(12)
     kept = np.arange(12) % 3 != 1
@@ -193,26 +174,6 @@ def test_an_image_that_everybody_left_empty_is_left_out_of_every_number_unless_i
     assert skipped["alpha"]["percent_agreement"] == alone["alpha"]["percent_agreement"] == 0.8
     for name in ("mean", "accuracy", "alpha", "kappa"):
         assert skipped["pairs"][0][name] == alone["pairs"][0][name]
-
-
-def test_a_report_survives_json():
-    config = make_config(ANNOTATORS, boundaries=True, ignore_values=[4])
-    meaning = mask_values(config, {"alice": {1: "cat"}})
-    report = _report(_samples(8), config=config, meaning=meaning)
-    again = report_from_dict(json.loads(json.dumps(report.to_dict())))
-    assert again == report
-    assert again.pairs[0].mean.hd95 is not None
-    assert "cat" in report_text(again)
-    assert "cat" in report_markdown(again)
-
-
-def test_a_report_without_a_rated_sample_has_no_numbers():
-    report = _report([([0], [np.ones((2, 3), np.uint8)])])
-    assert (report.n_rated, report.n_pixels, report.ignored, report.kappa) == (0, 0, None, None)
-    assert (report.classes, report.pairs) == ([], [])
-    assert set(report.to_dict()["mean"].values()) == {None}
-    assert re.search(r"^Score +- ", report_text(report), re.MULTILINE)
-    assert "Score -" in report_markdown(report)
 
 
 def test_a_report_lists_the_most_common_of_very_many_classes():
@@ -283,3 +244,16 @@ def test_edge_cases_have_the_numbers_computed_by_hand(a, b, with_background, wit
         assert (found.iou_with_background, found.dice_with_background) == pytest.approx(with_background, abs=1e-12)
         assert (found.iou, found.dice) == pytest.approx(without, abs=1e-12)
         assert (pair.accuracy, pair.kappa) == pytest.approx((accuracy, kappa), abs=1e-12)
+
+
+def test_masks_of_very_many_values_have_no_interval_of_alpha(monkeypatch):
+    monkeypatch.setattr(numbers, "MAX_CATEGORIES", 3)
+    report = KINDS["masks"].report(KINDS["masks"].samples(3, 60))
+    assert "score.mean" in report.intervals
+    assert "alpha.pooled" not in report.intervals
+
+
+def test_the_values_with_the_most_pixels_have_intervals(monkeypatch):
+    monkeypatch.setattr(numbers, "MAX_VALUES", 2)
+    report = KINDS["masks"].report(KINDS["masks"].samples(3, 60))
+    assert [bool(entry.intervals) for entry in report.classes] == [True, True, False, False, False]

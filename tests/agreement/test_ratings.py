@@ -1,8 +1,7 @@
-"""Scores, verdicts and the report on ratings, against loops in plain Python; what must not change a report."""
+"""Scores, verdicts and the report on ratings, against loops in plain Python."""
 
 from __future__ import annotations
 
-import json
 import tracemalloc
 from collections import Counter
 from itertools import combinations
@@ -14,7 +13,6 @@ from numpy.testing import assert_allclose
 
 from tests.agreement.rating_oracle import (
     NAN,
-    assert_same,
     context_of,
     entropy_of,
     given,
@@ -27,7 +25,6 @@ from tests.agreement.rating_oracle import (
 from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementInputError, make_config
-from annotator_agreement.agreement.families.family import report_from_dict
 from annotator_agreement.agreement.ratings import report as report_module
 from annotator_agreement.agreement.ratings import scale
 from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread, record_ratings
@@ -155,75 +152,6 @@ def test_kappas_of_pairs_are_those_of_their_definition(seed: int) -> None:
         assert set(pair.kappa) == set(weights)
         for kind, weight in weights.items():
             assert pair.kappa[kind] == pytest.approx(_kappa(both, weight), abs=1e-12)
-
-
-CASES = [
-    pytest.param(CLASSES, False, {}, id="nominal"),
-    pytest.param(CLASSES, False, {"categories": CLASSES}, id="ordinal"),
-    pytest.param(NUMBERS, True, {"tolerance": 0.5}, id="interval"),
-    pytest.param(NUMBERS, True, {"level": "ratio"}, id="ratio"),
-    pytest.param(NUMBERS, True, {"level": "ordinal"}, id="ordinal numbers"),
-    pytest.param([1.0, 2.0, 5.0], True, {"level": "nominal"}, id="nominal numbers"),
-]
-each_case = pytest.mark.parametrize(("values", "numbers", "options"), CASES)
-
-
-@each_case
-@pytest.mark.parametrize("batch_size", [1, 17])
-def test_batches_of_any_size_give_the_same_report(values: list, numbers: bool, options: dict, batch_size: int) -> None:
-    rows, config = random_rows(1, values), config_of(**options)
-    whole = report_of(rows, config, numbers=numbers)
-    assert_same(report_of(rows, config, numbers=numbers, batch_size=batch_size), whole)
-
-
-@each_case
-def test_the_order_of_samples_does_not_matter(values: list, numbers: bool, options: dict) -> None:
-    rows, config = random_rows(2, values), config_of(**options)
-    order = np.random.default_rng(0).permutation(len(rows))
-    shuffled = report_of([rows[k] for k in order], config, numbers=numbers)
-    assert_same(shuffled, report_of(rows, config, numbers=numbers))
-
-
-@pytest.mark.parametrize("options", [{}, {"categories": CLASSES}], ids=str)
-def test_the_coding_of_classes_does_not_matter(options: dict) -> None:
-    rows, config = random_rows(3, CLASSES), config_of(**options)
-    expected = report_of(rows, config)
-    for coding in (CLASSES, CLASSES[::-1], ["dog", "ant", "owl", "cat"], ["cat", "(never used)", "dog", "ant", "owl"]):
-        assert report_of(rows, config, coding=coding) == expected  # to the last bit
-
-
-@each_case
-@pytest.mark.parametrize("order", [(1, 0, 2, 3), (3, 2, 1, 0), (2, 3, 0, 1)])
-def test_the_order_of_annotators_does_not_matter(values: list, numbers: bool, options: dict, order: tuple) -> None:
-    rows, config = random_rows(4, values), config_of(**options)
-    report = report_of(rows, config, numbers=numbers)
-    moved = report_of([[row[k] for k in order] for row in rows], config, numbers=numbers)
-    assert moved.alpha.pooled == pytest.approx(report.alpha.pooled, rel=0, abs=1e-12)
-    for name, entries in report.coefficients.items():
-        assert moved.coefficients[name] == pytest.approx(entries, rel=0, abs=1e-12)
-    for place, k in enumerate(order):
-        before, after = report.annotators[k], moved.annotators[place]
-        assert (before.classes, before.verdicts, before.n_assigned) == (after.classes, after.verdicts, after.n_assigned)
-    pairs = {frozenset((pair.a, pair.b)): pair for pair in moved.pairs}
-    for pair in report.pairs:
-        other = pairs[frozenset(NAMES[order.index(NAMES.index(name))] for name in (pair.a, pair.b))]
-        assert (pair.n_samples, pair.score) == (other.n_samples, other.score)
-        assert pair.kappa == pytest.approx(other.kappa, rel=0, abs=1e-12)
-        assert pair.scott_pi == pytest.approx(other.scott_pi, rel=0, abs=1e-12)
-        assert _unordered(pair) == _unordered(other)
-
-
-def _unordered(pair: Any) -> Counter:
-    counts: Counter = Counter()
-    for entry in pair.confusion:
-        counts[frozenset((entry["a"], entry["b"]))] += entry["n"]
-    return counts
-
-
-@each_case
-def test_a_report_survives_json(values: list, numbers: bool, options: dict) -> None:
-    report = report_of(random_rows(5, values), config_of(**options), numbers=numbers)
-    assert report_from_dict(json.loads(json.dumps(report.to_dict()))) == report
 
 
 def test_the_scale_of_whole_numbers_has_every_step() -> None:
@@ -389,13 +317,6 @@ def test_without_variation_alpha_is_1_if_the_user_says_so() -> None:
     assert report.alpha.pooled == 1.0
     assert [pair.alpha for pair in report.pairs] == [1.0] * 4  # all but those of bob and carol, carol and dave
     assert report_of([[None, "cat", None, None]], config_of(undefined="one")).alpha.pooled is None
-
-
-def test_a_report_without_a_rated_sample_has_no_numbers() -> None:
-    for rows in ([[None] * 4], [[None, "cat", None, None], [None] * 4]):
-        report = report_of(rows, config_of())
-        assert (report.n_rated, report.score.mean, report.alpha.pooled, report.pairs) == (0, None, None, [])
-        report.print_report()
 
 
 @pytest.mark.parametrize(

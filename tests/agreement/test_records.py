@@ -4,119 +4,27 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tests.agreement.agreement_oracle import batch_of, config_of
+from tests.agreement.families import KINDS, NAMES, Sample, each_kind
 from tests.agreement.rating_oracle import score_of
 from tests.chance import seeds
 
 from annotator_agreement.agreement.families.family import records_of
-from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.pixels.compute import compare_masks, measure
-from annotator_agreement.agreement.pixels.counts import MaskCounts
-from annotator_agreement.agreement.pixels.mask_values import MaskValues
-from annotator_agreement.agreement.pixels.records import PixelRecords, record_pixels
-from annotator_agreement.agreement.ratings.compute import RatingRecords, compute_ratings, record_ratings
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics import records
 from annotator_agreement.agreement.statistics.records import Records, compact, packed, unpacked
-from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
-from annotator_agreement.agreement.tags.records import TagRecords, record_tags
 
-N, N_ANNOTATORS = 24, 3
-Sample = dict[int, Any]
+N = 24
 
 
-def _assigned(samples: Sequence[Sample]) -> np.ndarray:
-    return np.array([[r in sample for r in range(N_ANNOTATORS)] for sample in samples], np.bool_).reshape(
-        -1, N_ANNOTATORS
-    )
-
-
-def _objects(seed: int) -> list[Sample]:
-    rng = np.random.default_rng(seed)
-    samples: list[Sample] = []
-    for _ in range(N):
-        true = rng.uniform(0, 50, (int(rng.integers(5)), 2))
-        sample = {}
-        for annotator in np.flatnonzero(rng.random(N_ANNOTATORS) < 0.85).tolist():
-            corners = true[rng.random(len(true)) < 0.8] + rng.normal(0, 0.5, (1, 2))
-            sample[annotator] = [(int(rng.integers(1, 4)), x, y, x + 9, y + 5) for x, y in corners.tolist()]
-        samples.append(sample)
-    return samples
-
-
-def _record_objects(samples: Sequence[Sample]) -> ObjectRecords:
-    config = config_of(N_ANNOTATORS)
-    return record(compute_agreement_of(batch_of(samples, N_ANNOTATORS), config))
-
-
-def _ratings(seed: int) -> list[Sample]:
-    rng = np.random.default_rng(seed)
-    return [
-        {annotator: int(rng.integers(1, 400)) for annotator in np.flatnonzero(rng.random(N_ANNOTATORS) < 0.8).tolist()}
-        for _ in range(N)
-    ]
-
-
-def _record_ratings(samples: Sequence[Sample], numbers: bool = False) -> RatingRecords:
-    table = [[float(sample.get(r, np.nan)) for r in range(N_ANNOTATORS)] for sample in samples]
-    agreement = compute_ratings(np.array(table).reshape(-1, N_ANNOTATORS))
-    return record_ratings(agreement, numbers=numbers)
-
-
-def _tags(seed: int) -> list[Sample]:
-    rng = np.random.default_rng(seed)
-    return [
-        {
-            annotator: (1 + np.flatnonzero(rng.random(5) < 0.4)).tolist()
-            for annotator in np.flatnonzero(rng.random(N_ANNOTATORS) < 0.8).tolist()
-        }
-        for _ in range(N)
-    ]
-
-
-def _record_tags(samples: Sequence[Sample]) -> TagRecords:
-    rows = [(s, r, tag) for s, sample in enumerate(samples) for r in sorted(sample) for tag in sample[r]]
-    columns = np.array(rows, np.int64).reshape(-1, 3).T
-    return record_tags(compute_tags(TagBatch(*columns, _assigned(samples))), N_ANNOTATORS)
-
-
-def _masks(seed: int) -> list[Sample]:
-    rng = np.random.default_rng(seed)
-    samples: list[Sample] = []
-    for _ in range(N):
-        true = rng.choice([0, 1, 2, 7, 300], (6, 5))
-        who = np.flatnonzero(rng.random(N_ANNOTATORS) < 0.85).tolist()
-        samples.append({r: np.where(rng.random(true.shape) < 0.3, rng.integers(0, 3, true.shape), true) for r in who})
-    return samples
-
-
-def _record_masks(samples: Sequence[Sample]) -> PixelRecords:
-    config, meaning = make_config(["a", "b", "c"], boundaries=True), MaskValues(0, (), {})
-    compared = [
-        compare_masks([sample[r] for r in sorted(sample)], sorted(sample), meaning, config) if len(sample) > 1 else None
-        for sample in samples
-    ]
-    return record_pixels(measure(MaskCounts.of(compared, _assigned(samples)), 0, config), config)
-
-
-CASES = [
-    pytest.param(_objects, _record_objects, id="objects"),
-    pytest.param(_ratings, _record_ratings, id="ratings"),
-    pytest.param(_ratings, functools.partial(_record_ratings, numbers=True), id="numbers"),
-    pytest.param(_tags, _record_tags, id="tags"),
-    pytest.param(_masks, _record_masks, id="masks"),
-]
-each_case = pytest.mark.parametrize(("generate", "recorded"), CASES)
-Generate = Callable[[int], list[Sample]]
-Recorded = Callable[[Sequence[Sample]], Records]
+def recorded(kind: str, samples: Sequence[Sample]) -> Records:
+    """The records of samples."""
+    return KINDS[kind].record(samples, make_config(NAMES, boundaries=True))
 
 
 def assert_same(found: Records, expected: Records) -> None:
@@ -131,63 +39,63 @@ def assert_same(found: Records, expected: Records) -> None:
         assert_array_equal(found.beside()[name], values, err_msg=name)
 
 
-@each_case
+@each_kind
 @pytest.mark.parametrize("ends", [[24], [5, 5, 24], [0, 1, 23, 24]])
-def test_records_of_batches_add_up(generate: Generate, recorded: Recorded, ends: list[int]) -> None:
-    samples = generate(1)
+def test_records_of_batches_add_up(kind: str, ends: list[int]) -> None:
+    samples = KINDS[kind].samples(1, N)
     parts = [samples[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    assert_same(functools.reduce(operator.add, map(recorded, parts)), recorded(samples))
+    assert_same(functools.reduce(operator.add, (recorded(kind, part) for part in parts)), recorded(kind, samples))
 
 
-@each_case
+@each_kind
 @pytest.mark.parametrize("ends", [[5, 6, 24], [24], [0, 1, 23, 24]])
 def test_sums_are_grouped_and_keep_nothing_else_in_memory(
-    generate: Generate, recorded: Recorded, ends: list[int], monkeypatch: pytest.MonkeyPatch
+    kind: str, ends: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(records, "PART_SAMPLES", 4)
-    samples = generate(1)
-    parts = [recorded(samples[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
-    total = functools.reduce(operator.add, parts, recorded([]))
+    samples = KINDS[kind].samples(1, N)
+    parts = [recorded(kind, samples[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+    total = functools.reduce(operator.add, parts, recorded(kind, []))
     assert [len(part["score"]) for part in total.parts] == [4] * 6
-    assert_same(total, recorded(samples))
+    assert_same(total, recorded(kind, samples))
     added = [values for part in parts for each in part.parts for values in each.values()]
     kept = [values for part in total.parts for values in part.values()]
     assert not any(np.shares_memory(a, b) for a in added for b in kept)
 
 
-@each_case
+@each_kind
 @pytest.mark.parametrize("seed", seeds(3))
-def test_a_selection_is_what_is_recorded_of_these_samples(generate: Generate, recorded: Recorded, seed: int) -> None:
-    samples = generate(seed)
+def test_a_selection_is_what_is_recorded_of_these_samples(kind: str, seed: int) -> None:
+    samples = KINDS[kind].samples(seed, N)
     kept = np.random.default_rng(seed).random(N) < 0.4
-    parts = recorded(samples[:10]) + recorded(samples[10:])
-    expected = recorded([sample for sample, keep in zip(samples, kept, strict=True) if keep])
+    parts = recorded(kind, samples[:10]) + recorded(kind, samples[10:])
+    expected = recorded(kind, [sample for sample, keep in zip(samples, kept, strict=True) if keep])
     assert_same(parts.select(kept), expected)
     assert parts.select(~kept).n_samples == N - expected.n_samples
     assert parts.select(np.zeros(N, np.bool_)).n_samples == 0
 
 
-@each_case
-def test_samples_are_taken_in_the_order_asked_for(generate: Generate, recorded: Recorded) -> None:
-    samples = generate(2)
+@each_kind
+def test_samples_are_taken_in_the_order_asked_for(kind: str) -> None:
+    samples = KINDS[kind].samples(2, N)
     order = np.random.default_rng(2).permutation(N)[:15]
-    parts = recorded(samples[:7]) + recorded(samples[7:])
-    assert_same(parts.take(order), recorded([samples[k] for k in order.tolist()]))
+    parts = recorded(kind, samples[:7]) + recorded(kind, samples[7:])
+    assert_same(parts.take(order), recorded(kind, [samples[k] for k in order.tolist()]))
 
 
-@each_case
-def test_columns_alone_give_the_records_again(generate: Generate, recorded: Recorded) -> None:
-    expected = recorded(generate(3))
+@each_kind
+def test_columns_alone_give_the_records_again(kind: str) -> None:
+    expected = recorded(kind, KINDS[kind].samples(3, N))
     columns = {name: expected.column(name) for name in expected.parts[0]}
-    found = records_of(expected.family, columns, N_ANNOTATORS, expected.beside())
+    found = records_of(expected.family, columns, len(NAMES), expected.beside())
     assert type(found) is type(expected)
     assert_same(found, expected)
 
 
-@each_case
-def test_what_is_known_of_every_sample_is_what_the_samples_say(generate: Generate, recorded: Recorded) -> None:
-    samples = generate(4)
-    values = recorded(samples).sample_values()
+@each_kind
+def test_what_is_known_of_every_sample_is_what_the_samples_say(kind: str) -> None:
+    samples = KINDS[kind].samples(4, N)
+    values = recorded(kind, samples).sample_values()
     n_annotators = [len(sample) for sample in samples]
     assert values.n_annotators.tolist() == n_annotators
     assert (values.score[np.array(n_annotators) < 2] != values.score[np.array(n_annotators) < 2]).all()
@@ -196,24 +104,27 @@ def test_what_is_known_of_every_sample_is_what_the_samples_say(generate: Generat
     assert (values.n_disputed[scored] <= values.n_units[scored]).all()
 
 
-def test_values_of_samples_are_those_of_loops() -> None:
-    ratings, tags, objects, masks = _ratings(5), _tags(5), _objects(5), _masks(5)
-    scores = [score_of(list(sample.values()), int.__eq__) for sample in ratings]
-    assert_array_equal(_record_ratings(ratings).sample_values().score, scores)
-    of_tags = _record_tags(tags).sample_values()
-    assert of_tags.n_objects.tolist() == [sum(map(len, sample.values())) for sample in tags]
-    assert of_tags.n_units.tolist() == [len({tag for given in sample.values() for tag in given}) for sample in tags]
-    of_objects = _record_objects(objects).sample_values()
-    assert of_objects.n_objects.tolist() == [sum(map(len, sample.values())) for sample in objects]
-    of_masks = _record_masks(masks).sample_values()
-    used = [len({int(v) for mask in sample.values() for v in np.unique(mask)} - {0}) for sample in masks]
-    rated = of_masks.n_annotators >= 2
-    assert of_masks.n_units[rated].tolist() == [n for n, is_rated in zip(used, rated, strict=True) if is_rated]
+@each_kind
+def test_values_of_samples_are_those_of_loops(kind: str) -> None:
+    samples = KINDS[kind].samples(5, N)
+    values = recorded(kind, samples).sample_values()
+    if kind in ("classes", "numbers"):
+        assert_array_equal(values.score, [score_of(list(sample.values()), operator.eq) for sample in samples])
+    elif kind == "masks":  # of the pixels that nobody ignores
+        rated = [np.stack(list(sample.values())).reshape(len(sample), -1) for sample in samples if len(sample) > 1]
+        used = [len(set(masks[:, (masks != 9).all(axis=0)].ravel().tolist()) - {0}) for masks in rated]
+        assert values.n_units[values.n_annotators >= 2].tolist() == used
+    else:
+        given = [[set(labels) if kind == "tags" else labels for labels in sample.values()] for sample in samples]
+        assert values.n_objects.tolist() == [sum(map(len, lists)) for lists in given]
+        if kind == "tags":
+            assert values.n_units.tolist() == [len(set().union(*lists)) for lists in given]
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_chunks_of_any_size_are_all_samples_in_their_order(at_once: int) -> None:
-    records = _record_tags(_tags(6)[:9]) + _record_tags(_tags(6)[9:])
+    samples = KINDS["tags"].samples(6, N)
+    records = recorded("tags", samples[:9]) + recorded("tags", samples[9:])
     chunks = list(records.chunks("n_objects", at_once))
     for name in records.parts[0]:
         assert_array_equal(np.concatenate([chunk[name] for chunk in chunks]), records.column(name), err_msg=name)
@@ -265,14 +176,11 @@ def test_ordinary_samples_take_at_most_2_kilobytes() -> None:
     objects = [
         {r: [(k % 3 + 1, 9.0 * k, 0.0, 9.0 * k + 8, 5.0) for k in range(7)] for r in range(3)} for _ in range(20)
     ]
-    assert _bytes_per_sample(_record_objects(objects)) < 1_300
     ratings = [{r: int(rng.integers(1, 50)) for r in range(3)} for _ in range(50)]
-    assert _bytes_per_sample(_record_ratings(ratings)) < 20
     tags = [{r: sorted(rng.choice(np.arange(1, 51), 4, replace=False).tolist()) for r in range(3)} for _ in range(50)]
-    assert _bytes_per_sample(_record_tags(tags)) < 50
     true = np.kron(np.arange(20).reshape(4, 5), np.ones((256, 205), np.int64))[:, :1024]
-    shifted = [{0: true, 1: np.roll(true, 3, axis=0), 2: np.roll(true, -2, axis=1)} for _ in range(2)]
-    config = make_config(["a", "b", "c"])
-    compared = [compare_masks(list(s.values()), [0, 1, 2], MaskValues(0, (), {}), config) for s in shifted]
-    masks = record_pixels(measure(MaskCounts.of(compared, np.ones((2, 3), np.bool_)), 0, config), config)
-    assert _bytes_per_sample(masks) < 1_100
+    masks = [{0: true, 1: np.roll(true, 3, axis=0), 2: np.roll(true, -2, axis=1)} for _ in range(2)]
+    for kind, samples, most in (
+        ("objects", objects, 1_300), ("classes", ratings, 20), ("tags", tags, 50), ("masks", masks, 1_100),
+    ):  # fmt: skip
+        assert _bytes_per_sample(KINDS[kind].record(samples, make_config(NAMES))) < most

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,14 +31,11 @@ from tests.agreement.found import Found, found, found_in
 from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.agreement.verdict_oracle import object_verdicts
 from tests.chance import examples, seeds
+from tests.dataset_io.same_values import assert_same
 from tests.metrics.golden_cases import GOLDEN, corners
 
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.matching.verdicts import VERDICTS
-from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
 SETTINGS = examples(60)
@@ -205,36 +200,8 @@ def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
     _same(pair.alignment["f_score"], 2 * (0.5 / 3) * (1 / 3) / (1.5 / 3))
 
 
-def _report(seed: int = 0, **options: Any) -> ObjectReport:
-    samples = random_samples(seed, n_samples=15)
-    config, batch = config_of(3, **options), batch_of(samples, 3)
-    records = record(compute_agreement_of(batch, config))
-    run = RunFacts(n_changed=2, coverage="assumed", seconds=1.5, versions={"numpy": "2"})
-    worst = [{"id": "0" * 24, "filepath": "/a/b.jpg", "score": 0.25, "n_units": 3, "n_disputed": 2}]
-    return build_object_report(
-        records,
-        ReportContext(config, config.annotators, CLASS_NAMES, ["Detections"], run, worst_samples=worst),
-    )
-
-
-@pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
-def test_a_report_survives_a_dict_and_json(method: str) -> None:
-    report = _report(method=method)
-    assert ObjectReport.from_dict(report.to_dict()) == report
-    text = json.dumps(report.to_dict(), allow_nan=False)
-    assert ObjectReport.from_dict(json.loads(text)) == report
-
-
-def test_a_report_without_samples_survives_json_and_has_no_numbers() -> None:
-    report = report_of([], config_of(2))
-    assert ObjectReport.from_dict(json.loads(json.dumps(report.to_dict(), allow_nan=False))) == report
-    assert (report.score.mean, report.alpha.pooled, report.alpha.mean, report.pairs) == (None, None, None, [])
-    assert (report.n_samples, report.n_rated, report.n_units) == (0, 0, 0)
-    assert not any(report.alpha.undefined.values())
-
-
 def test_the_dict_has_the_documented_entries() -> None:
-    values = _report().to_dict()
+    values = report_of(random_samples(0), config_of(3)).to_dict()
     assert {"pooled", "mean", "n_defined", "undefined"} <= set(values["alpha"])
     assert values["score"]["mean"] is not None
     assert {"n_samples", "n_rated", "n_units", "n_objects", "pairs", "annotators", "config"} <= set(values)
@@ -244,7 +211,7 @@ def test_the_dict_has_the_documented_entries() -> None:
 def test_the_report_is_printed_to_the_file_given(tmp_path) -> None:
     path = tmp_path / "report.txt"
     with path.open("w", encoding="utf-8") as file:
-        _report().print_report(file=file)
+        report_of(random_samples(0), config_of(3)).print_report(file=file)
     assert "alice" in path.read_text(encoding="utf-8")
 
 
@@ -255,3 +222,22 @@ def test_the_mean_of_the_best_iou_is_that_of_the_source_document() -> None:
     values = [found[name].mean for name in ("a_to_b", "b_to_a", "symmetric")]
     assert values[:2] == pytest.approx([case["avg_a_to_b"], case["avg_b_to_a"]], rel=0, abs=1e-12)
     assert values == pytest.approx([0.8, 0.533333, 0.666667], rel=0, abs=5e-7)
+
+
+def test_batches_of_identical_samples_give_the_same_spread() -> None:
+    # the variance is 0, so rounding must not show in its root
+    high = 0.4665288295306796
+    sample: dict = {0: [(1, 0.1, 0.2, 0.4, high)], 1: [(1, 0.11756138092241464, 0.2, 0.4351227618448293, high)]}
+    config = config_of(2)
+    whole, batches = (report_of([sample] * 100, config, size).to_dict() for size in (None, 3))
+    assert_same(batches, whole, relative=0.0, absolute=1e-12)
+
+
+def test_the_sequential_method_is_known_to_depend_on_the_order_of_annotators() -> None:
+    chain = [(1, 0.0, 0.0, 0.4, 0.1), (1, 0.1, 0.0, 0.5, 0.1), (1, 0.2, 0.0, 0.6, 0.1)]
+    config = config_of(3, method="recursive")
+    n_units = {
+        order: report_of([{r: [chain[k]] for r, k in enumerate(order)}], config).n_units
+        for order in ((0, 1, 2), (0, 2, 1))
+    }
+    assert n_units == {(0, 1, 2): 1, (0, 2, 1): 2}

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import operator
-
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from tests.agreement.agreement_oracle import (
@@ -94,23 +90,3 @@ def test_the_rules_of_the_run_give_the_alphas_of_the_run() -> None:
     defined = agreement.alpha[~np.isnan(agreement.alpha)]
     assert own.n_defined == len(defined)
     assert_allclose(own.mean, defined.mean(), rtol=1e-12, atol=0)
-
-
-@SETTINGS
-@given(st.integers(0, 1000), st.integers(1, 5), OPTIONS)
-def test_batches_of_any_size_give_the_same_alphas(seed: int, size: int, options: dict) -> None:
-    samples = random_samples(seed)
-    parts = [_records(samples[start : start + size], 3, **options) for start in range(0, len(samples), size)]
-    together = Sensitivity(functools.reduce(operator.add, parts), config_of(3, **options)).alphas()
-    for a, b in zip(_alphas(samples, 3, **options), together, strict=True):
-        assert a.n_defined == b.n_defined
-        for name in ("pooled", "mean"):
-            value = getattr(b, name)
-            same(getattr(a, name), np.nan if value is None else value, 1e-12)
-
-
-def test_no_samples_have_no_alpha_under_any_rules() -> None:
-    rules = _alphas([], 3)
-    assert len(rules) == 32
-    assert {each.n_defined for each in rules} == {0}
-    assert {(each.pooled, each.mean) for each in rules} == {(None, None)}

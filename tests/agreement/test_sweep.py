@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.agreement.agreement_oracle import (
@@ -90,19 +87,6 @@ def test_the_point_at_the_threshold_of_the_run_is_the_run(iou: float) -> None:
     assert (point.n_hard, point.n_inexact) == (agreement.matching.n_hard, agreement.matching.n_inexact)
     assert point.n_scored == len(score)
     assert_allclose(point.score, score.sum(), rtol=1e-12, atol=0)
-
-
-@SETTINGS
-@given(st.integers(0, 1000), st.integers(1, 5), WITH_THRESHOLD)
-def test_batches_of_any_size_give_the_same_points(seed: int, size: int, options: dict) -> None:
-    samples = random_samples(seed)
-    parts = [_records(samples[start : start + size], 3, **options) for start in range(0, len(samples), size)]
-    together = Sensitivity(functools.reduce(operator.add, parts), config_of(3, **options)).points()
-    for a, b in zip(_points(samples, 3, **options), together, strict=True):
-        assert a.joint.alpha() == b.joint.alpha() or np.isnan([a.joint.alpha(), b.joint.alpha()]).all()
-        assert (a.n_scored, a.n_matched, a.n_drawn, a.n_units) == (b.n_scored, b.n_matched, b.n_drawn, b.n_units)
-        assert (a.n_hard, a.n_inexact) == (b.n_hard, b.n_inexact)
-        assert_allclose(a.score, b.score, rtol=0, atol=1e-12)
 
 
 def test_members_of_a_unit_that_do_not_overlap_are_a_pair_too() -> None:

@@ -95,42 +95,6 @@ def test_consistency_is_that_of_loops_in_batches_of_any_size(frames, size):
                 assert value == (None if expected is None else pytest.approx(expected, abs=1e-12))
 
 
-@examples(100)
-@given(matched_frames(), st.randoms(use_true_random=False))
-def test_the_order_of_the_frames_changes_nothing(frames, random):
-    before = count_tracks(*_columns(frames)).totals()
-    random.shuffle(frames)
-    parts = TrackCounts()
-    for frame in frames:
-        parts = parts + count_tracks(*_columns([frame]))
-    for own, other in zip(before, parts.totals(), strict=True):
-        np.testing.assert_array_equal(own, other)
-
-
-def test_a_track_that_changes_its_partner_is_kept_by_the_one_it_has_most_often():
-    # a's track 7 is b's track 1 on three frames, b's track 2 on one, and alone on one; b's tracks keep theirs
-    frames = [(0, {0, 1}, {0: [(7, 0)], 1: [(track, 0)]}) for track in (1, 1, 2, 1)]
-    frames.append((0, {0, 1}, {0: [(7, 0)], 1: []}))
-    consistency = count_tracks(*_columns(frames)).consistency(2)
-    assert consistency[0, 1] == pytest.approx((3 / 5 + 4 / 4) / 2)
-
-
-def test_tracks_of_the_same_number_in_two_videos_are_two_tracks():
-    frames = [(video, {0, 1}, {0: [(7, 0)], 1: [(track, 0)]}) for video, track in ((0, 1), (0, 1), (1, 2))]
-    assert count_tracks(*_columns(frames)).consistency(2)[0, 1] == 1.0
-
-
-def test_frames_without_the_other_annotator_do_not_count():
-    frames = [(0, {0, 1}, {0: [(7, 0)], 1: [(1, 0)]}), (0, {0}, {0: [(7, 0)]})]
-    assert count_tracks(*_columns(frames)).consistency(2)[0, 1] == 1.0
-
-
-def test_without_tracks_of_both_there_is_no_consistency():
-    frames = [(0, {0, 1}, {0: [(7, 0)], 1: [(None, 0)]})]
-    assert np.isnan(count_tracks(*_columns(frames)).consistency(2)).all()
-    assert np.isnan(TrackCounts().consistency(2)).all()
-
-
 def test_many_batches_are_added_without_sorting_everything_each_time():
     frames = [(k, {0, 1}, {0: [(k, 0)], 1: [(k, 0)]}) for k in range(64)]
     total = TrackCounts()

@@ -40,3 +40,13 @@ def tables(values: list[float]) -> st.SearchStrategy[np.ndarray]:
     return st.integers(2, 5).flatmap(
         lambda n: st.lists(st.lists(entry, min_size=n, max_size=n), min_size=1, max_size=8).map(np.array)
     )
+
+
+def sparse(table: np.ndarray) -> np.ndarray:
+    """The columns (unit, category, count) of a table of codes."""
+    rows = [
+        (unit, int(code), int((row == code).sum()))
+        for unit, row in enumerate(table)
+        for code in np.unique(row[~np.isnan(row)])
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, 3).T

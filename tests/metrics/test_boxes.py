@@ -77,12 +77,6 @@ def test_an_empty_list_counts_as_no_boxes() -> None:
     assert metrics.box_iou(np.array([]), np.array([[0, 0, 1, 2.0]])).shape == (0, 1)
 
 
-def test_entry_i_j_compares_box_i_of_a_with_box_j_of_b() -> None:
-    a = np.array([[0, 0, 2, 4], [10, 0, 12, 4.0]])
-    b = np.array([[50, 0, 51, 9], [10, 0, 11, 4], [0, 0, 2, 3.0]])
-    assert_allclose(metrics.box_iou(a, b), [[0, 0, 0.75], [0, 0.5, 0]], rtol=0, atol=1e-15)
-
-
 GOOD = np.array([[0, 0, 1, 2.0]])
 ERRORS = [
     ("three columns", np.zeros((2, 3)), r"`boxes_a` must have the shape \(N, 4\), got \(2, 3\)"),

@@ -22,6 +22,7 @@ from annotator_agreement.metrics import cohen_kappa, krippendorff_alpha, scott_p
 from annotator_agreement.metrics.alpha import rated as ratings_module
 
 WEIGHTS = ("identity", "linear", "quadratic", "ordinal")
+LEVELS = ("nominal", "ordinal", "interval", "ratio")
 CODES = [1.0, 2.0, 3.0, 5.0]
 few = examples(100)
 
@@ -231,24 +232,18 @@ def test_brennan_prediger_takes_the_number_of_categories_alone() -> None:
     assert_allclose(metrics.brennan_prediger(table, 8), expected, rtol=0, atol=1e-12)
 
 
-def test_weighted_alpha_with_quadratic_weights_is_interval_alpha() -> None:
-    for seed in seeds(10):
-        table = random_ratings(seed)
-        value = metrics.weighted_alpha(table, weights="quadratic", categories=range(1, 6))
-        assert_allclose(value, krippendorff_alpha(table, level="interval"), rtol=0, atol=1e-12)
-
-
-# (id, table, value without weights of: Fleiss, Conger, Brennan-Prediger, AC1, alpha)
+# (id, table, value without weights of: Fleiss, Conger, Brennan-Prediger, AC1, alpha, percent agreement)
 UNDEFINED = [
-    ("no units", np.zeros((0, 3)), (NAN,) * 5),
-    ("no annotators", np.zeros((3, 0)), (NAN,) * 5),
-    ("one annotator", np.array([[1.0], [2.0]]), (NAN,) * 5),
-    ("nobody rated", np.full((2, 3), NAN), (NAN,) * 5),
-    ("no unit with two ratings", np.array([[1, NAN], [NAN, 2.0]]), (NAN,) * 5),
-    ("one category", np.array([[3, 3], [3, 3.0]]), (NAN,) * 5),
+    ("no units", np.zeros((0, 3)), (NAN,) * 6),
+    ("no annotators", np.zeros((3, 0)), (NAN,) * 6),
+    ("one annotator", np.array([[1.0], [2.0]]), (NAN,) * 6),
+    ("nobody rated", np.full((2, 3), NAN), (NAN,) * 6),
+    ("no unit with two ratings", np.array([[1, NAN], [NAN, 2.0]]), (NAN,) * 6),
+    ("one category", np.array([[3, 3], [3, 3.0]]), (*(NAN,) * 5, 1.0)),
+    ("all ratings zero", np.zeros((2, 2)), (*(NAN,) * 5, 1.0)),
     # the single rating of the other category counts for chance, but not for alpha
-    ("one category in the units that count", np.array([[1, 1], [2, NAN]]), (1.0, 1.0, 1.0, 1.0, NAN)),
-    ("an annotator without ratings", np.array([[1, 2, NAN], [2, 2, NAN]]), (-1 / 3, 0.0, 0.0, 0.2, 0.0)),
+    ("one category in the units that count", np.array([[1, 1], [2, NAN]]), (1.0, 1.0, 1.0, 1.0, NAN, 1.0)),
+    ("an annotator without ratings", np.array([[1, 2, NAN], [2, 2, NAN]]), (-1 / 3, 0.0, 0.0, 0.2, 0.0, 0.5)),
 ]
 
 
@@ -261,9 +256,13 @@ def test_coefficients_without_disagreement_by_chance_are_nan_and_silent(case: tu
             WEIGHTED[name](table, weights="identity")
             for name in ("fleiss", "conger", "brennan_prediger", "ac2", "alpha")
         ]
-        assert_allclose(values, expected, rtol=0, atol=1e-12)
+        assert_allclose([*values, metrics.percent_agreement(table)], expected, rtol=0, atol=1e-12)
+        for level in LEVELS:
+            assert np.isnan(krippendorff_alpha(table, level=level)) == np.isnan(expected[4])
         for weights in WEIGHTS[1:]:
-            for function, value in zip(("fleiss", "conger", "brennan_prediger", "ac2", "alpha"), expected, strict=True):
+            for function, value in zip(
+                ("fleiss", "conger", "brennan_prediger", "ac2", "alpha"), expected[:5], strict=True
+            ):
                 assert np.isnan(WEIGHTED[function](table, weights=weights)) == np.isnan(value)
 
 
@@ -309,6 +308,8 @@ def test_neither_order_nor_names_of_categories_matter(table: np.ndarray, random:
         found = [of(shuffled, categories=CODES), of(renamed, categories=names), of(renamed, categories=other)]
         expected = of(table, categories=CODES)
         assert_allclose(found, [expected] * 3, rtol=0, atol=1e-12, err_msg=f"{name}, {weights}")
+    for of in (metrics.percent_agreement, *(partial(krippendorff_alpha, level=level) for level in LEVELS)):
+        assert_allclose(of(shuffled), of(table), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -329,6 +330,7 @@ def test_counting_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch, nam
 
 TABLE = np.array([[1, 2], [3, 3.0]])
 ERRORS = [
+    ("no table", np.ones(3), {}, r"`ratings` must have the shape \(U, R\), got \(3,\)"),
     ("three dimensions", np.ones((2, 2, 2)), {}, r"`ratings` must have the shape \(U, R\), got \(2, 2, 2\)"),
     ("infinite", np.array([[1, -np.inf]]), {}, "`ratings` must be finite or nan, got -inf"),
     ("unknown weights", TABLE, {"weights": "cubic"}, "`weights` must be one of identity, .*, got 'cubic'"),
@@ -345,6 +347,9 @@ def test_unusable_arguments_are_an_error_that_names_them(case: tuple, name: str)
     _, table, options, message = case
     with pytest.raises(ValueError, match=message):
         WEIGHTED[name](table, **options)
+    if not options:
+        with pytest.raises(ValueError, match=message):
+            metrics.percent_agreement(table)
 
 
 @pytest.mark.parametrize("name", OF_COLUMNS)
@@ -374,28 +379,3 @@ def test_a_number_of_categories_that_does_not_fit_is_an_error(options: dict, mes
 def test_a_negative_number_of_weights_is_an_error() -> None:
     with pytest.raises(ValueError, match="`n_categories` must be >= 0, got -1"):
         metrics.category_weights("linear", -1)
-
-
-def test_coefficients_relate_as_the_method_page_says() -> None:
-    rng = np.random.default_rng(8)
-    two, four = rng.integers(0, 3, (30, 2)).astype(float), rng.integers(0, 3, (40, 4)).astype(float)
-    four[:20, 1:] = four[:20, :1]
-    assert_allclose(metrics.fleiss_kappa(two), scott_pi(*two.T), atol=1e-12)
-    assert_allclose(metrics.conger_kappa(two), cohen_kappa(*two.T), atol=1e-12)
-    alpha, kappa = metrics.krippendorff_alpha(four), metrics.fleiss_kappa(four)
-    assert_allclose(1 - alpha, (1 - kappa) * (1 - 1 / four.size), atol=1e-12)
-    # categories that could be given and were not count for Brennan-Prediger and AC1 alone
-    for function, changes in (
-        (metrics.fleiss_kappa, False), (metrics.conger_kappa, False), (metrics.brennan_prediger, True),
-        (metrics.gwet_ac1, True),
-    ):  # fmt: skip
-        assert (abs(function(four, categories=range(5)) - function(four)) > 1e-3) == changes
-
-
-def test_where_one_category_prevails_ac1_rises_brennan_prediger_stays_and_kappa_and_alpha_fall() -> None:
-    """The same share of agreement, 80 of 100 units, with 40 and with 75 of them in the first category."""
-    even, skewed = (np.repeat([[0, 0], [1, 1], [0, 1], [1, 0.0]], [n, 80 - n, 10, 10], axis=0) for n in (40, 75))
-    for function, sign in ((metrics.gwet_ac1, 1), (metrics.brennan_prediger, 0), (metrics.fleiss_kappa, -1),
-                           (metrics.krippendorff_alpha, -1)):  # fmt: skip
-        change = function(skewed) - function(even)
-        assert np.sign(round(change, 9)) == sign

@@ -6,11 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-
-from tests.chance import examples
 
 from annotator_agreement.metrics import JointCounts, disagreement_map, ignored_pixels, joint_counts
 
@@ -140,32 +136,6 @@ ERRORS = [
 def test_unusable_masks_are_an_error(function, case: tuple) -> None:
     with pytest.raises(ValueError, match=case[2]):
         function(case[1])
-
-
-few = examples(40)
-each_mask = given(st.integers(0, 10_000), st.sampled_from(sorted(MASKS)))
-
-
-@few
-@each_mask
-def test_the_order_of_annotators_does_not_matter(seed: int, kind: str) -> None:
-    masks = MASKS[kind](seed)
-    order = np.random.default_rng(seed).permutation(3)
-    joint, permuted = joint_counts(masks), joint_counts([masks[r] for r in order])
-    expected = sorted((tuple(row[order]), n) for row, n in zip(joint.values, joint.count, strict=True))
-    assert list(zip(map(tuple, permuted.values), permuted.count, strict=True)) == expected
-    assert_array_equal(disagreement_map(masks), disagreement_map([masks[r] for r in order]))
-
-
-@few
-@each_mask
-def test_the_values_of_classes_do_not_matter(seed: int, kind: str) -> None:
-    masks = MASKS[kind](seed)
-    values = np.r_[0, 1 + np.random.default_rng(seed).permutation(70_000)[:4]]
-    renamed = [values[mask] for mask in masks]
-    counts = {tuple(values[list(row)].tolist()): n for row, n in _as_counter(joint_counts(masks)).items()}
-    assert _as_counter(joint_counts(renamed)) == counts
-    assert_array_equal(disagreement_map(masks), disagreement_map(renamed))
 
 
 @each_kind

@@ -186,24 +186,11 @@ pairs = given(objects_of(4), objects_of(4))
 @pairs
 def test_similarity_is_that_of_a_plain_loop(a: np.ndarray, b: np.ndarray) -> None:
     expected = _oks_by_loop(a[0].tolist(), b[0].tolist(), SIGMAS.tolist())
-    assert_allclose(oks(a, b, SIGMAS), [expected], rtol=0, atol=1e-13)
-
-
-@few
-@pairs
-def test_swapping_the_annotators_changes_no_bit(a: np.ndarray, b: np.ndarray) -> None:
-    assert_array_equal(oks(a, b, SIGMAS), oks(b, a, SIGMAS))
-    assert_array_equal(visibility_agreement(a, b), visibility_agreement(b, a))
-
-
-@few
-@pairs
-def test_values_are_in_bounds_and_defined_where_documented(a: np.ndarray, b: np.ndarray) -> None:
-    labelled_a, labelled_b = ~np.isnan(a[..., 0]), ~np.isnan(b[..., 0])
-    either, both = (labelled_a | labelled_b).any(), (labelled_a & labelled_b).any()
-    for function, defined in ((oks, both), (visibility_agreement, either)):
-        (value,) = function(a, b)
-        assert 0.0 <= value <= 1.0 if defined else np.isnan(value)
+    labelled = [~np.isnan(points[0]).any(axis=1) for points in (a, b)]
+    both, either = np.logical_and(*labelled).sum(), np.logical_or(*labelled).sum()
+    for first, second in ((a, b), (b, a)):
+        assert_allclose(oks(first, second, SIGMAS), [expected], rtol=0, atol=1e-13)
+        assert_allclose(visibility_agreement(first, second), [both / either if either else NAN], rtol=0, atol=1e-15)
 
 
 @few
@@ -225,25 +212,6 @@ def test_padding_with_points_that_are_not_labelled_changes_nothing(a: np.ndarray
     padded = [np.concatenate([points, padding], axis=1) for points in (a, b)]
     for function in (oks, visibility_agreement):
         assert_allclose(function(*padded), function(a, b), rtol=0, atol=1e-14)
-
-
-@few
-@pairs
-def test_the_size_and_the_place_of_the_image_do_not_matter(a: np.ndarray, b: np.ndarray) -> None:
-    expected = oks(a, b, SIGMAS)
-    for scale in (0.01, 7.3):
-        assert_allclose(oks(a * scale, b * scale, SIGMAS), expected, rtol=0, atol=1e-9)
-    moved, turned = np.array([512.0, -64.0]), [1, 0]
-    assert_allclose(oks(a + moved, b + moved, SIGMAS), expected, rtol=0, atol=1e-9)
-    assert_allclose(oks(a[..., turned], b[..., turned], SIGMAS), expected, rtol=0, atol=1e-14)
-
-
-def test_stretching_one_axis_does_matter() -> None:
-    a, b = _rows([(0, 0), (40, 20)]), _rows([(0, 2), (40, 22)])
-    stretched = np.array([1.0, 4.0])
-    # d² grows 16 times, s² 4 times
-    assert_allclose(oks(a, b, 0.05), [math.exp(-4 / 16)], rtol=0, atol=1e-14)
-    assert_allclose(oks(a * stretched, b * stretched, 0.05), [math.exp(-64 / 64)], rtol=0, atol=1e-14)
 
 
 GOOD = np.zeros((1, 2, 2))
@@ -357,19 +325,6 @@ def test_overlaps_carry_the_similarity_of_all_pairs_whatever_the_size_of_a_chunk
     assert_allclose(overlaps.similarity("iou"), iou, rtol=0, atol=1e-12)
     assert_allclose(overlaps.similarity("dice"), 2 * iou / (1 + iou), rtol=0, atol=1e-12)
     assert_array_equal(overlaps.area, np.ones(len(points)))
-
-
-def test_objects_without_a_common_point_or_far_apart_do_not_overlap() -> None:
-    points = _rows(
-        [(0, 0), (40, 10), NO],  # the annotator 0
-        [NO, NO, (20, 5)],
-        [(0, 1), (40, 11), NO],  # the annotator 1: near the first
-        [(400, 0), (440, 10), NO],
-        [NO, NO, NO],
-    )
-    objects = Objects(np.zeros(5, np.int64), np.array([0, 0, 1, 1, 1]), np.ones(5, np.int64))
-    overlaps = Keypoints(points).overlaps(objects)
-    assert (overlaps.i.tolist(), overlaps.j.tolist()) == ([0], [2])
 
 
 def test_similarities_below_the_least_are_no_overlap() -> None:

@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.chance import examples
 
 from annotator_agreement.metrics import Lines, Objects, Regions, line_overlap, lines_from_points
-from annotator_agreement.metrics.geometry.objects import dice_from_areas
 
 Line = Sequence[Sequence[float]]
 
@@ -95,12 +94,6 @@ def test_lines_share_the_length_computed_by_hand(case: tuple) -> None:
     assert shared(b, a, tolerance) == pytest.approx(length, rel=2e-3)
 
 
-def test_parallel_lines_are_measured_exactly() -> None:
-    lines = lines_of([[BAR], [[(0, 1), (10, 1)]]])
-    overlap = line_overlap(lines.geometry[:1], lines.geometry[1:], 1.5)
-    assert_allclose(dice_from_areas(overlap, lines.length[:1], lines.length[1:]), [1.0], rtol=1e-12)
-
-
 def _walks(n: int, seed: int) -> list[list[Line]]:
     """Bent lines near each other, wider than high, that do not cross themselves."""
     rng = np.random.default_rng(seed)
@@ -174,14 +167,6 @@ def test_overlaps_are_those_of_annotators_on_one_sample() -> None:
     assert_array_equal(np.column_stack([found.i, found.j]), [[0, 1], [3, 4]])
     assert_allclose(found.similarity("dice"), [1, 1], rtol=1e-12)
     assert_allclose(found.similarity("iou"), [1, 1], rtol=1e-12)
-
-
-def test_rows_are_taken_by_index_and_mask_and_joined_again() -> None:
-    lines = lines_of([shape for _, shape, _ in SHAPES])
-    back = lines.take(np.arange(len(lines)) < 4).joined([lines.take(np.arange(4, len(lines)))])
-    assert_array_equal(back.geometry, lines.geometry)
-    assert_array_equal(back.length, lines.length)
-    assert back.tolerance_px == lines.tolerance_px
 
 
 @pytest.mark.parametrize("tolerance", [0, -1.0, np.nan, np.inf])

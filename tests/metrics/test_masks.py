@@ -239,35 +239,6 @@ def test_masks_share_the_pixels_that_they_share_when_painted() -> None:
     assert_array_equal(mask_intersection(masks, i, j).reshape(len(crops), -1), images @ images.T)
 
 
-def test_discs_have_the_area_and_the_lens_of_discs() -> None:
-    radius, apart = 240.25, 130.5
-    y, x = np.mgrid[:520, :700] + 0.5
-    discs = [np.hypot(x - 250 - shift, y - 260) <= radius for shift in (0, apart)]
-    masks = MaskCrops.from_crops([cut_out(disc) for disc in discs])
-    assert_allclose(masks.area, math.pi * radius**2, rtol=1e-3)
-    half = apart / 2
-    lens = 2 * radius**2 * math.acos(half / radius) - apart * math.sqrt(radius**2 - half**2)
-    zero, one = np.array([0]), np.array([1])
-    assert_allclose(mask_intersection(masks, zero, one), lens, rtol=1e-3)
-    # a polygon of 1,024 sides against the pixels of the other disc
-    outline = shapely.Point(250, 260).buffer(radius, quad_segs=256)
-    assert_allclose(mask_polygon_intersection(masks, one, np.array([outline])), lens, rtol=1e-3)
-
-
-def test_a_mask_agrees_with_itself_exactly() -> None:
-    images = random_images(40, 3)
-    masks = MaskCrops.from_crops([cut_out(image) for image in images])
-    rows = np.flatnonzero(images.any(axis=(1, 2)))
-    assert len(rows) > 30
-    assert set(iou_from_areas(mask_intersection(masks, rows, rows), masks.area[rows], masks.area[rows])) == {1.0}
-
-
-def test_the_iou_of_two_empty_masks_is_undefined() -> None:
-    masks = MaskCrops.from_crops([(np.zeros((2, 5), np.bool_), 0, 0)] * 2)
-    shared = mask_intersection(masks, np.array([0]), np.array([1]))
-    assert np.isnan(iou_from_areas(shared, masks.area[:1], masks.area[1:])).all()
-
-
 @st.composite
 def crops(draw: st.DrawFn) -> Crop:
     """Any pixels of at most 5 x 7, anywhere near the origin."""
@@ -325,17 +296,6 @@ def test_some_of_the_masks_are_those_masks(rows: Sequence[int]) -> None:
     assert_array_equal(taken.area, flat.sum(axis=1))
     assert_array_equal(mask_intersection(taken, i, j).reshape(len(flat), len(flat)), flat @ flat.T)
     assert np.shares_memory(taken.pixels, masks.pixels)
-
-
-def test_joined_masks_follow_each_other() -> None:
-    images = random_images(9, 12)
-    parts = [MaskCrops.from_crops([cut_out(image) for image in images[rows]]) for rows in ([0, 1], [], [2, 3, 4, 5])]
-    rest = MaskCrops.from_crops([cut_out(image) for image in images]).take(np.array([8, 7, 6]))
-    joined = parts[0].joined([*parts[1:], rest])
-    flat = images[[0, 1, 2, 3, 4, 5, 8, 7, 6]].reshape(9, -1).astype(float)
-    i, j = every_pair(9)
-    assert_array_equal(mask_intersection(joined, i, j).reshape(9, 9), flat @ flat.T)
-    assert_array_equal(joined.area, flat.sum(axis=1))
 
 
 # mask against box
@@ -472,14 +432,6 @@ def test_large_masks_and_polygons_share_the_pixels_counted() -> None:
     expected = np.count_nonzero(image[60:471, 60:560]) - np.count_nonzero(image[70:450, 160:359])
     shared = mask_polygon_intersection(masks, np.array([1, 0, 1]), np.array([frame, frame, shapely.box(0, 0, 45, 999)]))
     assert shared.tolist() == [expected, 0, np.count_nonzero(image[:, :5])]
-
-
-def test_a_mask_agrees_exactly_with_the_polygon_around_its_pixels() -> None:
-    image = np.zeros((HEIGHT, WIDTH), np.bool_)
-    image[3:20, 5:40], image[8:11, 10:30] = True, False
-    masks = MaskCrops.from_crops([cut_out(image)])
-    shared = mask_polygon_intersection(masks, np.array([0]), np.array([_squares(image)]))
-    assert shared.tolist() == masks.area.tolist() == [17 * 35 - 3 * 20]
 
 
 # errors

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chance import examples, seeds
-from tests.metrics.golden_cases import GOLDEN
 from tests.metrics.matching_oracle import (
     best_by_enumeration,
     best_by_subsets,
@@ -169,51 +166,6 @@ def test_neither_the_order_of_anything_nor_the_names_of_classes_change_the_parti
     back = np.empty(len(rows), np.int64)
     back[order] = unit
     assert partition_of(back) == expected
-
-
-CHAIN = [(0, k, 1, *box) for k, box in enumerate(GOLDEN["intransitive_chain"])]
-
-
-ORDERS = list(permutations(range(3)))
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_chain_of_three_boxes_gains_most_as_a_pair_and_a_single_box(order: tuple) -> None:
-    # totals: pair and single 0.6 - 0.5 = 0.1; all three 0.1 + 0.1 - 1/6 = 0.0333
-    rows = sorted_rows([(0, order[k], *CHAIN[k][2:]) for k in range(3)])
-    assert sorted(map(len, partition_of(match(rows).unit))) == [1, 2]
-
-
-def test_a_chain_whose_ends_lose_less_than_a_link_gains_is_one_unit() -> None:
-    # shift s of 100: IoU of neighbours 0.8182 (s = 10), of the ends 2/3; at 0.7 the ends lose 0.033
-    chain = [(0, k, 1, 10.0 * k, 0.0, 100.0 + 10.0 * k, 30.0) for k in range(3)]
-    assert match(chain, threshold=0.7).n_units == 1
-
-
-def _vehicles(*classes: int) -> list:
-    return [(0, k, c, 2.0, 1.0, 9.0, 4.0) for k, c in enumerate(classes)]
-
-
-def test_preferred_classes_keep_a_dissenting_class_in_the_unit() -> None:
-    assert match(_vehicles(1, 1, 2), classes="prefer").unit.tolist() == [0, 0, 0]
-
-
-def test_required_classes_leave_a_dissenting_class_alone() -> None:
-    assert match(_vehicles(1, 1, 2), classes="require").unit.tolist() == [0, 0, 1]
-
-
-def test_preferred_classes_take_the_same_class_before_the_better_overlap() -> None:
-    rows = [(0, 0, 1, 0, 0, 10, 4), (0, 1, 1, 2, 0, 10, 4), (0, 1, 2, 0, 0, 10, 4)]
-    assert match(rows, classes="prefer").unit.tolist() == [0, 0, 1]
-    assert match(rows, classes="ignore").unit.tolist() == [0, 1, 0]
-
-
-def test_preferred_classes_count_every_pair_of_units_that_do_not_overlap() -> None:
-    # a wide box (class 3) over two units of two that lie side by side; threshold 0.25, IoU with the wide box 0.5:
-    # joining one unit gains 2 · 0.25, joining the other as well gains 2 · 0.25 and loses 4 · 0.25
-    left, right, wide = (0.0, 0.0, 5.0, 2.0), (5.0, 0.0, 10.0, 2.0), (0.0, 0.0, 10.0, 2.0)
-    rows = [(0, 0, 1, *left), (0, 1, 1, *left), (0, 2, 2, *right), (0, 3, 2, *right), (0, 4, 3, *wide)]
-    assert sorted(map(len, partition_of(match(rows, threshold=0.25).unit))) == [2, 3]
 
 
 HALF = [(0, 0, 1, 0, 0, 10, 10), (0, 1, 1, 0, 0, 10, 5)]

@@ -45,30 +45,10 @@ def test_cases_by_hand_for_two_annotators(case: tuple) -> None:
     assert preferred.aligned.tolist() == of_one_class.tolist(), "but only pairs of one class are aligned, as published"
 
 
-def test_aligned_pairs_of_two_annotators_are_the_units_of_two() -> None:
-    rows = _bars((0, 1, 0, 10), (0, 1, 20, 30), (0, 1, 50, 60), (1, 1, 2, 12), (1, 1, 19, 30))
-    matching = match(rows, method="mutual_best")
-    assert matching.aligned.tolist() == [[0, 1], [3, 4]]
-    assert matching.unit.tolist() == [0, 1, 2, 0, 1]
-
-
 def test_only_this_method_has_aligned_pairs() -> None:
     rows = _bars((0, 1, 0, 10), (1, 1, 0, 10))
     assert match(rows).aligned is None
     assert match(rows, method="recursive").aligned is None
-
-
-def test_three_annotators_are_joined_in_descending_dice() -> None:
-    # Dice 0.9 of rows 0-2 and 1-3, 0.5 of 2-3; the last pair would put rows 0 and 1 of one annotator together
-    rows = _bars((0, 1, 0, 10), (0, 1, 7, 17), (1, 1, 1, 11), (2, 1, 6, 16))
-    matching = match(rows, method="mutual_best")
-    assert sorted(map(tuple, matching.aligned.T.tolist())) == [(0, 2), (1, 3), (2, 3)]
-    assert matching.unit.tolist() == [0, 1, 0, 1]
-
-
-def test_three_annotators_without_a_conflict_are_joined_whatever_the_dice_of_the_ends() -> None:
-    rows = _bars((0, 1, 0, 10), (1, 1, 8, 18), (2, 1, 16, 26))  # the ends do not overlap
-    assert match(rows, method="mutual_best").unit.tolist() == [0, 0, 0]
 
 
 def test_threshold_and_similarity_are_not_used() -> None:
@@ -117,14 +97,6 @@ def test_aligned_pairs_and_units_are_those_of_a_naive_search(seed: int) -> None:
     of_one_class = {(i, j) for i, j in aligned if rows[i][2] == rows[j][2]}
     assert set(map(tuple, matching.aligned.T.tolist())) == of_one_class
     assert partition_of(matching.unit) == _joined_naively(rows, aligned)
-
-
-def test_quality_of_the_synthetic_alignment_of_the_source_document() -> None:
-    # 6 against 6 objects, 3 aligned with recall 5/8, 4/5, 1 and precision 5/8, 2/3, 1
-    alignment = Alignment(6, 6, 3, 5 / 8 + 4 / 5 + 1, 5 / 8 + 2 / 3 + 1)
-    assert_allclose(alignment.recall, 0.26944444444444443, rtol=0, atol=1e-12)
-    assert_allclose(alignment.precision, 0.2546296296296296, rtol=0, atol=1e-12)
-    assert_allclose(alignment.f_score, 0.2618276403612092, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from annotator_agreement.metrics import (
     Polygons,
     Regions,
     boxes_as_polygons,
-    dice_from_iou,
     polygon_intersection,
     polygons_from_rings,
 )
@@ -122,15 +121,6 @@ def test_no_shapes_are_an_empty_column() -> None:
     assert polygon_intersection(none.geometry, none.geometry).shape == (0,)
 
 
-def test_rows_are_taken_by_index_and_mask_and_joined_again() -> None:
-    polygons = polygons_of([rings for _, rings, _, _ in SHAPES])
-    odd = np.arange(len(SHAPES)) % 2 == 1
-    joined = polygons.take(odd).joined([polygons.take(np.flatnonzero(~odd))])
-    back = joined.take(np.argsort(np.r_[np.flatnonzero(odd), np.flatnonzero(~odd)]))
-    for name in ("geometry", "area", "bounds", "repaired"):
-        assert_array_equal(getattr(back, name), getattr(polygons, name))
-
-
 # (id, a, b, shared area), by hand
 PAIRS = [
     ("shifted squares", [rectangle(0, 0, 10, 10)], [rectangle(4, 3, 10, 10)], 6 * 7),
@@ -160,13 +150,6 @@ def test_pairs_share_the_area_computed_by_hand(case: tuple, origin: tuple) -> No
     assert shared(b, a) == pytest.approx(area, rel=1e-12, abs=0)
 
 
-def test_an_equal_copy_agrees_exactly() -> None:
-    rings = [rings for _, rings, area, _ in SHAPES if area]
-    a, b = polygons_of(rings), polygons_of(rings)
-    intersection = polygon_intersection(a.geometry, b.geometry)
-    assert_array_equal(iou_from_areas(intersection, a.area, b.area), np.ones(len(rings)))
-
-
 def blobs(n: int, n_vertices: int, seed: int) -> list[list[Ring]]:
     """Shapes round a point near (50, 30), wider than high."""
     rng = np.random.default_rng(seed)
@@ -193,14 +176,6 @@ def test_large_polygons_share_what_shapely_finds(monkeypatch: pytest.MonkeyPatch
     assert_allclose(polygon_intersection(a.geometry, b.geometry), expected, rtol=1e-12)
 
 
-def test_discs_share_the_area_of_a_lens() -> None:
-    angle = np.linspace(0, 2 * np.pi, 2000, endpoint=False)
-    disc = 10 * np.column_stack([np.cos(angle), np.sin(angle)])
-    distance = 12.0
-    lens = 2 * 100 * np.arccos(distance / 20) - distance / 2 * np.sqrt(4 * 100 - distance**2)
-    assert shared([disc.tolist()], [np.add(disc, (distance, 0)).tolist()]) == pytest.approx(lens, rel=1e-5)
-
-
 def test_boxes_become_polygons_with_their_area() -> None:
     boxes = np.array([[1, 2, 6, 5], [0, 0, 0, 4], [3, 3, 3, 3], [-4, -2, -1, 2.0]])
     geometry = boxes_as_polygons(boxes)
@@ -210,36 +185,6 @@ def test_boxes_become_polygons_with_their_area() -> None:
     triangle = polygons_of([[[(1, 2), (6, 2), (1, 5)]]] * 4)
     assert_allclose(polygon_intersection(geometry, triangle.geometry), [7.5, 0, 0, 0], rtol=1e-14)
     assert boxes_as_polygons(np.zeros((0, 4))).shape == (0,)
-
-
-def test_overlaps_are_those_of_annotators_on_one_sample() -> None:
-    square, half = [rectangle(0, 0, 4, 4)], [[(0, 0), (4, 0), (0, 4)]]
-    polygons = polygons_of([square, half, [rectangle(9, 9, 1, 1)], square, half])
-    objects = Objects(np.array([0, 0, 0, 1, 1]), np.array([0, 1, 1, 0, 1]), np.zeros(5, np.int64))
-    found = Regions.of_polygons(polygons).overlaps(objects)
-    assert_array_equal(np.column_stack([found.i, found.j]), [[0, 1], [3, 4]])
-    assert_allclose(found.intersection, [8, 8], rtol=1e-14)
-    assert_allclose(found.similarity("iou"), [0.5, 0.5], rtol=1e-14)
-    assert_allclose(found.similarity("dice"), dice_from_iou(np.array([0.5, 0.5])), rtol=1e-14)
-
-
-# --- rectilinear polygons, whose pixels can be counted
-
-
-def _outline(pixels: np.ndarray) -> list[Ring]:
-    """The border of a set of pixels as one ring for each, which even-odd adds up."""
-    return [rectangle(float(x), float(y), 1, 1) for y, x in np.argwhere(pixels)]
-
-
-@examples(40)
-@given(st.integers(0, 10_000))
-def test_sets_of_pixels_share_the_pixels_they_share(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    a, b = rng.random((2, 5, 8)) < rng.uniform(0.2, 0.9)
-    polygons = polygons_of([_outline(a), _outline(b)])
-    assert_allclose(polygons.area, [a.sum(), b.sum()], rtol=0, atol=1e-12)
-    intersection = polygon_intersection(polygons.geometry[:1], polygons.geometry[1:])
-    assert_allclose(intersection, [(a & b).sum()], rtol=0, atol=1e-10)
 
 
 def _inside(rings: Sequence[Ring], x: np.ndarray, y: np.ndarray) -> np.ndarray:

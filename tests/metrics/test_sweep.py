@@ -1,39 +1,20 @@
-"""Matching at many thresholds against all partitions of few objects, and against the matching at each threshold."""
+"""Matching at many thresholds against the matching at each threshold, which has all partitions as its oracle."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.chance import examples
 from tests.metrics.matching_oracle import (
     Row,
-    best_by_enumeration,
     columns,
-    node_weights,
-    partition_of,
-    sorted_rows,
-    total_of,
 )
 
 from annotator_agreement.metrics import THRESHOLDS, Objects, match_objects, sweep_thresholds
 from annotator_agreement.metrics.geometry.boxes import box_overlaps
 from annotator_agreement.metrics.matching import sweep as sweep_module
 
-SETTINGS = examples(60)
 each_classes = pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
-
-
-@st.composite
-def few_rows(draw: st.DrawFn) -> list[Row]:
-    """Up to 6 boxes of one image around two places, 20 wide and 8 high give or take a third."""
-    shift = st.floats(-6.0, 6.0, allow_subnormal=False)
-    low = st.floats(-2.5, 2.5, allow_subnormal=False)
-    row = st.tuples(st.integers(0, 3), st.integers(1, 2), st.sampled_from([0.0, 9.0]), shift, low, shift, low)
-    rows = draw(st.lists(row, min_size=1, max_size=6))
-    return sorted_rows([(0, r, c, at + x, y, at + 20 + w, 8 + h) for r, c, at, x, y, w, h in rows])
 
 
 def _sweep(rows: list[Row], **options):
@@ -60,44 +41,6 @@ def crowded(n_samples: int, n_annotators: int, seed: int, per_sample: int = 4) -
 def test_the_thresholds_of_a_report_are_the_eighteen_from_a_tenth() -> None:
     shown = "(0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)"
     assert repr(THRESHOLDS) == shown
-
-
-@SETTINGS
-@given(few_rows(), st.sampled_from(["iou", "dice"]))
-def test_geometry_alone_gives_the_best_of_all_partitions_at_every_threshold(rows: list[Row], kind: str) -> None:
-    sweep = _sweep(rows, classes="ignore", similarity=kind)
-    for at, threshold in enumerate(THRESHOLDS):
-        weights = node_weights(rows, [[k] for k in range(len(rows))], threshold, kind)
-        best = best_by_enumeration(weights)
-        found = partition_of(sweep.first[at])
-        assert total_of(weights, found) == pytest.approx(best.total, rel=0, abs=1e-8)
-        assert len(found) == best.n_groups
-
-
-@SETTINGS
-@given(few_rows())
-def test_preferred_and_required_classes_give_the_best_of_all_partitions_at_every_threshold(rows: list[Row]) -> None:
-    preferred, required = (_sweep(rows, classes=classes) for classes in ("prefer", "require"))
-    for at, threshold in enumerate(THRESHOLDS):
-        weights = node_weights(rows, [[k] for k in range(len(rows))], threshold)
-        for p, q in np.ndindex(len(rows), len(rows)):
-            if rows[p][2] != rows[q][2]:
-                weights[p][q] = None
-        first_stage = partition_of(required.first[at])
-        best = best_by_enumeration(weights)
-        assert total_of(weights, first_stage) == pytest.approx(best.total, rel=0, abs=1e-8)
-        assert len(first_stage) == best.n_groups
-
-        nodes = [sorted(unit) for unit in first_stage]
-        of_nodes = node_weights(rows, nodes, threshold)
-        second = best_by_enumeration(of_nodes)
-        found = partition_of(preferred.first[at])
-        joined = frozenset(
-            frozenset(k for k, node in enumerate(nodes) if node[0] in unit) for unit in found
-        )  # units of the first stage stay whole
-        assert all(set(node) <= unit or not set(node) & unit for node in nodes for unit in found)
-        assert total_of(of_nodes, joined) == pytest.approx(second.total, rel=0, abs=1e-8)
-        assert len(found) == second.n_groups
 
 
 @each_classes
@@ -135,21 +78,6 @@ def _surplus(unit: np.ndarray, overlaps, similarity: np.ndarray, threshold: floa
     members = np.bincount(unit)
     together = unit[overlaps.i] == unit[overlaps.j]
     return float(similarity[together].sum() - threshold * (members * (members - 1) // 2).sum())
-
-
-@each_classes
-def test_the_order_of_the_annotators_changes_nothing(classes: str) -> None:
-    objects, boxes = crowded(80, 4, seed=8)
-    sweep = sweep_thresholds(objects, box_overlaps(objects, boxes), classes=classes)
-    renamed = np.array([2, 0, 3, 1])[objects.annotator]
-    order = np.lexsort((renamed, objects.sample))
-    other = Objects(objects.sample[order], renamed[order], objects.category[order])
-    again = sweep_thresholds(other, box_overlaps(other, boxes[order]), classes=classes)
-    back = np.empty(len(order), np.int64)
-    back[order] = np.arange(len(order))
-    for at in range(len(THRESHOLDS)):
-        assert partition_of(again.first[at][back]) == partition_of(sweep.first[at])
-    np.testing.assert_array_equal(again.n_hard, sweep.n_hard)
 
 
 def test_solving_some_thresholds_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -47,3 +48,25 @@ def form(context) -> Callable[..., dict[str, Any]]:
         return {**inputs, **inputs.pop("advanced", {"type": {"properties": {}}})["type"]["properties"]}
 
     return make
+
+
+@pytest.fixture
+def run(context) -> Callable[..., tuple[Any, dict[str, Any]]]:
+    """Execute an operator; returns its result and what it asks the App to do, by name."""
+
+    def execute(operator, dataset, view=None, selected=(), selected_labels=(), **params):
+        ctx = context(operator, dataset, view, **params)
+        ctx.request_params |= {"selected": list(selected), "selected_labels": list(selected_labels)}
+        result = operator.execute(ctx)
+        requests = ctx.executor.to_json()["requests"]
+        dataset.reload()
+        return result, {request["operator_uri"].split("/")[-1]: request["params"] for request in requests}
+
+    return execute
+
+
+def view_of(dataset: Any, requests: dict[str, Any]) -> Any:
+    """The view that the App was told to show."""
+    from fiftyone import DatasetView
+
+    return DatasetView._build(dataset, json.loads(json.dumps(requests["set_view"]["view"])))

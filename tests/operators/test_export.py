@@ -205,12 +205,6 @@ def test_parts_requirements_and_letters_are_asked_for(export, dataset, form, tmp
     assert told.startswith("requirements.yaml, line 3: `metric`")
 
 
-def test_a_dataset_without_runs_gets_a_sentence(export, make_dataset, form):
-    inputs = form(export, make_dataset())
-    assert list(inputs) == ["no_runs"]
-    assert inputs["no_runs"]["invalid"]
-
-
 def test_a_delegated_export_writes_the_file(export, dataset, tmp_path):
     import fiftyone.operators.delegated as food
 

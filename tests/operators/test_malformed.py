@@ -63,7 +63,9 @@ def test_forms_of_runs_that_are_gone(operator, context, form, make_dataset, name
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_forms_without_any_run(operator, context, form, make_dataset, name: str) -> None:
     dataset, asked = make_dataset(), operator(name)
-    assert form(asked, dataset, **OF_RUNS[name])
+    inputs = form(asked, dataset, **OF_RUNS[name])
+    assert [entry["invalid"] for entry in inputs.values()] == [True]
+    assert list(inputs) == ["no_runs"]
     with pytest.raises(Exception, match="run") as refused:
         asked.execute(context(asked, dataset, **OF_RUNS[name]))
     assert type(refused.value).__name__ == "AgreementInputError"

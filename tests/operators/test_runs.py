@@ -25,13 +25,6 @@ def _execute(operator, dataset, **params):
 
 
 @pytest.mark.parametrize("name", ["show_agreement", "rename_agreement", "delete_agreement"])
-def test_a_dataset_without_runs_gets_a_sentence(operator, make_dataset, form, name):
-    inputs = form(operator(name), make_dataset())
-    assert list(inputs) == ["no_runs"]
-    assert inputs["no_runs"]["invalid"]
-
-
-@pytest.mark.parametrize("name", ["show_agreement", "rename_agreement", "delete_agreement"])
 def test_runs_are_offered_with_their_status(operator, dataset, form, name):
     dead = dataset.init_run(method="annotator_agreement", status="running", fields_written=[], results_id="0" * 24)
     dataset.register_run("died", dead)

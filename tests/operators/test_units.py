@@ -10,9 +10,9 @@ import fiftyone.operators as foo
 import pytest
 
 from tests.datasets import detections, random_annotators, stored
+from tests.operators.conftest import view_of
 
 ANNOTATORS = ["alice", "bob", "carol"]
-EVERY = ["add_agreement_units", "agreement_patches", "resolve_units", "tag_agreement_labels", "annotate_disputed"]
 
 
 @pytest.fixture
@@ -26,43 +26,15 @@ def dataset(lend, operator):
 
 
 @pytest.fixture
-def run(context):
-    """Execute an operator; returns its result and what it asks the App to do, by name."""
-
-    def execute(operator, dataset, view=None, selected=(), selected_labels=(), **params):
-        ctx = context(operator, dataset, view, **params)
-        ctx.request_params["selected"] = list(selected)
-        ctx.request_params["selected_labels"] = list(selected_labels)
-        result = operator.execute(ctx)
-        requests = ctx.executor.to_json()["requests"]
-        dataset.reload()
-        return result, {request["operator_uri"].split("/")[-1]: request["params"] for request in requests}
-
-    return execute
-
-
-@pytest.fixture
 def form_of(context):
     """The inputs of a form, with what is selected."""
 
     def make(operator, dataset, view=None, selected=(), selected_labels=(), **params):
         ctx = context(operator, dataset, view, **params)
-        ctx.request_params["selected"] = list(selected)
-        ctx.request_params["selected_labels"] = list(selected_labels)
+        ctx.request_params |= {"selected": list(selected), "selected_labels": list(selected_labels)}
         return operator.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
 
     return make
-
-
-def _view_of(dataset, requests):
-    return fo.DatasetView._build(dataset, json.loads(json.dumps(requests["set_view"]["view"])))
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_dataset_without_runs_gets_a_sentence(operator, make_dataset, form, name):
-    inputs = form(operator(name), make_dataset())
-    assert list(inputs) == ["no_runs"]
-    assert inputs["no_runs"]["invalid"]
 
 
 @pytest.mark.parametrize("name", ["add_agreement_units", "agreement_patches", "resolve_units"])
@@ -157,7 +129,7 @@ def test_disputed_objects_open_one_by_one_and_units_are_made_for_them(operator, 
     problem = form(patches, dataset, run_key="agreement", make_units=False)["problem"]
     assert "must be written first" in problem["view"]["label"]
     result, requests = run(patches, dataset, run_key="agreement", make_units=True)
-    view = _view_of(dataset, requests)
+    view = view_of(dataset, requests)
     assert len(view) == result["n_units"] > 10
     assert "agreed" not in view.count_values("agreement_units.verdict")
     assert "make_units" not in form(patches, dataset)
@@ -168,7 +140,7 @@ def test_what_the_form_asks_for_is_shown(operator, dataset, run, form_of):
     patches = operator("agreement_patches")
     asked = {"run_key": "agreement", "verdict": ["lone", "missed"], "max_units": 7}
     result, requests = run(patches, dataset, **asked)
-    view = _view_of(dataset, requests)
+    view = view_of(dataset, requests)
     assert result == {"n_units": 7}
     assert set(view.distinct("agreement_units.verdict")) <= {"lone", "missed"}
     part = dataset.limit(4)
@@ -177,7 +149,7 @@ def test_what_the_form_asks_for_is_shown(operator, dataset, run, form_of):
     all_units, _ = run(patches, dataset, part, run_key="agreement")
     some_units, requests = run(patches, dataset, part, run_key="agreement", within_view=True)
     assert some_units["n_units"] < all_units["n_units"]
-    assert set(_view_of(dataset, requests).values("sample_id")) <= set(part.values("id"))
+    assert set(view_of(dataset, requests).values("sample_id")) <= set(part.values("id"))
 
 
 def test_nothing_disputed_leaves_the_view_as_it_is(operator, make_dataset, run):

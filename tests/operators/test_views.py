@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
 
 from tests.datasets import random_annotators, stored
+from tests.operators.conftest import view_of
 
 import annotator_agreement as aa
 
@@ -30,26 +29,6 @@ def view_agreement(operator):
     return operator("view_agreement")
 
 
-def _execute(operator, context, dataset, view=None, **params):
-    """Execute an operator; returns its result and what it asks the App to do, by name."""
-    ctx = context(operator, dataset, view, **params)
-    result = operator.execute(ctx)
-    requests = ctx.executor.to_json()["requests"]
-    dataset.reload()
-    return result, {request["operator_uri"].split("/")[-1]: request["params"] for request in requests}
-
-
-def _view_of(dataset, params):
-    return fo.DatasetView._build(dataset, json.loads(json.dumps(params["view"])))
-
-
-@pytest.mark.parametrize("name", ["view_agreement", "save_agreement_views", "configure_agreement_app"])
-def test_a_dataset_without_runs_gets_a_sentence(operator, make_dataset, form, name):
-    inputs = form(operator(name), make_dataset())
-    assert list(inputs) == ["no_runs"]
-    assert inputs["no_runs"]["invalid"]
-
-
 def test_the_form_offers_what_concerns_the_labels_of_the_run(view_agreement, dataset, make_dataset, operator, form):
     inputs = form(view_agreement, dataset)
     assert inputs["verdict"]["type"]["values"][:3] == ["any", "agreed", "class_conflict"]
@@ -65,23 +44,23 @@ def test_the_form_offers_what_concerns_the_labels_of_the_run(view_agreement, dat
     assert "missed_by" not in inputs
 
 
-def test_the_labels_of_a_model_can_be_asked_for(view_agreement, make_dataset, operator, form, context):
+def test_the_labels_of_a_model_can_be_asked_for(view_agreement, make_dataset, operator, form, run):
     made = make_dataset(random_annotators(20, (*ANNOTATORS, "yolo")))
     operator("compute_agreement")(made, ANNOTATORS, models=["yolo"])
     inputs = form(view_agreement, made)
     assert inputs["model"]["type"]["values"] == ["any", "yolo"]
     assert "extra" in inputs["verdict"]["type"]["values"]
-    _, requests = _execute(view_agreement, context, made, model="yolo", verdict="extra", annotators=["alice"])
-    shown = _view_of(made, requests["set_view"])
+    _, requests = run(view_agreement, made, model="yolo", verdict="extra", annotators=["alice"])
+    shown = view_of(made, requests)
     n = aa.load(made).report.models[0].annotators[0].n_missed
     assert shown.count("yolo.detections") == n > 0
 
 
-def test_the_defaults_of_the_form_show_every_sample(view_agreement, dataset, form, context):
+def test_the_defaults_of_the_form_show_every_sample(view_agreement, dataset, form, run):
     defaults = {name: entry["default"] for name, entry in form(view_agreement, dataset).items() if "default" in entry}
-    result, requests = _execute(view_agreement, context, dataset, **defaults)
+    result, requests = run(view_agreement, dataset, **defaults)
     assert result == {"n_samples": 20}
-    assert _view_of(dataset, requests["set_view"]).values("id") == dataset.values("id")
+    assert view_of(dataset, requests).values("id") == dataset.values("id")
 
 
 def test_what_is_not_usable_is_shown_in_the_form(view_agreement, dataset, form):
@@ -97,34 +76,34 @@ def test_what_is_not_usable_is_shown_in_the_form(view_agreement, dataset, form):
         assert message in problem["view"]["label"]
 
 
-def test_the_view_opens_in_the_app(view_agreement, operator, dataset, context):
+def test_the_view_opens_in_the_app(view_agreement, operator, dataset, run):
     report = operator("show_agreement")(dataset)
-    result, requests = _execute(view_agreement, context, dataset, verdict="lone", missed_by="any", classes=[])
-    view = _view_of(dataset, requests["set_view"])
+    result, requests = run(view_agreement, dataset, verdict="lone", missed_by="any", classes=[])
+    view = view_of(dataset, requests)
     assert len(view) == result["n_samples"] > 0
     for annotator in report.annotators:
         assert view.count(f"{annotator.name}.detections") == annotator.verdicts["lone"]
-    _, requests = _execute(view_agreement, context, dataset, annotators=["alice", "bob"], least_votes=2)
-    view = _view_of(dataset, requests["set_view"])
+    _, requests = run(view_agreement, dataset, annotators=["alice", "bob"], least_votes=2)
+    view = view_of(dataset, requests)
     assert view.get_field("carol") is None
     assert min(view.values("alice.detections.agreement_votes", unwind=True)) >= 2
 
 
-def test_nothing_to_show_leaves_the_view_as_it_is(view_agreement, dataset, context):
-    result, requests = _execute(view_agreement, context, dataset, least_votes=9)
+def test_nothing_to_show_leaves_the_view_as_it_is(view_agreement, dataset, run):
+    result, requests = run(view_agreement, dataset, least_votes=9)
     assert result == {"n_samples": 0}
     assert list(requests) == ["notify"]
 
 
-def test_the_current_view_can_be_narrowed(view_agreement, dataset, context, form):
+def test_the_current_view_can_be_narrowed(view_agreement, dataset, context, form, run):
     current = dataset.limit(7)
     ctx = context(view_agreement, dataset, current, run_key="agreement")
     inputs = view_agreement.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
     assert inputs["within_view"]["default"] is False
-    whole, _ = _execute(view_agreement, context, dataset, current, verdict="agreed")
-    part, requests = _execute(view_agreement, context, dataset, current, verdict="agreed", within_view=True)
+    whole, _ = run(view_agreement, dataset, current, verdict="agreed")
+    part, requests = run(view_agreement, dataset, current, verdict="agreed", within_view=True)
     assert 0 < part["n_samples"] < whole["n_samples"]
-    assert set(_view_of(dataset, requests["set_view"]).values("id")) <= set(current.values("id"))
+    assert set(view_of(dataset, requests).values("id")) <= set(current.values("id"))
 
 
 def test_the_operator_and_the_function_are_the_same(view_agreement, dataset):
@@ -134,32 +113,32 @@ def test_the_operator_and_the_function_are_the_same(view_agreement, dataset):
     assert view_agreement(dataset, **asked).values("id") == function(dataset, **asked).values("id")
 
 
-def test_the_usual_views_are_saved(operator, dataset, context):
+def test_the_usual_views_are_saved(operator, dataset, run):
     save = operator("save_agreement_views")
-    result, requests = _execute(save, context, dataset, run_key="agreement")
+    result, requests = run(save, dataset, run_key="agreement")
     assert result["saved"] == dataset.list_saved_views()
     assert len(result["saved"]) == 4
     assert set(requests) == {"show_sidebar_groups", "reload_dataset", "notify"}
     assert save(dataset) == result["saved"]
 
 
-def test_the_app_is_set_up_and_the_form_shows_how(operator, dataset, context, form):
+def test_the_app_is_set_up_and_the_form_shows_how(operator, dataset, run, form):
     configure = operator("configure_agreement_app")
     before = stored(dataset)
     inputs = form(configure, dataset)
     switches = {name: inputs[name]["default"] for name in ("sidebar", "indexes", "link_instances", "color_by")}
     assert switches == {"sidebar": False, "indexes": False, "link_instances": False, "color_by": "nothing of the run"}
     chosen = {"run_key": "agreement", "sidebar": True, "link_instances": True, "color_by": "id"}
-    result, requests = _execute(configure, context, dataset, **chosen, indexes=False)
+    result, requests = run(configure, dataset, **chosen, indexes=False)
     assert result == {"sidebar": True, "indexes": False, "link_instances": True, "color_by": "id"}
     assert "agreement" in [group["name"] for group in requests["show_sidebar_groups"]["groups"]]
     assert requests["set_color_scheme"]["fields"] == dataset.app_config.color_scheme.fields
     assert dataset.app_config.color_scheme.fields[0]["colorByAttribute"] == "agreement_id"
     inputs = form(configure, dataset)
     assert {name: inputs[name]["default"] for name in switches} == result
-    _, requests = _execute(configure, context, dataset, **{**chosen, "sidebar": False})
+    _, requests = run(configure, dataset, **{**chosen, "sidebar": False})
     assert set(requests) == {"show_sidebar_groups", "reload_dataset", "notify"}
-    _execute(configure, context, dataset, run_key="agreement", **switches)
+    run(configure, dataset, run_key="agreement", **switches)
     assert stored(dataset)["dataset"]["app_config"] == before["dataset"]["app_config"]
     assert stored(dataset)["samples"] == before["samples"]
     assert configure(dataset, indexes=True).indexes

@@ -16,7 +16,7 @@ from tests.panels.conftest import ANNOTATORS, of_tab
 from annotator_agreement import compute_agreement, load, load_agreement
 from annotator_agreement.agreement.settings.errors import AgreementInputError
 from annotator_agreement.dataset_io.record.run import Run
-from annotator_agreement.panels.drill_down import link_of
+from annotator_agreement.panels.drill_down import link_of, samples_behind
 from annotator_agreement.panels.items import Choices
 from annotator_agreement.panels.model_cache import Shown
 from annotator_agreement.panels.panel_state import panel_state_of
@@ -46,6 +46,12 @@ def _units(view):
     return units
 
 
+def _shown(dataset):
+    """What the panel shows of the run."""
+    loaded = Run(dataset, "agreement").records()
+    return Shown(loaded.report, loaded.records, loaded.index, loaded.context)
+
+
 def _opened(event, dataset, state, tab):
     """The tab, and a function that clicks a cell of it."""
     state = of_tab(state, tab)
@@ -67,104 +73,29 @@ def _number(text):
     return int(text.split()[0].replace(",", ""))
 
 
-def test_every_verdict_leads_to_as_many_labels_as_its_row_says(event, dataset, state):
-    sent, click = _opened(event, dataset, state, "objects")
-    of_dataset = Counter(label["agreement"] for _, _, label in _labels(dataset))
-    of_dataset.pop(None, None)
-    rows = sent.table("verdicts")
-    assert sorted(_number(row[2]) for row in rows) == sorted(of_dataset.values())
-    for k, row in enumerate(rows):
-        found = Counter(label["agreement"] for _, _, label in _labels(click("verdicts", k, 2).view(dataset)))
-        assert len(found) == 1
-        assert found.total() == _number(row[2]) == of_dataset[next(iter(found))]
-
-
-def test_every_bar_of_scores_leads_to_as_many_samples_as_it_says(event, dataset, state):
-    trace = event("refresh", dataset, of_tab(state, "images")).parts["scores"]["view"]["data"][0]
-    assert sum(trace["y"]) == dataset.count("agreement_score")
-    for centre, n in zip(trace["x"], trace["y"], strict=True):
-        sent = event("drill_down", dataset, of_tab(state, "images"), path="scores_1", x=centre)
-        assert (len(sent.view(dataset)) if n else len(sent.of("set_view"))) == n
-
-
-def test_every_row_of_votes_leads_to_as_many_objects_as_it_says(event, dataset, state):
-    sent, click = _opened(event, dataset, state, "objects")
-    for k, row in enumerate(sent.table("votes")):
-        assert len(_units(click("votes", k, 1).view(dataset))) == _number(row[1])
-
-
-def test_the_disputed_objects_of_every_class_are_as_many_as_its_row_says(event, dataset, state):
-    sent, click = _opened(event, dataset, state, "objects")
-    rows = sent.table("by_class")
-    assert len(rows) > 1
-    for k, (name, disputed, objects, *_) in enumerate(rows):
-        of_class = _units(click("by_class", k, 2).view(dataset))
-        assert len(of_class) == _number(objects)
-        view = click("by_class", k, 1).view(dataset)
-        assert len(_units(view)) == _number(disputed)
-        assert "agreed" not in {label["agreement"] for _, _, label in _labels(view)}
-        all_labels = [label for _, _, label in _labels(dataset)]
-        undisputed = {label["agreement_id"] for label in all_labels if label["agreement"] in ("agreed", None)}
-        of_class = {label["agreement_id"] for label in all_labels if label.label == name}
-        assert {label["agreement_id"] for _, _, label in _labels(view)} == of_class - undisputed
-
-
-def test_the_numbers_of_an_annotator_lead_to_as_many_labels(event, dataset, state):
-    sent, click = _opened(event, dataset, state, "annotators")
-    report = {entry.name: entry for entry in load_agreement(dataset).annotators}
-    columns = sent.columns("annotators")
-    for k, (name, *cells) in enumerate(sent.table("annotators")):
-        entry, cells = report[name], dict(zip(columns[1:], cells, strict=True))
-        missed = click("annotators", k, columns.index("Missed"))
-        assert _number(cells["Missed"]) == entry.n_missed
-        assert (len(_units(missed.view(dataset))) if entry.n_missed else len(missed.of("set_view"))) == entry.n_missed
-        for title, verdict in (("Lone", "lone"), ("Other class", "class_conflict")):
-            n = entry.verdicts[verdict]
-            # the share of other classes is above the number that the click leads to
-            assert _number(cells[title].splitlines()[verdict == "class_conflict"]) == n
-            opened = click("annotators", k, columns.index(title))
-            found = _labels(opened.view(dataset)) if n else []
-            assert len(found) == n
-            assert {name} >= {of for _, of, _ in found}
-
-
-def test_a_cell_of_pairs_leads_to_the_samples_these_two_disagree_on_the_worst_first(event, dataset, state):
-    sent, click = _opened(event, dataset, state, "annotators")
-    names = sent.columns("pairs")
-    row = [entry[0] for entry in sent.table("pairs")].index("alice")
-    view = click("pairs", row, names.index("bob")).view(dataset)
-    expected = set()
-    for sample in dataset:
-        if sample["alice"] is not None and sample["bob"] is not None:
-            said = [{(label["agreement_id"], label.label) for label in sample[name].detections}
-                    for name in ("alice", "bob")]  # fmt: skip
-            if said[0] != said[1]:
-                expected.add(sample.id)
-    assert set(view.values("id")) == expected
-    assert {name for _, name, _ in _labels(view)} == {"alice", "bob"}
-    # the pair matrix shows the score, as the exported page does
-    pair = next(entry for entry in load_agreement(dataset).pairs if {entry.a, entry.b} == {"alice", "bob"})
-    assert sent.table("pairs")[row][names.index("bob")] == f"{pair.score:.2f}"
-
-
-def test_a_cell_of_classes_that_met_leads_to_the_labels_with_this_conflict(event, dataset, state):
-    sent, click = _opened(event, dataset, state, "classes")
-    columns, rows = sent.columns("confusion"), sent.table("confusion")
-    clicked = []
-    for k, (a, *cells) in enumerate(rows):
-        assert any(cells)
-        for column, cell in enumerate(cells, start=1):
-            if not cell:
+@pytest.mark.parametrize("tab", TABS)
+def test_every_click_opens_what_its_link_says(event, dataset, state, tab):
+    """What the links themselves lead to is compared with the tables of the run in ``test_every_link``."""
+    panel, state = panel_state_of(dataset, None), of_tab(state, tab)
+    model, sent = view_model(_shown(dataset), panel, tab), event("refresh", dataset, state)
+    for item in model["items"]:
+        if item["kind"] == "table":
+            assert sent.table(item["name"]) == [[row[column] for column, _ in item["columns"]] for row in item["rows"]]
+        for click, leads in _links(item):
+            if leads is not None and {"seek", "against"} & leads.keys():  # of the tab where decisions are made
                 continue
-            b = columns[column]
-            clicked.append({a, b})
-            units = _units(click("confusion", k, column).view(dataset)).values()
-            assert all({a, b} == set(unit.values()) for unit in units)
-            # every pair of labels of a unit that says one class each
-            pairs = sum(list(unit.values()).count(a) * list(unit.values()).count(b) for unit in units)
-            assert pairs == _number(cell)
-    # every pair once
-    assert len({frozenset(pair) for pair in clicked}) == len(clicked) > 1
+            opened = event("click_cell" if item["kind"] == "table" else "drill_down", dataset, state, **click)
+            expected = None if leads is None else samples_behind(dataset, panel, leads)
+            shown = [_stages(params["view"]) for params in opened.of("set_view")]
+            if shown:
+                assert shown == [_stages(expected._serialize())]
+            else:
+                assert expected is None or len(expected) == 0
+
+
+def _stages(view):
+    """The stages of a view as the App gets it, without their ids."""
+    return [(stage["_cls"], stage["kwargs"]) for stage in view]
 
 
 def test_shaded_numbers_that_lead_to_labels_look_like_it(event, make_dataset):
@@ -174,34 +105,6 @@ def test_shaded_numbers_that_lead_to_labels_look_like_it(event, make_dataset):
     style = sent.parts["pairs"]["view"]["componentsProps"]["table"]["sx"]
     cells = ", ".join(f"& tbody tr:nth-of-type({k}) td:nth-of-type({n})" for k, n in ((1, 3), (2, 2)))
     assert style[cells]["textDecoration"] == "underline"
-
-
-def test_the_numbers_of_a_class_lead_to_its_objects(event, dataset, state):
-    sent, click = _opened(event, dataset, state, "classes")
-    columns, rows = sent.columns("classes"), sent.table("classes")
-    assert len(rows) > 1
-    for k, row in enumerate(rows):
-        units = _units(click("classes", k, columns.index("Objects")).view(dataset))
-        assert len(units) == _number(row[columns.index("Objects")])
-        assert all(row[0] in unit.values() for unit in units.values())
-        alone = _number(row[columns.index("Lone")])
-        opened = click("classes", k, columns.index("Lone"))
-        assert alone == sum(len(unit) == 1 for unit in units.values())
-        assert (len(_units(opened.view(dataset))) if alone else 0) == alone
-
-
-def test_what_an_annotator_missed_of_a_class_leads_to_as_many_objects(event, dataset, state):
-    sent, click = _opened(event, dataset, state, "classes")
-    columns = sent.columns("left_out")
-    n_clicked = 0
-    for k, (name, *cells) in enumerate(sent.table("left_out")):
-        for column, cell in enumerate(cells, start=1):
-            if _number(cell):
-                units = _units(click("left_out", k, column).view(dataset))
-                assert len(units) == _number(cell)
-                assert all(name in unit.values() and columns[column] not in unit for unit in units.values())
-                n_clicked += 1
-    assert n_clicked > 2
 
 
 def test_the_numbers_of_the_cards_lead_to_what_they_count(event, dataset, state):
@@ -441,23 +344,25 @@ def test_a_click_on_nothing_is_a_notification(event, dataset, state, tab, click)
 @pytest.mark.parametrize("tab", TABS)
 def test_reworded_titles_and_labels_lead_to_the_same_samples(dataset, tab):
     """Drill-downs follow from the data of charts and tables: nothing that is written on them is read."""
-    loaded = Run(dataset, "agreement").records()
-    shown = Shown(loaded.report, loaded.records, loaded.index, loaded.context)
-    model = view_model(shown, panel_state_of(dataset, None), tab)
+    model = view_model(_shown(dataset), panel_state_of(dataset, None), tab)
     reworded = copy.deepcopy(model)
     for item in reworded["items"]:
         item |= {"title": "?", "columns": [], "rows": [{} for _ in item.get("rows", ())], "layout": {}}
     for item in model["items"]:
-        for click in _clicks(item):
+        for click, _ in _links(item):
             assert _behind(model, click) == _behind(reworded, click)
 
 
-def _clicks(item):
-    """A click on every cell of a table and every bar of a chart, as the App sends them."""
+def _links(item):
+    """A click on every cell of a table and every bar of a chart, as the App sends them, and the link of it."""
     path = f"{item['name']}_1"
     if item["kind"] == "table":
-        return [{"path": path, "row": k, "column": n} for k, row in enumerate(item["links"]) for n in range(len(row))]
-    return [{"path": path, "x": x} for x in item["data"][0]["x"]] if item["kind"] == "chart" else []
+        for k, row in enumerate(item["links"]):
+            yield from (({"path": path, "row": k, "column": n}, leads) for n, leads in enumerate(row))
+    elif item["kind"] == "chart":
+        places = item["data"][0]["x"]
+        for x, leads in zip(places, item.get("points") or [None] * len(places), strict=True):
+            yield {"path": path, "x": x}, leads
 
 
 def _behind(model, click):

@@ -11,7 +11,6 @@ import pytest
 from tests.panels.conftest import of_tab
 
 from annotator_agreement import compute_agreement, load_agreement
-from annotator_agreement.panels.view_model import TABS
 
 NAMES = ["anna", "ben", "cleo"]
 
@@ -78,30 +77,3 @@ def test_the_tabs_have_what_the_family_has(event, family):
         assert set(reasons) == {"cat (anna, ben), dog (cleo)", "owl (anna, cleo), cat (ben)"}
     rules = event("refresh", dataset, of_tab(sent.state, "rules"))
     assert f"Score {load_agreement(dataset).score.mean:.3f}" in rules.parts["computation"]["default"].replace("**", "")
-
-
-def test_every_click_on_a_number_leads_to_samples_or_a_sentence(event, family):
-    _, dataset = family
-    state = event("on_load", dataset).state
-    n_views = 0
-    for tab in TABS:
-        sent = event("refresh", dataset, of_tab(state, tab))
-        clicks = [
-            ("click_cell", {"path": f"{name}_1", "row": row, "column": column})
-            for name, part in sent.parts.items()
-            if (part["view"] or {}).get("name") == "TableView"
-            for row in range(len(part["default"]))
-            for column in range(len(part["default"][0]) - 1)
-        ]
-        clicks += [
-            ("drill_down", {"path": "scores_1", "x": x})
-            for part in [sent.parts.get("scores")]
-            if part is not None
-            for x in part["view"]["data"][0]["x"]
-        ]
-        for method, click in clicks:
-            opened = event(method, dataset, of_tab(state, tab), **click)
-            assert len(opened.of("set_view")) + len(opened.of("notify")) == 1
-            assert not any("did not work" in entry["message"] for entry in opened.of("notify"))
-            n_views += len(opened.of("set_view"))
-    assert n_views >= 2

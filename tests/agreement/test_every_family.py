@@ -1,0 +1,180 @@
+"""What holds for the reports of all families: batches, the order or codes of anything, intervals, and storage."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agreement.families import CASES, KINDS, NAMES, Sample, each_case, each_case_and_method, each_kind
+from tests.agreement.interval_oracle import check_intervals, interval_keys
+from tests.dataset_io import same_values
+
+from annotator_agreement.agreement.families.family import FAMILIES, report_from_dict
+from annotator_agreement.agreement.statistics.report import AgreementReport
+from annotator_agreement.charts.reports.document import report_markdown, report_text
+
+N = 40
+
+
+def assert_same(values: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Equal; floats to 1e-11."""
+    same_values.assert_same(values, expected, relative=0.0, absolute=1e-11)
+
+
+@each_case_and_method
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_batches_of_any_size_give_the_same_report(kind: str, options: dict, batch_size: int) -> None:
+    samples = KINDS[kind].samples(1, N)
+    whole, batches = (KINDS[kind].report(samples, batch_size=size, **options) for size in (0, batch_size))
+    assert_same(batches.to_dict(), whole.to_dict())
+
+
+@each_case_and_method
+def test_the_order_of_samples_and_the_numbers_of_videos_do_not_matter(kind: str, options: dict) -> None:
+    samples, order = KINDS[kind].samples(2, N), np.random.default_rng(2).permutation(N)
+    clusters = np.random.default_rng(0).integers(0, 60, N)
+    moved = KINDS[kind].report([samples[k] for k in order], clusters=(100 - clusters)[order], **options).to_dict()
+    places = {str(place): str(k) for place, k in enumerate(order.tolist())}
+    expected = KINDS[kind].report(samples, clusters=clusters, **options).to_dict()
+    assert_same(_with_ids(moved, places), expected)
+
+
+def _with_ids(value: Any, ids: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: ids.get(entry, entry) if key == "id" else _with_ids(entry, ids) for key, entry in value.items()}
+    return [_with_ids(entry, ids) for entry in value] if isinstance(value, list) else value
+
+
+@each_case
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 0, 1)])
+def test_the_order_of_annotators_does_not_matter(kind: str, options: dict, order: tuple[int, ...]) -> None:
+    samples = KINDS[kind].samples(3, N)
+    permuted: list[Sample] = [{order.index(r): given for r, given in sample.items()} for sample in samples]
+    report = KINDS[kind].report(samples, **options)
+    moved = KINDS[kind].report(permuted, names=[NAMES[r] for r in order], **options)
+    assert_same(_by_name(moved), _by_name(report))
+
+
+def _by_name(report: AgreementReport) -> dict[str, Any]:
+    """The entries of a report with annotators and pairs in the order of their names."""
+    values = report.to_dict()
+    del values["config"]
+    values["annotators"].sort(key=lambda entry: entry["name"])
+    for pair in values["pairs"]:
+        if pair["a"] > pair["b"]:
+            _turn(pair)
+        if "confusion" in pair:
+            pair["confusion"].sort(key=lambda entry: (-entry["n"], entry["a"], entry["b"]))
+    values["pairs"].sort(key=lambda pair: (pair["a"], pair["b"]))
+    if "rules" in values:  # one of the other rules is a method that depends on the order
+        values["rules"] = [rule for rule in values["rules"] if rule["method"] == "optimal"]
+    return values
+
+
+def _turn(pair: dict[str, Any]) -> None:
+    """Swap the annotators of a pair."""
+    for entry, names in (
+        (pair, ("a", "b")),
+        (pair, ("n_a", "n_b")),
+        (pair.get("mean_max_iou", {}), ("a_to_b", "b_to_a")),
+        (pair, ("count_limit_low", "count_limit_high")),
+        (pair["intervals"], ("count_limit_low", "count_limit_high")),
+        *((each, ("a", "b")) for each in pair.get("confusion", [])),
+    ):
+        if names[0] in entry:
+            entry[names[0]], entry[names[1]] = entry[names[1]], entry[names[0]]
+    for name in ("count_difference", "count_limit_low", "count_limit_high"):
+        if pair.get(name) is not None:
+            pair[name] = -pair[name]
+        if name in pair["intervals"]:
+            found = pair["intervals"][name]
+            found["low"], found["high"] = -found["high"], -found["low"]
+
+
+@each_case_and_method
+def test_the_order_of_labels_and_the_codes_of_classes_do_not_matter(kind: str, options: dict) -> None:
+    samples, rng = KINDS[kind].samples(4, N), np.random.default_rng(4)
+    classes = KINDS[kind].classes
+    code = {k: k % 3 + 1 if k <= 3 else k for k in range(1, len(classes) + 1)}
+    names = [name for _, name in sorted(zip(code.values(), classes, strict=True))]
+
+    def changed(given: Any) -> Any:
+        if isinstance(given, list):
+            return [changed(given[k]) for k in rng.permutation(len(given))]
+        return (code[given[0]], *given[1:]) if isinstance(given, tuple) else code[given] if classes else given
+
+    moved = [{r: changed(given) for r, given in sample.items()} for sample in samples]
+    report = KINDS[kind].report(moved, class_names=names, **options)
+    assert_same(report.to_dict(), KINDS[kind].report(samples, **options).to_dict())
+
+
+@each_case_and_method
+def test_a_report_survives_json_and_is_shown_alike(kind: str, options: dict) -> None:
+    report = KINDS[kind].report(KINDS[kind].samples(5, N), **options)
+    again = report_from_dict(json.loads(json.dumps(report.to_dict(), allow_nan=False)))
+    assert again == report
+    assert report_text(again, full=True) == report_text(report, full=True)
+    assert report_markdown(again) == report_markdown(report)
+
+
+@each_case_and_method
+@pytest.mark.parametrize("n", [0, 5])
+def test_a_report_without_a_rated_sample_has_no_numbers(kind: str, options: dict, n: int) -> None:
+    samples: list[Sample] = [{r: sample[r] for r in list(sample)[:1]} for sample in KINDS[kind].samples(6, n)]
+    report = KINDS[kind].report(samples, **options)
+    assert (report.n_samples, report.n_rated, report.n_units, report.n_objects) == (n, 0, 0, 0)
+    assert (report.score.mean, report.alpha.pooled, report.alpha.mean, report.share_full_agreement) == (None,) * 4
+    assert {name: k for name, k in report.alpha.undefined.items() if k} == ({"one_annotator": n} if n else {})
+    assert (report.pairs, report.findings, list(interval_keys(report))) == ([], [], [])
+    assert report_from_dict(json.loads(json.dumps(report.to_dict(), allow_nan=False))) == report
+    numbers = {
+        name: value for name, value in report.to_dict().items() if name not in ("config", "run", "worst_samples")
+    }
+    assert _floats(numbers) <= {"threshold", *(("mean", "std") if kind == "numbers" else ())}
+    assert "Score" in report_text(report)
+    assert "Score" in report_markdown(report)
+
+
+def _floats(value: Any, name: str = "") -> set[str]:
+    """Names of the entries that are floats."""
+    if isinstance(value, dict):
+        return set().union(*(_floats(entry, key) for key, entry in value.items()))
+    if isinstance(value, list):
+        return set().union(*(_floats(entry, name) for entry in value))
+    return {name} if isinstance(value, float) else set()
+
+
+@each_kind
+def test_intervals_need_resamples_and_two_samples_and_follow_from_the_seed(kind: str) -> None:
+    samples = KINDS[kind].samples(8, N)
+    rated = [sample for sample in samples if len(sample) >= 2]
+    assert not list(interval_keys(KINDS[kind].report(samples, resamples=0)))
+    assert not list(interval_keys(KINDS[kind].report(rated[:1])))
+    first, again, other = (KINDS[kind].report(samples, seed=seed).intervals["score.mean"] for seed in (1, 1, 2))
+    assert first == again
+    assert first.low != other.low
+
+
+#: numbers with an interval: of the whole, of pairs, of annotators, of tags
+N_INTERVALS = {"classes": 3 + 3 * 2 + 3 * 2, "numbers": 3 + 3 * 2 + 3 * 2, "tags": 4 + 3 * 2 + 3 + 4 * 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "clustered"), [*((*case, False) for case in CASES), ("objects", {}, True)], ids=str
+)
+def test_intervals_are_those_of_reports_on_resampled_samples(kind: str, options: dict, clustered: bool) -> None:
+    n = 44 if kind in ("objects", "masks") else 70
+    clusters = np.random.default_rng(0).integers(0, 66, n) if clustered else None
+    context = KINDS[kind].context(clusters=clusters, **{**options, "resamples": 25})
+    records = KINDS[kind].record(KINDS[kind].samples(11, n), context.config)
+    family = FAMILIES[records.family]
+    keys = check_intervals(records, context, family.build, family.contents)
+    n_masks = 10 if "boundaries" in options else 7
+    expected = {**N_INTERVALS, "masks": (n_masks + 4) + 3 * (n_masks + 2) + 5 * 4 + 3}
+    assert len(keys) == expected[kind] if kind in expected else len(keys) > 50
+    attributes = {tuple(key[0].split(".")[1:]) for key in keys if key[0].startswith("attributes.")}
+    numbers = ("alpha", "percent_agreement")
+    assert attributes == {(name, number) for name in options.get("attributes", ()) for number in numbers}
