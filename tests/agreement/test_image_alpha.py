@@ -162,6 +162,23 @@ def test_a_sample_of_the_pairs_estimates_the_mean_of_all(monkeypatch: pytest.Mon
     assert sampled.expected == pytest.approx(every.expected, rel=0, abs=0.004)
 
 
+def test_it_does_not_depend_on_the_number_of_annotators() -> None:
+    annotations = _annotations(np.random.default_rng(7), 400, 6)
+    reports = {n: _report([entry for entry in annotations if entry[1] < n]) for n in (2, 6)}
+    values = [_of(report).value or 0.0 for report in reports.values()]
+    assert np.ptp(values) <= 0.02  # each within 0.01 of their middle
+    assert reports[2].alpha.pooled is not None
+    assert reports[2].alpha.pooled < 0.0 < 0.2 < (reports[6].alpha.pooled or 0.0)
+
+
+def test_it_is_0_for_annotations_that_are_exchanged_between_images() -> None:
+    rng = np.random.default_rng(8)
+    annotations = _annotations(rng, 1_000, 3, n_objects=1.0)
+    exchanged = rng.permutation(len(annotations))
+    shuffled = [(*entry[:2], *annotations[k][2:]) for entry, k in zip(annotations, exchanged, strict=True)]
+    assert _of(_report(shuffled)).value == pytest.approx(0.0, abs=0.01)
+
+
 @pytest.mark.parametrize("n_images", [1, 2])
 def test_without_other_images_or_other_labels_it_is_undefined(n_images: int) -> None:
     box = np.array([[0.0, 0.0, 0.5, 0.5]])
@@ -229,6 +246,14 @@ def test_shapes_of_different_images_are_compared_by_their_outlines(painted: bool
     assert _of(report).observed == pytest.approx(1.0 - (report.score.mean or 0.0), rel=0, abs=1e-12)
 
 
+def test_large_shapes_that_are_exchanged_between_images_have_an_alpha_of_0() -> None:
+    rng = np.random.default_rng(13)
+    annotations = _shapes(rng, 2_000, 3)
+    exchanged = rng.permutation(len(annotations))
+    shuffled = [(*entry[:2], annotations[k][2]) for entry, k in zip(annotations, exchanged, strict=True)]
+    assert _of(_shape_report(shuffled)).value == pytest.approx(0.0, abs=0.01)
+
+
 def test_with_the_same_shape_on_all_images_it_is_undefined() -> None:
     (_, _, shape), *_ = _shapes(np.random.default_rng(15), 1, 1)
     found = _of(_shape_report([(s, r, shape) for s in range(20) for r in range(2)]))
@@ -293,3 +318,11 @@ def test_masks_of_different_images_are_compared_as_if_they_had_the_same_size() -
             ious = [((a == c) & (b == c)).sum() / ((a == c) | (b == c)).sum() for c in (1, 2) if c in a or c in b]
             distances.append(1.0 - np.mean(ious))
     assert _of(_mask_report(masks)).expected == pytest.approx(np.mean(distances), rel=0, abs=0.005)
+
+
+def test_masks_that_are_exchanged_between_images_have_an_alpha_of_0() -> None:
+    rng = np.random.default_rng(11)
+    sizes = [[mask for of_image in _blobs(rng, 1, 1) for mask in of_image] for _ in range(600)]
+    one_size = [np.asarray(mask[0])[:40, :40] for mask in sizes]
+    found = _of(_mask_report([list(pair) for pair in zip(one_size[::2], one_size[1::2], strict=True)]))
+    assert found.value == pytest.approx(0.0, abs=0.02)

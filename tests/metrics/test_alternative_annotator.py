@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from scipy import stats
 
 from tests.chance import examples
 
-from annotator_agreement.metrics import alternative_annotator_test
+from annotator_agreement.metrics import AlternativeAnnotatorTest, alternative_annotator_test
 from annotator_agreement.metrics.numeric.rate_tests import false_discoveries
 
 each_seed = given(st.integers(0, 10_000))
@@ -80,6 +82,37 @@ def test_p_values_are_those_of_scipy_and_annotators_with_few_items_are_left_out(
         assert found.advantage_of_annotator[k] == pytest.approx((h >= f).mean())
 
 
+@few
+@each_seed
+def test_the_order_of_items_and_annotators_and_the_scale_of_scores_do_not_matter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, people = _answers(seed)
+    items, order = rng.permutation(len(model)), rng.permutation(people.shape[1])
+    found = alternative_annotator_test(model, people, epsilon=0.1)
+    again = alternative_annotator_test(
+        np.exp(model[items][:, order]),
+        np.exp(people[items][:, order]),
+        epsilon=0.1,
+        clusters=rng.permutation(len(model)),
+    )
+    assert again.won.tolist() == found.won[order].tolist()
+    assert again.p_value == pytest.approx(found.p_value[order], rel=1e-9, nan_ok=True)
+    assert again.advantage_probability == pytest.approx(found.advantage_probability, nan_ok=True)
+
+
+@few
+@each_seed
+def test_a_tie_counts_for_both_and_a_larger_epsilon_never_loses_an_annotator(seed: int) -> None:
+    model, people = _answers(seed)
+    results = [alternative_annotator_test(model, people, epsilon=epsilon) for epsilon in (0.0, 0.1, 0.2, 0.4)]
+    ties = np.array([np.nanmean(model[:, k] == people[:, k]) * len(model) for k in range(people.shape[1])])
+    assert results[0].advantage + results[0].advantage_of_annotator - 1 == pytest.approx(ties / results[0].n)
+    swapped = alternative_annotator_test(people, model, epsilon=0.1)
+    assert swapped.advantage == pytest.approx(results[0].advantage_of_annotator)
+    won = [result.won for result in results]
+    assert all((later | ~earlier).all() for earlier, later in pairwise(won))
+
+
 def test_the_same_answers_win_by_any_epsilon_but_nought() -> None:
     """All items are ties: nothing varies, so there is no t statistic."""
     people = np.random.default_rng(0).random((40, 3))
@@ -139,3 +172,16 @@ def test_discoveries_under_any_dependence_are_those_of_scipy(seed: int) -> None:
     p_values = rng.random(rng.integers(1, 12)) ** 4
     expected = stats.false_discovery_control(p_values, method="by") <= 0.05
     assert false_discoveries(np.r_[p_values, np.nan], any_dependence=True).tolist() == [*expected.tolist(), False]
+
+
+def test_at_the_boundary_the_model_passes_no_more_often_than_it_may() -> None:
+    """Every annotator is better on exactly epsilon more of the items: each win is an error."""
+    rng, n_passed, n_won, n = np.random.default_rng(7), 0, 0, 500
+    for _ in range(n):
+        outcome = rng.choice([-1.0, 0.0, 1.0], p=[0.35, 0.5, 0.15], size=(100, 4))  # mean -0.2
+        found: AlternativeAnnotatorTest = alternative_annotator_test(outcome, np.zeros((100, 4)), epsilon=0.2)
+        n_passed += bool(found.passed)
+        n_won += bool(found.won.any())
+    assert n_won / n <= 0.05 + 3 * (0.05 * 0.95 / n) ** 0.5
+    assert n_passed <= n_won
+    assert n_won > 0

@@ -95,6 +95,49 @@ def test_large_masks_have_the_distances_of_the_distance_transform(seed: int) -> 
     assert_allclose(surface_dice(a, b, 3), within / (len(there) + len(back)), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("width", [1, 2, 5, 9])
+@pytest.mark.parametrize("seed", seeds(4))
+def test_bands_are_those_that_opencv_erodes(seed: int, width: int) -> None:
+    cv2 = pytest.importorskip("cv2")
+    a, b = (np.kron(_mask(seed + k, 0.6), np.ones((9, 7), bool)) for k in (0, 300))
+    bands = []
+    for mask in (a, b):
+        padded = np.pad(mask, 1).astype(np.uint8)
+        eroded = cv2.erode(padded, np.ones((3, 3), np.uint8), iterations=width)
+        bands.append((padded - eroded)[1:-1, 1:-1].astype(bool))
+    expected = (bands[0] & bands[1]).sum() / (bands[0] | bands[1]).sum()
+    assert_allclose(boundary_iou(a, b, width), expected, rtol=0, atol=1e-12)
+
+
+def _disc(radius: float, shape: tuple[int, int] = (90, 140), centre: tuple[int, int] = (44, 70)) -> np.ndarray:
+    y, x = np.ogrid[: shape[0], : shape[1]]
+    return (y - centre[0]) ** 2 + (x - centre[1]) ** 2 <= radius**2
+
+
+@pytest.mark.parametrize(("small", "large"), [(12, 15), (20, 27), (30, 31), (5, 40)])
+def test_concentric_discs_are_apart_by_the_difference_of_their_radii(small: int, large: int) -> None:
+    a, b = _disc(small), _disc(large)
+    apart = large - small
+    assert abs(hd95(a, b) - apart) <= 1
+    assert surface_dice(a, b, apart + 1) == 1
+    if apart > 1:
+        assert surface_dice(a, b, apart - 1.5) == 0
+
+
+@pytest.mark.parametrize(("gap", "width"), [(1, 2), (1, 5), (3, 5), (4, 4), (2, 1)])
+def test_bands_of_nested_squares_have_their_areas(gap: int, width: int) -> None:
+    """The outer band is the depths 0 to ``width``, the inner band the depths ``gap`` to ``gap + width``."""
+    a, b = np.zeros((2, 40, 55), bool)
+    a[5:35, 12:42] = True
+    b[5 + gap : 35 - gap, 12 + gap : 42 - gap] = True
+
+    def ring(start: int, end: int) -> int:
+        return (30 - 2 * start) ** 2 - (30 - 2 * end) ** 2
+
+    expected = ring(gap, width) / ring(0, gap + width) if gap < width else 0.0
+    assert_allclose(boundary_iou(a, b, width), expected, rtol=0, atol=1e-12)
+
+
 def test_a_mask_has_its_boundary_at_the_border_of_the_image() -> None:
     """Rings of 20 and 12 pixels; the 4 corners of the outer one are sqrt(2) from the inner one, the rest 1."""
     a = np.ones((5, 7), bool)
@@ -124,6 +167,11 @@ def test_the_default_width_is_two_percent_of_the_diagonal(shape: tuple[int, int]
     a[: shape[0] // 2 + 2] = b[3 : shape[0] // 2 + 4] = True
     assert boundary_iou(a, b) == boundary_iou(a, b, width)
     assert boundary_iou(a, b) != boundary_iou(a, b, width + 1)
+
+
+def test_bands_wider_than_the_masks_give_the_iou_of_the_masks() -> None:
+    a, b = _mask(3, 0.5), _mask(4, 0.5)
+    assert_allclose(boundary_iou(a, b, 50), (a & b).sum() / (a | b).sum(), rtol=0, atol=1e-15)
 
 
 EMPTY, FULL = np.zeros((30, 40), bool), np.ones((30, 40), bool)
@@ -166,6 +214,14 @@ def test_the_image_around_the_masks_does_not_matter(seed: int) -> None:
     assert_array_equal(surface_dice(large_a, large_b, 1.5), surface_dice(a, b, 1.5))
     if a.any() and b.any():
         assert hd95(large_a, large_b) == hd95(a, b)
+
+
+@few
+@each_seed
+def test_wider_tolerances_accept_more(seed: int) -> None:
+    a, b = _mask(seed, 0.45), _mask(seed + 1, 0.55)
+    shares = [surface_dice(a, b, tolerance) for tolerance in (0, 1, 2, 3, 30)]
+    assert not np.less(np.diff(shares), 0).any()
 
 
 @few

@@ -11,7 +11,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
+from scipy import sparse, stats
 from scipy.sparse import csr_array
 
 from tests.chance import seeds
@@ -20,6 +20,8 @@ from annotator_agreement.metrics import (
     ConfidenceIntervals,
     Resampling,
     bootstrap,
+    krippendorff_alpha,
+    nominal_alpha_of_sums,
     sums_of_clusters,
 )
 from annotator_agreement.metrics.bootstrap import draws
@@ -35,6 +37,10 @@ def _means(sums: np.ndarray) -> np.ndarray:
     """All columns but the first, over the first; nan over 0."""
     weight = sums[..., :1]
     return np.where(weight == 0, np.nan, sums[..., 1:] / np.where(weight == 0, 1, weight))
+
+
+def _alpha(sums: np.ndarray) -> np.ndarray:
+    return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
 
 
 def resampled_sums(columns: Columns, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
@@ -94,16 +100,18 @@ def test_every_resample_adds_up_the_samples_it_drew(form: Callable) -> None:
     assert_allclose(sums, expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("block", [7, draws.BLOCK])
-def test_draws_are_as_frequent_as_those_of_a_multinomial(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draws, "BLOCK", block)
+def test_draws_are_as_frequent_as_those_of_a_multinomial() -> None:
     weights = resampled_sums(np.eye(40), resamples=20_000)
     assert (weights.sum(axis=1) == 40).all()
     p = 1 / 40
     assert_allclose(weights.mean(axis=0), 1, atol=5 * (1 / 20_000) ** 0.5)
     assert_allclose(np.cov(weights.T), 40 * (np.diag(np.full(40, p)) - p * p), atol=0.06)
     assert_allclose((weights == 0).mean(), (1 - p) ** 40, atol=0.002)
-    assert_array_equal(resampled_sums(np.eye(40), resamples=50), weights[:50])
+
+
+def test_more_resamples_begin_with_the_fewer_ones() -> None:
+    columns = _columns(1)
+    assert_allclose(resampled_sums(columns, resamples=9), resampled_sums(columns, resamples=300)[:9], rtol=1e-13)
 
 
 def test_another_seed_draws_other_samples() -> None:
@@ -136,6 +144,61 @@ def test_intervals_of_ratios_are_those_of_loops(seed: int, form: Callable) -> No
             assert_allclose(getattr(found, name)[k], value, rtol=1e-9, err_msg=name)
 
 
+def _rated_samples(seed: int) -> list[np.ndarray]:
+    """Tables of ratings of one to four units by three annotators, of 15 samples."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for n_units in rng.integers(1, 5, 15):
+        table = rng.integers(0, 3, (n_units, 1)) * np.ones(3)
+        table = np.where(rng.random(table.shape) < rng.choice([0.05, 0.5]), rng.integers(0, 3, table.shape), table)
+        table[rng.random(table.shape) < 0.15] = np.nan
+        tables.append(table)
+    return tables
+
+
+def _alpha_columns(tables: list[np.ndarray]) -> np.ndarray:
+    columns = np.zeros((len(tables), 4))
+    for column, table in zip(columns, tables, strict=True):
+        for row in table:
+            given = row[~np.isnan(row)]
+            if len(given) >= 2:
+                column[0] += sum(a != b for a in given for b in given) / (len(given) - 1)
+                column[1:] += [(given == k).sum() for k in range(3)]
+    return columns
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_intervals_of_alpha_are_those_of_the_drawn_tables(seed: int) -> None:
+    tables, options = _rated_samples(seed), Resampling(resamples=120)
+    expected = _by_hand(lambda rows: krippendorff_alpha(np.concatenate([tables[i] for i in rows])), 15, options)
+    found = bootstrap(_alpha_columns(tables), _alpha, options)
+    for name, value in expected.items():
+        assert_allclose(getattr(found, name)[0], value, rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("method", ["percentile", "BCa"])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_intervals_are_those_of_scipy_within_their_noise(seed: int, method: str) -> None:
+    columns = _columns(seed, 40)
+    expected = stats.bootstrap(
+        (columns[:, 0], columns[:, 1]),
+        lambda weight, value, axis=-1: value.sum(axis=axis) / weight.sum(axis=axis),
+        paired=True,
+        vectorized=True,
+        n_resamples=20_000,
+        method=method,
+        random_state=np.random.default_rng(0),
+    )
+    found = bootstrap(columns[:, :2], _means, Resampling(resamples=20_000))
+    error = expected.standard_error
+    assert_allclose(found.standard_error[0], error, rtol=0.03)
+    ends = [getattr(found, f"{method.lower()}_{end}")[0] for end in ("low", "high")]
+    assert_allclose(ends, expected.confidence_interval, rtol=0, atol=0.12 * error)
+    other = {"percentile": "bca", "BCa": "percentile"}[method]
+    others = [getattr(found, f"{other}_{end}")[0] for end in ("low", "high")]
+    assert np.abs(np.subtract(others, expected.confidence_interval)).max() > 0.12 * error  # the data tell them apart
+
+
 def test_the_published_intervals_of_the_spatial_test_come_out() -> None:
     """Variance of 26 children's scores (Efron, Tibshirani 1993, tables 14.1 and 14.2; theirs have 2,000 resamples)."""
     scores = "48 36 20 29 42 42 20 42 22 41 45 14 6 0 33 28 34 4 32 24 47 41 24 26 30 41"
@@ -153,6 +216,14 @@ def test_the_published_intervals_of_the_spatial_test_come_out() -> None:
     assert_allclose([found.bca_low[0], found.bca_high[0]], [115.8, 259.6], rtol=0, atol=noise)
 
 
+def test_the_jackknife_of_a_mean_is_its_textbook_standard_error() -> None:
+    values = np.random.default_rng(5).gamma(2.0, 3.0, (61, 3))
+    found = bootstrap(np.column_stack([np.ones(61), values]), _means, Resampling(level=0.8))
+    error = values.std(axis=0, ddof=1) / 61**0.5
+    assert_allclose(found.jackknife_error, error, rtol=1e-10)
+    assert_allclose(found.standard_error, error, rtol=0.1)  # the resamples say the same
+
+
 # ------------------------------------------------------------------------------------------------ clusters and pairs
 
 
@@ -168,6 +239,15 @@ def test_resampling_clusters_is_resampling_their_sums(form: Callable) -> None:
     assert type(found.n_samples) is int  # goes into JSON
     for name in ("estimate", *ENDS, *ERRORS):
         assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, err_msg=name)
+
+
+def test_the_order_of_samples_within_clusters_does_not_matter() -> None:
+    columns, clusters = _columns(7, 50), np.arange(50) // 4
+    order = np.random.default_rng(7).permutation(50)
+    one = bootstrap(columns, _means, Resampling(clusters=clusters))
+    other = bootstrap(columns[order], _means, Resampling(clusters=clusters[order]))
+    for name in ("estimate", *ENDS, *ERRORS):
+        assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-10, err_msg=name)
 
 
 # ------------------------------------------------------------------------------------------------- degenerate samples
@@ -357,6 +437,18 @@ def test_a_part_has_a_row_for_every_one_of_its_samples() -> None:
     for part in (Part(rows, _means), Part(rows, _means, samples[1:])):
         with pytest.raises(ValueError, match=r"`columns` must have a row for every sample of the part, got \d+ rows"):
             bootstrap_parts([part], 23)
+
+
+def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multinomial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(draws, "BLOCK", 7)
+    weights = resampled_sums(np.eye(40), resamples=20_000)
+    assert (weights.sum(axis=1) == 40).all()
+    p = 1 / 40
+    assert_allclose(weights.mean(axis=0), 1, atol=5 * (1 / 20_000) ** 0.5)
+    assert_allclose(np.cov(weights.T), 40 * (np.diag(np.full(40, p)) - p * p), atol=0.06)
+    assert_array_equal(resampled_sums(np.eye(40), resamples=50), weights[:50])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
