@@ -27,7 +27,7 @@ from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
 from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
-from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, number
+from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
 from .numbers import SAMPLES_AT_ONCE, numbers_of_table, sample_contents
 from .rating_effects import rating_effects
@@ -53,7 +53,7 @@ MAX_OTHER_CLASSES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class RatingPairSummary:
+class RatingPairSummary(WithIntervals):
     """Agreement of two annotators on the samples that both rated.
 
     ``score`` is the share of samples on which they agree. ``kappa`` is Cohen's, by weights; the kappas and ``scott_pi``
@@ -72,13 +72,10 @@ class RatingPairSummary:
     mean_distance: float | None
     confusion: list[dict[str, Any]]
     n_unlisted: int
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class RaterSummary:
+class RaterSummary(WithIntervals):
     """The ratings and the agreement of one annotator.
 
     ``score`` is the share of the others' ratings on the same samples that agree with this annotator. ``verdicts``
@@ -103,9 +100,6 @@ class RaterSummary:
     n_other_class: int = 0
     other_class: float | None = None
     other_classes: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -118,12 +112,6 @@ class RatingReport(AgreementReport):
 
     family: ClassVar[str] = "ratings"
     main_numbers: ClassVar[tuple[MainNumber, ...]] = RATING_NUMBERS
-    parts: ClassVar[dict[str, Any]] = {
-        **AgreementReport.parts,
-        "pairs": RatingPairSummary,
-        "annotators": RaterSummary,
-        "confused": Confused,
-    }
 
     level: Level
     n_disputed: int

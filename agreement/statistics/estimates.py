@@ -27,6 +27,7 @@ from .content_order import Hashes, content_ranks
 from .numbers import BySample, Key, Numbers, ratio
 from .records import Records
 from .report import AgreementReport, Interval, ReportContext, ScoreSummary, number, read
+from .values import part_types
 
 #: annotators that a warning names
 _MOST_NAMED = 5
@@ -339,8 +340,9 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
     if names == sorted(names):  # the order of names, not one that the user gave
         parts |= {part: sorted(parts[part], key=name_of) for part in ("annotators", "pairs")}
     mean, intervals = own.pop("score")["mean"], own.pop("intervals")
+    of_parts: Any = part_types(kind)
     numbers = {
-        name: read(kind.parts[name], value) if name in kind.parts else value
+        name: read(of_parts[name], value) if name in of_parts else value
         for name, value in own.items()
         if name not in parts
     }

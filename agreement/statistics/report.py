@@ -20,8 +20,8 @@ from .main_numbers import MainNumber
 from .presentation import shown_as
 from .role_reports import RoleReport
 from .values import Coefficients as Coefficients
-from .values import Each as Each
 from .values import Interval as Interval
+from .values import WithIntervals as WithIntervals
 from .values import mean_defined as mean_defined
 from .values import number as number
 from .values import numbers_for_json as numbers_for_json
@@ -126,8 +126,6 @@ class RunFacts:
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
     lists: list[AnnotatorLists] = dataclasses.field(default_factory=list)
 
-    parts: ClassVar[dict[str, Any]] = {"lists": AnnotatorLists}
-
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
@@ -196,18 +194,6 @@ class AgreementReport:
     has_objects: ClassVar[bool] = False
     #: numbers shown in the headline, the three questions, the comparison of runs and on the cards of the panel
     main_numbers: ClassVar[tuple[MainNumber, ...]] = ()
-    #: class of every entry (or of its list items) that is not a plain value, by name; ``Each``: a dictionary of these
-    parts: ClassVar[dict[str, Any]] = {
-        "score": ScoreSummary,
-        "alpha": AlphaSummary,
-        "image_alpha": ImageAlpha,
-        "run": RunFacts,
-        "intervals": Each(Interval),
-        "other_reading": OtherReading,
-        "findings": Finding,
-        "reference": RoleReport,
-        "models": RoleReport,
-    }
 
     run_key: str
     config: dict[str, Any]

@@ -101,7 +101,7 @@ def _pairs_finding(pairs: Sequence[Any], value: str, title: str) -> str:
         return f"{pairs[0].a} and {pairs[0].b}: {title} {_number(pairs[0], value):.2f}"
     low, high = (first[0] for first in (least_first(pairs, value), most_first(pairs, value)))
     below, above = supported(low, value), supported(high, value)
-    if below is not None and above is not None and (below.high or 0.0) < (above.low or 0.0):
+    if below is not None and above is not None and below.high < above.low:
         least, most = (f"({title} {_number(low, value):.2f})", f"({_number(high, value):.2f})")
         return f"{low.a} and {low.b} agree least {least}, {high.a} and {high.b} most {most}"
     values = [_number(pair, value) or 0.0 for pair in pairs]

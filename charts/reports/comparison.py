@@ -194,7 +194,7 @@ def _difference(change: Change | None) -> Cell:
     if change is None:
         return Cell(None, shown_number(None))
     found, shown = change.interval, signed(change.difference)
-    if found is not None and found.low is not None and found.high is not None:
+    if found is not None:
         shown = f"{shown} [{signed(found.low)}, {signed(found.high)}]"
     return Cell(change.difference, shown)
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ...agreement.settings.arguments import one_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.values import part_types
 from .families import family_of
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _has(owner: Any, name: str, *more: str) -> bool:
     """True if a class has a field of this name, the class of that field has the next name, and so on."""
     if name not in {field.name for field in dataclasses.fields(owner)}:
         return False
-    return not more or _has(owner.parts[name], *more)
+    return not more or _has(part_types(owner)[name], *more)
 
 
 def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
@@ -73,7 +74,7 @@ def decisions_frame(report: DecisionReport) -> pd.DataFrame:
 
 def _plain_columns(report: AgreementReport, table: str) -> list[str]:
     """The columns of a table without rows: its plain fields, neither dictionaries nor lists."""
-    part = report.parts.get(table)
+    part = part_types(type(report)).get(table)
     fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
     return [field.name for field in fields if set(str(field.type).split(" | ")) <= _PLAIN]
 

@@ -52,9 +52,7 @@ def percent(part: float, whole: float) -> str:
 
 def ends_of(interval: Interval | None, show: Callable[[float | None], str] = shown_number) -> str:
     """The ends of an interval: ``[0.603, 0.691]``; empty without an interval."""
-    if interval is None or interval.low is None or interval.high is None:
-        return ""
-    return f"[{show(interval.low)}, {show(interval.high)}]"
+    return "" if interval is None else f"[{show(interval.low)}, {show(interval.high)}]"
 
 
 def shown_interval(
