@@ -24,6 +24,7 @@ from ..statistics.estimates import Estimate, rated_only, report_estimates
 from ..statistics.numbers import Key
 from ..statistics.records import Records
 from ..statistics.report import AgreementReport, ReportContext, number
+from ..statistics.values import at_path, interval_at
 from ..tags.compute import compute_tags
 from ..tags.records import TagRecords, record_tags
 from .against_reference import Found, FoundOf, against_reference, field_of, is_of_report, of_report
@@ -246,12 +247,7 @@ def _of_report(report: AgreementReport, records: Records) -> FoundOf:
             owner = next((each for each in _entry(report, "classes") if each.name == wanted.classes[0]), None)
         if owner is None or path is None:
             return Found(n_objects=n_objects, n_images=n_images)
-        value, part, within = owner, owner, path
-        for name in path.split("."):
-            if hasattr(value, "intervals"):
-                part, within = value, path[path.index(name) :]
-            value = _entry(value, name)
-        return Found(value, part.intervals.get(within), n_objects, n_images)
+        return Found(at_path(owner, path), interval_at(owner, path), n_objects, n_images)
 
     return numbers
 

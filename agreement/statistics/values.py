@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -89,6 +89,26 @@ def read(part: Any, value: Any) -> Any:
         return {name: read(part.part, entry) for name, entry in value.items()}
     nested = part_types(part)
     return part(**{name: read(nested[name], entry) if name in nested else entry for name, entry in value.items()})
+
+
+def at_path(owner: Any, path: str) -> Any:
+    """The entry at a path of fields and keys, such as ``kappa.linear``; None where a part of the path is None."""
+    for name in path.split("."):
+        if owner is None:
+            return None
+        owner = owner.get(name) if isinstance(owner, Mapping) else getattr(owner, name)
+    return owner
+
+
+def interval_at(owner: Any, path: str) -> Interval | None:
+    """The interval of a number at a path, which the last part on the way has that has intervals."""
+    part, within = owner, path
+    for place, name in enumerate(names := path.split(".")):
+        if hasattr(owner, "intervals"):
+            part, within = owner, ".".join(names[place:])
+        owner = at_path(owner, name)
+    found: Interval | None = part.intervals.get(within)
+    return found
 
 
 def number(value: float | np.floating[Any]) -> float | None:

@@ -48,23 +48,20 @@ def pair_details(report: ObjectReport) -> list[Section]:
     for number in OBJECT_PAIR_NUMBERS:
         if number.concerns(measure):
             tables[number.group].append(Column(number.name(measure), number.key, FORMS[number.form], interval=True))
-    tables[""] += [Column(f"mean best {measure}", _mean_best), Column("most frequent conflict", _conflict)]
+    tables[""] += [
+        Column(f"mean best {measure}", "mean_max_iou.symmetric.mean", shown_number),
+        Column("most frequent conflict", _conflict),
+    ]
     if any(pair.intra for pair in report.pairs):
         tables[""].append(Column("one person", lambda pair: "yes" if pair.intra else ""))
     parts: list[Part] = [table(columns, shown_pairs, title) for title, columns in tables.items()]
     aligned = [pair for pair in shown_pairs if pair.alignment is not None]
     if aligned:
-        of_alignment = [_alignment_column(key, title) for key, title in _ALIGNMENT.items()]
+        of_alignment = [Column(title, f"alignment.{key}", _shown_count) for key, title in _ALIGNMENT.items()]
         parts.append(table([*_NAMES, *of_alignment], aligned, "Alignment (a as the reference)"))
     text = "PQ is the panoptic quality of all objects together, SQ times RQ; kappa and AC1 are over shared objects."
     parts.append(text)
     return [Section("Pairs in detail", parts)]
-
-
-def _mean_best(pair: PairSummary) -> Cell:
-    found = pair.mean_max_iou.get("symmetric")
-    value = found.mean if found is not None else None
-    return Cell(value, shown_number(value))
 
 
 def _conflict(pair: PairSummary) -> str:
@@ -74,9 +71,5 @@ def _conflict(pair: PairSummary) -> str:
     return f"{first['a']} / {first['b']} ({first['n']})"
 
 
-def _alignment_column(key: str, title: str) -> Column:
-    def cell(pair: PairSummary) -> Cell:
-        value = (pair.alignment or {}).get(key)
-        return Cell(value, str(value) if isinstance(value, int) else shown_number(value))
-
-    return Column(title, cell)
+def _shown_count(value: float | None) -> str:
+    return str(value) if isinstance(value, int) else shown_number(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -141,21 +142,12 @@ def _coefficients(report: ObjectReport) -> list[Section]:
         "anything at all?": report.existence.presence,
     }
     columns = [
-        Column("of", lambda item: item[0]),
-        Column("n", lambda item: item[1].n_units),
-        *(_coefficient_column(name, title) for name, title in _COEFFICIENTS.items()),
+        *(Column("of", "of"), Column("n", "n_units")),
+        *(Column(title, name, shown_number) for name, title in _COEFFICIENTS.items()),
     ]
-    known = [item for item in found.items() if item[1] is not None]
+    known = [{"of": of, **dataclasses.asdict(each)} for of, each in found.items() if each is not None]
     text = "Where one category prevails alpha and kappa fall, AC1 rises, and Brennan-Prediger stays."
     return [Section("Coefficients beside alpha", [table(columns, known), text])] if known else []
-
-
-def _coefficient_column(name: str, title: str) -> Column:
-    def cell(item: tuple[str, Coefficients]) -> Cell:
-        value = getattr(item[1], name)
-        return Cell(value, shown_number(value))
-
-    return Column(title, cell)
 
 
 def _worst(report: ObjectReport) -> list[Section]:

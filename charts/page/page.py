@@ -21,9 +21,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ..figures import FIGURES, plot_parts, plot_scores
 from ..figures.theme import take_title
 from ..reports.acceptance import acceptance_section
-from ..reports.ceilings import ceiling_section
 from ..reports.comparison import comparison_sections
-from ..reports.decided import decided_alone
 from ..reports.document import report_details, report_head, report_sections
 from ..reports.parts import parts_sections
 from ..text.tables import Table
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...agreement.acceptance.outcome import AcceptanceCheck
-    from ...agreement.ceiling.ceiling import Ceiling
-    from ...agreement.disputes.judged import DecisionReport
     from ...agreement.families.comparison import AgreementComparison
     from ...agreement.parts.result import AgreementParts
     from ...agreement.statistics.report import AgreementReport
@@ -127,24 +123,9 @@ def comparison_html(comparison: AgreementComparison) -> str:
     return sections_html(comparison_sections(comparison)[:2], note="print_report() prints the whole comparison.")
 
 
-def parts_html(parts: AgreementParts) -> str:
-    """The numbers of parts as HTML, for notebooks."""
-    return sections_html(parts_sections(parts))
-
-
-def ceiling_html(ceiling: Ceiling) -> str:
-    """The ceiling as HTML, for notebooks."""
-    return sections_html([_readable(ceiling_section(ceiling))])
-
-
-def decisions_html(report: DecisionReport) -> str:
-    """The decision report as HTML, for notebooks."""
-    return sections_html([decided_alone(report)])
-
-
-def acceptance_html(check: AcceptanceCheck) -> str:
-    """A check against requirements as HTML, for notebooks."""
-    return sections_html([_readable(acceptance_section(check))])
+def result_html(sections: Iterable[Section]) -> str:
+    """All sections of a result as HTML, for notebooks."""
+    return sections_html(map(_readable, sections))
 
 
 def sections_html(sections: Iterable[Section], *, code: str = "", note: str = "") -> str:

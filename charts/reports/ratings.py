@@ -180,7 +180,7 @@ def rating_pairs(report: RatingReport, *, full: bool = False) -> list[Section]:
     columns = [
         *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
         *(Column("agree", "score", shown_number), Column("alpha", "alpha", shown_number)),
-        *map(_kappa_column, weights),
+        *(Column(_kappa_title(kind), f"kappa.{kind}", shown_number) for kind in weights),
         *([Column("Scott's pi", "scott_pi", shown_number)] if weights else []),
     ]
     if any(pair.mean_distance is not None for pair in pairs):
@@ -188,11 +188,8 @@ def rating_pairs(report: RatingReport, *, full: bool = False) -> list[Section]:
     return pair_sections(report, columns, full=full)
 
 
-def _kappa_column(kind: str) -> Column:
-    def cell(pair: RatingPairSummary) -> Cell:
-        return Cell(pair.kappa.get(kind), shown_number(pair.kappa.get(kind)))
-
-    return Column("Cohen's kappa" if kind == "identity" else f"{_WEIGHTS[kind]} kappa", cell)
+def _kappa_title(kind: str) -> str:
+    return "Cohen's kappa" if kind == "identity" else f"{_WEIGHTS[kind]} kappa"
 
 
 def rating_confusions(report: RatingReport) -> list[Section]:
