@@ -184,7 +184,7 @@ def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: Checked
     records, context = run.records, run.context
     if filters.tags:
         chosen = run.tagged(filters.tags)
-        records, context = records.select(chosen), _of_samples(context, chosen)
+        records, context = records.select(chosen), context.of_samples(chosen)
     least, threshold = min((value for _, value in filters.iou), default=context.config.iou), context.config.iou
     if isinstance(records, ObjectRecords) and least < threshold - TIE:
         reason = f"the run matched at {threshold:g}; {least:g} needs another matching, of a run with iou={least:g}"
@@ -209,19 +209,10 @@ def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: Checked
         records, context = _kept_ratings(filters, records, context)
     elif isinstance(records, TagRecords):
         records, context = _kept_tags(filters, records, context)
-    if not (records.assigned.sum(axis=1) >= 2).any():
+    if not records.rated.any():
         return lambda *_: Found(n_objects=0, n_images=0, reason="no image with two annotators")
     same = records is run.records
     return _of_report(run.report if same else build_report(records, context), records)
-
-
-def _of_samples(context: ReportContext, chosen: BoolArray) -> ReportContext:
-    clusters, describe, rows = context.clusters, context.describe, np.flatnonzero(chosen)
-    return dataclasses.replace(
-        context,
-        clusters=None if clusters is None else clusters[chosen],
-        describe=lambda wanted: describe(rows[wanted].tolist()),
-    )
 
 
 def _classes_of(report: AgreementReport, context: ReportContext) -> set[str]:
@@ -231,7 +222,7 @@ def _classes_of(report: AgreementReport, context: ReportContext) -> set[str]:
 
 def _counts(records: Records) -> tuple[int, int]:
     """Units of rated samples, and rated samples."""
-    values, rated = records.sample_values(), records.assigned.sum(axis=1) >= 2
+    values, rated = records.sample_values(), records.rated
     return int(values.n_units[rated].sum()), int(rated.sum())
 
 
@@ -310,7 +301,7 @@ def _kept_ratings(
         else:
             wanted = [code for code, name in enumerate(context.class_names) if name in filters.classes]
         chosen: BoolArray = np.isin(ratings, wanted).sum(axis=1) > 0
-        records, context = records.select(chosen), _of_samples(context, chosen)
+        records, context = records.select(chosen), context.of_samples(chosen)
     return records, context
 
 
@@ -346,7 +337,7 @@ def _kept_tags(filters: Requirement, records: TagRecords, context: ReportContext
         tag=batch.tag[kept],
         otherwise=None,
     ).select(chosen)
-    return record_tags(compute_tags(batch), len(places)), _of_samples(context, chosen)
+    return record_tags(compute_tags(batch), len(places)), context.of_samples(chosen)
 
 
 # ---- the outcome ----

@@ -93,8 +93,7 @@ class AcceptanceCheck(ShowsItself):
 
     def to_dataframe(self) -> DataFrame:
         """The results as a pandas DataFrame, a row each; undefined numbers are nan."""
-        frame: DataFrame = shown_as("acceptance_frame", self)
-        return frame
+        return shown_as("acceptance_frame", self)
 
     def to_dict(self) -> dict[str, Any]:
         """The check as JSON-serialisable values."""

@@ -120,8 +120,7 @@ class Ceiling(WithIntervals, ShowsItself):
 
     def to_dataframe(self, table: str = "classes") -> DataFrame:
         """A table: ``summary``, ``classes``, ``areas``, ``pairs`` or ``model``; undefined numbers are nan."""
-        frame: DataFrame = shown_as("ceiling_frame", self, table)
-        return frame
+        return shown_as("ceiling_frame", self, table)
 
     def to_dict(self) -> dict[str, Any]:
         """The ceiling as JSON-serialisable values."""

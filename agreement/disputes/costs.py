@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..matching.verdicts import AGREED, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT
+from ..matching.verdicts import AGREED, CLASS_CONFLICT, NO_VERDICT
 from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, units_of_objects
 from ..statistics.records import Columns, Records, unpacked
-from ..tags import compute as tag_verdicts
 from ..tags.records import TagRecords
 
 #: what samples cost is counted in such parts
@@ -61,6 +60,10 @@ class UnitColumns:
         n = int(self.category.max(initial=0)) + 1
         key, count = np.unique(self.unit[rows] * n + self.category[rows], return_counts=True)
         return key // n, key % n, count
+
+    def with_class(self, category: int) -> BoolArray:
+        """Units to which somebody gave a class, shape ``(U,)``."""
+        return np.bincount(self.unit[self.category == category], minlength=len(self.sample)) > 0
 
     def missed_by(self, annotator: int) -> BoolArray:
         """Units of two others that an annotator should have drawn and did not, shape ``(U,)``."""
@@ -149,18 +152,36 @@ def _costly(row: IntArray, cost: IntArray, n_units: IntArray) -> CostlyUnits:
     return CostlyUnits(row[order], cost[order], n[order], n_units[row[order]])
 
 
+def _sought_units(
+    sought: SoughtUnits,
+    assigned: BoolArray,
+    units: tuple[IntArray, IntArray, IntArray],
+    has_class: Callable[[int], BoolArray],
+) -> BoolArray:
+    """The units that somebody looks for, shape ``(U,)``.
+
+    Args:
+        sought: the filter
+        assigned: shape ``(S, R)``
+        units: sample, verdict and votes of every unit
+        has_class: the units to which somebody gave a class
+    """
+    sample, verdict, votes = units
+    kept: BoolArray = verdict > AGREED if sought.verdict is None else verdict == sought.verdict
+    if sought.annotator is not None:
+        kept &= assigned[sample, sought.annotator]
+    if sought.votes is not None:
+        kept &= votes == sought.votes
+    if sought.category is not None:
+        kept &= has_class(sought.category)
+    return kept
+
+
 def costly_objects(records: ObjectRecords, sought: SoughtUnits) -> CostlyUnits:
     """The disputed objects of a run."""
     rows, costs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for start, units in unit_columns(records):
-        kept = units.verdict > AGREED if sought.verdict is None else units.verdict == sought.verdict
-        if sought.annotator is not None:
-            kept &= units.assigned[units.sample, sought.annotator]
-        if sought.votes is not None:
-            kept &= units.votes == sought.votes
-        if sought.category is not None:
-            of_class = units.unit[units.category == sought.category]
-            kept &= np.bincount(of_class, minlength=len(kept)) > 0
+        kept = _sought_units(sought, units.assigned, (units.sample, units.verdict, units.votes), units.with_class)
         rows.append(start + units.sample[kept])
         costs.append(costs_of_units(units)[kept])
     n_units = records.sample_values().n_units
@@ -170,17 +191,9 @@ def costly_objects(records: ObjectRecords, sought: SoughtUnits) -> CostlyUnits:
 def costly_tags(records: TagRecords, sought: SoughtUnits) -> CostlyUnits:
     """The disputed tags of a run; a tag costs as an object: 1 for every two annotators of whom one gave it."""
     found = records.agreement()
-    tags, assigned = found.tags, records.assigned
-    kept = tags.verdict > AGREED
-    if sought.verdict is not None:
-        meant = {MISSED: tag_verdicts.MISSED, LONE: tag_verdicts.LONE}.get(sought.verdict)
-        kept &= False if meant is None else tags.verdict == meant
-    if sought.annotator is not None:
-        kept &= assigned[tags.sample, sought.annotator]
-    if sought.votes is not None:
-        kept &= tags.votes == sought.votes
-    if sought.category is not None:
-        kept &= tags.tag == sought.category
+    tags = found.tags
+    units = tags.sample, tags.verdict, tags.votes
+    kept = _sought_units(sought, records.assigned, units, lambda code: tags.tag == code)
     cost = tags.votes * (found.n_annotators[tags.sample] - tags.votes)
     return _costly(tags.sample[kept], cost[kept], records.sample_values().n_units)
 
@@ -190,15 +203,10 @@ def costly_samples(records: Records, sought: SoughtUnits) -> CostlyUnits:
 
     The verdict of a disputed sample is that its classes differ.
     """
-    values, assigned = records.sample_values(), records.assigned
-    kept = (values.n_disputed > 0) & (values.n_annotators >= 2)
-    kept &= sought.verdict in (None, CLASS_CONFLICT)
-    if sought.annotator is not None:
-        kept &= assigned[:, sought.annotator]
-    if sought.votes is not None:
-        kept &= values.n_annotators == sought.votes
-    if sought.category is not None:
-        kept &= (records.column("ratings") == sought.category).any(axis=1)
+    values = records.sample_values()
+    disputed = (values.n_disputed > 0) & (values.n_annotators >= 2)
+    units = np.arange(len(disputed)), np.where(disputed, CLASS_CONFLICT, NO_VERDICT), values.n_annotators
+    kept = _sought_units(sought, records.assigned, units, lambda code: (records.column("ratings") == code).any(axis=1))
     pairs = values.n_annotators * (values.n_annotators - 1)
     cost = np.rint(_PARTS * np.nan_to_num(1.0 - values.score) * pairs).astype(np.int64)
     return _costly(np.flatnonzero(kept), cost[kept], (values.n_annotators > 0).astype(np.int64))

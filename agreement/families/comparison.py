@@ -133,5 +133,4 @@ class AgreementComparison(ShowsItself):
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
         """
-        frame: DataFrame = shown_as("comparison_frame", self, table)
-        return frame
+        return shown_as("comparison_frame", self, table)

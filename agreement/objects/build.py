@@ -234,7 +234,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         collection.numbers(rest, effects), lambda: sample_contents(rated, of_rated), rated, of_rated
     )
     if rated is not records:
-        for chunk in collection.chunks(records.select(records.assigned.sum(axis=1) < 2)):
+        for chunk in collection.chunks(records.select(~records.rated)):
             rest.add(chunk)
     other = None
     if (records.otherwise != records.assigned).any():

@@ -129,16 +129,9 @@ class ObjectRecords(Records):
         return replace(self, threshold_sample=ThresholdSample.from_arrays(arrays))
 
     def sample_values(self) -> SampleValues:
-        n_units = self.column("n_units").astype(np.int64)
-        disputed = self.column("unit_verdict") > AGREED
-        return SampleValues(
-            score=self.column("score"),
-            alpha=self.column("alpha"),
-            n_annotators=self.assigned.sum(axis=1),
-            n_objects=self.column("n_objects").astype(np.int64),
-            n_units=n_units,
-            n_disputed=np.bincount(np.repeat(np.arange(len(n_units)), n_units)[disputed], minlength=len(n_units)),
-        )
+        found, disputed = super(ObjectRecords, self).sample_values(), self.column("unit_verdict") > AGREED
+        of_unit = np.repeat(np.arange(self.n_samples), found.n_units)
+        return replace(found, n_disputed=np.bincount(of_unit[disputed], minlength=self.n_samples))
 
     def agreements(self, config: AgreementConfig) -> Iterator[Agreement]:
         """The agreement on all samples, in order and in chunks."""

@@ -40,14 +40,13 @@ class PartColumns:
         """The columns of a run."""
         family = FAMILIES[records.family]
         rated, of_rated = rated_only(records, context)
-        is_rated = records.assigned.sum(axis=1) >= 2
         keys = frozenset(each.key for each in family.report.main_numbers)
         found = [each for each in family.headline(rated, of_rated) if any(key[-1] in keys for key in each.keys)]
         return cls(
             found,
             family.contents(rated, of_rated),
             of_rated.clusters,
-            np.where(is_rated, np.cumsum(is_rated) - 1, -1),
+            np.where(records.rated, np.cumsum(records.rated) - 1, -1),
             records.sample_values().n_objects,
             keys,
         )

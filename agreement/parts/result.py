@@ -146,8 +146,7 @@ class AgreementParts(ShowsItself):
 
     def to_dataframe(self) -> DataFrame:
         """One row for every part and number: value, interval, the rest, difference with interval; undefined is nan."""
-        frame: DataFrame = shown_as("parts_frame", self)
-        return frame
+        return shown_as("parts_frame", self)
 
     def plot(self, number: str | None = None) -> Figure:
         """A number of every part with 95 % intervals.
@@ -155,8 +154,7 @@ class AgreementParts(ShowsItself):
         Args:
             number: its key (``"score.mean"``, ``"alpha.pooled"``); None: the first
         """
-        figure: Figure = shown_as("plot_parts", self, number)
-        return figure
+        return shown_as("plot_parts", self, number)
 
 
 def trend_of(names: Sequence[str], reports: Sequence[AgreementReport]) -> AgreementParts:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
 from ..settings.config import AgreementConfig
-from ..statistics.records import OF_SAMPLE, ROLE_ROWS, Columns, Records, SampleValues, compact, packed, unpacked
+from ..statistics.records import OF_SAMPLE, ROLE_ROWS, Columns, Records, compact, packed, unpacked
 from .compute import PixelAgreement, measure
 from .counts import MaskCounts
 
@@ -47,17 +47,6 @@ class PixelRecords(Records):
         "grid": _MASK,
         **ROLE_ROWS,
     }
-
-    def sample_values(self) -> SampleValues:
-        n = self.assigned.sum(axis=1)
-        return SampleValues(
-            score=self.column("score"),
-            alpha=self.column("alpha"),
-            n_annotators=n,
-            n_objects=n,
-            n_units=self.column("n_units").astype(np.int64),
-            n_disputed=self.column("n_disputed").astype(np.int64),
-        )
 
     def agreements(self, background: int | None, config: AgreementConfig) -> Iterator[PixelAgreement]:
         """The agreement on all samples that count, in chunks and in order; those left out are as without masks.

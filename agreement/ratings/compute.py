@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -144,15 +144,9 @@ class RatingRecords(Records):
 
     def sample_values(self) -> SampleValues:
         """The values that all label types have; every sample is one unit."""
-        score, n = self.column("score"), self.assigned.sum(axis=1)
-        return SampleValues(
-            score=score,
-            alpha=np.full(len(score), np.nan),
-            n_annotators=n,
-            n_objects=n,
-            n_units=(n >= 2).astype(np.int64),
-            n_disputed=(score < 1.0).astype(np.int64),
-        )
+        found = super(RatingRecords, self).sample_values()
+        n_units, n_disputed = (found.n_annotators >= 2).astype(np.int64), (found.score < 1.0).astype(np.int64)
+        return replace(found, n_units=n_units, n_disputed=n_disputed)
 
 
 def record_ratings(agreement: RatingAgreement, *, numbers: bool) -> RatingRecords:

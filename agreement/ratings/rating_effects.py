@@ -9,46 +9,39 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics.alpha.nominal import Level
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ..evidence.confusions import Conflicts, conflict_rows
 from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, EffectRows, effect_groups, findings_of
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
 from ..statistics.report import ReportContext
-from .compute import RatingRecords, agreeing
-from .scale import ScaledRatings
+from .compute import agreeing
+from .scale import RatingTable
 
 #: classes that are tested, the most frequent
 MAX_CLASSES = 200
 
 
-def rating_effects(
-    rated: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
-) -> dict[str, Any]:
+def rating_effects(table: RatingTable, context: ReportContext) -> dict[str, Any]:
     """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
 
     Args:
-        rated: records of rated samples
+        table: of rated samples
     """
-    numbers, annotators = bool(context.details["numbers"]), context.annotators
-    effects = EffectRows(context.clusters)
-    # positions agree exactly where classes agree; they replace classes to save memory
-    ratings = scaled.positions if scaled is not None and not numbers else rated.ratings
-    _conflicts(effects, ratings, context.config.tolerance if numbers else 0.0)
+    scaled, effects = table.scaled, EffectRows(context.clusters)
+    _conflicts(effects, table.ratings, table.tolerance)
     expected: dict[int, float] = {}
     n_labels = np.empty(0, np.int64)
-    if level != "nominal":
-        table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
-        _rates(effects, table)
-    if scaled is not None and not numbers:
+    if table.level != "nominal":
+        _rates(effects, table.of_alpha)
+    if scaled is not None and not table.are_numbers:
         counts = _ClassCounts.of(scaled.positions, len(scaled.categories), effects)
         n_labels = counts.n_labels
-        expected = counts.add(effects, used=level == "nominal")
+        expected = counts.add(effects, used=table.level == "nominal")
     moments = effects.moments()
     conflicts = Conflicts.of(moments, n_labels)
     expected |= dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
     classes = scaled.categories if scaled is not None else ()
-    findings, n_tested = findings_of(moments, annotators, classes, expected=expected)
+    findings, n_tested = findings_of(moments, context.annotators, classes, expected=expected)
     return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
 
 

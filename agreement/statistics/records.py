@@ -87,6 +87,12 @@ class Records:
         return unpacked(self.column("assigned"), self.n_annotators)
 
     @property
+    def rated(self) -> BoolArray:
+        """True for samples with at least two assigned annotators, shape ``(S,)``."""
+        rated: BoolArray = self.assigned.sum(axis=1) >= 2
+        return rated
+
+    @property
     def otherwise(self) -> BoolArray:
         """Assignment if null label lists had their other meaning, shape ``(S, R)``."""
         known = "otherwise" in self.parts[0]
@@ -157,8 +163,14 @@ class Records:
         return {**part, **changed}
 
     def sample_values(self) -> SampleValues:
-        """The values that all label types have."""
-        raise NotImplementedError
+        """The values that all label types have, from the columns of these names; ``n_objects`` are labels or masks."""
+        score, n = self.column("score"), self.assigned.sum(axis=1)
+        n_objects, n_units, n_disputed = (
+            self.column(name).astype(np.int64) if name in self.rows else n
+            for name in ("n_objects", "n_units", "n_disputed")
+        )
+        alpha = self.column("alpha") if "alpha" in self.rows else np.full(len(score), np.nan)
+        return SampleValues(score, alpha, n, n_objects, n_units, n_disputed)
 
     def select(self: R, samples: BoolArray) -> R:
         """Records of the samples in a mask ``(S,)``."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from ..statistics.records import OF_SAMPLE, ROLE_ROWS, AnyColumns, Columns, Records, SampleValues, compact, packed
+from ..statistics.records import OF_SAMPLE, ROLE_ROWS, AnyColumns, Columns, Records, compact, packed
 from .compute import TagAgreement, TagBatch, compute_tags
 
 _TAG = "n_objects"
@@ -35,14 +35,6 @@ class TagRecords(Records):
         **ROLE_ROWS,
     }
     of_classes: ClassVar[str | None] = "tag"
-
-    def sample_values(self) -> SampleValues:
-        score = self.column("score")
-        n_objects, n_units, n_disputed = (
-            self.column(name).astype(np.int64) for name in ("n_objects", "n_units", "n_disputed")
-        )
-        undefined = np.full(len(score), np.nan)
-        return SampleValues(score, undefined, self.assigned.sum(axis=1), n_objects, n_units, n_disputed)
 
     def agreement(self) -> TagAgreement:
         """The agreement on all samples at once."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...metrics.numeric.arrays import IntArray, sums_by
+from ..matching.verdicts import AGREED
 from ..settings.annotators import AnnotatorPairs
 from ..settings.no_labels import OtherReading
 from ..statistics.estimates import (
@@ -22,7 +23,7 @@ from ..statistics.estimates import (
 )
 from ..statistics.main_numbers import TAG_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals
-from .compute import AGREED, VERDICTS, TagAgreement
+from .compute import VERDICTS, TagAgreement
 from .numbers import alpha_of_sets, numbers_of_sets, sample_contents
 from .records import TagRecords
 from .tag_effects import tag_effects
@@ -186,7 +187,7 @@ def _taggers(
     gave_nothing[sample, annotator] = False
     of_tag = agreement.annotator[agreement.sets.row]
     verdict = agreement.tags.verdict[agreement.of_given]
-    verdicts = np.bincount(of_tag * len(VERDICTS) + verdict, minlength=n * len(VERDICTS)).reshape(n, -1)
+    verdicts = np.stack([np.bincount(of_tag[verdict == code], minlength=n) for code in VERDICTS.values()], axis=1)
     n_missed = _n_missed(agreement, n)
     taggers = []
     for k, name in enumerate(context.annotators):

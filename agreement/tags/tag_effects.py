@@ -10,8 +10,9 @@ import numpy as np
 from ...metrics.numeric.arrays import BoolArray, FloatArray, sums_by
 from ..evidence.hypotheses import EffectRows, effect_groups, findings_of
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
+from ..matching.verdicts import LONE
 from ..statistics.report import ReportContext
-from .compute import LONE, TagAgreement
+from .compute import TagAgreement
 
 #: tags that are tested, the most frequent
 MAX_TAGS = 200

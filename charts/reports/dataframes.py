@@ -74,7 +74,8 @@ def decisions_frame(report: DecisionReport) -> pd.DataFrame:
 
 def _plain_columns(report: AgreementReport, table: str) -> list[str]:
     """The columns of a table without rows: its plain fields, neither dictionaries nor lists."""
-    part = part_types(type(report)).get(table)
+    kind: Any = type(report)
+    part = part_types(kind).get(table)
     fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
     return [field.name for field in fields if set(str(field.type).split(" | ")) <= _PLAIN]
 
