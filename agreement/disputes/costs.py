@@ -2,83 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.verdicts import AGREED, CLASS_CONFLICT, NO_VERDICT
-from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, units_of_objects
-from ..statistics.records import Columns, Records, unpacked
+from ..objects.records import ObjectRecords, UnitColumns, unit_columns
+from ..statistics.records import Records
 from ..tags.records import TagRecords
 
 #: what samples cost is counted in such parts
 _PARTS = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class UnitColumns:
-    """The units of some samples, directly from columns of records (faster than unpacking all of them)."""
-
-    sample: IntArray  #: shape ``(U,)``
-    votes: IntArray  #: shape ``(U,)``, members
-    asked: IntArray  #: shape ``(U,)``, annotators who should have drawn it
-    verdict: IntArray  #: shape ``(U,)``
-    unit: IntArray  #: shape ``(N,)``, unit of every object
-    annotator: IntArray  #: shape ``(N,)``
-    category: IntArray  #: shape ``(N,)``
-    assigned: BoolArray  #: shape ``(S, R)``
-    exempt: tuple[IntArray, IntArray]  #: units, and annotators who are exempt from them
-
-    @classmethod
-    def of(cls, part: Columns, n_annotators: int) -> UnitColumns:
-        n_units = part["n_units"].astype(np.int64)
-        sample = np.repeat(np.arange(len(n_units)), n_units)
-        unit = units_of_objects(part)
-        assigned = unpacked(part["assigned"], n_annotators)
-        asked, exempt = assigned.sum(axis=1)[sample], (np.empty(0, np.int64), np.empty(0, np.int64))
-        if "n_excused" in part:
-            of = np.repeat(np.cumsum(n_units) - n_units, part["n_excused"]) + part["excused_unit"]
-            asked = asked - np.bincount(of, minlength=len(sample))
-            exempt = (of, part["excused_annotator"].astype(np.int64))
-        return cls(
-            sample=sample,
-            votes=np.bincount(unit, minlength=len(sample)),
-            asked=asked,
-            verdict=part["unit_verdict"].astype(np.int64),
-            unit=unit,
-            annotator=part["annotator"].astype(np.int64),
-            category=part["category"].astype(np.int64),
-            assigned=assigned,
-            exempt=exempt,
-        )
-
-    def classes(self, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Every class of some units ``(U,)``: the unit, the class, and the number of labels with it."""
-        rows = kept[self.unit]
-        n = int(self.category.max(initial=0)) + 1
-        key, count = np.unique(self.unit[rows] * n + self.category[rows], return_counts=True)
-        return key // n, key % n, count
-
-    def with_class(self, category: int) -> BoolArray:
-        """Units to which somebody gave a class, shape ``(U,)``."""
-        return np.bincount(self.unit[self.category == category], minlength=len(self.sample)) > 0
-
-    def missed_by(self, annotator: int) -> BoolArray:
-        """Units of two others that an annotator should have drawn and did not, shape ``(U,)``."""
-        missed: BoolArray = (self.votes >= 2) & (self.verdict != NO_VERDICT) & self.assigned[self.sample, annotator]
-        missed[self.unit[self.annotator == annotator]] = False
-        missed[self.exempt[0][self.exempt[1] == annotator]] = False
-        return missed
-
-
-def unit_columns(records: ObjectRecords) -> Iterator[tuple[int, UnitColumns]]:
-    """The units in chunks, each with the row of its first sample."""
-    start = 0
-    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
-        yield start, UnitColumns.of(part, records.n_annotators)
-        start += len(part["n_units"])
 
 
 def object_costs(votes: IntArray, asked: IntArray, n_same_class: IntArray, conflict: BoolArray) -> IntArray:

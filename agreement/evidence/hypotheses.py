@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -250,8 +250,8 @@ def findings_of(
     *,
     expected: Mapping[int, float] | None = None,
     n_labels: Mapping[int, int] | None = None,
-) -> tuple[list[Finding], int]:
-    """Findings confirmed by tests, the greatest difference first, and the number of hypotheses tested.
+) -> dict[str, Any]:
+    """The fields of a report: ``findings`` confirmed by tests, the greatest first, and ``n_tested``, the hypotheses.
 
     Nothing is found of a class or size for which a single annotator accounts: that would be said twice.
 
@@ -304,7 +304,7 @@ def findings_of(
                 n_images=int(moments.n[row]),
             )
         )
-    return sorted(entries, key=_order), int(n_tested)
+    return {"findings": sorted(entries, key=_order), "n_tested": int(n_tested)}
 
 
 def _due_to_one(moments: RateMoments) -> tuple[RateMoments, BoolArray]:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
-from ..disputes.costs import UnitColumns, costs_of_units
+from ..disputes.costs import costs_of_units
 from ..matching.relations import asked_for, who_left_out
 from ..matching.verdicts import NO_VERDICT, verdict_names
-from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, agreement_of_part, unit_ids
+from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, UnitColumns, agreement_of_part, unit_ids
 from ..pixels.counts import MaskCounts, are_classes
 from ..pixels.mask_values import MaskValues
 from ..pixels.records import PixelRecords

@@ -16,7 +16,7 @@ from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within
 from ..matching.batch import CrowdExemptions, SamplePairs, TrackCounts, Tracks, count_tracks
 from ..matching.compute import Agreement, MatchedBatch, MatchedPairs, Units
-from ..matching.verdicts import AGREED
+from ..matching.verdicts import AGREED, NO_VERDICT
 from ..settings.config import AgreementConfig
 from ..statistics.records import (
     OF_SAMPLE,
@@ -250,6 +250,69 @@ def units_of_objects(part: AnyColumns) -> IntArray:
     return part["unit"].astype(np.int64) + np.repeat(np.cumsum(n_units) - n_units, part["n_objects"])
 
 
+@dataclass(frozen=True, slots=True)
+class UnitColumns:
+    """The units of some samples, without what takes longer to unpack (:func:`agreement_of_part`)."""
+
+    sample: IntArray  #: shape ``(U,)``
+    votes: IntArray  #: shape ``(U,)``, members
+    asked: IntArray  #: shape ``(U,)``, annotators who should have drawn it
+    verdict: IntArray  #: shape ``(U,)``
+    unit: IntArray  #: shape ``(N,)``, unit of every object
+    annotator: IntArray  #: shape ``(N,)``
+    category: IntArray  #: shape ``(N,)``
+    assigned: BoolArray  #: shape ``(S, R)``
+    exemptions: CrowdExemptions
+
+    @classmethod
+    def of(cls, part: AnyColumns, n_annotators: int) -> UnitColumns:
+        """The units of the samples of some columns."""
+        n_units = part["n_units"].astype(np.int64)
+        sample, unit = np.repeat(np.arange(len(n_units)), n_units), units_of_objects(part)
+        assigned, nobody = unpacked(part["assigned"], n_annotators), np.empty(0, np.int64)
+        exemptions = CrowdExemptions(nobody, nobody)
+        if "n_excused" in part:
+            first = np.repeat(np.cumsum(n_units) - n_units, part["n_excused"])
+            exemptions = CrowdExemptions(first + part["excused_unit"], part["excused_annotator"].astype(np.int64))
+        return cls(
+            sample=sample,
+            votes=np.bincount(unit, minlength=len(sample)),
+            asked=assigned.sum(axis=1)[sample] - exemptions.counts(len(sample)),
+            verdict=part["unit_verdict"].astype(np.int64),
+            unit=unit,
+            annotator=part["annotator"].astype(np.int64),
+            category=part["category"].astype(np.int64),
+            assigned=assigned,
+            exemptions=exemptions,
+        )
+
+    def classes(self, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Every class of some units ``(U,)``: the unit, the class, and the number of labels with it."""
+        rows = kept[self.unit]
+        n = int(self.category.max(initial=0)) + 1
+        key, count = np.unique(self.unit[rows] * n + self.category[rows], return_counts=True)
+        return key // n, key % n, count
+
+    def with_class(self, category: int) -> BoolArray:
+        """Units to which somebody gave a class, shape ``(U,)``."""
+        return np.bincount(self.unit[self.category == category], minlength=len(self.sample)) > 0
+
+    def missed_by(self, annotator: int) -> BoolArray:
+        """Units of two others that an annotator should have drawn and did not, shape ``(U,)``."""
+        missed: BoolArray = (self.votes >= 2) & (self.verdict != NO_VERDICT) & self.assigned[self.sample, annotator]
+        missed[self.unit[self.annotator == annotator]] = False
+        missed[self.exemptions.unit[self.exemptions.annotator == annotator]] = False
+        return missed
+
+
+def unit_columns(records: ObjectRecords) -> Iterator[tuple[int, UnitColumns]]:
+    """The units in chunks, each with the row of its first sample."""
+    start = 0
+    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
+        yield start, UnitColumns.of(part, records.n_annotators)
+        start += len(part["n_units"])
+
+
 def track_counts(records: ObjectRecords, video: IntArray, config: AgreementConfig) -> TrackCounts:
     """Number of frames in which the tracks of annotators are matched, from the video ``(S,)`` of every frame."""
     total, done = TrackCounts(), 0
@@ -295,38 +358,22 @@ def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annota
 
 def agreement_of_part(part: AnyColumns, n_annotators: int, config: AgreementConfig) -> Agreement:
     """The agreement on the samples of some columns."""
-    n_objects, n_units = part["n_objects"].astype(np.int64), part["n_units"].astype(np.int64)
-    n_samples = len(n_objects)
-    sample = np.repeat(np.arange(n_samples), n_objects)
-    objects = Objects(sample, part["annotator"].astype(np.int64), part["category"].astype(np.int64))
-    unit = units_of_objects(part)
-    assigned = unpacked(part["assigned"], n_annotators)
-    otherwise = unpacked(part["otherwise"], n_annotators) if "otherwise" in part else assigned
-    n_assigned = assigned.sum(axis=1)
-    of_unit = np.repeat(np.arange(n_samples), n_units)
-    order = np.argsort(unit, kind="stable")
-    first, second = pairs_within(unit[order])
+    units, n_objects = UnitColumns.of(part, n_annotators), part["n_objects"].astype(np.int64)
+    n_samples, assigned, exemptions = len(n_objects), units.assigned, units.exemptions
+    objects = Objects(np.repeat(np.arange(n_samples), n_objects), units.annotator, units.category)
+    order = np.argsort(units.unit, kind="stable")
+    first, second = pairs_within(units.unit[order])
     i, j = order[first], order[second]
     n_crowd = np.repeat(np.arange(n_samples), part["n_crowd"]) * n_annotators + part["crowd_annotator"]
-    first_unit, nobody = np.cumsum(n_units) - n_units, np.empty(0, np.int64)
-    exemptions = CrowdExemptions(nobody, nobody)
-    if "n_excused" in part:
-        of_sample = np.repeat(first_unit, part["n_excused"])
-        exemptions = CrowdExemptions(of_sample + part["excused_unit"], part["excused_annotator"].astype(np.int64))
     return Agreement(
         objects=objects,
         assigned=assigned,
-        otherwise=otherwise,
-        unit=unit,
-        units=Units(
-            of_unit,
-            np.bincount(unit, minlength=len(of_unit)),
-            n_assigned[of_unit] - exemptions.counts(len(of_unit)),
-            part["unit_verdict"].astype(np.int64),
-        ),
+        otherwise=unpacked(part["otherwise"], n_annotators) if "otherwise" in part else assigned,
+        unit=units.unit,
+        units=Units(units.sample, units.votes, units.asked, units.verdict),
         pairs=MatchedPairs(i, j, part["iou"], objects.category[i] == objects.category[j]),
         exemptions=exemptions,
-        sample_pairs=SamplePairs.of(objects, assigned, exemptions.by_object(unit)),
+        sample_pairs=SamplePairs.of(objects, assigned, exemptions.by_object(units.unit)),
         object_verdict=part["verdict"].astype(np.int64),
         area=shown_area(part),
         boxes_xyxy=part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None,

@@ -80,5 +80,4 @@ class PixelEffects:
         areas = moments.group[kind_mask(moments.group, "class_area")].tolist()
         # of two annotators, the difference between them is compared with none
         expected = dict.fromkeys(areas, 0.0)
-        findings, n_tested = findings_of(moments, annotators, classes, expected=expected)
-        return {"findings": findings, "n_tested": n_tested}
+        return findings_of(moments, annotators, classes, expected=expected)

@@ -41,8 +41,8 @@ def rating_effects(table: RatingTable, context: ReportContext) -> dict[str, Any]
     conflicts = Conflicts.of(moments, n_labels)
     expected |= dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
     classes = scaled.categories if scaled is not None else ()
-    findings, n_tested = findings_of(moments, context.annotators, classes, expected=expected)
-    return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
+    found = findings_of(moments, context.annotators, classes, expected=expected)
+    return {**found, "confused": conflicts.named(moments, classes)}
 
 
 def _conflicts(effects: EffectRows, ratings: FloatArray, tolerance: float) -> None:

@@ -185,12 +185,8 @@ def coefficients_of(scaled: ScaledRatings) -> dict[str, dict[str, float | None]]
 
 def _pairs(rated: RatingRecords, table: RatingTable, fields: Fields, context: ReportContext) -> list[RatingPairSummary]:
     """The summaries of all pairs with a shared sample."""
-    names, assigned, scaled, ratings = (
-        context.annotators,
-        rated.assigned,
-        table.scaled,
-        table.ratings if table.are_numbers else None,
-    )
+    names, assigned, scaled = context.annotators, rated.assigned, table.scaled
+    ratings = table.ratings if table.are_numbers else None
     pairs = AnnotatorPairs.of(assigned)
     longest = min(MAX_CONFUSIONS_OF_PAIR, max(20, MAX_CONFUSIONS // max(len(pairs), 1)))
     summaries = []

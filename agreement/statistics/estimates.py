@@ -332,8 +332,8 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
     if names == sorted(names):  # the order of names, not one that the user gave
         parts |= {part: sorted(parts[part], key=name_of) for part in ("annotators", "pairs")}
     mean, intervals = own.pop("score")["mean"], own.pop("intervals")
-    anything: Any = kind
-    of_parts = part_types(anything)
+    of_kind: Any = kind
+    of_parts = part_types(of_kind)
     numbers = {
         name: read(of_parts[name], value) if name in of_parts else value
         for name, value in own.items()

@@ -27,9 +27,7 @@ def tag_effects(agreement: TagAgreement, context: ReportContext) -> dict[str, An
     annotators, effects = context.annotators, EffectRows(context.clusters)
     _annotator_effects(effects, agreement, len(annotators))
     _tag_effects(effects, agreement, len(annotators), len(context.class_names))
-    moments = effects.moments()
-    findings, n_tested = findings_of(moments, annotators, context.class_names)
-    return {"findings": findings, "n_tested": n_tested}
+    return findings_of(effects.moments(), annotators, context.class_names)
 
 
 def _annotator_effects(effects: EffectRows, agreement: TagAgreement, n: int) -> None:

@@ -10,7 +10,7 @@ from ...agreement.settings.arguments import one_of, without_numpy
 from ..text.sections import Note, Part, Section
 from ..text.tables import Column, table
 from ..text.words import ends_of, shown_number, shown_share
-from .dataframes import flat
+from .dataframes import flat, frame_of
 
 if TYPE_CHECKING:
     from ...agreement.ceiling.ceiling import Ceiling
@@ -86,5 +86,4 @@ def ceiling_frame(ceiling: Ceiling, name: str) -> pd.DataFrame:
         rows = [] if ceiling.model is None else ceiling.model.pairs
     elif name != "summary":
         rows = getattr(ceiling, name)
-    frame = pd.DataFrame([flat(entry) for entry in rows])
-    return frame.fillna({column: float("nan") for column in frame.columns if frame[column].isna().all()})
+    return frame_of([flat(entry) for entry in rows])

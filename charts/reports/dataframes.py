@@ -60,7 +60,12 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
             )
         return report.samples.times(report) if table == "times" else report.samples.read(table)
     rows = _TABLES[table][1](report)
-    frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))
+    return frame_of(rows, None if rows else _plain_columns(report, table))
+
+
+def frame_of(rows: Sequence[Row], columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """A table with nan for undefined numbers, also in columns that have no others."""
+    frame = pd.DataFrame(rows, columns=columns)
     for name in frame.columns:
         if frame[name].isna().all():  # a column with None only has no type
             frame[name] = np.full(len(frame), np.nan)
@@ -69,7 +74,7 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
 
 def decisions_frame(report: DecisionReport) -> pd.DataFrame:
     """Table of an adjudication report: every annotator, and the rule; undefined numbers are nan."""
-    return pd.DataFrame([flat(entry) for entry in report.rows]).fillna(float("nan"))
+    return frame_of([flat(entry) for entry in report.rows])
 
 
 def _plain_columns(report: AgreementReport, table: str) -> list[str]:

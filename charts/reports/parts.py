@@ -12,6 +12,7 @@ from ..text.sections import Part as Shown
 from ..text.sections import Section
 from ..text.tables import Cell, Column, table
 from ..text.words import counted, listed, shown_interval, signed
+from .dataframes import frame_of
 
 if TYPE_CHECKING:
     from ...agreement.parts.result import AgreementParts, DataPart, PartNumber
@@ -112,8 +113,6 @@ def parts_frame(parts: AgreementParts) -> pd.DataFrame:
                 continue
             ends = {end: getattr(found.interval, end, None) for end in ("low", "high")}
             test = {"rest": found.rest, "difference": found.difference, "difference_low": found.low}
-            test |= {"difference_high": found.high, "p_value": found.p_value}
-            values = {"value": found.value, **ends, **test}
-            known = {name: float("nan") if value is None else value for name, value in values.items()}
-            rows.append({**counts, "number": number.key, **known, "stands_out": found.stands_out})
-    return pd.DataFrame(rows)
+            test |= {"difference_high": found.high, "p_value": found.p_value, "stands_out": found.stands_out}
+            rows.append({**counts, "number": number.key, "value": found.value, **ends, **test})
+    return frame_of(rows)

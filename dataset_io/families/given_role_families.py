@@ -11,7 +11,7 @@ from ...agreement.ratings.compute import RatingAgreement, agreeing
 from ...agreement.roles.given_labels import given_columns
 from ...agreement.roles.matching import EXTRA, RIGHT, SAID, WRONG_CLASS
 from ...agreement.statistics.codes import ClassCodes
-from ...agreement.statistics.records import Records, compact
+from ...agreement.statistics.records import Columns, compact
 from ...agreement.statistics.report import ReportContext
 from ...agreement.tags.compute import TagAgreement
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
@@ -61,12 +61,10 @@ class RatingRoleFamily(FamilyWithRoles[RatingLabels, RatingAgreement]):
                 updates[k][f"{path}.{config.run_key}{REFERENCE}"] = SAID[RIGHT if right[k, annotator] else WRONG_CLASS]
         return updates
 
-    def record(self, labels: WithRoles[RatingLabels], result: RatingAgreement) -> Records:
-        """The records of a batch."""
-        records = self.inner.record(labels.own, result)
+    def role_columns(self, labels: WithRoles[RatingLabels], result: RatingAgreement) -> Columns:
+        """The columns of the records on roles."""
         table = np.column_stack([each.ratings[:, 0] for each in labels.roles])
-        table = table if self.inner.numbers else compact(np.nan_to_num(table).astype(np.int64))
-        return dataclasses.replace(records, parts=({**records.parts[0], "role_ratings": table},))
+        return {"role_ratings": table if self.inner.numbers else compact(np.nan_to_num(table).astype(np.int64))}
 
 
 class TagRoleFamily(FamilyWithRoles[TagLabels, TagAgreement]):
@@ -125,11 +123,9 @@ class TagRoleFamily(FamilyWithRoles[TagLabels, TagAgreement]):
         write_of_annotators(source, REFERENCE_F1, f1, updates)
         return updates
 
-    def record(self, labels: WithRoles[TagLabels], result: TagAgreement) -> Records:
-        """The records of a batch."""
-        records = self.inner.record(labels.own, result)
-        columns = given_columns([_different(each) for each in labels.roles])
-        return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
+    def role_columns(self, labels: WithRoles[TagLabels], result: TagAgreement) -> Columns:
+        """The columns of the records on roles."""
+        return given_columns([_different(each) for each in labels.roles])
 
 
 def _different(labels: TagLabels) -> tuple[BoolArray, IntArray, IntArray]:
