@@ -12,7 +12,7 @@ _PUBLIC = {
     **{f"plot_{name}": ".figures" for name in _PLOTS},
     **{f"ceiling_{name}": ".reports.ceilings" for name in ("frame", "sections", "sentence")},
     **{f"acceptance_{name}": ".reports.acceptance" for name in ("frame", "sections")},
-    **{f"comparison_{name}": ".reports.comparison" for name in ("frame", "text")},
+    **{f"comparison_{name}": ".reports.comparison" for name in ("frame", "markdown", "text")},
     "comparison_html": ".page.page",
     "decisions_frame": ".reports.dataframes",
     "decisions_sections": ".reports.decided",

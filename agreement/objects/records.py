@@ -20,13 +20,13 @@ from ..matching.verdicts import AGREED, NO_VERDICT
 from ..settings.config import AgreementConfig
 from ..statistics.records import (
     OF_SAMPLE,
-    ROLE_ROWS,
     AnyColumns,
     Columns,
     Records,
     SampleValues,
     compact,
     packed,
+    rows_by_column,
     unpacked,
 )
 from .threshold_sample import ThresholdSample
@@ -35,65 +35,30 @@ from .variants import variant_columns
 #: objects that are unpacked at once
 MAX_OBJECTS_AT_ONCE = 100_000
 
-#: meaning of the rows of every column: the column with their number per sample
-_OBJECT, _UNIT, _MATCHED, _SAMPLE_PAIR, _CROWD = "n_objects", "n_units", "n_matched", "n_pairs", "n_crowd"
-_EXCUSED, _COORDINATE, _INEXACT, _TALLY = "n_excused", "n_coordinates", "n_inexact", "n_tallies"
-_ROWS = {
-    "n_objects": OF_SAMPLE,
-    "n_units": OF_SAMPLE,
-    "n_matched": OF_SAMPLE,
-    "n_pairs": OF_SAMPLE,
-    "n_crowd": OF_SAMPLE,
-    "assigned": OF_SAMPLE,
-    "otherwise": OF_SAMPLE,
-    "size_px": OF_SAMPLE,
-    "score": OF_SAMPLE,
-    "alpha": OF_SAMPLE,
-    "alpha_reason": OF_SAMPLE,
-    "label_id": _OBJECT,
-    "field": _OBJECT,
-    "annotator": _OBJECT,
-    "category": _OBJECT,
-    "unit": _OBJECT,
-    "verdict": _OBJECT,
-    "area": _OBJECT,
-    "boxes_xyxy": _OBJECT,
-    "first_frame": _OBJECT,
-    "outline": _OBJECT,
-    "n_coordinates": OF_SAMPLE,
-    "coordinates": _COORDINATE,
-    "attributes": _OBJECT,
-    "unit_verdict": _UNIT,
-    "iou": _MATCHED,
-    "visibility": _MATCHED,
-    "best_iou": _SAMPLE_PAIR,
-    "aligned": _SAMPLE_PAIR,
-    "crowd_annotator": _CROWD,
-    "n_excused": OF_SAMPLE,
-    "excused_unit": _EXCUSED,
-    "excused_annotator": _EXCUSED,
-    "n_hard": OF_SAMPLE,
-    "n_inexact": OF_SAMPLE,
-    "inexact_surplus": _INEXACT,
-    "crowded": OF_SAMPLE,
-    "n_repaired": OF_SAMPLE,
-    "n_points": OF_SAMPLE,
-    "track": _OBJECT,
-    "swept_score": OF_SAMPLE,
-    "swept_units": OF_SAMPLE,
-    "swept_matched": OF_SAMPLE,
-    "swept_drawn": OF_SAMPLE,
-    "swept_hard": OF_SAMPLE,
-    "swept_inexact": OF_SAMPLE,
-    "squares": OF_SAMPLE,
-    "n_tallies": OF_SAMPLE,
-    "tally_variant": _TALLY,
-    "tally_ratings": _TALLY,
-    "tally_units": _TALLY,
-    "tally_differing": _TALLY,
-    "tallied": _OBJECT,
-    **ROLE_ROWS,
-}
+#: the columns with one row per sample, object, unit, pair of matched objects, pair of annotators, and so on, by the
+#: column with their number per sample
+_ROWS = rows_by_column(
+    {
+        OF_SAMPLE: (
+            *("n_objects", "n_units", "n_matched", "n_pairs", "n_crowd", "n_excused", "n_coordinates", "n_tallies"),
+            *("assigned", "otherwise", "size_px", "score", "alpha", "alpha_reason", "squares"),
+            *("n_hard", "n_inexact", "crowded", "n_repaired", "n_points"),
+            *(f"swept_{name}" for name in ("score", "units", "matched", "drawn", "hard", "inexact")),
+        ),
+        "n_objects": (
+            *("label_id", "field", "annotator", "category", "unit", "verdict", "attributes", "track", "tallied"),
+            *("area", "boxes_xyxy", "first_frame", "outline"),
+        ),
+        "n_units": ("unit_verdict",),
+        "n_matched": ("iou", "visibility"),
+        "n_pairs": ("best_iou", "aligned"),
+        "n_crowd": ("crowd_annotator",),
+        "n_excused": ("excused_unit", "excused_annotator"),
+        "n_coordinates": ("coordinates",),
+        "n_inexact": ("inexact_surplus",),
+        "n_tallies": ("tally_variant", "tally_ratings", "tally_units", "tally_differing"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,11 +139,6 @@ class AgreementParts(ShowsItself):
         parts: list[Mapping[str, Any]] = [dataclasses.asdict(part) for part in (self.whole, *self.parts)]
         return {**plain, "whole": parts[0], "parts": parts[1:]}
 
-    def to_markdown(self) -> str:
-        """The table, and which parts stand out, as Markdown."""
-        shown: str = shown_as("parts_markdown", self)
-        return shown
-
     def to_dataframe(self) -> DataFrame:
         """One row for every part and number: value, interval, the rest, difference with interval; undefined is nan."""
         return shown_as("parts_frame", self)

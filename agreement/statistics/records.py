@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -24,27 +24,23 @@ _ROLE_CODES = ("role_category", "role_ratings")
 PART_SAMPLES = 1_000
 #: columns of the labels of roles, in the records of runs that have any: per sample, per label of a role, per pair of a
 #: label of a role and one of an annotator, and per value of a mask of a role and one of an annotator
-ROLE_ROWS = {
-    **dict.fromkeys(("role_present", "n_role_labels", "n_role_pairs"), OF_SAMPLE),
-    **dict.fromkeys(
-        (
-            *("role", "role_label_id", "role_position", "role_category", "role_area", "role_boxes"),
-            *("role_confidence", "role_attributes"),
-        ),
-        "n_role_labels",
+_ROLE_ROWS = {
+    OF_SAMPLE: ("role_present", "n_role_labels", "n_role_pairs", "n_role_areas", "n_left_out"),
+    "n_role_labels": (
+        *("role", "role_label_id", "role_position", "role_category", "role_area", "role_boxes"),
+        *("role_confidence", "role_attributes"),
     ),
-    **dict.fromkeys(
-        ("pair_role", "pair_label", "pair_object", "pair_annotator", "pair_kind", "pair_iou"), "n_role_pairs"
-    ),
-    "n_role_areas": OF_SAMPLE,
-    **dict.fromkeys(
-        (f"area_{name}" for name in ("role", "annotator", "value", "drawn", "wanted", "shared")), "n_role_areas"
-    ),
-    "n_left_out": OF_SAMPLE,
-    **dict.fromkeys((f"left_out_{name}" for name in ("label", "drawn", "a", "b", "kind", "iou")), "n_left_out"),
+    "n_role_pairs": ("pair_role", "pair_label", "pair_object", "pair_annotator", "pair_kind", "pair_iou"),
+    "n_role_areas": ("area_role", "area_annotator", "area_value", "area_drawn", "area_wanted", "area_shared"),
+    "n_left_out": tuple(f"left_out_{name}" for name in ("label", "drawn", "a", "b", "kind", "iou")),
 }
 
 R = TypeVar("R", bound="Records")
+
+
+def rows_by_column(own: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """What counts the rows of every column, also of those of roles, from the columns that each counts."""
+    return {name: counted for rows in (own, _ROLE_ROWS) for counted, names in rows.items() for name in names}
 
 
 @dataclass(frozen=True, slots=True)

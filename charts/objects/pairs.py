@@ -8,7 +8,7 @@ from ...agreement.evidence.ranking import most_first
 from ...agreement.statistics.main_numbers import MEASURES, OBJECT_PAIR_NUMBERS
 from ..text.headline import FORMS
 from ..text.sections import Part, Section
-from ..text.shortlists import shortlist_pairs, shortlist_parts
+from ..text.shortlists import pair_sections
 from ..text.tables import Cell, Column, table
 from ..text.words import UNDEFINED, documents, shown_number
 
@@ -21,7 +21,6 @@ _ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precisio
 
 def pairs_section(report: ObjectReport) -> list[Section]:
     """The main numbers of pairs."""
-    shown = shortlist_pairs(report)
     measure = MEASURES[report.localisation.measure]
     columns = [
         *_NAMES,
@@ -37,7 +36,7 @@ def pairs_section(report: ObjectReport) -> list[Section]:
             "matched objects", lambda pair: Cell(pair.n_matched, f"{pair.n_matched:,} of {pair.n_a:,} / {pair.n_b:,}")
         ),
     ]
-    return [Section(shown.title, shortlist_parts(columns, shown), figures=("pairs",))]
+    return pair_sections(report, columns)
 
 
 def pair_details(report: ObjectReport) -> list[Section]:

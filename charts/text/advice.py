@@ -167,12 +167,18 @@ def loose(measure: str) -> Phrase:
     """Phrase on a loose fit: the mean similarity with the others, and that of the others among each other."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
-        ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
-        value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
+        value, others, change = similarities(finding)
         what = f"draws otherwise: {measure.format(report=report)} of {value} with the others,"
-        return what, f"who have {others} among each other ({-finding.difference:+.3f} {ends})"
+        return what, f"who have {others} among each other ({change})"
 
     return said
+
+
+def similarities(finding: Finding) -> tuple[str, str, str]:
+    """What a finding on distances says of similarities: value, that of the others, and the difference."""
+    value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
+    ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
+    return value, others, f"{-finding.difference:+.3f} {ends}"
 
 
 def by_share(more: str, less: str) -> Phrase:
