@@ -189,7 +189,9 @@ def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: Checked
     if isinstance(records, ObjectRecords) and least < threshold - TIE:
         reason = f"the run matched at {threshold:g}; {least:g} needs another matching, of a run with iou={least:g}"
         return lambda *_: Found(reason=reason)
-    known = _classes_of(run.report, context)
+    known = {*context.class_names}
+    if isinstance(run.report, PixelReport):
+        known = {entry.name for entry in run.report.classes}
     named = [tuple(name for name, _ in filters.iou if name != "default")]
     if filters.against == REFERENCE:
         known |= {*context.role_class_names}
@@ -213,11 +215,6 @@ def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: Checked
         return lambda *_: Found(n_objects=0, n_images=0, reason="no image with two annotators")
     same = records is run.records
     return _of_report(run.report if same else build_report(records, context), records)
-
-
-def _classes_of(report: AgreementReport, context: ReportContext) -> set[str]:
-    """Names of the classes of a run."""
-    return {entry.name for entry in report.classes} if isinstance(report, PixelReport) else {*context.class_names}
 
 
 def _counts(records: Records) -> tuple[int, int]:

@@ -217,12 +217,12 @@ def _numbers(judged: Judged, annotators: Sequence[str], class_names: Sequence[st
             columns = np.column_stack([sums_by(sample, each.astype(np.int64), n_samples) for each in rows])
             owner = (name,) if code is None else (name, class_names[code])
             keys = tuple((*owner, value) for value in _VALUES)
-            yield Numbers(keys, hstack([columns.astype(np.float64)]), _formula, basis=np.array([0, 2, 3]))
-
-
-def _formula(sums: FloatArray) -> FloatArray:
-    """Precision, recall and class errors, from sums ``(..., 5)``."""
-    return ratio(sums[..., [1, 3, 4]], sums[..., [0, 2, 3]])
+            yield Numbers(
+                keys,
+                hstack([columns.astype(np.float64)]),
+                lambda sums: ratio(sums[..., [1, 3, 4]], sums[..., [0, 2, 3]]),
+                basis=np.array([0, 2, 3]),
+            )
 
 
 def _ranks(columns: Sequence[FloatArray]) -> IntArray:

@@ -250,12 +250,8 @@ def compact(values: IntArray) -> NDArray[Any]:
     """Integers in the smallest type that holds them; never uint64, which numpy combines with int64 to floats."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     types: tuple[type[np.integer[Any]], ...] = (np.uint8, np.uint16, np.uint32) if low >= 0 else (np.int8, np.int16)
-    return values.astype(next((kind for kind in types if _fits(kind, low, high)), np.int64))
-
-
-def _fits(kind: type[np.integer[Any]], low: int, high: int) -> bool:
-    limits = np.iinfo(kind)
-    return limits.min <= low and high <= limits.max
+    fitting = (kind for kind in types if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return values.astype(next(fitting, np.int64))
 
 
 def packed(assigned: BoolArray) -> NDArray[np.uint8]:

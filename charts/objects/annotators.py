@@ -10,10 +10,10 @@ from ..text.sections import Section
 from ..text.shortlists import shortlist_annotators, shortlist_parts
 from ..text.tables import Cell, Column, Table, other_class_column, share_of, table, verdict_column
 from ..text.words import (
-    UNDEFINED,
     VERDICTS,
     documents,
     listed,
+    most_frequent,
     other_class,
     shown_interval,
     shown_number,
@@ -106,7 +106,7 @@ def _habits(report: ObjectReport) -> list[Table]:
         *_vitality(report, "vitality", "raises alpha, against the mean"),
         *_vitality(report, "vitality_rematched", "… matched again"),
     ]
-    columns.append(Column("most often", _conflict))
+    columns.append(Column("most often", lambda entry: most_frequent(entry.other_classes, "for")))
     return [table(columns, report.annotators, "Agreement with the others")]
 
 
@@ -123,11 +123,6 @@ def _vitality(report: ObjectReport, name: str, title: str) -> list[Column]:
         return Cell(more, signed(more))
 
     return [Column(f"{title} of {signed(mean)}", cell)]
-
-
-def _conflict(entry: AnnotatorSummary) -> str:
-    conflict = entry.other_classes[0] if entry.other_classes else None
-    return f"{conflict['a']} for {conflict['b']} ({conflict['n']})" if conflict else UNDEFINED
 
 
 def _bias(report: ObjectReport) -> list[Table]:

@@ -10,10 +10,10 @@ from ..text.headline import FORMS
 from ..text.sections import Part, Section
 from ..text.shortlists import pair_sections
 from ..text.tables import Cell, Column, table
-from ..text.words import UNDEFINED, documents, shown_number
+from ..text.words import documents, most_frequent, shown_number
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport, PairSummary
+    from ...agreement.objects.report import ObjectReport
 
 _NAMES = [Column("a", "a"), Column("b", "b")]
 _ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precision", "f_score": "F"}
@@ -49,7 +49,7 @@ def pair_details(report: ObjectReport) -> list[Section]:
             tables[number.group].append(Column(number.name(measure), number.key, FORMS[number.form], interval=True))
     tables[""] += [
         Column(f"mean best {measure}", "mean_max_iou.symmetric.mean", shown_number),
-        Column("most frequent conflict", _conflict),
+        Column("most frequent conflict", "confusion", most_frequent),
     ]
     if any(pair.intra for pair in report.pairs):
         tables[""].append(Column("one person", lambda pair: "yes" if pair.intra else ""))
@@ -61,13 +61,6 @@ def pair_details(report: ObjectReport) -> list[Section]:
     text = "PQ is the panoptic quality of all objects together, SQ times RQ; kappa and AC1 are over shared objects."
     parts.append(text)
     return [Section("Pairs in detail", parts)]
-
-
-def _conflict(pair: PairSummary) -> str:
-    if not pair.confusion:
-        return UNDEFINED
-    first = pair.confusion[0]
-    return f"{first['a']} / {first['b']} ({first['n']})"
 
 
 def _shown_count(value: float | None) -> str:

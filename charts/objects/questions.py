@@ -10,12 +10,12 @@ from ...agreement.statistics.main_numbers import MEASURES, QUESTIONS
 from ..text.headline import shown_numbers
 from ..text.sections import Answer, Facts, Part, Section
 from ..text.tables import Cell, Column, sample_table, table
-from ..text.words import UNDEFINED, documents, percent, shown_interval, shown_number, shown_share
+from ..text.words import documents, most_frequent, percent, shown_interval, shown_number, shown_share
 from .classes import missed_or_lone
 from .sentences import class_sentence, existence_sentence, localisation_sentence
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import AttributeSummary, ObjectReport, SizeSummary
+    from ...agreement.objects.report import ObjectReport, SizeSummary
     from ...agreement.statistics.report import Coefficients
 
 #: sentences that explain the numbers of each question
@@ -125,14 +125,9 @@ def _attributes(report: ObjectReport) -> list[Section]:
         Column("agree", "percent_agreement", shown_share),
         Column("alpha", "alpha", shown_number),
         Column("level", "level"),
-        Column("most frequent conflict", _conflict),
+        Column("most frequent conflict", "conflicts", most_frequent),
     ]
     return [Section("Attributes of shared objects", [table(columns, report.attributes)])]
-
-
-def _conflict(entry: AttributeSummary) -> str:
-    conflict = entry.conflicts[0] if entry.conflicts else None
-    return f"{conflict['a']} / {conflict['b']} ({conflict['n']})" if conflict else UNDEFINED
 
 
 def _coefficients(report: ObjectReport) -> list[Section]:

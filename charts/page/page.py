@@ -67,7 +67,7 @@ def report_page(
     plots: dict[str, Callable[[Any], go.Figure]] = dict(FIGURES)
     for k, each in enumerate(parts):
         short += parts_sections(each, figure=f"by_{k}")
-        plots[f"by_{k}"] = functools.partial(_plot_of, each)
+        plots[f"by_{k}"] = functools.partial(lambda parts, _: plot_parts(parts), each)
     # by score, like the table of pairs: by alpha, another pair may be the best
     plots["pairs"] = functools.partial(FIGURES["pairs"], value="score")
     if scores is not None:
@@ -90,10 +90,6 @@ def report_page(
         plotly=Markup(get_plotlyjs()),
     )
     return page
-
-
-def _plot_of(parts: AgreementParts, report: AgreementReport) -> go.Figure:
-    return plot_parts(parts)
 
 
 def _readable(section: Section) -> Section:

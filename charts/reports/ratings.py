@@ -54,16 +54,12 @@ def rating_rules(report: RatingReport) -> list[tuple[str, str]]:
         ("level", f"{report.level}: {LEVELS[report.level]}"),
     ]
     if report.level == "ordinal" and report.categories:
-        rules.append(("order", _shortened(report.categories, " < ")))
+        names = report.categories
+        rules.append(("order", " < ".join(names if len(names) <= _MANY else [*names[:3], "...", *names[-3:]])))
     if config["tolerance"]:
         rules.append(("tolerance", f"numbers that differ by at most {config['tolerance']:g} agree (score, verdicts)"))
     rules.append(("alpha w/o variation", "1" if config["undefined"] == "one" else "undefined"))
     return rules
-
-
-def _shortened(names: list[str], separator: str) -> str:
-    shown = names if len(names) <= _MANY else [*names[:3], "...", *names[-3:]]
-    return separator.join(shown)
 
 
 def rating_findings(report: RatingReport) -> list[str]:

@@ -337,7 +337,8 @@ def confusions_section(
             Column("most often", lambda entry: _who_says(report, entry.classes)),
         ]
         if effects:
-            columns.append(Column("alpha if they were one", lambda entry: _alpha(effects, entry)))
+            title = "alpha if they were one"
+            columns.append(Column(title, lambda entry: effects.get(frozenset(entry.classes)), shown_number))
         parts.append(table(columns, shown))
     elif counts:
         parts.append(f"Of all conflicts, {unclear_conflicts(report, counts, n_unlisted)}.")
@@ -361,8 +362,3 @@ def _who_says(report: Any, classes: Sequence[str]) -> str:
 
 def _share(entry: Confused) -> Cell:
     return Cell(entry.share, f"{shown_share(entry.share)} [{100.0 * entry.low:.0f}, {100.0 * entry.high:.0f}]")
-
-
-def _alpha(effects: Mapping[frozenset[str], float | None], entry: Confused) -> Cell:
-    value = effects.get(frozenset(entry.classes))
-    return Cell(value, shown_number(value))

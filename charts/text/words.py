@@ -84,6 +84,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
+def most_frequent(conflicts: Sequence[Mapping[str, Any]], between: str = "/") -> str:
+    """The first of ``{a, b, n}`` as ``cat / dog (3)``; ``-`` without any."""
+    return "{a} {between} {b} ({n})".format(**conflicts[0], between=between) if conflicts else UNDEFINED
+
+
 def other_class(report: Any) -> str:
     """Note on the base of the share of other classes."""
     if len(report.annotators) == 2:
