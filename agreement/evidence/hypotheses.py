@@ -18,6 +18,8 @@ Effects: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
 #: samples of a table that are added at once
 SAMPLES_AT_ONCE = 1_024
+#: classes, or tags, that are tested one by one
+_MOST_TESTED = 200
 #: expected share of wrong findings among all findings, at most
 FALSE_DISCOVERY_RATE = 0.05
 #: a smaller difference to the others is no finding: two percentage points; one per cent of the size of a box
@@ -240,6 +242,13 @@ def _summed(parts: Sequence[tuple[IntArray, IntArray, FloatArray]]) -> tuple[Int
     columns = np.concatenate([part[2] for part in parts], axis=1)[:, order]
     summed = np.add.reduceat(columns, first, axis=1) if len(first) else columns
     return group[first], cluster[first], summed
+
+
+def often_given(n_labels: FloatArray | IntArray, n_images: IntArray) -> list[int]:
+    """Codes with enough labels on enough images, from the numbers of both ``(K,)``; the most frequent of many."""
+    enough = np.flatnonzero((n_labels >= MIN_LABELS) & (n_images >= MIN_IMAGES))
+    chosen: list[int] = enough[np.argsort(-n_labels[enough], kind="stable")][:_MOST_TESTED].tolist()
+    return chosen
 
 
 def findings_of(

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..disputes.costs import costs_of_units
 from ..matching.relations import asked_for, who_left_out
 from ..matching.verdicts import NO_VERDICT, verdict_names
 from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, UnitColumns, agreement_of_part, unit_ids
-from ..pixels.counts import MaskCounts, are_classes
+from ..pixels.counts import are_classes
 from ..pixels.mask_values import MaskValues
 from ..pixels.records import PixelRecords
 from ..ratings.compute import RatingRecords
@@ -167,8 +167,7 @@ def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunT
         counts = found.counts
         n_samples = len(counts.n_values)
         is_class = are_classes(counts.values, meaning.background)
-        sample = np.repeat(np.arange(n_samples), counts.n_values)[is_class]
-        areas = _areas_of(counts)[is_class]
+        sample, areas = counts.sample[is_class], found.area[is_class]
         unit, annotator = np.nonzero(areas)
         values, numbered = np.unique(counts.values[is_class], return_inverse=True)
         is_rgb = bool(context.details["is_rgb"])
@@ -178,13 +177,3 @@ def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunT
         units = {"row": sample, "unit": names, "cost": 1.0 - iou, "iou": iou}
         yield RunTables.of(labels, units, counts.assigned[sample], context, start)
         start += n_samples
-
-
-def _areas_of(counts: MaskCounts) -> IntArray:
-    """Pixels that every annotator gave every value of the samples, shape ``(V, R)``."""
-    masked, annotator = np.nonzero(counts.assigned & (counts.n_masks > 0)[:, None])
-    n_values = counts.n_values[masked]
-    of_value = ranges((np.cumsum(counts.n_values) - counts.n_values)[masked], n_values)
-    areas = np.zeros((len(counts.values), counts.assigned.shape[1]), np.int64)
-    areas[of_value, np.repeat(annotator, n_values)] = counts.areas
-    return areas

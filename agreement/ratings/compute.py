@@ -11,6 +11,7 @@ import numpy as np
 from ...metrics.consensus.consensus import majority_of_others, unit_votes
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..statistics.records import OF_SAMPLE, Records, SampleValues, compact
+from ..statistics.values import masked_means
 
 VERDICTS = ("agreed", "class_conflict")
 AGREED, CLASS_CONFLICT = range(len(VERDICTS))
@@ -110,11 +111,8 @@ def mean_and_spread(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         nan in rows without a number
     """
     given = ~np.isnan(numbers)
-    n = given.sum(axis=1)
-    divisor = np.where(n > 0, n, np.nan)
-    mean: FloatArray = np.where(given, numbers, 0.0).sum(axis=1) / divisor
-    squares = np.where(given, numbers - mean[:, None], 0.0) ** 2
-    spread: FloatArray = np.sqrt(squares.sum(axis=1) / divisor)
+    mean = masked_means(numbers, given)
+    spread: FloatArray = np.sqrt(masked_means((numbers - mean[:, None]) ** 2, given))
     return mean, spread
 
 

@@ -11,14 +11,10 @@ import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ..evidence.confusions import Conflicts, conflict_rows
-from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, EffectRows, effect_groups, findings_of
-from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
+from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, EffectRows, effect_groups, findings_of, often_given
 from ..statistics.report import ReportContext
 from .compute import agreeing
 from .scale import RatingTable
-
-#: classes that are tested, the most frequent
-MAX_CLASSES = 200
 
 
 def rating_effects(table: RatingTable, context: ReportContext) -> dict[str, Any]:
@@ -95,12 +91,6 @@ class _ClassCounts:
             n_images += np.bincount(code, minlength=k)
         return cls(positions, n_labels, n_images, n_conflicts)
 
-    def often(self) -> list[int]:
-        """The classes with enough labels on enough images, the most frequent."""
-        enough = np.flatnonzero((self.n_labels >= MIN_LABELS) & (self.n_images >= MIN_IMAGES))
-        chosen: list[int] = enough[np.argsort(-self.n_labels[enough], kind="stable")][:MAX_CLASSES].tolist()
-        return chosen
-
     def class_mask(self, code: int, some: slice) -> tuple[FloatArray, BoolArray]:
         """True where an annotator gave a class (as floats), and where they gave any."""
         return (self.positions[some] == code).astype(np.float64), ~np.isnan(self.positions[some])
@@ -121,7 +111,7 @@ class _ClassCounts:
         share = self.n_labels / max(self.n_labels.sum(), 1)
         n_used = np.count_nonzero(self.n_labels)
         expected: dict[int, float] = {}
-        for code in self.often():
+        for code in often_given(self.n_labels, self.n_images):
             if used:
                 class_mask = functools.partial(self.class_mask, code)
                 effects.add_deviations("class_used", code, len(self.positions), class_mask)

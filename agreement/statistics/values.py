@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from ...metrics.numeric.arrays import FloatArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,13 @@ def number(value: float | np.floating[Any]) -> float | None:
 def numbers_for_json(values: FloatArray) -> list[float | None]:
     """As :func:`number`, of every value of a column."""
     return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def masked_means(values: FloatArray, counted: BoolArray) -> FloatArray:
+    """Means of the counted values along the last axis, shape ``(...,)``; nan without counted values."""
+    n = counted.sum(axis=-1)
+    means: FloatArray = np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
+    return means
 
 
 def mean_defined(values: FloatArray | Sequence[float]) -> tuple[float | None, int]:
