@@ -80,21 +80,13 @@ def _boundaries(
     """Boundary numbers of every pair, shape ``(P, 3)``: means over the classes that at least one of the two used."""
     excluded = ignored_pixels(masks, meaning.ignored) if meaning.ignored else None
     width = None if config.boundary_width is None else int(config.boundary_width)
-    pairs = list(combinations(range(len(masks)), 2))
-    rows = np.full((len(pairs), len(_OF_BOUNDARIES)), np.nan)
-    for row, (a, b) in zip(rows, pairs, strict=True):
+    rows = []
+    for a, b in combinations(masks, 2):
         found = boundary_agreement(
-            masks[a],
-            masks[b],
-            classes.tolist(),
-            width_px=width,
-            tolerance_px=config.boundary_tolerance,
-            excluded=excluded,
+            a, b, classes.tolist(), width_px=width, tolerance_px=config.boundary_tolerance, excluded=excluded
         )
-        for k, column in enumerate((found.boundary_iou, found.surface_dice, found.hd95)):
-            defined = column[~np.isnan(column)]
-            row[k] = float(defined.mean()) if len(defined) else np.nan
-    return rows
+        rows.append(means_defined(np.stack((found.boundary_iou, found.surface_dice, found.hd95), axis=1)))
+    return np.stack(rows)
 
 
 @dataclass(frozen=True, slots=True)

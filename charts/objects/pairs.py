@@ -8,14 +8,13 @@ from ...agreement.evidence.ranking import most_first
 from ...agreement.statistics.main_numbers import MEASURES, OBJECT_PAIR_NUMBERS
 from ..text.headline import FORMS
 from ..text.sections import Part, Section
-from ..text.shortlists import pair_sections
+from ..text.shortlists import PAIR_NAMES, pair_sections
 from ..text.tables import Cell, Column, table
-from ..text.words import documents, most_frequent, shown_number
+from ..text.words import most_frequent, shown_number
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
 
-_NAMES = [Column("a", "a"), Column("b", "b")]
 _ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precision", "f_score": "F"}
 
 
@@ -23,8 +22,6 @@ def pairs_section(report: ObjectReport) -> list[Section]:
     """The main numbers of pairs."""
     measure = MEASURES[report.localisation.measure]
     columns = [
-        *_NAMES,
-        Column(documents(report), "n_samples"),
         Column("score", "score", shown_number),
         Column("alpha of objects", "alpha", shown_number, interval=True),
         Column("F1", "f1", shown_number),
@@ -43,7 +40,7 @@ def pair_details(report: ObjectReport) -> list[Section]:
     """Everything on pairs."""
     shown_pairs = most_first(report.pairs)
     measure = report.localisation.measure
-    tables = {group: list(_NAMES) for group in dict.fromkeys(number.group for number in OBJECT_PAIR_NUMBERS)}
+    tables = {group: list(PAIR_NAMES) for group in dict.fromkeys(number.group for number in OBJECT_PAIR_NUMBERS)}
     for number in OBJECT_PAIR_NUMBERS:
         if number.concerns(measure):
             tables[number.group].append(Column(number.name(measure), number.key, FORMS[number.form], interval=True))
@@ -57,7 +54,7 @@ def pair_details(report: ObjectReport) -> list[Section]:
     aligned = [pair for pair in shown_pairs if pair.alignment is not None]
     if aligned:
         of_alignment = [Column(title, f"alignment.{key}", _shown_count) for key, title in _ALIGNMENT.items()]
-        parts.append(table([*_NAMES, *of_alignment], aligned, "Alignment (a as the reference)"))
+        parts.append(table([*PAIR_NAMES, *of_alignment], aligned, "Alignment (a as the reference)"))
     text = "PQ is the panoptic quality of all objects together, SQ times RQ; kappa and AC1 are over shared objects."
     parts.append(text)
     return [Section("Pairs in detail", parts)]

@@ -157,8 +157,4 @@ def pixel_pairs(report: PixelReport, *, full: bool = False) -> list[Section]:
     numbers |= {"alpha": "alpha", "accuracy": "accuracy", "kappa": "kappa"}
     if report.config["boundaries"]:
         numbers |= {"mean.boundary_iou": "boundary IoU", "mean.surface_dice": "surface Dice", "mean.hd95": "HD95"}
-    columns = [
-        *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
-        *(Column(title, name, shown_number) for name, title in numbers.items()),
-    ]
-    return pair_sections(report, columns, full=full)
+    return pair_sections(report, [Column(title, name, shown_number) for name, title in numbers.items()], full=full)

@@ -19,7 +19,7 @@ from ..text.advice import (
 from ..text.sections import Part, Section
 from ..text.shortlists import annotator_sections, pair_sections, shortlist_pairs
 from ..text.tables import Cell, Column, other_class_column, table
-from ..text.words import counted, documents, other_class, percent, shown_number
+from ..text.words import all_agree, other_class, shown_number
 
 if TYPE_CHECKING:
     from ...agreement.ratings.report import RaterSummary, RatingPairSummary, RatingReport
@@ -64,11 +64,7 @@ def rating_rules(report: RatingReport) -> list[tuple[str, str]]:
 
 def rating_findings(report: RatingReport) -> list[str]:
     """Sentences on disputed samples and on their causes by test."""
-    n_agreed = report.n_rated - report.n_disputed
-    found = [
-        f"All agree on {n_agreed:,} of {counted(report.n_rated, documents(report)[:-1])} "
-        f"({percent(n_agreed, report.n_rated)})."
-    ]
+    found = [all_agree(report, "All agree")]
     if report.n_disputed:
         found += stands_out(report, RATING_PHRASES, write_down("how to rate"))
     return found
@@ -174,7 +170,6 @@ def rating_pairs(report: RatingReport, *, full: bool = False) -> list[Section]:
     pairs: Sequence[RatingPairSummary] = report.pairs if full else shortlist_pairs(report).entries
     weights = [kind for kind in _WEIGHTS if any(kind in pair.kappa for pair in pairs)]
     columns = [
-        *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
         *(Column("agree", "score", shown_number), Column("alpha", "alpha", shown_number)),
         *(Column(_kappa_title(kind), f"kappa.{kind}", shown_number) for kind in weights),
         *([Column("Scott's pi", "scott_pi", shown_number)] if weights else []),

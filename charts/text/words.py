@@ -101,6 +101,12 @@ def documents(report: AgreementReport) -> str:
     return "samples" if report.run.n_videos is None else "frames"
 
 
+def all_agree(report: Any, all_did: str) -> str:
+    """On how many samples all agree, as a sentence: ``All agree on 3 of 4 samples (75 %).``"""
+    n_agreed, n_rated = report.n_rated - report.n_disputed, counted(report.n_rated, documents(report)[:-1])
+    return f"{all_did} on {n_agreed:,} of {n_rated} ({percent(n_agreed, report.n_rated)})."
+
+
 def end_of_path(path: str | None, length: int = 48) -> str:
     """The end of a path that may be long."""
     text = path or UNDEFINED
