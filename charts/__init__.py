@@ -10,32 +10,34 @@ from ..agreement.statistics.presentation import present_with
 _PLOTS = ("pairs", "confusion", "classes", "annotators", "votes", "iou", "scores", "thresholds", "bias", "models")
 _PUBLIC = {
     **{f"plot_{name}": ".figures" for name in _PLOTS},
-    **{f"ceiling_{name}": ".reports.ceilings" for name in ("frame", "sentence", "text")},
-    "ceiling_html": ".page.page",
-    "acceptance_frame": ".reports.acceptance",
-    "acceptance_html": ".page.page",
-    "acceptance_markdown": ".reports.acceptance",
-    "acceptance_text": ".reports.acceptance",
-    "comparison_frame": ".reports.comparison",
+    **{f"ceiling_{name}": ".reports.ceilings" for name in ("frame", "sections", "sentence")},
+    **{f"acceptance_{name}": ".reports.acceptance" for name in ("frame", "sections")},
+    **{f"comparison_{name}": ".reports.comparison" for name in ("frame", "markdown", "text")},
     "comparison_html": ".page.page",
-    "comparison_text": ".reports.comparison",
     "decisions_frame": ".reports.dataframes",
-    "decisions_html": ".page.page",
-    "decisions_text": ".reports.decided",
-    "parts_frame": ".reports.parts",
-    "parts_html": ".page.page",
-    "parts_markdown": ".reports.parts",
-    "parts_text": ".reports.parts",
+    "decisions_sections": ".reports.decided",
+    **{f"parts_{name}": ".reports.parts" for name in ("frame", "sections")},
     "plot_parts": ".figures",
     "report_html": ".page.page",
     "report_frame": ".reports.dataframes",
     "report_text": ".reports.document",
+}
+#: what makes a text of the sections of a result, by the end of its name
+_OF_SECTIONS = {
+    "text": (".text.sections", "as_text"),
+    "markdown": (".text.sections", "as_markdown"),
+    "html": (".page.page", "result_html"),
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(importlib.import_module(_PUBLIC[name], __name__), name)
+    result, _, form = name.rpartition("_")
+    if form in _OF_SECTIONS and f"{result}_sections" in _PUBLIC:
+        module, function = _OF_SECTIONS[form]
+        render = getattr(importlib.import_module(module, __name__), function)
+        return lambda shown: render(__getattr__(f"{result}_sections")(shown))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

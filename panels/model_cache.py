@@ -15,7 +15,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.operators.cache import execution_cache
 
 from ..agreement.disputes.costs import CostlyUnits, LeftOut, SoughtUnits, disputed_by_class, left_out
-from ..agreement.families.family import build_report, costly_units
+from ..agreement.families.family import FAMILIES, build_report
 from ..agreement.matching.verdicts import VERDICTS
 from ..agreement.parts.result import AgreementParts
 from ..agreement.statistics.records import Records
@@ -150,7 +150,7 @@ class Shown:
                 category=None if sought.label is None else self.class_code(sought.label),
                 votes=sought.votes,
             )
-            self._costly[key] = costly_units(self._records, codes)
+            self._costly[key] = FAMILIES[self._records.family].costly_units(self._records, codes)
         return self._costly[key]
 
     def run_filters(self, decide: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from ..statistics.estimates import Estimate, rated_only, report_estimates
 from ..statistics.numbers import Key
 from ..statistics.records import Records
 from ..statistics.report import AgreementReport, ReportContext, number
+from ..statistics.values import at_path, interval_at
 from ..tags.compute import compute_tags
 from ..tags.records import TagRecords, record_tags
 from .against_reference import Found, FoundOf, against_reference, field_of, is_of_report, of_report
@@ -183,12 +184,14 @@ def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: Checked
     records, context = run.records, run.context
     if filters.tags:
         chosen = run.tagged(filters.tags)
-        records, context = records.select(chosen), _of_samples(context, chosen)
+        records, context = records.select(chosen), context.of_samples(chosen)
     least, threshold = min((value for _, value in filters.iou), default=context.config.iou), context.config.iou
     if isinstance(records, ObjectRecords) and least < threshold - TIE:
         reason = f"the run matched at {threshold:g}; {least:g} needs another matching, of a run with iou={least:g}"
         return lambda *_: Found(reason=reason)
-    known = _classes_of(run.report, context)
+    known = {*context.class_names}
+    if isinstance(run.report, PixelReport):
+        known = {entry.name for entry in run.report.classes}
     named = [tuple(name for name, _ in filters.iou if name != "default")]
     if filters.against == REFERENCE:
         known |= {*context.role_class_names}
@@ -208,29 +211,15 @@ def _numbers_of(filters: Requirement, asked: Sequence[Requirement], run: Checked
         records, context = _kept_ratings(filters, records, context)
     elif isinstance(records, TagRecords):
         records, context = _kept_tags(filters, records, context)
-    if not (records.assigned.sum(axis=1) >= 2).any():
+    if not records.rated.any():
         return lambda *_: Found(n_objects=0, n_images=0, reason="no image with two annotators")
     same = records is run.records
     return _of_report(run.report if same else build_report(records, context), records)
 
 
-def _of_samples(context: ReportContext, chosen: BoolArray) -> ReportContext:
-    clusters, describe, rows = context.clusters, context.describe, np.flatnonzero(chosen)
-    return dataclasses.replace(
-        context,
-        clusters=None if clusters is None else clusters[chosen],
-        describe=lambda wanted: describe(rows[wanted].tolist()),
-    )
-
-
-def _classes_of(report: AgreementReport, context: ReportContext) -> set[str]:
-    """Names of the classes of a run."""
-    return {entry.name for entry in report.classes} if isinstance(report, PixelReport) else {*context.class_names}
-
-
 def _counts(records: Records) -> tuple[int, int]:
     """Units of rated samples, and rated samples."""
-    values, rated = records.sample_values(), records.assigned.sum(axis=1) >= 2
+    values, rated = records.sample_values(), records.rated
     return int(values.n_units[rated].sum()), int(rated.sum())
 
 
@@ -246,12 +235,7 @@ def _of_report(report: AgreementReport, records: Records) -> FoundOf:
             owner = next((each for each in _entry(report, "classes") if each.name == wanted.classes[0]), None)
         if owner is None or path is None:
             return Found(n_objects=n_objects, n_images=n_images)
-        value, part, within = owner, owner, path
-        for name in path.split("."):
-            if hasattr(value, "intervals"):
-                part, within = value, path[path.index(name) :]
-            value = _entry(value, name)
-        return Found(value, part.intervals.get(within), n_objects, n_images)
+        return Found(at_path(owner, path), interval_at(owner, path), n_objects, n_images)
 
     return numbers
 
@@ -314,7 +298,7 @@ def _kept_ratings(
         else:
             wanted = [code for code, name in enumerate(context.class_names) if name in filters.classes]
         chosen: BoolArray = np.isin(ratings, wanted).sum(axis=1) > 0
-        records, context = records.select(chosen), _of_samples(context, chosen)
+        records, context = records.select(chosen), context.of_samples(chosen)
     return records, context
 
 
@@ -350,7 +334,7 @@ def _kept_tags(filters: Requirement, records: TagRecords, context: ReportContext
         tag=batch.tag[kept],
         otherwise=None,
     ).select(chosen)
-    return record_tags(compute_tags(batch), len(places)), _of_samples(context, chosen)
+    return record_tags(compute_tags(batch), len(places)), context.of_samples(chosen)
 
 
 # ---- the outcome ----

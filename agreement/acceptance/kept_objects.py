@@ -72,16 +72,7 @@ def kept_objects(
             for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE)]  # fmt: skip
     samples = np.concatenate([rows for _, rows in kept])
     found = ObjectRecords(len(choice.annotators), tuple(columns for columns, _ in kept))
-    clusters = None if context.clusters is None else context.clusters[samples]
-    names = [context.annotators[code] for code in choice.annotators.tolist()]
-    rows = np.flatnonzero(samples)
-    describe = context.describe
-    return found, replace(
-        context,
-        annotators=names,
-        clusters=clusters,
-        describe=lambda chosen: describe(rows[chosen].tolist()),
-    )
+    return found, context.of_samples(samples, [context.annotators[code] for code in choice.annotators.tolist()])
 
 
 def _choice(context: ReportContext, wanted: Requirement) -> _Choice:

@@ -86,15 +86,9 @@ class AcceptanceCheck(ShowsItself):
         said = ", ".join(f"{len(self.of(each))} {each}" for each in (PASSED, FAILED, NOT_ENOUGH) if self.of(each))
         return f"<{type(self).__name__} of {self.run_key!r}: {self.outcome} ({said}); print_report() says more>"
 
-    def to_markdown(self) -> str:
-        """The check as Markdown."""
-        shown: str = shown_as("acceptance_markdown", self)
-        return shown
-
     def to_dataframe(self) -> DataFrame:
         """The results as a pandas DataFrame, a row each; undefined numbers are nan."""
-        frame: DataFrame = shown_as("acceptance_frame", self)
-        return frame
+        return shown_as("acceptance_frame", self)
 
     def to_dict(self) -> dict[str, Any]:
         """The check as JSON-serialisable values."""

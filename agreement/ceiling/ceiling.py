@@ -15,7 +15,7 @@ from ...metrics.numeric.arrays import FloatArray, IntArray, distinct
 from ..settings.errors import AgreementInputError
 from ..statistics.estimates import Fields
 from ..statistics.presentation import ShowsItself, shown_as
-from ..statistics.report import Each, Interval, number
+from ..statistics.report import WithIntervals, number
 from .directed import AREAS, N_AREAS, PairCounts, parts_of_key
 from .measured import Means, Ordered, Scored, by_confidence, expected, intervals, values
 
@@ -29,7 +29,7 @@ NO_PAIRS, NO_OBJECTS = "one_annotator", "no_objects"
 
 
 @dataclass(frozen=True, slots=True)
-class ClassCeiling:
+class ClassCeiling(WithIntervals):
     """The ceiling of a class, the mean over the ordered pairs of annotators of whom the first drew it."""
 
     name: str
@@ -37,26 +37,20 @@ class ClassCeiling:
     map: float | None
     map_50: float | None
     model: float | None = None  #: mean average precision of the model on the class
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class AreaCeiling:
+class AreaCeiling(WithIntervals):
     """The ceiling on small (below 32² px), medium, or large (from 96² px) objects."""
 
     name: str
     n_labels: int
     map: float | None
     model: float | None = None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class PairCeiling:
+class PairCeiling(WithIntervals):
     """The labels of ``detector`` as detections of the objects of ``reference``."""
 
     reference: str
@@ -64,9 +58,6 @@ class PairCeiling:
     n_samples: int  #: images about which both were asked, and on which one of them drew something
     map: float | None  #: None if the reference drew nothing there
     map_50: float | None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +70,9 @@ class ModelScore:
     share: float | None  #: ``map`` as a share of the ceiling
     pairs: list[PairCeiling] = dataclasses.field(default_factory=list)
 
-    parts: ClassVar[dict[str, Any]] = {"pairs": PairCeiling}
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Ceiling(ShowsItself):
+class Ceiling(WithIntervals, ShowsItself):
     """Human ceiling: mean average precision (mAP) of annotators against each other.
 
     The labels of one annotator are taken as detections of the objects of another: precision at 101 recall points,
@@ -108,15 +97,6 @@ class Ceiling(ShowsItself):
     areas: list[AreaCeiling] = dataclasses.field(default_factory=list)
     pairs: list[PairCeiling] = dataclasses.field(default_factory=list)
     model: ModelScore | None = None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {
-        "classes": ClassCeiling,
-        "areas": AreaCeiling,
-        "pairs": PairCeiling,
-        "model": ModelScore,
-        "intervals": Each(Interval),
-    }
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.run_key!r}: {self.sentence}>"
@@ -140,8 +120,7 @@ class Ceiling(ShowsItself):
 
     def to_dataframe(self, table: str = "classes") -> DataFrame:
         """A table: ``summary``, ``classes``, ``areas``, ``pairs`` or ``model``; undefined numbers are nan."""
-        frame: DataFrame = shown_as("ceiling_frame", self, table)
-        return frame
+        return shown_as("ceiling_frame", self, table)
 
     def to_dict(self) -> dict[str, Any]:
         """The ceiling as JSON-serialisable values."""
@@ -213,7 +192,7 @@ def ceiling_of(
                 int(measured.n_labels[area].sum()),
                 number(float(values(scored, means, area)["map"][0])),
                 None if of_model is None else of_model.area_mean(area),
-                fields.intervals("areas", AREAS[area]),
+                intervals=fields.intervals("areas", AREAS[area]),
             )
             for area in areas
         ],
@@ -253,7 +232,7 @@ def _classes(
             number(found["map"][2][k]),
             number(found["map_50"][2][k]),
             None if model is None else model.class_mean(code),
-            fields.intervals("classes", str(code)),
+            intervals=fields.intervals("classes", str(code)),
         )
         for k, code in enumerate(means.categories.tolist())
     ]
@@ -270,7 +249,7 @@ def _pairs(
             *(annotators[pair // n], annotators[pair % n], int(n_images[k])),
             number(found["map"][1][k]),
             number(found["map_50"][1][k]),
-            fields.intervals("pairs", str(pair)),
+            intervals=fields.intervals("pairs", str(pair)),
         )
         for k, pair in enumerate(means.pairs.tolist())
     ]

@@ -20,6 +20,7 @@ from ...metrics.detection.average_precision import (
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import Key, Numbers
+from ..statistics.values import masked_means
 from .directed import AREAS, LEFT_OUT, N_AREAS, N_THRESHOLDS, RIGHT, Directed, PairCounts, key_of, parts_of_key
 
 #: thresholds of the numbers
@@ -57,7 +58,7 @@ class Means:
     def __call__(self, value: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Means over all, by pair ``(..., D)`` and by class, of values ``(..., K)``; nan where undefined."""
         by_pair = _grouped(value, self.pair, len(self.pairs))
-        return _mean(by_pair), by_pair, _grouped(value, self.category, len(self.categories))
+        return masked_means(by_pair, ~np.isnan(by_pair)), by_pair, _grouped(value, self.category, len(self.categories))
 
 
 def _grouped(value: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
@@ -68,14 +69,6 @@ def _grouped(value: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
     n = defined.astype(np.float64) @ members
     means = np.where(n > 0, (np.where(defined, flat, 0.0) @ members) / np.maximum(n, 1.0), np.nan)
     return means.reshape(*value.shape[:-1], n_groups)
-
-
-def _mean(value: FloatArray) -> FloatArray:
-    """Mean of the defined values along the last axis."""
-    defined = ~np.isnan(value)
-    n = defined.sum(axis=-1)
-    means: FloatArray = np.where(n > 0, np.where(defined, value, 0.0).sum(axis=-1) / np.maximum(n, 1), np.nan)
-    return means
 
 
 def expected(counts: Sequence[PairCounts]) -> Scored:

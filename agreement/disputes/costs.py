@@ -2,80 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..matching.verdicts import AGREED, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT
-from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, units_of_objects
-from ..statistics.records import Columns, Records, unpacked
-from ..tags import compute as tag_verdicts
+from ..matching.verdicts import AGREED, CLASS_CONFLICT, NO_VERDICT
+from ..objects.records import ObjectRecords, UnitColumns, unit_columns
+from ..statistics.records import Records
 from ..tags.records import TagRecords
 
 #: what samples cost is counted in such parts
 _PARTS = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class UnitColumns:
-    """The units of some samples, directly from columns of records (faster than unpacking all of them)."""
-
-    sample: IntArray  #: shape ``(U,)``
-    votes: IntArray  #: shape ``(U,)``, members
-    asked: IntArray  #: shape ``(U,)``, annotators who should have drawn it
-    verdict: IntArray  #: shape ``(U,)``
-    unit: IntArray  #: shape ``(N,)``, unit of every object
-    annotator: IntArray  #: shape ``(N,)``
-    category: IntArray  #: shape ``(N,)``
-    assigned: BoolArray  #: shape ``(S, R)``
-    exempt: tuple[IntArray, IntArray]  #: units, and annotators who are exempt from them
-
-    @classmethod
-    def of(cls, part: Columns, n_annotators: int) -> UnitColumns:
-        n_units = part["n_units"].astype(np.int64)
-        sample = np.repeat(np.arange(len(n_units)), n_units)
-        unit = units_of_objects(part)
-        assigned = unpacked(part["assigned"], n_annotators)
-        asked, exempt = assigned.sum(axis=1)[sample], (np.empty(0, np.int64), np.empty(0, np.int64))
-        if "n_excused" in part:
-            of = np.repeat(np.cumsum(n_units) - n_units, part["n_excused"]) + part["excused_unit"]
-            asked = asked - np.bincount(of, minlength=len(sample))
-            exempt = (of, part["excused_annotator"].astype(np.int64))
-        return cls(
-            sample=sample,
-            votes=np.bincount(unit, minlength=len(sample)),
-            asked=asked,
-            verdict=part["unit_verdict"].astype(np.int64),
-            unit=unit,
-            annotator=part["annotator"].astype(np.int64),
-            category=part["category"].astype(np.int64),
-            assigned=assigned,
-            exempt=exempt,
-        )
-
-    def classes(self, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Every class of some units ``(U,)``: the unit, the class, and the number of labels with it."""
-        rows = kept[self.unit]
-        n = int(self.category.max(initial=0)) + 1
-        key, count = np.unique(self.unit[rows] * n + self.category[rows], return_counts=True)
-        return key // n, key % n, count
-
-    def missed_by(self, annotator: int) -> BoolArray:
-        """Units of two others that an annotator should have drawn and did not, shape ``(U,)``."""
-        missed: BoolArray = (self.votes >= 2) & (self.verdict != NO_VERDICT) & self.assigned[self.sample, annotator]
-        missed[self.unit[self.annotator == annotator]] = False
-        missed[self.exempt[0][self.exempt[1] == annotator]] = False
-        return missed
-
-
-def unit_columns(records: ObjectRecords) -> Iterator[tuple[int, UnitColumns]]:
-    """The units in chunks, each with the row of its first sample."""
-    start = 0
-    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
-        yield start, UnitColumns.of(part, records.n_annotators)
-        start += len(part["n_units"])
 
 
 def object_costs(votes: IntArray, asked: IntArray, n_same_class: IntArray, conflict: BoolArray) -> IntArray:
@@ -149,18 +88,36 @@ def _costly(row: IntArray, cost: IntArray, n_units: IntArray) -> CostlyUnits:
     return CostlyUnits(row[order], cost[order], n[order], n_units[row[order]])
 
 
+def _sought_units(
+    sought: SoughtUnits,
+    assigned: BoolArray,
+    units: tuple[IntArray, IntArray, IntArray],
+    has_class: Callable[[int], BoolArray],
+) -> BoolArray:
+    """The units that somebody looks for, shape ``(U,)``.
+
+    Args:
+        sought: the filter
+        assigned: shape ``(S, R)``
+        units: sample, verdict and votes of every unit
+        has_class: the units to which somebody gave a class
+    """
+    sample, verdict, votes = units
+    kept: BoolArray = verdict > AGREED if sought.verdict is None else verdict == sought.verdict
+    if sought.annotator is not None:
+        kept &= assigned[sample, sought.annotator]
+    if sought.votes is not None:
+        kept &= votes == sought.votes
+    if sought.category is not None:
+        kept &= has_class(sought.category)
+    return kept
+
+
 def costly_objects(records: ObjectRecords, sought: SoughtUnits) -> CostlyUnits:
     """The disputed objects of a run."""
     rows, costs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for start, units in unit_columns(records):
-        kept = units.verdict > AGREED if sought.verdict is None else units.verdict == sought.verdict
-        if sought.annotator is not None:
-            kept &= units.assigned[units.sample, sought.annotator]
-        if sought.votes is not None:
-            kept &= units.votes == sought.votes
-        if sought.category is not None:
-            of_class = units.unit[units.category == sought.category]
-            kept &= np.bincount(of_class, minlength=len(kept)) > 0
+        kept = _sought_units(sought, units.assigned, (units.sample, units.verdict, units.votes), units.with_class)
         rows.append(start + units.sample[kept])
         costs.append(costs_of_units(units)[kept])
     n_units = records.sample_values().n_units
@@ -170,17 +127,9 @@ def costly_objects(records: ObjectRecords, sought: SoughtUnits) -> CostlyUnits:
 def costly_tags(records: TagRecords, sought: SoughtUnits) -> CostlyUnits:
     """The disputed tags of a run; a tag costs as an object: 1 for every two annotators of whom one gave it."""
     found = records.agreement()
-    tags, assigned = found.tags, records.assigned
-    kept = tags.verdict > AGREED
-    if sought.verdict is not None:
-        meant = {MISSED: tag_verdicts.MISSED, LONE: tag_verdicts.LONE}.get(sought.verdict)
-        kept &= False if meant is None else tags.verdict == meant
-    if sought.annotator is not None:
-        kept &= assigned[tags.sample, sought.annotator]
-    if sought.votes is not None:
-        kept &= tags.votes == sought.votes
-    if sought.category is not None:
-        kept &= tags.tag == sought.category
+    tags = found.tags
+    units = tags.sample, tags.verdict, tags.votes
+    kept = _sought_units(sought, records.assigned, units, lambda code: tags.tag == code)
     cost = tags.votes * (found.n_annotators[tags.sample] - tags.votes)
     return _costly(tags.sample[kept], cost[kept], records.sample_values().n_units)
 
@@ -190,15 +139,10 @@ def costly_samples(records: Records, sought: SoughtUnits) -> CostlyUnits:
 
     The verdict of a disputed sample is that its classes differ.
     """
-    values, assigned = records.sample_values(), records.assigned
-    kept = (values.n_disputed > 0) & (values.n_annotators >= 2)
-    kept &= sought.verdict in (None, CLASS_CONFLICT)
-    if sought.annotator is not None:
-        kept &= assigned[:, sought.annotator]
-    if sought.votes is not None:
-        kept &= values.n_annotators == sought.votes
-    if sought.category is not None:
-        kept &= (records.column("ratings") == sought.category).any(axis=1)
+    values = records.sample_values()
+    disputed = (values.n_disputed > 0) & (values.n_annotators >= 2)
+    units = np.arange(len(disputed)), np.where(disputed, CLASS_CONFLICT, NO_VERDICT), values.n_annotators
+    kept = _sought_units(sought, records.assigned, units, lambda code: (records.column("ratings") == code).any(axis=1))
     pairs = values.n_annotators * (values.n_annotators - 1)
     cost = np.rint(_PARTS * np.nan_to_num(1.0 - values.score) * pairs).astype(np.int64)
     return _costly(np.flatnonzero(kept), cost[kept], (values.n_annotators > 0).astype(np.int64))

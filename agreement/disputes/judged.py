@@ -14,7 +14,7 @@ from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import Numbers, ratio
 from ..statistics.presentation import ShowsItself, shown_as
-from ..statistics.report import Each, Interval
+from ..statistics.report import WithIntervals
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -31,7 +31,7 @@ _VALUES = ("precision", "recall", "class_errors")
 
 
 @dataclass(frozen=True, slots=True)
-class ClassDecided:
+class ClassDecided(WithIntervals):
     """Accuracy of an annotator on one class; numbers as in :class:`AnnotatorDecided`.
 
     Recall and class errors are of the objects that have this class; precision of the labels that the annotator gave it.
@@ -43,13 +43,10 @@ class ClassDecided:
     precision: float | None
     recall: float | None
     class_errors: float | None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotatorDecided:
+class AnnotatorDecided(WithIntervals):
     """Accuracy of an annotator on the decided objects of the samples to which they were assigned."""
 
     name: str
@@ -61,9 +58,6 @@ class AnnotatorDecided:
     recall: float | None  #: share of the objects that they drew
     class_errors: float | None  #: share of the objects that they drew with another class
     classes: list[ClassDecided] = dataclasses.field(default_factory=list)
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"classes": ClassDecided, "intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,8 +91,6 @@ class DecisionReport(ShowsItself):
     by_rule: AnnotatorDecided | None = None
     #: decisions, and labels in their field, that other programs damaged: they are left out
     n_damaged: int = 0
-
-    parts: ClassVar[dict[str, Any]] = {"annotators": AnnotatorDecided, "by_rule": AnnotatorDecided}
 
     def __repr__(self) -> str:
         decided = f"{self.n_disputed_decided:,} of {self.n_disputed:,} disputed {self.unit}s decided"
@@ -225,12 +217,12 @@ def _numbers(judged: Judged, annotators: Sequence[str], class_names: Sequence[st
             columns = np.column_stack([sums_by(sample, each.astype(np.int64), n_samples) for each in rows])
             owner = (name,) if code is None else (name, class_names[code])
             keys = tuple((*owner, value) for value in _VALUES)
-            yield Numbers(keys, hstack([columns.astype(np.float64)]), _formula, basis=np.array([0, 2, 3]))
-
-
-def _formula(sums: FloatArray) -> FloatArray:
-    """Precision, recall and class errors, from sums ``(..., 5)``."""
-    return ratio(sums[..., [1, 3, 4]], sums[..., [0, 2, 3]])
+            yield Numbers(
+                keys,
+                hstack([columns.astype(np.float64)]),
+                lambda sums: ratio(sums[..., [1, 3, 4]], sums[..., [0, 2, 3]]),
+                basis=np.array([0, 2, 3]),
+            )
 
 
 def _ranks(columns: Sequence[FloatArray]) -> IntArray:

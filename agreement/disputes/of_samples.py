@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..matching.verdicts import AGREED, ATTRIBUTE_CONFLICT, CLASS_CONFLICT
-from ..objects.records import ObjectRecords
+from ..objects.records import ObjectRecords, UnitColumns, unit_columns
 from ..statistics.report import ReportContext
-from .costs import UnitColumns, unit_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disput
     classes: Counter[tuple[str, ...]] = Counter()
     own = np.flatnonzero((units.sample == sample) & (units.verdict > AGREED))
     asked = np.flatnonzero(units.assigned[sample]).tolist()
-    exempt = set(zip(*(column.tolist() for column in units.exempt), strict=True))
+    exempt = set(zip(units.exemptions.unit.tolist(), units.exemptions.annotator.tolist(), strict=True))
     other_classes: Counter[tuple[str, str, str]] = Counter()
     n_missed = 0
     for unit in own.tolist():

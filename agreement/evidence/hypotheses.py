@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,8 @@ Effects: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
 #: samples of a table that are added at once
 SAMPLES_AT_ONCE = 1_024
+#: classes, or tags, that are tested one by one
+_MOST_TESTED = 200
 #: expected share of wrong findings among all findings, at most
 FALSE_DISCOVERY_RATE = 0.05
 #: a smaller difference to the others is no finding: two percentage points; one per cent of the size of a box
@@ -242,6 +244,13 @@ def _summed(parts: Sequence[tuple[IntArray, IntArray, FloatArray]]) -> tuple[Int
     return group[first], cluster[first], summed
 
 
+def often_given(n_labels: FloatArray | IntArray, n_images: IntArray) -> list[int]:
+    """Codes with enough labels on enough images, from the numbers of both ``(K,)``; the most frequent of many."""
+    enough = np.flatnonzero((n_labels >= MIN_LABELS) & (n_images >= MIN_IMAGES))
+    chosen: list[int] = enough[np.argsort(-n_labels[enough], kind="stable")][:_MOST_TESTED].tolist()
+    return chosen
+
+
 def findings_of(
     moments: RateMoments,
     annotators: Sequence[str],
@@ -250,8 +259,8 @@ def findings_of(
     *,
     expected: Mapping[int, float] | None = None,
     n_labels: Mapping[int, int] | None = None,
-) -> tuple[list[Finding], int]:
-    """Findings confirmed by tests, the greatest difference first, and the number of hypotheses tested.
+) -> dict[str, Any]:
+    """The fields of a report: ``findings`` confirmed by tests, the greatest first, and ``n_tested``, the hypotheses.
 
     Nothing is found of a class or size for which a single annotator accounts: that would be said twice.
 
@@ -304,7 +313,7 @@ def findings_of(
                 n_images=int(moments.n[row]),
             )
         )
-    return sorted(entries, key=_order), int(n_tested)
+    return {"findings": sorted(entries, key=_order), "n_tested": int(n_tested)}
 
 
 def _due_to_one(moments: RateMoments) -> tuple[RateMoments, BoolArray]:

@@ -53,7 +53,7 @@ def n_labels_of(entry: Any) -> int:
 def supported(entry: Any, number: str = "score") -> Any:
     """The interval (``low``, ``high``) of a number, if there is enough evidence to rank or name by it; else None."""
     interval = entry.intervals.get(number)
-    if interval is None or interval.low is None or interval.n < MIN_IMAGES or n_labels_of(entry) < MIN_LABELS:
+    if interval is None or interval.n < MIN_IMAGES or n_labels_of(entry) < MIN_LABELS:
         return None
     return interval
 
@@ -108,6 +108,6 @@ def ends_of_ranking(entries: Sequence[E], at_most: int, whole: float | None, num
     known = [(entry, interval) for entry in entries if (interval := supported(entry, number)) is not None]
     if whole is None:
         return Ends([], [], len(known))
-    below = [entry for entry, interval in known if interval.high is not None and interval.high < whole]
-    above = [entry for entry, interval in known if interval.low is not None and interval.low > whole]
+    below = [entry for entry, interval in known if interval.high < whole]
+    above = [entry for entry, interval in known if interval.low > whole]
     return Ends(least_first(below, number)[:at_most], most_first(above, number)[:at_most], len(known))

@@ -14,7 +14,7 @@ import numpy as np
 from ... import names
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.options import OPTIONS
-from ..statistics.estimates import Estimate, estimates
+from ..statistics.estimates import estimates
 from ..statistics.numbers import Key, Numbers, differences
 from ..statistics.records import Records
 from ..statistics.report import Describe, ReportContext, number
@@ -80,6 +80,7 @@ def compare_runs(
         sorted(set(b.context.annotators) - set(a.context.annotators)),
     )
     scores = records_a.sample_values().score, records_b.sample_values().score
+    versions = [run.context.run.versions.get(names.FORMULAS, "1") for run in (a, b)]  # of old runs the first
     return AgreementComparison(
         a=config_a.run_key,
         b=config_b.run_key,
@@ -99,14 +100,8 @@ def compare_runs(
         resamples=resamples,
         seed=seed,
         decided=_decided(a, b, rated, clusters, applied, resamples=resamples, seed=seed),
-        formulas=_formulas(a.context, b.context),
+        formulas=None if versions[0] == versions[1] else versions,
     )
-
-
-def _formulas(a: ReportContext, b: ReportContext) -> list[str] | None:
-    """The versions of the formulas of two runs, if they differ; runs that stored none have the first."""
-    found = [run.run.versions.get(names.FORMULAS, "1") for run in (a, b)]
-    return None if found[0] == found[1] else found
 
 
 def _decided(
@@ -145,7 +140,10 @@ def _changes(
     )
     changed = estimates(matched.differences(*of_runs), ranks, resamples=resamples, seed=seed)
     values_a, values_b = matched.values
-    return {key: _change(values_a[key], values_b[key], found) for key, found in changed.items()}
+    return {
+        key: Change(number(values_a[key]), number(values_b[key]), number(found.value), found.interval)
+        for key, found in changed.items()
+    }
 
 
 def _whole_report(changes: Mapping[Key, Change]) -> dict[str, Change]:
@@ -188,10 +186,6 @@ class _Matched:
         for key in found:
             del others[key]
         own.update((key, sums) for key in sums.keys if key not in self.values[1 - run])
-
-
-def _change(a: float, b: float, difference: Estimate) -> Change:
-    return Change(number(a), number(b), number(difference.value), difference.interval)
 
 
 def _is_known(change: Change) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ... import names
 from ..statistics.presentation import ShowsItself, shown_as
-from ..statistics.report import Each, Interval, read
+from ..statistics.report import Interval, read
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -27,13 +27,10 @@ class Change:
     difference: float | None
     interval: Interval | None
 
-    parts: ClassVar[dict[str, Any]] = {"interval": Interval}
-
     @property
     def is_clear(self) -> bool:
         """True if the interval excludes 0."""
-        found = self.interval
-        return found is not None and found.low is not None and found.high is not None and found.low * found.high > 0
+        return self.interval is not None and self.interval.low * self.interval.high > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +39,6 @@ class PartChanges:
 
     names: list[str]
     numbers: dict[str, Change]
-
-    parts: ClassVar[dict[str, Any]] = {"numbers": Each(Change)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +70,6 @@ class DecidedBetween:
     #: whether decisions that one of the runs saw applied were taken back, or deleted, since: their labels are not known
     is_incomplete: bool
     numbers: dict[str, Change]  #: as ``numbers`` of the comparison; empty without samples
-
-    parts: ClassVar[dict[str, Any]] = {"numbers": Each(Change)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -115,13 +108,6 @@ class AgreementComparison(ShowsItself):
     formulas: list[str] | None = None
     schema_version: int = names.SCHEMA_VERSION
 
-    parts: ClassVar[dict[str, Any]] = {
-        "numbers": Each(Change),
-        "changes": Each(PartChanges),
-        "samples": SampleChanges,
-        "decided": DecidedBetween,
-    }
-
     def __repr__(self) -> str:
         what = f"{self.n_samples:,} shared {'frames' if self.on_frames else 'samples'}"
         return f"<{type(self).__name__} from {self.a!r} to {self.b!r}: {what}; print_report() says more>"
@@ -147,5 +133,4 @@ class AgreementComparison(ShowsItself):
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
         """
-        frame: DataFrame = shown_as("comparison_frame", self, table)
-        return frame
+        return shown_as("comparison_frame", self, table)

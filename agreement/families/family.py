@@ -138,7 +138,7 @@ TAGS = Family(
     units_to_decide=_own_units,
     tables=tag_tables,
     fields=names.TAG_FIELDS,
-    verdicts=TAG_VERDICTS,
+    verdicts=tuple(TAG_VERDICTS),
     not_in_views=("confusion",),
 )
 PIXELS = Family(
@@ -181,23 +181,3 @@ def build_report(records: Records, context: ReportContext) -> AgreementReport:
 def numbers_of(records: Records, context: ReportContext) -> Iterable[Numbers]:
     """The numbers of a report on rated samples."""
     return chain(FAMILIES[records.family].numbers(records, context), role_numbers(records, context))
-
-
-def tables_of(records: Records, context: ReportContext) -> Iterator[RunTables]:
-    """The labels and the units of a run as tables, in chunks."""
-    return FAMILIES[records.family].tables(records, context)
-
-
-def costs_of(records: Records) -> FloatArray:
-    """Cost of the disputes of every sample, shape ``(S,)``: the gain from fixing the sample."""
-    return FAMILIES[records.family].costs(records)
-
-
-def units_to_decide(records: Records) -> IntArray:
-    """Number of units of every sample that somebody can decide on, shape ``(S,)``."""
-    return FAMILIES[records.family].units_to_decide(records)
-
-
-def costly_units(records: Records, sought: SoughtUnits) -> CostlyUnits:
-    """The disputed units that somebody looks for, the most costly first."""
-    return FAMILIES[records.family].costly_units(records, sought)

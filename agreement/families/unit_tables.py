@@ -12,19 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
-from ..disputes.costs import UnitColumns, costs_of_units
+from ...metrics.numeric.arrays import BoolArray, IntArray
+from ..disputes.costs import costs_of_units
 from ..matching.relations import asked_for, who_left_out
-from ..matching.verdicts import VERDICTS as OBJECT_VERDICTS
-from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, agreement_of_part, unit_ids
-from ..pixels.counts import MaskCounts, are_classes
+from ..matching.verdicts import NO_VERDICT, verdict_names
+from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, UnitColumns, agreement_of_part, unit_ids
+from ..pixels.counts import are_classes
 from ..pixels.mask_values import MaskValues
 from ..pixels.records import PixelRecords
-from ..ratings.compute import VERDICTS as RATING_VERDICTS
 from ..ratings.compute import RatingRecords
 from ..statistics.records import Records
 from ..statistics.report import ReportContext
-from ..tags.compute import VERDICTS as TAG_VERDICTS
 from ..tags.records import TagRecords
 
 _Texts = NDArray[np.object_]
@@ -82,11 +80,6 @@ def _lists(unit: IntArray, values: _Texts, n: int) -> list[list[Any]]:
     return [ordered[first:end] for first, end in zip([0, *ends], ends, strict=False)]
 
 
-def _names_of(verdicts: tuple[str, ...], codes: IntArray) -> _Texts:
-    """The names of verdicts; None for -1, which is none."""
-    return np.array([*verdicts, None], object)[codes]
-
-
 def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[RunTables]:
     """The tables of objects; labels have their id, their mean IoU with the others of the object, and their area."""
     classes, start = np.array([*context.class_names, None], object), 0
@@ -109,14 +102,14 @@ def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[Ru
             "field": part["field"].astype(np.int64),
             "label": classes[units.category],
             "unit": found.unit,
-            "verdict": _names_of(OBJECT_VERDICTS, found.object_verdict),
+            "verdict": verdict_names(found.object_verdict),
             "iou": iou,
             "area": found.area,
         }
         columns = {
             "row": units.sample,
             "unit": names,
-            "verdict": _names_of(OBJECT_VERDICTS, units.verdict),
+            "verdict": verdict_names(units.verdict),
             "cost": costs_of_units(units).astype(np.float64),
             "iou": np.where(n_labels > 1, of_unit, np.nan),
         }
@@ -133,12 +126,12 @@ def tag_tables(records: TagRecords, context: ReportContext) -> Iterator[RunTable
         "annotator": found.annotator[sets.row],
         "label": classes[sets.tag],
         "unit": found.of_given,
-        "verdict": _names_of(TAG_VERDICTS, tags.verdict[found.of_given]),
+        "verdict": verdict_names(tags.verdict[found.of_given]),
     }
     units = {
         "row": tags.sample,
         "unit": classes[tags.tag],
-        "verdict": _names_of(TAG_VERDICTS, tags.verdict),
+        "verdict": verdict_names(tags.verdict),
         "cost": cost.astype(np.float64),
     }
     yield RunTables.of(labels, units, records.assigned[tags.sample], context, 0)
@@ -152,7 +145,7 @@ def rating_tables(records: RatingRecords, context: ReportContext) -> Iterator[Ru
     said: Any = ratings[rated][unit, annotator]
     if not context.details["numbers"]:
         said = np.array([*context.class_names, None], object)[said.astype(np.int64)]
-    verdict = _names_of(RATING_VERDICTS, np.where(np.isnan(values.score), -1, values.n_disputed)[rated])
+    verdict = verdict_names(np.where(np.isnan(values.score), NO_VERDICT, values.n_disputed)[rated])
     labels = {"annotator": annotator, "label": said, "unit": unit, "verdict": verdict[unit]}
     cost = costs_of_pairs(records)[rated]
     units = {"row": rated, "unit": np.full(len(rated), None, object), "verdict": verdict, "cost": cost}
@@ -174,8 +167,7 @@ def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunT
         counts = found.counts
         n_samples = len(counts.n_values)
         is_class = are_classes(counts.values, meaning.background)
-        sample = np.repeat(np.arange(n_samples), counts.n_values)[is_class]
-        areas = _areas_of(counts)[is_class]
+        sample, areas = counts.sample[is_class], found.area[is_class]
         unit, annotator = np.nonzero(areas)
         values, numbered = np.unique(counts.values[is_class], return_inverse=True)
         is_rgb = bool(context.details["is_rgb"])
@@ -185,13 +177,3 @@ def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunT
         units = {"row": sample, "unit": names, "cost": 1.0 - iou, "iou": iou}
         yield RunTables.of(labels, units, counts.assigned[sample], context, start)
         start += n_samples
-
-
-def _areas_of(counts: MaskCounts) -> IntArray:
-    """Pixels that every annotator gave every value of the samples, shape ``(V, R)``."""
-    masked, annotator = np.nonzero(counts.assigned & (counts.n_masks > 0)[:, None])
-    n_values = counts.n_values[masked]
-    of_value = ranges((np.cumsum(counts.n_values) - counts.n_values)[masked], n_values)
-    areas = np.zeros((len(counts.values), counts.assigned.shape[1]), np.int64)
-    areas[of_value, np.repeat(annotator, n_values)] = counts.areas
-    return areas

@@ -46,7 +46,7 @@ class Annotations:
 
 def are_scored(records: Records) -> BoolArray:
     """Samples with a score, shape ``(S,)``; only they are units."""
-    scored: BoolArray = (records.assigned.sum(axis=1) >= 2) & ~np.isnan(records.column("score"))
+    scored: BoolArray = records.rated & ~np.isnan(records.column("score"))
     return scored
 
 

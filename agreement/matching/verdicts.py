@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...metrics.geometry.objects import Geometry, Objects, Overlaps
 from ...metrics.matching.splits import find_duplicates, find_splits
@@ -20,6 +21,11 @@ NO_VERDICT = -1
 
 #: verdict of crowd regions, and of labels that the crowd regions of all others excuse these from
 CROWD = "crowd"
+
+
+def verdict_names(codes: IntArray) -> NDArray[np.object_]:
+    """The names of verdicts of objects, tags or ratings; None for ``NO_VERDICT``."""
+    return np.array([*VERDICTS, None], object)[codes]
 
 
 def object_verdicts(

@@ -122,15 +122,11 @@ class AssignedCells:
 def annotator_numbers(annotators: Sequence[str], *, by_sample: BySample) -> list[AnnotatorNumbers]:
     """The collectors of all numbers of annotators except vitality."""
     readers: list[tuple[tuple[str, ...], Mapping[str, tuple[str, str]], Callable[[AssignedCells], _Columns]]] = [
-        ((), _RATIOS, _ratio_columns),
+        ((), _RATIOS, lambda of: missed_columns(of) | verdict_columns(of) | _class_columns(of) | _pairs(of)),
         (("consensus",), _OF_CONSENSUS, _consensus),
         (("bias",), {name: (name, "n_boxes") for name in MEASURES}, _bias),
     ]
     return [AnnotatorNumbers(annotators, *reader, by_sample=by_sample) for reader in readers]
-
-
-def _ratio_columns(assigned: AssignedCells) -> _Columns:
-    return missed_columns(assigned) | verdict_columns(assigned) | _class_columns(assigned) | _pairs(assigned)
 
 
 #: numbers of an annotator as quotients of two columns, by name

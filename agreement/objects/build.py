@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import operator
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -167,14 +167,10 @@ class Collection:
     def _pass(self, collectors: list[Collector]) -> Iterator[Numbers]:
         with ThreadPoolExecutor(_N_THREADS) as pool:  # numpy lets another thread work meanwhile
             for chunk in self.chunks(self._records):
-                for _ in pool.map(functools.partial(_add, chunk), collectors):
+                for _ in pool.map(operator.methodcaller("add", chunk), collectors):
                     pass
         while collectors:
             yield from collectors.pop(0).numbers()
-
-
-def _add(chunk: Chunk, collector: Collector) -> None:
-    collector.add(chunk)
 
 
 def object_numbers(records: ObjectRecords, context: ReportContext, *, headline_only: bool = False) -> Iterator[Numbers]:
@@ -234,7 +230,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         collection.numbers(rest, effects), lambda: sample_contents(rated, of_rated), rated, of_rated
     )
     if rated is not records:
-        for chunk in collection.chunks(records.select(records.assigned.sum(axis=1) < 2)):
+        for chunk in collection.chunks(records.select(~records.rated)):
             rest.add(chunk)
     other = None
     if (records.otherwise != records.assigned).any():

@@ -364,22 +364,47 @@ def headline_parts(
         measure: name of the similarity of two objects
     """
     reasons = zip(ALPHA_REASONS, sums.alpha_reasons.tolist(), strict=True)
-    joint = {"alpha": fields["alpha"]["pooled"], "percent_agreement": fields["alpha"]["percent_agreement"]}
+    of_alpha, existence, given_match = fields["alpha"], fields["existence"], fields["class_given_match"]
+    joint = {"alpha": of_alpha["pooled"], "percent_agreement": of_alpha["percent_agreement"]}
+    presence = _coefficients(headline.presence, existence.pop("presence"))
+    of_classes = _coefficients(headline.given_match, given_match.pop("coefficients") | given_match)
+    assigned, votes = np.nonzero(sums.votes)
+    units, iou = sums.votes[assigned, votes], sums.matches.iou
+    confusion = list_confusions(pair_counts, class_names, MAX_LISTED)
     return {
         "alpha": AlphaSummary(
-            pooled=fields["alpha"]["pooled"],
-            mean=fields["alpha"]["mean"],
-            percent_agreement=fields["alpha"]["percent_agreement"],
+            pooled=of_alpha["pooled"],
+            mean=of_alpha["mean"],
+            percent_agreement=of_alpha["percent_agreement"],
             n_defined=int(headline.total["n_alpha"]),
             undefined={reason: count for reason, count in reasons if reason},
             n_units=int(headline.joint.n_units),
         ),
         "coefficients": _coefficients(headline.joint, {**joint, **fields["coefficients"]}),
-        "existence": _existence(fields["existence"], headline, sums, describe),
-        "class_given_match": _class_given_match(
-            fields["class_given_match"], headline, sums, pair_counts, class_names, describe
+        "existence": Existence(
+            **existence,
+            presence=presence,
+            votes=[
+                {"assigned": n, "votes": k, "units": drawn}
+                for n, k, drawn in zip(assigned.tolist(), votes.tolist(), units.tolist(), strict=True)
+            ],
+            worst_samples=sums.lowest_f1.described(describe),
         ),
-        "localisation": _localisation(fields["localisation"], sums, measure, describe),
+        "class_given_match": ClassGivenMatch(
+            **given_match,
+            n_units=int(headline.given_match.n_units),
+            coefficients=of_classes,
+            confusion=confusion.entries,
+            n_unlisted=confusion.n_unlisted,
+            worst_samples=sums.most_confused.described(describe, largest=True),
+        ),
+        "localisation": Localisation(
+            **fields["localisation"],
+            **distribution(iou),
+            n_pairs=len(iou),
+            measure=measure,
+            worst_samples=sums.loosest.described(describe),
+        ),
     }
 
 
@@ -387,46 +412,3 @@ def _coefficients(tally: TallySums, fields: dict[str, Any]) -> Coefficients | No
     """Coefficients of the same ratings; None without a unit."""
     n_units = int(tally.n_units)
     return Coefficients(n_units=n_units, **fields) if n_units else None
-
-
-def _existence(fields: dict[str, Any], headline: HeadlineNumbers, sums: HeadlineSums, describe: Describe) -> Existence:
-    assigned, votes = np.nonzero(sums.votes)
-    return Existence(
-        **{**fields, "presence": _coefficients(headline.presence, fields["presence"])},
-        votes=[
-            {"assigned": n, "votes": k, "units": units}
-            for n, k, units in zip(assigned.tolist(), votes.tolist(), sums.votes[assigned, votes].tolist(), strict=True)
-        ],
-        worst_samples=sums.lowest_f1.described(describe),
-    )
-
-
-def _class_given_match(
-    fields: dict[str, Any],
-    headline: HeadlineNumbers,
-    sums: HeadlineSums,
-    pair_counts: SparseCounts,
-    class_names: Sequence[str],
-    describe: Describe,
-) -> ClassGivenMatch:
-    tally, confusion = headline.given_match, list_confusions(pair_counts, class_names, MAX_LISTED)
-    coefficients = fields.pop("coefficients") | fields
-    return ClassGivenMatch(
-        **fields,
-        n_units=int(tally.n_units),
-        coefficients=_coefficients(tally, coefficients),
-        confusion=confusion.entries,
-        n_unlisted=confusion.n_unlisted,
-        worst_samples=sums.most_confused.described(describe, largest=True),
-    )
-
-
-def _localisation(fields: dict[str, Any], sums: HeadlineSums, measure: str, describe: Describe) -> Localisation:
-    iou = sums.matches.iou
-    return Localisation(
-        **fields,
-        **distribution(iou),
-        n_pairs=len(iou),
-        measure=measure,
-        worst_samples=sums.loosest.described(describe),
-    )

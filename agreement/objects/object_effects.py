@@ -66,8 +66,8 @@ class ObjectEffects:
         ends = np.sort(group_subjects(close), axis=0)
         of_close = n_of_pairs[self._pairs.rows(ends[0], ends[1])]
         counted = dict(zip(close.tolist(), of_close.tolist(), strict=True))
-        findings, n_tested = findings_of(moments, annotators, classes, SIZES, expected=expected, n_labels=counted)
-        return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
+        found = findings_of(moments, annotators, classes, SIZES, expected=expected, n_labels=counted)
+        return {**found, "confused": conflicts.named(moments, classes)}
 
 
 def _effects_on(chunk: Chunk, often: BoolArray) -> Iterator[Effects]:

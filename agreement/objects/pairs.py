@@ -27,6 +27,7 @@ from ..statistics.estimates import Fields
 from ..statistics.main_numbers import MEASURES
 from ..statistics.numbers import BySample, GroupRows, Numbers, Rows, ratio
 from ..statistics.report import ReportContext, number, numbers_for_json
+from ..statistics.values import masked_means
 from .classes import Listed, listed_by_row
 from .report import Cluster, PairSummary, SampleMean, Sessions
 from .sums import Additive, Chunk, Moments, SparseCounts
@@ -216,7 +217,8 @@ class SessionNumbers:
             found = []
             for k, kind in enumerate(kinds):
                 found.append(_alpha(sums[..., k * width : (k + 1) * width], self._undefined))
-                found += [_mean_defined(of_pairs[name][..., kind]) for name in _MEANS]
+                means = (of_pairs[name][..., kind] for name in _MEANS)
+                found += [masked_means(values, ~np.isnan(values)) for values in means]
             values = np.stack(found, axis=-1)
             n = values.shape[-1] // 2
             return np.concatenate([values, values[..., :n] - values[..., n:]], axis=-1)
@@ -224,12 +226,6 @@ class SessionNumbers:
         names = ("alpha", *_MEANS)
         keys = tuple(("sessions", f"{kind}_{name}") for kind in ("intra", "inter", "difference") for name in names)
         yield self._rows.numbers(keys, formula, np.repeat([_SHARED, width + _SHARED, _SHARED], len(names)))
-
-
-def _mean_defined(values: FloatArray) -> FloatArray:
-    """Mean over the last axis without nan; nan if all are nan."""
-    defined = ~np.isnan(values)
-    return ratio(np.where(defined, values, 0.0).sum(axis=-1), defined.sum(axis=-1).astype(np.float64))
 
 
 def _ratios(sums: FloatArray) -> dict[str, FloatArray]:

@@ -16,17 +16,17 @@ from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within
 from ..matching.batch import CrowdExemptions, SamplePairs, TrackCounts, Tracks, count_tracks
 from ..matching.compute import Agreement, MatchedBatch, MatchedPairs, Units
-from ..matching.verdicts import AGREED
+from ..matching.verdicts import AGREED, NO_VERDICT
 from ..settings.config import AgreementConfig
 from ..statistics.records import (
     OF_SAMPLE,
-    ROLE_ROWS,
     AnyColumns,
     Columns,
     Records,
     SampleValues,
     compact,
     packed,
+    rows_by_column,
     unpacked,
 )
 from .threshold_sample import ThresholdSample
@@ -35,65 +35,30 @@ from .variants import variant_columns
 #: objects that are unpacked at once
 MAX_OBJECTS_AT_ONCE = 100_000
 
-#: meaning of the rows of every column: the column with their number per sample
-_OBJECT, _UNIT, _MATCHED, _SAMPLE_PAIR, _CROWD = "n_objects", "n_units", "n_matched", "n_pairs", "n_crowd"
-_EXCUSED, _COORDINATE, _INEXACT, _TALLY = "n_excused", "n_coordinates", "n_inexact", "n_tallies"
-_ROWS = {
-    "n_objects": OF_SAMPLE,
-    "n_units": OF_SAMPLE,
-    "n_matched": OF_SAMPLE,
-    "n_pairs": OF_SAMPLE,
-    "n_crowd": OF_SAMPLE,
-    "assigned": OF_SAMPLE,
-    "otherwise": OF_SAMPLE,
-    "size_px": OF_SAMPLE,
-    "score": OF_SAMPLE,
-    "alpha": OF_SAMPLE,
-    "alpha_reason": OF_SAMPLE,
-    "label_id": _OBJECT,
-    "field": _OBJECT,
-    "annotator": _OBJECT,
-    "category": _OBJECT,
-    "unit": _OBJECT,
-    "verdict": _OBJECT,
-    "area": _OBJECT,
-    "boxes_xyxy": _OBJECT,
-    "first_frame": _OBJECT,
-    "outline": _OBJECT,
-    "n_coordinates": OF_SAMPLE,
-    "coordinates": _COORDINATE,
-    "attributes": _OBJECT,
-    "unit_verdict": _UNIT,
-    "iou": _MATCHED,
-    "visibility": _MATCHED,
-    "best_iou": _SAMPLE_PAIR,
-    "aligned": _SAMPLE_PAIR,
-    "crowd_annotator": _CROWD,
-    "n_excused": OF_SAMPLE,
-    "excused_unit": _EXCUSED,
-    "excused_annotator": _EXCUSED,
-    "n_hard": OF_SAMPLE,
-    "n_inexact": OF_SAMPLE,
-    "inexact_surplus": _INEXACT,
-    "crowded": OF_SAMPLE,
-    "n_repaired": OF_SAMPLE,
-    "n_points": OF_SAMPLE,
-    "track": _OBJECT,
-    "swept_score": OF_SAMPLE,
-    "swept_units": OF_SAMPLE,
-    "swept_matched": OF_SAMPLE,
-    "swept_drawn": OF_SAMPLE,
-    "swept_hard": OF_SAMPLE,
-    "swept_inexact": OF_SAMPLE,
-    "squares": OF_SAMPLE,
-    "n_tallies": OF_SAMPLE,
-    "tally_variant": _TALLY,
-    "tally_ratings": _TALLY,
-    "tally_units": _TALLY,
-    "tally_differing": _TALLY,
-    "tallied": _OBJECT,
-    **ROLE_ROWS,
-}
+#: the columns with one row per sample, object, unit, pair of matched objects, pair of annotators, and so on, by the
+#: column with their number per sample
+_ROWS = rows_by_column(
+    {
+        OF_SAMPLE: (
+            *("n_objects", "n_units", "n_matched", "n_pairs", "n_crowd", "n_excused", "n_coordinates", "n_tallies"),
+            *("assigned", "otherwise", "size_px", "score", "alpha", "alpha_reason", "squares"),
+            *("n_hard", "n_inexact", "crowded", "n_repaired", "n_points"),
+            *(f"swept_{name}" for name in ("score", "units", "matched", "drawn", "hard", "inexact")),
+        ),
+        "n_objects": (
+            *("label_id", "field", "annotator", "category", "unit", "verdict", "attributes", "track", "tallied"),
+            *("area", "boxes_xyxy", "first_frame", "outline"),
+        ),
+        "n_units": ("unit_verdict",),
+        "n_matched": ("iou", "visibility"),
+        "n_pairs": ("best_iou", "aligned"),
+        "n_crowd": ("crowd_annotator",),
+        "n_excused": ("excused_unit", "excused_annotator"),
+        "n_coordinates": ("coordinates",),
+        "n_inexact": ("inexact_surplus",),
+        "n_tallies": ("tally_variant", "tally_ratings", "tally_units", "tally_differing"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +94,9 @@ class ObjectRecords(Records):
         return replace(self, threshold_sample=ThresholdSample.from_arrays(arrays))
 
     def sample_values(self) -> SampleValues:
-        n_units = self.column("n_units").astype(np.int64)
-        disputed = self.column("unit_verdict") > AGREED
-        return SampleValues(
-            score=self.column("score"),
-            alpha=self.column("alpha"),
-            n_annotators=self.assigned.sum(axis=1),
-            n_objects=self.column("n_objects").astype(np.int64),
-            n_units=n_units,
-            n_disputed=np.bincount(np.repeat(np.arange(len(n_units)), n_units)[disputed], minlength=len(n_units)),
-        )
+        found, disputed = super(ObjectRecords, self).sample_values(), self.column("unit_verdict") > AGREED
+        of_unit = np.repeat(np.arange(self.n_samples), found.n_units)
+        return replace(found, n_disputed=np.bincount(of_unit[disputed], minlength=self.n_samples))
 
     def agreements(self, config: AgreementConfig) -> Iterator[Agreement]:
         """The agreement on all samples, in order and in chunks."""
@@ -257,6 +215,69 @@ def units_of_objects(part: AnyColumns) -> IntArray:
     return part["unit"].astype(np.int64) + np.repeat(np.cumsum(n_units) - n_units, part["n_objects"])
 
 
+@dataclass(frozen=True, slots=True)
+class UnitColumns:
+    """The units of some samples, without what takes longer to unpack (:func:`agreement_of_part`)."""
+
+    sample: IntArray  #: shape ``(U,)``
+    votes: IntArray  #: shape ``(U,)``, members
+    asked: IntArray  #: shape ``(U,)``, annotators who should have drawn it
+    verdict: IntArray  #: shape ``(U,)``
+    unit: IntArray  #: shape ``(N,)``, unit of every object
+    annotator: IntArray  #: shape ``(N,)``
+    category: IntArray  #: shape ``(N,)``
+    assigned: BoolArray  #: shape ``(S, R)``
+    exemptions: CrowdExemptions
+
+    @classmethod
+    def of(cls, part: AnyColumns, n_annotators: int) -> UnitColumns:
+        """The units of the samples of some columns."""
+        n_units = part["n_units"].astype(np.int64)
+        sample, unit = np.repeat(np.arange(len(n_units)), n_units), units_of_objects(part)
+        assigned, nobody = unpacked(part["assigned"], n_annotators), np.empty(0, np.int64)
+        exemptions = CrowdExemptions(nobody, nobody)
+        if "n_excused" in part:
+            first = np.repeat(np.cumsum(n_units) - n_units, part["n_excused"])
+            exemptions = CrowdExemptions(first + part["excused_unit"], part["excused_annotator"].astype(np.int64))
+        return cls(
+            sample=sample,
+            votes=np.bincount(unit, minlength=len(sample)),
+            asked=assigned.sum(axis=1)[sample] - exemptions.counts(len(sample)),
+            verdict=part["unit_verdict"].astype(np.int64),
+            unit=unit,
+            annotator=part["annotator"].astype(np.int64),
+            category=part["category"].astype(np.int64),
+            assigned=assigned,
+            exemptions=exemptions,
+        )
+
+    def classes(self, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Every class of some units ``(U,)``: the unit, the class, and the number of labels with it."""
+        rows = kept[self.unit]
+        n = int(self.category.max(initial=0)) + 1
+        key, count = np.unique(self.unit[rows] * n + self.category[rows], return_counts=True)
+        return key // n, key % n, count
+
+    def with_class(self, category: int) -> BoolArray:
+        """Units to which somebody gave a class, shape ``(U,)``."""
+        return np.bincount(self.unit[self.category == category], minlength=len(self.sample)) > 0
+
+    def missed_by(self, annotator: int) -> BoolArray:
+        """Units of two others that an annotator should have drawn and did not, shape ``(U,)``."""
+        missed: BoolArray = (self.votes >= 2) & (self.verdict != NO_VERDICT) & self.assigned[self.sample, annotator]
+        missed[self.unit[self.annotator == annotator]] = False
+        missed[self.exemptions.unit[self.exemptions.annotator == annotator]] = False
+        return missed
+
+
+def unit_columns(records: ObjectRecords) -> Iterator[tuple[int, UnitColumns]]:
+    """The units in chunks, each with the row of its first sample."""
+    start = 0
+    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
+        yield start, UnitColumns.of(part, records.n_annotators)
+        start += len(part["n_units"])
+
+
 def track_counts(records: ObjectRecords, video: IntArray, config: AgreementConfig) -> TrackCounts:
     """Number of frames in which the tracks of annotators are matched, from the video ``(S,)`` of every frame."""
     total, done = TrackCounts(), 0
@@ -302,38 +323,22 @@ def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annota
 
 def agreement_of_part(part: AnyColumns, n_annotators: int, config: AgreementConfig) -> Agreement:
     """The agreement on the samples of some columns."""
-    n_objects, n_units = part["n_objects"].astype(np.int64), part["n_units"].astype(np.int64)
-    n_samples = len(n_objects)
-    sample = np.repeat(np.arange(n_samples), n_objects)
-    objects = Objects(sample, part["annotator"].astype(np.int64), part["category"].astype(np.int64))
-    unit = units_of_objects(part)
-    assigned = unpacked(part["assigned"], n_annotators)
-    otherwise = unpacked(part["otherwise"], n_annotators) if "otherwise" in part else assigned
-    n_assigned = assigned.sum(axis=1)
-    of_unit = np.repeat(np.arange(n_samples), n_units)
-    order = np.argsort(unit, kind="stable")
-    first, second = pairs_within(unit[order])
+    units, n_objects = UnitColumns.of(part, n_annotators), part["n_objects"].astype(np.int64)
+    n_samples, assigned, exemptions = len(n_objects), units.assigned, units.exemptions
+    objects = Objects(np.repeat(np.arange(n_samples), n_objects), units.annotator, units.category)
+    order = np.argsort(units.unit, kind="stable")
+    first, second = pairs_within(units.unit[order])
     i, j = order[first], order[second]
     n_crowd = np.repeat(np.arange(n_samples), part["n_crowd"]) * n_annotators + part["crowd_annotator"]
-    first_unit, nobody = np.cumsum(n_units) - n_units, np.empty(0, np.int64)
-    exemptions = CrowdExemptions(nobody, nobody)
-    if "n_excused" in part:
-        of_sample = np.repeat(first_unit, part["n_excused"])
-        exemptions = CrowdExemptions(of_sample + part["excused_unit"], part["excused_annotator"].astype(np.int64))
     return Agreement(
         objects=objects,
         assigned=assigned,
-        otherwise=otherwise,
-        unit=unit,
-        units=Units(
-            of_unit,
-            np.bincount(unit, minlength=len(of_unit)),
-            n_assigned[of_unit] - exemptions.counts(len(of_unit)),
-            part["unit_verdict"].astype(np.int64),
-        ),
+        otherwise=unpacked(part["otherwise"], n_annotators) if "otherwise" in part else assigned,
+        unit=units.unit,
+        units=Units(units.sample, units.votes, units.asked, units.verdict),
         pairs=MatchedPairs(i, j, part["iou"], objects.category[i] == objects.category[j]),
         exemptions=exemptions,
-        sample_pairs=SamplePairs.of(objects, assigned, exemptions.by_object(unit)),
+        sample_pairs=SamplePairs.of(objects, assigned, exemptions.by_object(units.unit)),
         object_verdict=part["verdict"].astype(np.int64),
         area=shown_area(part),
         boxes_xyxy=part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None,

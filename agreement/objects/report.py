@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ..evidence.confusions import Confused
 from ..settings.no_labels import NOT_ASSIGNED
 from ..statistics.main_numbers import OBJECT_NUMBERS, MainNumber
-from ..statistics.report import AgreementReport, Coefficients, Each, Interval
+from ..statistics.report import AgreementReport, Coefficients, WithIntervals
 
 #: ``{id, filepath, value}``, on videos also ``frame_number``. Lists of worst samples have at most five entries, without
 #: perfect samples; ties are broken by the number of labels (or pairs of labels), then by the size of the labels
@@ -35,8 +35,6 @@ class Existence:
     share_present: float | None = None
     worst_samples: list[Sample] = dataclasses.field(default_factory=list)
 
-    parts: ClassVar[dict[str, Any]] = {"presence": Coefficients}
-
 
 @dataclass(frozen=True, slots=True)
 class ClassGivenMatch:
@@ -55,8 +53,6 @@ class ClassGivenMatch:
     confusion: list[Confusion] = dataclasses.field(default_factory=list)
     n_unlisted: int = 0
     worst_samples: list[Sample] = dataclasses.field(default_factory=list)
-
-    parts: ClassVar[dict[str, Any]] = {"coefficients": Coefficients}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +144,7 @@ class SampleMean:
 
 
 @dataclass(frozen=True, slots=True)
-class PairSummary:
+class PairSummary(WithIntervals):
     """Agreement of two annotators on the samples that both were assigned to.
 
     ``score`` is the mean over samples of the panoptic quality; ``pq`` is pooled over samples (``sq`` times ``rq``).
@@ -194,13 +190,10 @@ class PairSummary:
     confusion: list[Confusion] = dataclasses.field(default_factory=list)
     n_unlisted: int = 0
     intra: bool = False
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"mean_max_iou": Each(SampleMean), "intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class Bias:
+class Bias(WithIntervals):
     """Bias of one annotator's boxes against the median box of their unit, over ``n`` units with at least two members.
 
     The median box has the median of every edge of the members' bounding boxes; units whose median box has no width or
@@ -214,13 +207,10 @@ class Bias:
     n: int
     mean: dict[str, float | None]
     std: dict[str, float | None]
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class ConsensusAgreement:
+class ConsensusAgreement(WithIntervals):
     """One annotator against the consensus of the others, on samples with at least two others.
 
     A unit is in the consensus if at least half of the other assigned annotators drew it (with two others, one is
@@ -237,13 +227,10 @@ class ConsensusAgreement:
     f1: float | None
     class_agreement: float | None
     mean_iou: float | None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotatorSummary:
+class AnnotatorSummary(WithIntervals):
     """The labels and the agreement of one annotator.
 
     ``verdicts`` counts the annotator's labels by verdict; ``verdict_shares`` divides by all labels with a verdict.
@@ -290,17 +277,10 @@ class AnnotatorSummary:
     vitality: float | None = None
     vitality_rematched: float | None = None
     consensus: ConsensusAgreement | None = None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {
-        "bias": Bias,
-        "consensus": ConsensusAgreement,
-        "intervals": Each(Interval),
-    }
 
 
 @dataclass(frozen=True, slots=True)
-class Sessions:
+class Sessions(WithIntervals):
     """Agreement between sessions of one person (intra) and between different persons (inter).
 
     All other numbers of the report treat every session as an annotator. Numbers are means over the pairs of annotators
@@ -317,9 +297,6 @@ class Sessions:
     inter_mean_iou: float | None
     n_intra_pairs: int
     n_inter_pairs: int
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +312,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassSummary:
+class ClassSummary(WithIntervals):
     """One class, on rated samples. ``n_units`` counts units with at least one label of this class.
 
     ``prevalence`` is the share of all labels with this class; ``alpha`` has two categories, this class and everything
@@ -365,9 +342,6 @@ class ClassSummary:
     confused_with: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     n_lone: int = 0
     share_of_disagreement: float | None = None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,26 +423,6 @@ class ObjectReport(AgreementReport):
     family: ClassVar[str] = "objects"
     has_objects: ClassVar[bool] = True
     main_numbers: ClassVar[tuple[MainNumber, ...]] = OBJECT_NUMBERS
-    parts: ClassVar[dict[str, Any]] = {
-        **AgreementReport.parts,
-        "existence": Existence,
-        "class_given_match": ClassGivenMatch,
-        "localisation": Localisation,
-        "coefficients": Coefficients,
-        "counts": Counts,
-        "attributes": AttributeSummary,
-        "sizes": SizeSummary,
-        "pairs": PairSummary,
-        "annotators": AnnotatorSummary,
-        "sessions": Sessions,
-        "clusters": Cluster,
-        "classes": ClassSummary,
-        "merges": Merge,
-        "thresholds": ThresholdPoint,
-        "data_threshold": DataThreshold,
-        "rules": RuleAlpha,
-        "confused": Confused,
-    }
 
     n_empty: int
     n_hard_components: int

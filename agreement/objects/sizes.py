@@ -102,7 +102,7 @@ def _all_sizes_known(records: ObjectRecords) -> bool:
     """True if the sizes in pixels of all rated images are known."""
     if not all("size_px" in part for part in records.parts):
         return False
-    sizes = records.column("size_px")[records.assigned.sum(axis=1) >= 2]
+    sizes = records.column("size_px")[records.rated]
     return not bool(np.isnan(sizes).any())
 
 

@@ -40,14 +40,13 @@ class PartColumns:
         """The columns of a run."""
         family = FAMILIES[records.family]
         rated, of_rated = rated_only(records, context)
-        is_rated = records.assigned.sum(axis=1) >= 2
         keys = frozenset(each.key for each in family.report.main_numbers)
         found = [each for each in family.headline(rated, of_rated) if any(key[-1] in keys for key in each.keys)]
         return cls(
             found,
             family.contents(rated, of_rated),
             of_rated.clusters,
-            np.where(is_rated, np.cumsum(is_rated) - 1, -1),
+            np.where(records.rated, np.cumsum(records.rated) - 1, -1),
             records.sample_values().n_objects,
             keys,
         )
@@ -175,7 +174,8 @@ def _n_drawn(drawn: IntArray, given: BoolArray, n_drawn: int) -> IntArray:
 
 def _tested(parts: list[DataPart], whole: DataPart, found: _Differences) -> tuple[list[DataPart], int]:
     """The parts with their differences; those that stand out are found as findings are."""
-    values = np.array([[_known(part.numbers[key].value) for key in found.keys] for part in parts])
+    known = [[part.numbers[key].value for key in found.keys] for part in parts]
+    values = np.array(known, np.float64)  # nan where undefined
     n, error = np.maximum(found.n, 2), np.where(np.isnan(found.error), 0.0, found.error)
     moments = _moments(values, found.rest, error, n)
     tests = rate_tests(moments, margin=MARGIN)
@@ -220,7 +220,3 @@ def _moments(values: FloatArray, rest: FloatArray, error: FloatArray, n: IntArra
     products[:, 0] = (error**2 * (n - 1) / n).ravel()
     sums = np.stack([values.ravel(), one, rest.ravel(), one], axis=1)
     return RateMoments(np.arange(values.size), n.ravel(), sums, products)
-
-
-def _known(value: float | None) -> float:
-    return np.nan if value is None else value

@@ -139,15 +139,9 @@ class AgreementParts(ShowsItself):
         parts: list[Mapping[str, Any]] = [dataclasses.asdict(part) for part in (self.whole, *self.parts)]
         return {**plain, "whole": parts[0], "parts": parts[1:]}
 
-    def to_markdown(self) -> str:
-        """The table, and which parts stand out, as Markdown."""
-        shown: str = shown_as("parts_markdown", self)
-        return shown
-
     def to_dataframe(self) -> DataFrame:
         """One row for every part and number: value, interval, the rest, difference with interval; undefined is nan."""
-        frame: DataFrame = shown_as("parts_frame", self)
-        return frame
+        return shown_as("parts_frame", self)
 
     def plot(self, number: str | None = None) -> Figure:
         """A number of every part with 95 % intervals.
@@ -155,8 +149,7 @@ class AgreementParts(ShowsItself):
         Args:
             number: its key (``"score.mean"``, ``"alpha.pooled"``); None: the first
         """
-        figure: Figure = shown_as("plot_parts", self, number)
-        return figure
+        return shown_as("plot_parts", self, number)
 
 
 def trend_of(names: Sequence[str], reports: Sequence[AgreementReport]) -> AgreementParts:

@@ -15,6 +15,7 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.pixels.boundaries import boundary_agreement
 from ...metrics.pixels.joint_counts import ClassMask, ignored_pixels, joint_counts
 from ..settings.config import AgreementConfig
+from ..statistics.values import masked_means
 from .counts import GRID, MaskCounts, MaskTable, SampleMasks, are_classes, count_areas
 from .mask_values import MaskValues
 
@@ -79,21 +80,13 @@ def _boundaries(
     """Boundary numbers of every pair, shape ``(P, 3)``: means over the classes that at least one of the two used."""
     excluded = ignored_pixels(masks, meaning.ignored) if meaning.ignored else None
     width = None if config.boundary_width is None else int(config.boundary_width)
-    pairs = list(combinations(range(len(masks)), 2))
-    rows = np.full((len(pairs), len(_OF_BOUNDARIES)), np.nan)
-    for row, (a, b) in zip(rows, pairs, strict=True):
+    rows = []
+    for a, b in combinations(masks, 2):
         found = boundary_agreement(
-            masks[a],
-            masks[b],
-            classes.tolist(),
-            width_px=width,
-            tolerance_px=config.boundary_tolerance,
-            excluded=excluded,
+            a, b, classes.tolist(), width_px=width, tolerance_px=config.boundary_tolerance, excluded=excluded
         )
-        for k, column in enumerate((found.boundary_iou, found.surface_dice, found.hd95)):
-            defined = column[~np.isnan(column)]
-            row[k] = float(defined.mean()) if len(defined) else np.nan
-    return rows
+        rows.append(means_defined(np.stack((found.boundary_iou, found.surface_dice, found.hd95), axis=1)))
+    return np.stack(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +199,13 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
     numbers = np.full((len(a), len(samples), len(NUMBERS)), np.nan)
     # two masks without classes agree; images that everybody left empty may be skipped
     agree = ~drawn.any(axis=2) & (n_pixels > 0) & (~is_empty | (config.empty == "agree"))
-    of_classes = _means(iou, drawn)
+    of_classes = masked_means(iou, drawn)
     columns = (
         np.where(agree, 1.0, of_classes),
         of_classes,
-        _means(dice, drawn),
-        _means(iou, present),
-        _means(dice, present),
+        masked_means(dice, drawn),
+        masked_means(iou, present),
+        masked_means(dice, present),
         np.where(n_pixels > 0, n_agreed / np.maximum(n_pixels, 1), np.nan),
         kappa_of_areas(n_pixels, n_agreed, (areas[a] * (n_pixels[:, None] - areas[b])).sum(axis=2)),
     )
@@ -237,16 +230,9 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
     _enter_alpha(found, table, areas.sum(axis=0), config)
 
 
-def _means(values: FloatArray, counted: BoolArray) -> FloatArray:
-    """Means of the counted values along the last axis; nan without counted values."""
-    n = counted.sum(axis=-1)
-    means: FloatArray = np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
-    return means
-
-
 def means_defined(numbers: FloatArray) -> FloatArray:
     """Means along the first axis without nan; nan if all are nan."""
-    return _means(np.moveaxis(numbers, 0, -1), ~np.isnan(np.moveaxis(numbers, 0, -1)))
+    return masked_means(np.moveaxis(numbers, 0, -1), ~np.isnan(np.moveaxis(numbers, 0, -1)))
 
 
 def kappa_of_areas(n: ArrayLike, n_agreed: ArrayLike, by_chance: ArrayLike) -> FloatArray:

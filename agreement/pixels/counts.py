@@ -91,6 +91,11 @@ class MaskCounts:
         )
 
     @property
+    def sample(self) -> IntArray:
+        """The sample of every row of ``values``, shape ``(V,)``."""
+        return np.repeat(np.arange(len(self.n_values)), self.n_values)
+
+    @property
     def n_masks(self) -> IntArray:
         """Masks that were compared in every sample, shape ``(S,)``."""
         n = self.assigned.sum(axis=1)
@@ -105,8 +110,7 @@ class MaskCounts:
 
     def without_empty(self, background: int | None) -> MaskCounts:
         """The counts as if nobody had a mask where all masks are only background."""
-        of_value = np.repeat(np.arange(len(self.n_values)), self.n_values)
-        n_classes = np.bincount(of_value[are_classes(self.values, background)], minlength=len(self.n_values))
+        n_classes = np.bincount(self.sample[are_classes(self.values, background)], minlength=len(self.n_values))
         kept = (n_classes > 0) | (self.n_values == 0)
         if kept.all():
             return self
@@ -123,8 +127,7 @@ class MaskCounts:
     def tables(self) -> Iterator[MaskTable]:
         """Tables of the rated samples; each has samples with the same number of masks."""
         n_masks, n_pairs = self.n_masks, self.n_pairs
-        every = np.arange(len(n_masks))
-        of_value = np.repeat(every, self.n_values)
+        every, of_value = np.arange(len(n_masks)), self.sample
         of_area = np.repeat(every, self.n_values * n_masks)
         of_shared = np.repeat(every, self.n_values * n_pairs)
         for m in np.unique(n_masks[n_masks > 0]).tolist():

@@ -18,7 +18,6 @@ from ..statistics.estimates import sample_numbers
 from ..statistics.numbers import GroupRows, Key, Numbers, Rows, ratio
 from ..statistics.report import ReportContext
 from .compute import NUMBERS, SCORE, PixelAgreement, kappa_of_areas
-from .counts import MaskCounts
 from .mask_distances import mask_distances
 from .mask_values import MaskValues
 from .pixel_effects import PixelEffects
@@ -112,11 +111,6 @@ def _means(numbers: FloatArray) -> FloatArray:
     return np.hstack([np.nan_to_num(numbers), ~np.isnan(numbers)]).astype(np.float64)
 
 
-def _value_samples(counts: MaskCounts) -> IntArray:
-    """The sample of every row of ``values``, shape ``(V,)``."""
-    return np.repeat(np.arange(len(counts.n_values)), counts.n_values)
-
-
 class _Headline:
     """Means over samples except the score, and pooled alpha over all pixels."""
 
@@ -134,7 +128,7 @@ class _Headline:
         differing = np.column_stack([observed / np.maximum(m, 1), agreement.n_pixels])
         self._means.add(hstack([np.hstack([_means(agreement.numbers[:, 1:]), alpha, differing]).astype(np.float64)]))
         column = np.searchsorted(self._values, counts.values)
-        of_values = sparse(_value_samples(counts), column, agreement.area.sum(axis=1), (len(m), len(self._values)))
+        of_values = sparse(counts.sample, column, agreement.area.sum(axis=1), (len(m), len(self._values)))
         self._alpha.add(hstack([observed[:, None], of_values]))
 
     def numbers(self) -> Iterator[Numbers]:
@@ -176,7 +170,7 @@ class _Classes:
         entries = (shared, of_both, agreement.class_iou, agreement.class_dice, np.ones(len(place)))
         self._rows.add(
             sparse(
-                np.tile(_value_samples(counts), len(entries)),
+                np.tile(counts.sample, len(entries)),
                 np.concatenate([k * n_values + place for k in range(len(entries))]),
                 np.concatenate(entries),
                 (len(counts.n_values), len(entries) * n_values),

@@ -10,6 +10,7 @@ import numpy as np
 from ...metrics.numeric.arrays import IntArray, sums_by
 from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, kind_mask
 from .compute import SCORE, PixelAgreement
+from .counts import are_classes
 
 
 class PixelEffects:
@@ -49,9 +50,9 @@ class PixelEffects:
     def _class_effects(self, agreement: PixelAgreement) -> list[Effects]:
         """Area that annotators give to each class, against the others', and classes with low agreement."""
         counts = agreement.counts
-        drawn = np.ones(len(counts.values), np.bool_) if self._background is None else counts.values != self._background
+        drawn = are_classes(counts.values, self._background)
         code = np.searchsorted(self._values, counts.values[drawn])
-        sample = np.repeat(np.arange(len(counts.n_values)), counts.n_values)[drawn]
+        sample = counts.sample[drawn]
         apart, n = 1.0 - agreement.class_iou[drawn], len(counts.n_values)
         others = [sums_by(sample, each, n)[sample] - each for each in (apart, np.ones(len(sample)))]
         loose = np.stack([apart, np.ones(len(sample)), *others])
@@ -80,5 +81,4 @@ class PixelEffects:
         areas = moments.group[kind_mask(moments.group, "class_area")].tolist()
         # of two annotators, the difference between them is compared with none
         expected = dict.fromkeys(areas, 0.0)
-        findings, n_tested = findings_of(moments, annotators, classes, expected=expected)
-        return {"findings": findings, "n_tested": n_tested}
+        return findings_of(moments, annotators, classes, expected=expected)

@@ -10,14 +10,12 @@ import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
 from ..settings.config import AgreementConfig
-from ..statistics.records import OF_SAMPLE, ROLE_ROWS, Columns, Records, SampleValues, compact, packed, unpacked
+from ..statistics.records import OF_SAMPLE, Columns, Records, compact, packed, rows_by_column, unpacked
 from .compute import PixelAgreement, measure
 from .counts import MaskCounts
 
 #: number of shared areas that are processed at once
 MAX_AREAS_AT_ONCE = 200_000
-
-_VALUE, _AREA, _SHARED, _SAMPLE_PAIR, _MASK = "n_values", "n_areas", "n_shared", "n_pairs", "n_masks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,36 +26,19 @@ class PixelRecords(Records):
     """
 
     family: ClassVar[str] = "pixels"
-    rows: ClassVar[Mapping[str, str]] = {
-        "assigned": OF_SAMPLE,
-        "score": OF_SAMPLE,
-        "alpha": OF_SAMPLE,
-        "n_units": OF_SAMPLE,
-        "n_disputed": OF_SAMPLE,
-        "n_ignored": OF_SAMPLE,
-        "n_values": OF_SAMPLE,
-        "n_areas": OF_SAMPLE,
-        "n_shared": OF_SAMPLE,
-        "n_pairs": OF_SAMPLE,
-        "n_masks": OF_SAMPLE,
-        "values": _VALUE,
-        "areas": _AREA,
-        "shared": _SHARED,
-        "boundaries": _SAMPLE_PAIR,
-        "grid": _MASK,
-        **ROLE_ROWS,
-    }
-
-    def sample_values(self) -> SampleValues:
-        n = self.assigned.sum(axis=1)
-        return SampleValues(
-            score=self.column("score"),
-            alpha=self.column("alpha"),
-            n_annotators=n,
-            n_objects=n,
-            n_units=self.column("n_units").astype(np.int64),
-            n_disputed=self.column("n_disputed").astype(np.int64),
-        )
+    rows: ClassVar[Mapping[str, str]] = rows_by_column(
+        {
+            OF_SAMPLE: (
+                *("assigned", "score", "alpha", "n_units", "n_disputed", "n_ignored"),
+                *("n_values", "n_areas", "n_shared", "n_pairs", "n_masks"),
+            ),
+            "n_values": ("values",),
+            "n_areas": ("areas",),
+            "n_shared": ("shared",),
+            "n_pairs": ("boundaries",),
+            "n_masks": ("grid",),
+        }
+    )
 
     def agreements(self, background: int | None, config: AgreementConfig) -> Iterator[PixelAgreement]:
         """The agreement on all samples that count, in chunks and in order; those left out are as without masks.

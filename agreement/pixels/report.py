@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
 from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
-from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, mean_defined
+from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals, mean_defined
 from .compute import ALPHA_REASONS
 from .mask_distances import mask_distances
 from .mask_values import MaskValues
@@ -45,7 +44,7 @@ class PixelNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class MaskPairSummary:
+class MaskPairSummary(WithIntervals):
     """Agreement of two annotators on the samples with masks of both.
 
     ``score`` is the mean over samples; ``alpha``, ``accuracy`` and ``kappa`` (Cohen's) are over all pixels together.
@@ -61,13 +60,10 @@ class MaskPairSummary:
     kappa: float | None
     mean: PixelNumbers
     image_alpha: float | None = None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"mean": PixelNumbers, "intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class MaskClassSummary:
+class MaskClassSummary(WithIntervals):
     """One class.
 
     ``iou`` and ``dice`` are over all pixels of all pairs of annotators together, ``mean_iou`` and ``mean_dice`` means
@@ -83,13 +79,10 @@ class MaskClassSummary:
     dice: float | None
     mean_iou: float | None
     mean_dice: float | None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class MaskAnnotatorSummary:
+class MaskAnnotatorSummary(WithIntervals):
     """One annotator: ``score`` is the mean with the others; ``classes`` are shares of the annotator's pixels."""
 
     name: str
@@ -98,9 +91,6 @@ class MaskAnnotatorSummary:
     n_pixels: int
     score: float | None
     classes: dict[str, float]
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -114,13 +104,6 @@ class PixelReport(AgreementReport):
 
     family: ClassVar[str] = "pixels"
     main_numbers: ClassVar[tuple[MainNumber, ...]] = PIXEL_NUMBERS
-    parts: ClassVar[dict[str, Any]] = {
-        **AgreementReport.parts,
-        "mean": PixelNumbers,
-        "pairs": MaskPairSummary,
-        "classes": MaskClassSummary,
-        "annotators": MaskAnnotatorSummary,
-    }
 
     n_empty: int
     n_disputed: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ...metrics.consensus.consensus import majority_of_others, unit_votes
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..statistics.records import OF_SAMPLE, Records, SampleValues, compact
+from ..statistics.values import masked_means
 
 VERDICTS = ("agreed", "class_conflict")
 AGREED, CLASS_CONFLICT = range(len(VERDICTS))
@@ -110,11 +111,8 @@ def mean_and_spread(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         nan in rows without a number
     """
     given = ~np.isnan(numbers)
-    n = given.sum(axis=1)
-    divisor = np.where(n > 0, n, np.nan)
-    mean: FloatArray = np.where(given, numbers, 0.0).sum(axis=1) / divisor
-    squares = np.where(given, numbers - mean[:, None], 0.0) ** 2
-    spread: FloatArray = np.sqrt(squares.sum(axis=1) / divisor)
+    mean = masked_means(numbers, given)
+    spread: FloatArray = np.sqrt(masked_means((numbers - mean[:, None]) ** 2, given))
     return mean, spread
 
 
@@ -144,15 +142,9 @@ class RatingRecords(Records):
 
     def sample_values(self) -> SampleValues:
         """The values that all label types have; every sample is one unit."""
-        score, n = self.column("score"), self.assigned.sum(axis=1)
-        return SampleValues(
-            score=score,
-            alpha=np.full(len(score), np.nan),
-            n_annotators=n,
-            n_objects=n,
-            n_units=(n >= 2).astype(np.int64),
-            n_disputed=(score < 1.0).astype(np.int64),
-        )
+        found = super(RatingRecords, self).sample_values()
+        n_units, n_disputed = (found.n_annotators >= 2).astype(np.int64), (found.score < 1.0).astype(np.int64)
+        return replace(found, n_units=n_units, n_disputed=n_disputed)
 
 
 def record_ratings(agreement: RatingAgreement, *, numbers: bool) -> RatingRecords:

@@ -17,7 +17,7 @@ from ..statistics.estimates import sample_numbers
 from ..statistics.numbers import Key, Numbers, Rows, ratio
 from ..statistics.report import ReportContext
 from .compute import RatingRecords, agreeing, rating_of_others
-from .scale import ScaledRatings, level_of, scaled_ratings
+from .scale import RatingTable
 
 #: samples that are compared at once
 SAMPLES_AT_ONCE = 4_096
@@ -25,49 +25,36 @@ SAMPLES_AT_ONCE = 4_096
 
 def rating_numbers(records: RatingRecords, context: ReportContext) -> Iterator[Numbers]:
     """All numbers of rated samples."""
-    level = level_of(context.config, numbers=bool(context.details["numbers"]))
-    return numbers_of_table(records, scaled_ratings(records.ratings, level, context), level, context)
+    return numbers_of_table(records, RatingTable.of(records.ratings, context), context)
 
 
 def headline_numbers(records: RatingRecords, context: ReportContext) -> Iterator[Numbers]:
     """Score and alpha as functions of sums over any samples."""
-    level = level_of(context.config, numbers=bool(context.details["numbers"]))
-    table = _alpha_table(records.ratings, scaled_ratings(records.ratings, level, context), level)
+    table = RatingTable.of(records.ratings, context)
     yield sample_numbers(records)
-    yield _alpha(("alpha.pooled",), table, level, context, keep_rows=True)
+    yield _alpha(("alpha.pooled",), table.of_alpha, table.level, context, keep_rows=True)
 
 
-def _alpha_table(ratings: FloatArray, scaled: ScaledRatings | None, level: Level) -> FloatArray:
-    """Table for alpha: the numbers at the levels interval and ratio, else positions in the list of categories."""
-    return ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
-
-
-def numbers_of_table(
-    records: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
-) -> Iterator[Numbers]:
+def numbers_of_table(records: RatingRecords, table: RatingTable, context: ReportContext) -> Iterator[Numbers]:
     """All numbers of rated samples: score and alpha overall and of every pair, and the score of every annotator."""
-    config, names = context.config, context.annotators
-    assigned = records.assigned
-    # positions agree exactly where classes agree; they replace classes to save memory
-    ratings = scaled.positions if scaled is not None and not context.details["numbers"] else records.ratings
-    table = _alpha_table(ratings, scaled, level)
-    tolerance = config.tolerance if context.details["numbers"] else 0.0
+    names, assigned = context.annotators, records.assigned
+    ratings, of_alpha, level = table.ratings, table.of_alpha, table.level
     yield sample_numbers(records)
-    yield _alpha(("alpha.pooled",), table, level, context)
+    yield _alpha(("alpha.pooled",), of_alpha, level, context)
 
     pairs = AnnotatorPairs.of(assigned)
     resampled = set(pairs.chosen(names).tolist())
     for pair, (a, b) in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)):
         rows = np.flatnonzero(assigned[:, a] & assigned[:, b])
         key = ("pairs", names[a], names[b])
-        agree = agreeing(ratings[rows, a], ratings[rows, b], tolerance)
+        agree = agreeing(ratings[rows, a], ratings[rows, b], table.tolerance)
         columns = hstack([np.column_stack([agree, np.ones(len(rows))]).astype(np.float64)])
         numbers = (
             Numbers(((*key, "score"),), columns, lambda sums: ratio(sums[..., :1], sums[..., 1:]), rows, np.array([1])),
-            _alpha((*key, "alpha"), table[np.ix_(rows, [a, b])], level, context, rows),
+            _alpha((*key, "alpha"), of_alpha[np.ix_(rows, [a, b])], level, context, rows),
         )
         yield from (each if pair in resampled else each.summed() for each in numbers)
-    yield _annotators(ratings, tolerance, context)
+    yield _annotators(ratings, table.tolerance, context)
 
 
 def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:

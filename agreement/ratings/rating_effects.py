@@ -9,47 +9,36 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics.alpha.nominal import Level
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ..evidence.confusions import Conflicts, conflict_rows
-from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, EffectRows, effect_groups, findings_of
-from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
+from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, EffectRows, effect_groups, findings_of, often_given
 from ..statistics.report import ReportContext
-from .compute import RatingRecords, agreeing
-from .scale import ScaledRatings
-
-#: classes that are tested, the most frequent
-MAX_CLASSES = 200
+from .compute import agreeing
+from .scale import RatingTable
 
 
-def rating_effects(
-    rated: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
-) -> dict[str, Any]:
+def rating_effects(table: RatingTable, context: ReportContext) -> dict[str, Any]:
     """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
 
     Args:
-        rated: records of rated samples
+        table: of rated samples
     """
-    numbers, annotators = bool(context.details["numbers"]), context.annotators
-    effects = EffectRows(context.clusters)
-    # positions agree exactly where classes agree; they replace classes to save memory
-    ratings = scaled.positions if scaled is not None and not numbers else rated.ratings
-    _conflicts(effects, ratings, context.config.tolerance if numbers else 0.0)
+    scaled, effects = table.scaled, EffectRows(context.clusters)
+    _conflicts(effects, table.ratings, table.tolerance)
     expected: dict[int, float] = {}
     n_labels = np.empty(0, np.int64)
-    if level != "nominal":
-        table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
-        _rates(effects, table)
-    if scaled is not None and not numbers:
+    if table.level != "nominal":
+        _rates(effects, table.of_alpha)
+    if scaled is not None and not table.are_numbers:
         counts = _ClassCounts.of(scaled.positions, len(scaled.categories), effects)
         n_labels = counts.n_labels
-        expected = counts.add(effects, used=level == "nominal")
+        expected = counts.add(effects, used=table.level == "nominal")
     moments = effects.moments()
     conflicts = Conflicts.of(moments, n_labels)
     expected |= dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
     classes = scaled.categories if scaled is not None else ()
-    findings, n_tested = findings_of(moments, annotators, classes, expected=expected)
-    return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
+    found = findings_of(moments, context.annotators, classes, expected=expected)
+    return {**found, "confused": conflicts.named(moments, classes)}
 
 
 def _conflicts(effects: EffectRows, ratings: FloatArray, tolerance: float) -> None:
@@ -102,12 +91,6 @@ class _ClassCounts:
             n_images += np.bincount(code, minlength=k)
         return cls(positions, n_labels, n_images, n_conflicts)
 
-    def often(self) -> list[int]:
-        """The classes with enough labels on enough images, the most frequent."""
-        enough = np.flatnonzero((self.n_labels >= MIN_LABELS) & (self.n_images >= MIN_IMAGES))
-        chosen: list[int] = enough[np.argsort(-self.n_labels[enough], kind="stable")][:MAX_CLASSES].tolist()
-        return chosen
-
     def class_mask(self, code: int, some: slice) -> tuple[FloatArray, BoolArray]:
         """True where an annotator gave a class (as floats), and where they gave any."""
         return (self.positions[some] == code).astype(np.float64), ~np.isnan(self.positions[some])
@@ -128,7 +111,7 @@ class _ClassCounts:
         share = self.n_labels / max(self.n_labels.sum(), 1)
         n_used = np.count_nonzero(self.n_labels)
         expected: dict[int, float] = {}
-        for code in self.often():
+        for code in often_given(self.n_labels, self.n_images):
             if used:
                 class_mask = functools.partial(self.class_mask, code)
                 effects.add_deviations("class_used", code, len(self.positions), class_mask)

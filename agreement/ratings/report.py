@@ -27,11 +27,11 @@ from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
 from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
-from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, number
+from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
 from .numbers import SAMPLES_AT_ONCE, numbers_of_table, sample_contents
 from .rating_effects import rating_effects
-from .scale import ScaledRatings, level_of, scaled_ratings
+from .scale import RatingTable, ScaledRatings
 
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs
 WEIGHTS: tuple[Weights, ...] = ("identity", "linear", "quadratic", "ordinal")
@@ -53,7 +53,7 @@ MAX_OTHER_CLASSES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class RatingPairSummary:
+class RatingPairSummary(WithIntervals):
     """Agreement of two annotators on the samples that both rated.
 
     ``score`` is the share of samples on which they agree. ``kappa`` is Cohen's, by weights; the kappas and ``scott_pi``
@@ -72,13 +72,10 @@ class RatingPairSummary:
     mean_distance: float | None
     confusion: list[dict[str, Any]]
     n_unlisted: int
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class RaterSummary:
+class RaterSummary(WithIntervals):
     """The ratings and the agreement of one annotator.
 
     ``score`` is the share of the others' ratings on the same samples that agree with this annotator. ``verdicts``
@@ -103,9 +100,6 @@ class RaterSummary:
     n_other_class: int = 0
     other_class: float | None = None
     other_classes: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -118,12 +112,6 @@ class RatingReport(AgreementReport):
 
     family: ClassVar[str] = "ratings"
     main_numbers: ClassVar[tuple[MainNumber, ...]] = RATING_NUMBERS
-    parts: ClassVar[dict[str, Any]] = {
-        **AgreementReport.parts,
-        "pairs": RatingPairSummary,
-        "annotators": RaterSummary,
-        "confused": Confused,
-    }
 
     level: Level
     n_disputed: int
@@ -143,19 +131,10 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
     Raises:
         AgreementInputError: if a class is not in the user's list of categories
     """
-    config, numbers = context.config, bool(context.details["numbers"])
-    level = level_of(config, numbers=numbers)
-    scaled = scaled_ratings(records.ratings, level, context)
-    rated, of_rated = rated_only(records, context)
-    scaled_rated = None if scaled is None else scaled.select(records.assigned.sum(axis=1) >= 2)
-    fields = Fields(
-        report_estimates(
-            numbers_of_table(rated, scaled_rated, level, of_rated),
-            lambda: sample_contents(rated, of_rated),
-            rated,
-            of_rated,
-        )
-    )
+    table, (rated, of_rated) = RatingTable.of(records.ratings, context), rated_only(records, context)
+    scaled, rated_table = table.scaled, table.select(records.rated)
+    numbers = numbers_of_table(rated, rated_table, of_rated)
+    fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
     n_rated, of_report = rated.n_samples, fields.of()
     return report_of(
         RatingReport,
@@ -174,12 +153,12 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
             percent_agreement=of_report["score"]["mean"],
             n_units=n_rated,
         ),
-        level=level,
+        level=table.level,
         categories=list(scaled.categories) if scaled is not None else [],
         coefficients=coefficients_of(scaled) if scaled is not None else {},
-        pairs=_pairs(rated, scaled_rated, fields, context),
-        annotators=_raters(records, scaled, fields, context),
-        **rating_effects(rated, scaled_rated, level, of_rated),
+        pairs=_pairs(rated, rated_table, fields, context),
+        annotators=_raters(records, table, fields, context),
+        **rating_effects(rated_table, of_rated),
     )
 
 
@@ -204,12 +183,10 @@ def coefficients_of(scaled: ScaledRatings) -> dict[str, dict[str, float | None]]
     return found
 
 
-def _pairs(
-    rated: RatingRecords, scaled: ScaledRatings | None, fields: Fields, context: ReportContext
-) -> list[RatingPairSummary]:
+def _pairs(rated: RatingRecords, table: RatingTable, fields: Fields, context: ReportContext) -> list[RatingPairSummary]:
     """The summaries of all pairs with a shared sample."""
-    names, assigned = context.annotators, rated.assigned
-    ratings = rated.ratings if context.details["numbers"] else None
+    names, assigned, scaled = context.annotators, rated.assigned, table.scaled
+    ratings = table.ratings if table.are_numbers else None
     pairs = AnnotatorPairs.of(assigned)
     longest = min(MAX_CONFUSIONS_OF_PAIR, max(20, MAX_CONFUSIONS // max(len(pairs), 1)))
     summaries = []
@@ -247,16 +224,13 @@ def _on_scale(first: FloatArray, second: FloatArray, scaled: ScaledRatings, long
     }
 
 
-def _raters(
-    records: RatingRecords, scaled: ScaledRatings | None, fields: Fields, context: ReportContext
-) -> list[RaterSummary]:
+def _raters(records: RatingRecords, table: RatingTable, fields: Fields, context: ReportContext) -> list[RaterSummary]:
     score, assigned = records.column("score"), records.assigned
     n_given = assigned.sum(axis=0).tolist()
     verdicts = np.stack([assigned[samples].sum(axis=0) for samples in (score == 1.0, score < 1.0)], axis=1).tolist()
     undefined = np.full(len(n_given), np.nan)
-    numbers = bool(context.details["numbers"])
-    n_majority, others = _against_most(records, context.config.tolerance if numbers else 0.0)
-    means, spreads = mean_and_spread(records.ratings.T) if numbers else (undefined, undefined)
+    n_majority, others = _against_most(records, table.tolerance)
+    means, spreads = mean_and_spread(table.ratings.T) if table.are_numbers else (undefined, undefined)
     return [
         RaterSummary(
             name=name,
@@ -264,7 +238,7 @@ def _raters(
             n_not_assigned=len(score) - n_given[k],
             n_objects=n_given[k],
             verdicts=dict(zip(VERDICTS, verdicts[k], strict=True)),
-            classes=_most_frequent(scaled.counts(k)) if scaled is not None else {},
+            classes=_most_frequent(table.scaled.counts(k)) if table.scaled is not None else {},
             mean=number(means[k]),
             std=number(spreads[k]),
             n_majority=n_majority[k],

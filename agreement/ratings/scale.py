@@ -89,15 +89,42 @@ class ScaledRatings:
         return {self.categories[k]: n for k, n in zip(positions.tolist(), counts.tolist(), strict=True)}
 
 
-def scaled_ratings(ratings: FloatArray, level: Level, context: ReportContext) -> ScaledRatings | None:
-    """The positions of ratings ``(S, R)``; None for numbers with too many categories.
+@dataclass(frozen=True, slots=True)
+class RatingTable:
+    """Ratings as they are compared."""
 
-    Raises:
-        AgreementInputError: if a class is not in the user's list of categories
-    """
-    if context.details["numbers"]:
-        return scale_numbers(ratings, level, context.config)
-    return scale_classes(ratings, context.class_names, level, context.config)
+    level: Level
+    scaled: ScaledRatings | None  #: None for numbers with too many categories
+    #: shape ``(S, R)``, numbers, or positions, which agree exactly where classes agree: they replace these, for memory
+    ratings: FloatArray
+    are_numbers: bool
+    tolerance: float  #: numbers that differ by at most this agree
+
+    @classmethod
+    def of(cls, ratings: FloatArray, context: ReportContext) -> RatingTable:
+        """The table of ratings ``(S, R)``, class codes or numbers.
+
+        Raises:
+            AgreementInputError: if a class is not in the user's list of categories
+        """
+        config, numbers = context.config, bool(context.details["numbers"])
+        level = level_of(config, numbers=numbers)
+        if numbers:
+            return cls(level, scale_numbers(ratings, level, config), ratings, True, config.tolerance)
+        scaled = scale_classes(ratings, context.class_names, level, config)
+        return cls(level, scaled, scaled.positions, False, 0.0)
+
+    @property
+    def of_alpha(self) -> FloatArray:
+        """The numbers at the levels interval and ratio, else positions in the list of categories."""
+        by_value = self.level in ("interval", "ratio")
+        return self.ratings if by_value or self.scaled is None else self.scaled.positions
+
+    def select(self, samples: BoolArray) -> RatingTable:
+        """The table of the samples in a mask ``(S,)``."""
+        scaled = None if self.scaled is None else self.scaled.select(samples)
+        ratings = self.ratings[samples] if self.are_numbers or scaled is None else scaled.positions
+        return replace(self, scaled=scaled, ratings=ratings)
 
 
 def scale_classes(

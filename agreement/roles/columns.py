@@ -199,7 +199,6 @@ class StoredRole:
     sample: IntArray  #: shape ``(M,)``
     category: IntArray  #: shape ``(M,)``, codes of the classes of roles
     pairs: RolePairs  #: rows of labels are those here, rows of annotators' labels those of the records
-    pair_sample: IntArray  #: shape ``(P,)``
 
     @classmethod
     def of(cls, records: Records, role: int, n_roles: int) -> StoredRole:
@@ -227,4 +226,4 @@ class StoredRole:
         )
         present = unpacked(records.column("role_present"), n_roles)[:, role]
         category = records.column("role_category")[row].astype(np.int64)
-        return cls(present, row, sample[row], category, pairs, of_pair)
+        return cls(present, row, sample[row], category, pairs)

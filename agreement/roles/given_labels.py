@@ -74,7 +74,7 @@ class AgainstGiven(AgainstRole):
         tolerance = context.config.tolerance if drawn.dtype.kind == "f" else 0.0
         kind = np.where(agreeing(drawn[own], given[label], tolerance), RIGHT, WRONG_CLASS)
         pairs = RolePairs(label, own, who[own], kind, np.ones(len(own)))
-        stored = StoredRole(present, row, of_role, given, pairs, sample[own])
+        stored = StoredRole(present, row, of_role, given, pairs)
         return cls(records, context, stored, is_model, annotator=annotator, values=drawn)
 
     @cached_property

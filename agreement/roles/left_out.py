@@ -89,7 +89,7 @@ class LeftOutAnnotator(AgainstRole):
             records.column("left_out_iou")[own],
         )
         sample, category = np.repeat(np.arange(len(n_objects)), n_objects)[row], records.column("category")[row]
-        stored = StoredRole(records.assigned[:, annotator], row, sample, category.astype(np.int64), pairs, of_pair[own])
+        stored = StoredRole(records.assigned[:, annotator], row, sample, category.astype(np.int64), pairs)
         return cls(records, context, stored, is_model=False, annotator=annotator, rule=rule)
 
     @cached_property

@@ -97,7 +97,7 @@ class AgainstMasks(AgainstRole):
         names, areas, none = role_names(context), RoleAreas.of_records(records), np.empty(0, np.int64)
         present = unpacked(records.column("role_present"), len(names))[:, role]
         pairs = RolePairs(none, none, none, none, np.empty(0))
-        stored = StoredRole(present, none, np.flatnonzero(present), none, pairs, none)
+        stored = StoredRole(present, none, np.flatnonzero(present), none, pairs)
         return cls(records, context, stored, names[role][1], areas=areas.rows(areas.role == role))
 
     @cached_property

@@ -121,7 +121,9 @@ class AgainstRole:
         name: name for name in ("precision", "recall", "f1", "class_jaccard", "mean_iou")
     }
     #: numbers of compared attributes
-    of_attributes: ClassVar[Sequence[str]] = ("accuracy", "mean_error", "mean_absolute_error")
+    of_attributes: ClassVar[Mapping[str, str]] = {
+        name: name for name in ("accuracy", "mean_error", "mean_absolute_error")
+    }
     #: number of an annotator on an image, and its name there
     of_image: ClassVar[tuple[str, str]] = ("f1", "f1")
     has_kappa: ClassVar[bool] = True  #: whether there is Cohen's kappa of the classes of matched labels
@@ -397,31 +399,25 @@ class AgainstRole:
             key: what the keys begin with: the table, and the name of a model
             by_sample: whether they have intervals
         """
-        annotators = dict(enumerate(self.context.annotators))
-        owners: dict[int, Key] = {k: (*key, name) for k, name in annotators.items()}
+        annotators = self.context.annotators
+
+        def owners_of(part: str, titles: Sequence[str]) -> dict[int, Key]:
+            names = ((name, title) for name in annotators for title in titles)
+            return {k: (f"{key[0]}_{part}", *key[1:], *both) for k, both in enumerate(names)}
+
+        owners: dict[int, Key] = {k: (*key, name) for k, name in enumerate(annotators)}
         yield from self._of_groups("", owners, self.shown, by_sample=by_sample)
         if self.has_kappa:
-            yield from self._kappas({k: (*key, name) for k, name in annotators.items()}, self.classes_said())
+            yield from self._kappas(owners, self.classes_said())
         if self.attributes:
-            names = [each.values.name for each in self.attributes]
-            owners = {
-                k * len(names) + place: (f"{key[0]}_attributes", *key[1:], annotator, name)
-                for k, annotator in annotators.items()
-                for place, name in enumerate(names)
-            }
-            shown = {name: name for name in self.of_attributes}
-            yield from self._of_groups("attributes", owners, shown, by_sample=by_sample)
+            owners = owners_of("attributes", [each.values.name for each in self.attributes])
+            yield from self._of_groups("attributes", owners, self.of_attributes, by_sample=by_sample)
             for place, each in enumerate(self.attributes):
                 if not each.are_numbers:
-                    of_attribute = {k: owners[k * len(names) + place] for k in annotators}
+                    of_attribute = {k: owners[k * len(self.attributes) + place] for k in range(len(annotators))}
                     yield from self._kappas(of_attribute, self._said(each.rows, each.own, each.true))
         for part, titles in self.titles().items() if self.of_parts else ():
-            owners = {
-                k * len(titles) + place: (f"{key[0]}_{part}", *key[1:], name, title)
-                for k, name in annotators.items()
-                for place, title in enumerate(titles)
-            }
-            yield from self._of_groups(part, owners, self.of_parts, by_sample=by_sample)
+            yield from self._of_groups(part, owners_of(part, titles), self.of_parts, by_sample=by_sample)
 
     def classes_said(self) -> list[tuple[str, Entry]]:
         """Counted classes of annotators and of the role, over matched labels."""

@@ -226,6 +226,7 @@ def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
     """
     columns: dict[str, list[Any]] = defaultdict(list)
     drawn, said = [np.empty(0, np.int64)], np.full(len(records.labels()[0]), None, object)
+    of_attribute = {each["name"] for each in context.details.get("roles", ()) if each["of_attribute"]}
     for (name, _), (_, compared) in zip(role_names(context), compared_roles(records, context), strict=True):
         stored = compared.stored
         n, places = len(stored.sample), stored.category.tolist()
@@ -244,16 +245,10 @@ def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
         verdicts = dict(zip(*compared.matched_by(range(records.n_annotators)), strict=True))
         columns["verdict"] += [verdicts.get(k) for k in range(n)]
         columns["role"] += ["model" if compared.is_model else "reference"] * n
-        columns["field"] += [_field_of(context, name)] * n
+        columns["field"] += [context.config.fields[0] if name in of_attribute else name] * n
         columns["label"] += [names[k] for k in places] if compared.of_parts else places
         if not compared.is_model:
             judged = compared.judged
             said[judged] = [SAID.get(k, EXTRA) for k in compared.partner[0][judged].tolist()]
             said[stored.pairs.drawn[compared.differing]] = WRONG_ATTRIBUTE
     return {**columns, "drawn": np.concatenate(drawn), "reference": said.tolist()}
-
-
-def _field_of(context: ReportContext, role: str) -> str:
-    """The field of the labels of a role."""
-    of_attribute = {each["name"] for each in context.details["roles"] if each["of_attribute"]}
-    return context.config.fields[0] if role in of_attribute else role

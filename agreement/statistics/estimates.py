@@ -27,6 +27,7 @@ from .content_order import Hashes, content_ranks
 from .numbers import BySample, Key, Numbers, ratio
 from .records import Records
 from .report import AgreementReport, Interval, ReportContext, ScoreSummary, number, read
+from .values import part_types
 
 #: annotators that a warning names
 _MOST_NAMED = 5
@@ -89,16 +90,8 @@ def sample_numbers(records: Records) -> Numbers:
 
 def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
     """Keep the rated samples (at least two assigned annotators): numbers and resampling use only these."""
-    rated = records.assigned.sum(axis=1) >= 2
-    if rated.all():
-        return records, context
-    row = np.flatnonzero(rated)
-    clusters = None if context.clusters is None else context.clusters[rated]
-
-    def describe(rows: Sequence[int]) -> list[dict[str, Any]]:
-        return context.describe(row[rows].tolist())
-
-    return records.select(rated), replace(context, clusters=clusters, describe=describe)
+    rated = records.rated
+    return (records, context) if rated.all() else (records.select(rated), context.of_samples(rated))
 
 
 def kept_by_sample(records: Records, context: ReportContext) -> BySample:
@@ -339,8 +332,10 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
     if names == sorted(names):  # the order of names, not one that the user gave
         parts |= {part: sorted(parts[part], key=name_of) for part in ("annotators", "pairs")}
     mean, intervals = own.pop("score")["mean"], own.pop("intervals")
+    of_kind: Any = kind
+    of_parts = part_types(of_kind)
     numbers = {
-        name: read(kind.parts[name], value) if name in kind.parts else value
+        name: read(of_parts[name], value) if name in of_parts else value
         for name, value in own.items()
         if name not in parts
     }

@@ -167,18 +167,9 @@ OBJECT_PAIR_NUMBERS = (
     MainNumber("count_limit_low", "mean − 1.96 SD", group=COUNTS),
     MainNumber("count_limit_high", "mean + 1.96 SD", group=COUNTS),
 )
-RATING_NUMBERS = (
-    score("share of pairs of annotators who agree"),
-    leading(alpha("{documents}"), "α"),
-    NOTHING_DISPUTED,
-    PERCENT_AGREEMENT,
-)
-TAG_NUMBERS = (
-    score("tags in common (Jaccard index)"),
-    leading(alpha("{documents}"), "α"),
-    NOTHING_DISPUTED,
-    PERCENT_AGREEMENT,
-)
+_OF_SAMPLES = (leading(alpha("{documents}"), "α"), NOTHING_DISPUTED, PERCENT_AGREEMENT)
+RATING_NUMBERS = (score("share of pairs of annotators who agree"), *_OF_SAMPLES)
+TAG_NUMBERS = (score("tags in common (Jaccard index)"), *_OF_SAMPLES)
 PIXEL_NUMBERS = (
     score("overlap of the classes without background (IoU)"),
     IMAGE_ALPHA,

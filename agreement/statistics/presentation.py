@@ -50,3 +50,8 @@ class ShowsItself:
             file: output file, standard output by default
         """
         print_to(file, shown_as(f"{self.shown_by}_text", self))
+
+    def to_markdown(self) -> str:
+        """The same as Markdown."""
+        shown: str = shown_as(f"{self.shown_by}_markdown", self)
+        return shown

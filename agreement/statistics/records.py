@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -24,27 +24,23 @@ _ROLE_CODES = ("role_category", "role_ratings")
 PART_SAMPLES = 1_000
 #: columns of the labels of roles, in the records of runs that have any: per sample, per label of a role, per pair of a
 #: label of a role and one of an annotator, and per value of a mask of a role and one of an annotator
-ROLE_ROWS = {
-    **dict.fromkeys(("role_present", "n_role_labels", "n_role_pairs"), OF_SAMPLE),
-    **dict.fromkeys(
-        (
-            *("role", "role_label_id", "role_position", "role_category", "role_area", "role_boxes"),
-            *("role_confidence", "role_attributes"),
-        ),
-        "n_role_labels",
+_ROLE_ROWS = {
+    OF_SAMPLE: ("role_present", "n_role_labels", "n_role_pairs", "n_role_areas", "n_left_out"),
+    "n_role_labels": (
+        *("role", "role_label_id", "role_position", "role_category", "role_area", "role_boxes"),
+        *("role_confidence", "role_attributes"),
     ),
-    **dict.fromkeys(
-        ("pair_role", "pair_label", "pair_object", "pair_annotator", "pair_kind", "pair_iou"), "n_role_pairs"
-    ),
-    "n_role_areas": OF_SAMPLE,
-    **dict.fromkeys(
-        (f"area_{name}" for name in ("role", "annotator", "value", "drawn", "wanted", "shared")), "n_role_areas"
-    ),
-    "n_left_out": OF_SAMPLE,
-    **dict.fromkeys((f"left_out_{name}" for name in ("label", "drawn", "a", "b", "kind", "iou")), "n_left_out"),
+    "n_role_pairs": ("pair_role", "pair_label", "pair_object", "pair_annotator", "pair_kind", "pair_iou"),
+    "n_role_areas": ("area_role", "area_annotator", "area_value", "area_drawn", "area_wanted", "area_shared"),
+    "n_left_out": tuple(f"left_out_{name}" for name in ("label", "drawn", "a", "b", "kind", "iou")),
 }
 
 R = TypeVar("R", bound="Records")
+
+
+def rows_by_column(own: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """What counts the rows of every column, also of those of roles, from the columns that each counts."""
+    return {name: counted for rows in (own, _ROLE_ROWS) for counted, names in rows.items() for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +81,12 @@ class Records:
     def assigned(self) -> BoolArray:
         """True where an annotator was assigned to a sample, shape ``(S, R)``."""
         return unpacked(self.column("assigned"), self.n_annotators)
+
+    @property
+    def rated(self) -> BoolArray:
+        """True for samples with at least two assigned annotators, shape ``(S,)``."""
+        rated: BoolArray = self.assigned.sum(axis=1) >= 2
+        return rated
 
     @property
     def otherwise(self) -> BoolArray:
@@ -157,8 +159,14 @@ class Records:
         return {**part, **changed}
 
     def sample_values(self) -> SampleValues:
-        """The values that all label types have."""
-        raise NotImplementedError
+        """The values that all label types have, from the columns of these names; ``n_objects`` are labels or masks."""
+        score, n = self.column("score"), self.assigned.sum(axis=1)
+        n_objects, n_units, n_disputed = (
+            self.column(name).astype(np.int64) if name in self.rows else n
+            for name in ("n_objects", "n_units", "n_disputed")
+        )
+        alpha = self.column("alpha") if "alpha" in self.rows else np.full(len(score), np.nan)
+        return SampleValues(score, alpha, n, n_objects, n_units, n_disputed)
 
     def select(self: R, samples: BoolArray) -> R:
         """Records of the samples in a mask ``(S,)``."""
@@ -242,12 +250,8 @@ def compact(values: IntArray) -> NDArray[Any]:
     """Integers in the smallest type that holds them; never uint64, which numpy combines with int64 to floats."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     types: tuple[type[np.integer[Any]], ...] = (np.uint8, np.uint16, np.uint32) if low >= 0 else (np.int8, np.int16)
-    return values.astype(next((kind for kind in types if _fits(kind, low, high)), np.int64))
-
-
-def _fits(kind: type[np.integer[Any]], low: int, high: int) -> bool:
-    limits = np.iinfo(kind)
-    return limits.min <= low and high <= limits.max
+    fitting = (kind for kind in types if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return values.astype(next(fitting, np.int64))
 
 
 def packed(assigned: BoolArray) -> NDArray[np.uint8]:

@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO, TypeVar
 
+import numpy as np
+
 from ... import names
-from ...metrics.numeric.arrays import IntArray
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..evidence.hypotheses import Finding
 from ..settings.arguments import print_to, true_or_false
 from ..settings.config import AgreementConfig
@@ -20,8 +22,8 @@ from .main_numbers import MainNumber
 from .presentation import shown_as
 from .role_reports import RoleReport
 from .values import Coefficients as Coefficients
-from .values import Each as Each
 from .values import Interval as Interval
+from .values import WithIntervals as WithIntervals
 from .values import mean_defined as mean_defined
 from .values import number as number
 from .values import numbers_for_json as numbers_for_json
@@ -126,8 +128,6 @@ class RunFacts:
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
     lists: list[AnnotatorLists] = dataclasses.field(default_factory=list)
 
-    parts: ClassVar[dict[str, Any]] = {"lists": AnnotatorLists}
-
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
@@ -149,6 +149,16 @@ class ReportContext:
     #: name of every class code of roles, whose classes have codes of their own
     role_class_names: Sequence[str] = ()
     describe: Describe = lambda rows: [{"id": str(row), "filepath": None} for row in rows]  #: describes samples
+
+    def of_samples(self, chosen: BoolArray, annotators: Sequence[str] | None = None) -> ReportContext:
+        """The context of the samples in a mask ``(S,)``, and of some annotators; None: of all."""
+        rows, describe = np.flatnonzero(chosen), self.describe
+        return dataclasses.replace(
+            self,
+            annotators=self.annotators if annotators is None else annotators,
+            clusters=None if self.clusters is None else self.clusters[chosen],
+            describe=lambda wanted: describe(rows[wanted].tolist()),
+        )
 
     def to_stored(self) -> dict[str, Any]:
         """The parts of the context that the report does not contain, as JSON values."""
@@ -196,18 +206,6 @@ class AgreementReport:
     has_objects: ClassVar[bool] = False
     #: numbers shown in the headline, the three questions, the comparison of runs and on the cards of the panel
     main_numbers: ClassVar[tuple[MainNumber, ...]] = ()
-    #: class of every entry (or of its list items) that is not a plain value, by name; ``Each``: a dictionary of these
-    parts: ClassVar[dict[str, Any]] = {
-        "score": ScoreSummary,
-        "alpha": AlphaSummary,
-        "image_alpha": ImageAlpha,
-        "run": RunFacts,
-        "intervals": Each(Interval),
-        "other_reading": OtherReading,
-        "findings": Finding,
-        "reference": RoleReport,
-        "models": RoleReport,
-    }
 
     run_key: str
     config: dict[str, Any]
@@ -321,8 +319,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
         """
-        frame: DataFrame = shown_as("report_frame", self, table)
-        return frame
+        return shown_as("report_frame", self, table)
 
     def labels(self) -> DataFrame:
         """All labels that were read, one row each, sorted by sample, from the stored records.
@@ -366,8 +363,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no pair has that number
         """
-        figure: Figure = shown_as("plot_pairs", self, value)
-        return figure
+        return shown_as("plot_pairs", self, value)
 
     def plot_confusion(self, pair: tuple[str, str] | None = None, top: int = 20) -> Figure:
         """Confusion matrix of the classes, the largest confusions first.
@@ -379,8 +375,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if nobody confused two classes
         """
-        figure: Figure = shown_as("plot_confusion", self, pair, top)
-        return figure
+        return shown_as("plot_confusion", self, pair, top)
 
     def plot_classes(self, top: int = 30) -> Figure:
         """Agreement on every class with 95 % intervals, lowest first; only the most frequent if there are many classes.
@@ -388,8 +383,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no class has a defined agreement
         """
-        figure: Figure = shown_as("plot_classes", self, top)
-        return figure
+        return shown_as("plot_classes", self, top)
 
     def plot_annotators(self) -> Figure:
         """Share of missed objects and of contradicted labels for every annotator; of more than 12, score and labels.
@@ -397,8 +391,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if nothing was missed or contradicted
         """
-        figure: Figure = shown_as("plot_annotators", self)
-        return figure
+        return shown_as("plot_annotators", self)
 
     def plot_votes(self) -> Figure:
         """Histogram of the number of annotators who drew an object.
@@ -406,8 +399,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there are no objects
         """
-        figure: Figure = shown_as("plot_votes", self)
-        return figure
+        return shown_as("plot_votes", self)
 
     def plot_iou(self) -> Figure:
         """Histogram of the IoU of two labels of one object.
@@ -415,8 +407,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if no object was drawn by two annotators
         """
-        figure: Figure = shown_as("plot_iou", self)
-        return figure
+        return shown_as("plot_iou", self)
 
     def plot_scores(self, samples: DataFrame) -> Figure:
         """Histogram of the scores of the samples.
@@ -431,8 +422,7 @@ class AgreementReport:
             raise AgreementInputError(
                 f"`samples` must be the table that agreement_samples() gives, got {type(samples).__name__}"
             )
-        figure: Figure = shown_as("plot_scores", self, samples["score"].to_numpy())
-        return figure
+        return shown_as("plot_scores", self, samples["score"].to_numpy())
 
     def plot_thresholds(self) -> Figure:
         """Alpha, score, F1 and the number of objects over the matching threshold.
@@ -440,8 +430,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if the run did not compare thresholds
         """
-        figure: Figure = shown_as("plot_thresholds", self)
-        return figure
+        return shown_as("plot_thresholds", self)
 
     def plot_models(self, model: str | None = None) -> Figure:
         """F1 of a model with the annotators beside that of annotators left out, by size and class, with intervals.
@@ -452,8 +441,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there is no such model, or it shares no image with two annotators
         """
-        figure: Figure = shown_as("plot_models", self, model)
-        return figure
+        return shown_as("plot_models", self, model)
 
     def plot_bias(self) -> Figure:
         """Mean offset of every annotator's boxes from the median box of the objects, with 95 % intervals.
@@ -461,5 +449,4 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there are no boxes to compare
         """
-        figure: Figure = shown_as("plot_bias", self)
-        return figure
+        return shown_as("plot_bias", self)

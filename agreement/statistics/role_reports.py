@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from ...metrics.numeric.alternative_annotator import MIN_ANNOTATORS as MIN_ANNOTATORS
 from ...metrics.numeric.alternative_annotator import MIN_ITEMS as MIN_ITEMS
-from .values import Each, Interval
+from .values import WithIntervals
 
 
 @dataclass(frozen=True, slots=True)
-class PartComparison:
+class PartComparison(WithIntervals):
     """The labels of one class, or of one size, of an annotator against a reference or model.
 
     ``precision`` is the share of the annotator's labels of this class that are matched with a label of the reference of
@@ -32,13 +32,10 @@ class PartComparison:
     class_jaccard: float | None = None
     mean_iou: float | None = None
     iou: float | None = None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class AttributeComparison:
+class AttributeComparison(WithIntervals):
     """A compared attribute of the labels of an annotator that are matched, where both have a value of it.
 
     ``accuracy`` is the share of ``n_right`` of ``n_labels`` pairs with equal values (numbers: within the tolerance).
@@ -55,13 +52,10 @@ class AttributeComparison:
     kappa: float | None = None
     mean_error: float | None = None
     mean_absolute_error: float | None = None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class RoleComparison:
+class RoleComparison(WithIntervals):
     """One annotator against a reference or model, on the ``n_samples`` images that both have.
 
     Every label of one is matched with at most one of the other, as in the run, but for every annotator alone.
@@ -114,18 +108,10 @@ class RoleComparison:
     classes: list[PartComparison] = dataclasses.field(default_factory=list)
     sizes: list[PartComparison] = dataclasses.field(default_factory=list)
     attributes: list[AttributeComparison] = dataclasses.field(default_factory=list)
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {
-        "classes": PartComparison,
-        "sizes": PartComparison,
-        "attributes": AttributeComparison,
-        "intervals": Each(Interval),
-    }
 
 
 @dataclass(frozen=True, slots=True)
-class SideBySide:
+class SideBySide(WithIntervals):
     """A model and the annotators left out in turn, each against the same others on the same images.
 
     ``model`` is the F1 of the model with the annotators who remain, ``annotators`` that of those left out with the same
@@ -143,9 +129,6 @@ class SideBySide:
     model_pq: float | None = None
     annotators_pq: float | None = None
     difference_pq: float | None = None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,20 +185,11 @@ class PersonComparison:
     advantage_probability: float | None = None
     least_epsilon: float | None = None
 
-    parts: ClassVar[dict[str, Any]] = {
-        "total": SideBySide,
-        "annotators": SideBySide,
-        "classes": SideBySide,
-        "sizes": SideBySide,
-        "left_out": LeftOutTest,
-        "tests": AlternativeTest,
-    }
-
     @property
     def verdict(self) -> str | None:
         """``better``, ``as_well`` (at most :data:`MARGIN` less) or ``worse``; None without enough evidence."""
         interval = self.total.intervals.get("difference")
-        if interval is None or interval.low is None or interval.high is None:
+        if interval is None:
             return None
         if interval.low > 0:
             return "better"
@@ -225,7 +199,7 @@ class PersonComparison:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RoleReport:
+class RoleReport(WithIntervals):
     """Every annotator against a reference, or against a model.
 
     ``n_samples`` images have its labels (``n_labels``) and an annotator; the other ``n_without`` are left out.
@@ -241,16 +215,9 @@ class RoleReport:
     annotators: list[RoleComparison]
     mean: dict[str, float | None] = dataclasses.field(default_factory=dict)
     thresholds: list[float] = dataclasses.field(default_factory=list)
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
     #: of a model: whether it is as good as a person; None for a reference, and where no two annotators share an image
     person: PersonComparison | None = None
     n_undecided: int = 0  #: labels of annotators left out, as the reference holds decisions and says nothing of them
-
-    parts: ClassVar[dict[str, Any]] = {
-        "annotators": RoleComparison,
-        "intervals": Each(Interval),
-        "person": PersonComparison,
-    }
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.name!r}: {len(self.annotators)} annotators, {self.n_samples} images>"

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from ...metrics.numeric.arrays import FloatArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """In ``parts``: a dictionary with values of this class."""
+    """In :func:`part_types`: a dictionary with values of this class."""
 
     part: type
 
@@ -28,14 +30,21 @@ class Interval:
     resampled values if BCa is undefined. Shares close to 0 or 1, and shares that are the same on all samples, have
     Wilson's interval; other numbers that are the same on all samples have none. ``error`` is the standard error
     (standard deviation of the resampled values). Above 50,000 samples all of this comes from the delta method, and
-    shares have Wilson's interval. ``n`` samples (videos, groups) say anything about the number. None if undefined;
-    numbers that use only some samples have an interval from 10 samples on.
+    shares have Wilson's interval. ``n`` samples (videos, groups) say anything about the number. Numbers that use only
+    some samples have an interval from 10 samples on.
     """
 
-    low: float | None
-    high: float | None
+    low: float
+    high: float
     error: float | None
     n: int
+
+
+@dataclass(frozen=True, slots=True)
+class WithIntervals:
+    """A part of a report, with the intervals of its numbers by their names."""
+
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,22 @@ class Coefficients:
     fleiss_kappa: float | None
 
 
+@functools.cache
+def part_types(kind: type[Any]) -> dict[str, Any]:
+    """The class of every field of a part of a report that holds such parts, by name; ``Each``: a dictionary of them."""
+    hints = get_type_hints(kind)
+    found = {field.name: _part_type(hints[field.name]) for field in dataclasses.fields(kind)}
+    return {name: part for name, part in found.items() if part is not None}
+
+
+def _part_type(hint: Any) -> Any:
+    """The dataclass in an annotation; None without one."""
+    if dataclasses.is_dataclass(hint):
+        return hint
+    part = next(filter(None, map(_part_type, get_args(hint))), None)
+    return Each(part) if part is not None and get_origin(hint) is dict else part
+
+
 def read(part: Any, value: Any) -> Any:
     """Rebuild a part of a report, including nested parts, from JSON values."""
     if value is None:
@@ -62,8 +87,28 @@ def read(part: Any, value: Any) -> Any:
         return [read(part, entry) for entry in value]
     if isinstance(part, Each):
         return {name: read(part.part, entry) for name, entry in value.items()}
-    nested = getattr(part, "parts", {})
+    nested = part_types(part)
     return part(**{name: read(nested[name], entry) if name in nested else entry for name, entry in value.items()})
+
+
+def at_path(owner: Any, path: str) -> Any:
+    """The entry at a path of fields and keys, such as ``kappa.linear``; None where a part of the path is None."""
+    for name in path.split("."):
+        if owner is None:
+            return None
+        owner = owner.get(name) if isinstance(owner, Mapping) else getattr(owner, name)
+    return owner
+
+
+def interval_at(owner: Any, path: str) -> Interval | None:
+    """The interval of a number at a path, which the last part on the way has that has intervals."""
+    part, within = owner, path
+    for place, name in enumerate(names := path.split(".")):
+        if hasattr(owner, "intervals"):
+            part, within = owner, ".".join(names[place:])
+        owner = at_path(owner, name)
+    found: Interval | None = part.intervals.get(within)
+    return found
 
 
 def number(value: float | np.floating[Any]) -> float | None:
@@ -74,6 +119,13 @@ def number(value: float | np.floating[Any]) -> float | None:
 def numbers_for_json(values: FloatArray) -> list[float | None]:
     """As :func:`number`, of every value of a column."""
     return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def masked_means(values: FloatArray, counted: BoolArray) -> FloatArray:
+    """Means of the counted values along the last axis, shape ``(...,)``; nan without counted values."""
+    n = counted.sum(axis=-1)
+    means: FloatArray = np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
+    return means
 
 
 def mean_defined(values: FloatArray | Sequence[float]) -> tuple[float | None, int]:

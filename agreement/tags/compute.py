@@ -8,11 +8,10 @@ import numpy as np
 
 from ...metrics.alpha.sets import TagSets
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
+from ..matching.verdicts import AGREED, LONE, MISSED, unit_verdicts
 
-VERDICTS = ("agreed", "missed", "lone")
-AGREED, MISSED, LONE = range(len(VERDICTS))
-#: verdict of the tags of a sample that is not rated
-NO_VERDICT = -1
+#: verdicts of tags, with their codes: those of objects of one class
+VERDICTS = {"agreed": AGREED, "missed": MISSED, "lone": LONE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class SampleTags:
     sample: IntArray  #: the sample
     tag: IntArray  #: code of the tag
     votes: IntArray  #: annotators who gave it
-    verdict: IntArray  #: index into ``VERDICTS``; ``NO_VERDICT`` if the sample is not rated
+    verdict: IntArray  #: code as of objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,6 @@ def _sample_tags(sets: TagSets, batch: TagBatch, n_annotators: IntArray) -> tupl
         _keys(sets, sets.unit[sets.row], sets.tag), return_inverse=True, return_counts=True
     )
     sample, tag = keys // max(sets.n_tags, 1), keys % max(sets.n_tags, 1)
-    of_assigned = n_annotators[sample]
-    verdict = np.select([of_assigned < 2, votes == of_assigned, votes == 1], [NO_VERDICT, AGREED, LONE], MISSED)
+    verdict = unit_verdicts(sets.tag, (), of_given, votes, n_annotators[sample], 0.0)
     of_label = np.searchsorted(keys, _keys(sets, batch.sample, batch.tag))
     return SampleTags(sample, tag, votes, verdict), of_given, of_label

@@ -9,10 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from ..statistics.records import OF_SAMPLE, ROLE_ROWS, AnyColumns, Columns, Records, SampleValues, compact, packed
+from ..statistics.records import OF_SAMPLE, AnyColumns, Columns, Records, compact, packed, rows_by_column
 from .compute import TagAgreement, TagBatch, compute_tags
-
-_TAG = "n_objects"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,26 +21,13 @@ class TagRecords(Records):
     """
 
     family: ClassVar[str] = "tags"
-    rows: ClassVar[Mapping[str, str]] = {
-        "assigned": OF_SAMPLE,
-        "otherwise": OF_SAMPLE,
-        "score": OF_SAMPLE,
-        "n_objects": OF_SAMPLE,
-        "n_units": OF_SAMPLE,
-        "n_disputed": OF_SAMPLE,
-        "annotator": _TAG,
-        "tag": _TAG,
-        **ROLE_ROWS,
-    }
+    rows: ClassVar[Mapping[str, str]] = rows_by_column(
+        {
+            OF_SAMPLE: ("assigned", "otherwise", "score", "n_objects", "n_units", "n_disputed"),
+            "n_objects": ("annotator", "tag"),
+        }
+    )
     of_classes: ClassVar[str | None] = "tag"
-
-    def sample_values(self) -> SampleValues:
-        score = self.column("score")
-        n_objects, n_units, n_disputed = (
-            self.column(name).astype(np.int64) for name in ("n_objects", "n_units", "n_disputed")
-        )
-        undefined = np.full(len(score), np.nan)
-        return SampleValues(score, undefined, self.assigned.sum(axis=1), n_objects, n_units, n_disputed)
 
     def agreement(self) -> TagAgreement:
         """The agreement on all samples at once."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ...metrics.numeric.arrays import IntArray, sums_by
+from ..matching.verdicts import AGREED
 from ..settings.annotators import AnnotatorPairs
 from ..settings.no_labels import OtherReading
 from ..statistics.estimates import (
@@ -22,15 +22,15 @@ from ..statistics.estimates import (
     sample_numbers,
 )
 from ..statistics.main_numbers import TAG_NUMBERS, MainNumber
-from ..statistics.report import AgreementReport, AlphaSummary, Each, Interval, ReportContext
-from .compute import AGREED, VERDICTS, TagAgreement
+from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals
+from .compute import VERDICTS, TagAgreement
 from .numbers import alpha_of_sets, numbers_of_sets, sample_contents
 from .records import TagRecords
 from .tag_effects import tag_effects
 
 
 @dataclass(frozen=True, slots=True)
-class TagPairSummary:
+class TagPairSummary(WithIntervals):
     """Agreement of two annotators on the samples that both were assigned to.
 
     ``score`` is the mean Jaccard index of their tags, ``same_tags`` the share of samples with identical tags.
@@ -41,13 +41,10 @@ class TagPairSummary:
     n_samples: int
     score: float
     same_tags: float
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class TaggerSummary:
+class TaggerSummary(WithIntervals):
     """The tags and the agreement of one annotator.
 
     ``n_objects`` counts the annotator's tags, ``n_missed`` tags that at least two others gave and this one did not;
@@ -63,13 +60,10 @@ class TaggerSummary:
     score: float | None
     verdicts: dict[str, int]
     classes: dict[str, int]
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
-class TagSummary:
+class TagSummary(WithIntervals):
     """Agreement on one tag: somebody gave it on ``n_samples`` rated samples, everybody on ``n_agreed``.
 
     ``votes`` counts how often it was given; ``share`` divides by the assigned annotators, on samples where somebody
@@ -82,9 +76,6 @@ class TagSummary:
     votes: int
     share: float
     alpha: float | None
-    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-
-    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -98,12 +89,6 @@ class TagReport(AgreementReport):
 
     family: ClassVar[str] = "tags"
     main_numbers: ClassVar[tuple[MainNumber, ...]] = TAG_NUMBERS
-    parts: ClassVar[dict[str, Any]] = {
-        **AgreementReport.parts,
-        "tags": TagSummary,
-        "pairs": TagPairSummary,
-        "annotators": TaggerSummary,
-    }
 
     set_distance: str
     too_many_sets: bool
@@ -202,7 +187,7 @@ def _taggers(
     gave_nothing[sample, annotator] = False
     of_tag = agreement.annotator[agreement.sets.row]
     verdict = agreement.tags.verdict[agreement.of_given]
-    verdicts = np.bincount(of_tag * len(VERDICTS) + verdict, minlength=n * len(VERDICTS)).reshape(n, -1)
+    verdicts = np.stack([np.bincount(of_tag[verdict == code], minlength=n) for code in VERDICTS.values()], axis=1)
     n_missed = _n_missed(agreement, n)
     taggers = []
     for k, name in enumerate(context.annotators):

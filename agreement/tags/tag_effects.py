@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, sums_by
-from ..evidence.hypotheses import EffectRows, effect_groups, findings_of
-from ..evidence.ranking import MIN_IMAGES, MIN_LABELS
+from ..evidence.hypotheses import EffectRows, effect_groups, findings_of, often_given
+from ..matching.verdicts import LONE
 from ..statistics.report import ReportContext
-from .compute import LONE, TagAgreement
-
-#: tags that are tested, the most frequent
-MAX_TAGS = 200
+from .compute import TagAgreement
 
 
 def tag_effects(agreement: TagAgreement, context: ReportContext) -> dict[str, Any]:
@@ -26,9 +23,7 @@ def tag_effects(agreement: TagAgreement, context: ReportContext) -> dict[str, An
     annotators, effects = context.annotators, EffectRows(context.clusters)
     _annotator_effects(effects, agreement, len(annotators))
     _tag_effects(effects, agreement, len(annotators), len(context.class_names))
-    moments = effects.moments()
-    findings, n_tested = findings_of(moments, annotators, context.class_names)
-    return {"findings": findings, "n_tested": n_tested}
+    return findings_of(effects.moments(), annotators, context.class_names)
 
 
 def _annotator_effects(effects: EffectRows, agreement: TagAgreement, n: int) -> None:
@@ -66,7 +61,6 @@ def _tag_effects(effects: EffectRows, agreement: TagAgreement, n: int, n_tags: i
     sets, tags, n_samples = agreement.sets, agreement.tags, len(agreement.score)
     n_given = sums_by(tags.tag, tags.votes, n_tags)
     n_images = np.bincount(tags.tag, minlength=n_tags)
-    often = np.flatnonzero((n_given >= MIN_LABELS) & (n_images >= MIN_IMAGES))
     assigned = np.zeros((n_samples, n), np.bool_)
     assigned[sets.unit, agreement.annotator] = True
     # of two annotators nobody leaves out what two others gave: whether only one of them gave it counts
@@ -75,7 +69,7 @@ def _tag_effects(effects: EffectRows, agreement: TagAgreement, n: int, n_tags: i
     missing = np.where(counted, of_all - tags.votes if n > 2 else tags.votes == 1, 0)
     could = np.where(counted, of_all if n > 2 else 1, 0)
     totals = [sums_by(tags.sample, column, n_samples) for column in (missing, could)]
-    for tag in often[np.argsort(-n_given[often], kind="stable")][:MAX_TAGS].tolist():
+    for tag in often_given(n_given, n_images):
         gave = np.zeros((n_samples, n))
         of_tag = sets.row[sets.tag == tag]
         gave[sets.unit[of_tag], agreement.annotator[of_tag]] = 1.0

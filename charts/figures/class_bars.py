@@ -11,7 +11,7 @@ from ...agreement.settings.arguments import count_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
 from ..reports.families import ClassValues, family_of
 from ..text.words import shown_number
-from .theme import BLUE, LINE, figure, names_axis, require, safe
+from .theme import BLUE, LINE, error_bars, figure, names_axis, require, safe
 
 if TYPE_CHECKING:
     from ...agreement.statistics.report import AgreementReport
@@ -34,19 +34,12 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
     names = [getattr(entry, name_of) for entry in classes]
     values = [getattr(entry, number) for entry in classes]
     ends = [getattr(entry, "intervals", {}).get(number) for entry in classes]
-    known = [end if end is not None and end.low is not None and end.high is not None else None for end in ends]
     dots = go.Scatter(
         x=values,
         y=[safe(name) for name in names],
         mode="markers",
         marker={"color": BLUE, "size": 9},
-        error_x={
-            "array": [end.high - value if end else 0.0 for end, value in zip(known, values, strict=True)],
-            "arrayminus": [value - end.low if end else 0.0 for end, value in zip(known, values, strict=True)],
-            "symmetric": False,
-            "thickness": 1.5,
-            "width": 0,
-        },
+        error_x=error_bars(values, ends),
         customdata=names,
         hovertext=[_count(entry, drawn_of) for entry in classes],
         hovertemplate="%{y}<br>%{x:.3f}, %{hovertext}<extra></extra>",
@@ -56,7 +49,7 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
         finding += f"; the {top} most frequent of {len(entries):,}"
     drawn = figure([dots], finding, height=60 + _ROW * max(3, len(classes)))
     drawn.add_vline(x=0, line={"color": LINE, "width": 1})
-    drawn.update_xaxes(title_text=drawn_of.title, range=[min(-0.02, *values, *(end.low for end in known if end)), 1.02])
+    drawn.update_xaxes(title_text=drawn_of.title, range=[min(-0.02, *values, *(end.low for end in ends if end)), 1.02])
     drawn.update_yaxes(names_axis(names, autorange="reversed", showgrid=True))
     return drawn
 

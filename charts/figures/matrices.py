@@ -47,32 +47,11 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
     hover = [[_hover(a, b, found.get((a, b)), title, numbers.get((a, b)), what) for b in names] for a in names]
     roomy = len(names) <= _ROOMY
     text = [[_cell_text(found.get((a, b)), numbers.get((a, b)), roomy) for b in names] for a in names]
-    heatmap = go.Heatmap(
-        z=cells,
-        x=[safe(name) for name in names],
-        y=[safe(name) for name in names],
-        text=text,
-        hovertext=hover,
-        customdata=_both(names),
-        hovertemplate="%{hovertext}<extra></extra>",
-        hoverongaps=False,
-        colorscale=SCALE,
-        zmin=min(0.0, *(number for number in numbers.values() if number is not None)),
-        zmax=1.0,
-        xgap=2,
-        ygap=2,
-        colorbar={"title": {"text": title}, "thickness": 12, "outlinewidth": 0},
-        showscale=len(names) > _READABLE,
-        **({"texttemplate": "%{text}"} if len(names) <= _READABLE else {}),
-    )
     finding = _pairs_finding([pair for pair in pairs if _number(pair, value) is not None], value, title)
     n = len(report.annotators)
-    return _matrix(heatmap, names, finding + (f"; the {_MOST} of {n:,} who share most" if len(names) < n else ""))
-
-
-def _both(names: Sequence[str]) -> list[list[list[str] | None]]:
-    """The two names of every cell; None on the diagonal."""
-    return [[[a, b] if a != b else None for b in names] for a in names]
+    finding += f"; the {_MOST} of {n:,} who share most" if len(names) < n else ""
+    lowest = min(0.0, *(number for number in numbers.values() if number is not None))
+    return _matrix(names, cells, finding, title=title, ends=(lowest, 1.0), hover=hover, shown="text", text=text)
 
 
 def _number(pair: Any, value: str) -> float | None:
@@ -101,7 +80,7 @@ def _pairs_finding(pairs: Sequence[Any], value: str, title: str) -> str:
         return f"{pairs[0].a} and {pairs[0].b}: {title} {_number(pairs[0], value):.2f}"
     low, high = (first[0] for first in (least_first(pairs, value), most_first(pairs, value)))
     below, above = supported(low, value), supported(high, value)
-    if below is not None and above is not None and (below.high or 0.0) < (above.low or 0.0):
+    if below is not None and above is not None and below.high < above.low:
         least, most = (f"({title} {_number(low, value):.2f})", f"({_number(high, value):.2f})")
         return f"{low.a} and {low.b} agree least {least}, {high.a} and {high.b} most {most}"
     values = [_number(pair, value) or 0.0 for pair in pairs]
@@ -125,24 +104,8 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
     cells = [[(counts[a, b] or None) if a != b else None for b in names] for a in names]
     rows, columns = ("one annotator", "the other") if pair is None else (safe(pair[0]), safe(pair[1]))
     hover = [[f"{rows}: {safe(a)}<br>{columns}: {safe(b)}<br>{counts[a, b]:,} times" for b in names] for a in names]
-    heatmap = go.Heatmap(
-        z=cells,
-        x=[safe(name) for name in names],
-        y=[safe(name) for name in names],
-        hovertext=hover,
-        customdata=_both(names),
-        hovertemplate="%{hovertext}<extra></extra>",
-        hoverongaps=False,
-        colorscale=SCALE,
-        zmin=0,
-        zmax=max(counts[said] for said in itertools.permutations(names, 2)),
-        xgap=2,
-        ygap=2,
-        colorbar={"title": {"text": "times"}, "thickness": 12, "outlinewidth": 0},
-        showscale=len(names) > _READABLE,
-        **({"texttemplate": "%{z}"} if len(names) <= _READABLE else {}),
-    )
-    drawn = _matrix(heatmap, names, finding)
+    most = max(counts[said] for said in itertools.permutations(names, 2))
+    drawn = _matrix(names, cells, finding, title="times", ends=(0, most), hover=hover, shown="z")
     if pair is not None:
         drawn.update_layout(xaxis_title=f"as {columns} said", yaxis_title=f"as {rows} said")
     return drawn
@@ -192,8 +155,36 @@ def _confusion_finding(report: AgreementReport, counts: Counter[tuple[str, str]]
     return f"{a} and {b} are {share} of the {counts.total():,} confusions, {shown_share(clear[0].by_chance)} by chance"
 
 
-def _matrix(heatmap: go.Heatmap, names: Sequence[str], finding: str) -> go.Figure:
-    """A square matrix whose rows and columns are the same names."""
+def _matrix(
+    names: Sequence[str],
+    cells: Sequence[Sequence[float | None]],
+    finding: str,
+    *,
+    title: str,
+    ends: tuple[float, float],
+    hover: Sequence[Sequence[str]],
+    shown: str,
+    **more: object,
+) -> go.Figure:
+    """A square matrix whose rows and columns are the same names; ``shown`` in its cells is ``z``, or ``text``."""
+    heatmap = go.Heatmap(
+        z=cells,
+        x=[safe(name) for name in names],
+        y=[safe(name) for name in names],
+        hovertext=hover,
+        customdata=[[[a, b] if a != b else None for b in names] for a in names],
+        hovertemplate="%{hovertext}<extra></extra>",
+        hoverongaps=False,
+        colorscale=SCALE,
+        zmin=ends[0],
+        zmax=ends[1],
+        xgap=2,
+        ygap=2,
+        colorbar={"title": {"text": title}, "thickness": 12, "outlinewidth": 0},
+        showscale=len(names) > _READABLE,
+        **({"texttemplate": f"%{{{shown}}}"} if len(names) <= _READABLE else {}),
+        **more,
+    )
     if len(names) > _ROOMY:
         heatmap.update(xgap=1, ygap=1, textfont={"size": 11})
     drawn = figure([heatmap], finding, height=110 + (_CELL if len(names) <= _ROOMY else 30) * max(3, len(names)))

@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 
 from ..reports.person_section import measure_of, person_sentence
 from ..text.words import shown_interval, signed
-from .theme import BLUE, LINE_HEIGHT, ORANGE, figure, require, safe, shortened
+from .theme import BLUE, LINE_HEIGHT, ORANGE, error_bars, figure, require, safe, shortened
 
 if TYPE_CHECKING:
-    from ...agreement.statistics.report import AgreementReport, Interval
+    from ...agreement.statistics.report import AgreementReport
     from ...agreement.statistics.role_reports import SideBySide
 
 #: classes that are drawn, the most frequent ones
@@ -49,7 +49,6 @@ def _title(part: str, name: str) -> str:
 def _bars(who: str, side: str, rows: Sequence[tuple[str, SideBySide]], measure: str, color: str) -> go.Bar:
     """The bars of one side, whose intervals are lines."""
     values = [getattr(entry, side) for _, entry in rows]
-    ends = [_ends(entry.intervals.get(side), value) for (_, entry), value in zip(rows, values, strict=True)]
     hover = [
         f"{safe(_title(part, entry.name))}, {safe(who)}<br>{measure} "
         f"{shown_interval(value, entry.intervals.get(side))}<br>difference "
@@ -62,21 +61,8 @@ def _bars(who: str, side: str, rows: Sequence[tuple[str, SideBySide]], measure: 
         x=values,
         y=list(range(len(rows))),
         marker={"color": color},
-        error_x={
-            "array": [high - value for (_, high), value in zip(ends, values, strict=True)],
-            "arrayminus": [value - low for (low, _), value in zip(ends, values, strict=True)],
-            "symmetric": False,
-            "thickness": 1.5,
-            "width": 0,
-        },
+        error_x=error_bars(values, [entry.intervals.get(side) for _, entry in rows]),
         customdata=[[part, entry.name] for part, entry in rows],
         hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>",
     )
-
-
-def _ends(interval: Interval | None, value: float) -> tuple[float, float]:
-    """The ends of an interval; twice the value without one."""
-    if interval is None or interval.low is None or interval.high is None:
-        return value, value
-    return interval.low, interval.high

@@ -10,7 +10,7 @@ from ...agreement.settings.arguments import one_of, without_numpy
 from ..reports.parts import finding_sentences
 from ..text.headline import FORMS
 from ..text.words import counted
-from .theme import BLUE, GREEN, LINE, ORANGE, figure, names_axis, require, safe
+from .theme import BLUE, GREEN, LINE, ORANGE, error_bars, figure, names_axis, require, safe
 
 if TYPE_CHECKING:
     from ...agreement.parts.result import AgreementParts
@@ -35,16 +35,7 @@ def plot_parts(parts: AgreementParts, number: str | None = None) -> go.Figure:
     shown = [(part, found) for part, found in shown if found.value is not None]
     names = [part.name for part, _ in shown]
     values = [float(found.value or 0.0) for _, found in shown]
-    ends = [found.interval for _, found in shown]
-    known = [end if end is not None and end.low is not None and end.high is not None else None for end in ends]
-    bars = {
-        "array": [(end.high or 0.0) - value if end else 0.0 for end, value in zip(known, values, strict=True)],
-        "arrayminus": [value - (end.low or 0.0) if end else 0.0 for end, value in zip(known, values, strict=True)],
-        "symmetric": False,
-        "color": LINE,
-        "thickness": 1.5,
-        "width": 0,
-    }
+    bars = error_bars(values, [found.interval for _, found in shown], color=LINE)
     colours = [
         BLUE if not found.stands_out else GREEN if (found.difference or 0.0) > 0 else ORANGE for _, found in shown
     ]

@@ -15,7 +15,21 @@ from ..objects.bias import bias_in_words, has_evidence
 from ..reports.families import VerdictShares, family_of
 from ..text.shortlists import AT_EACH_END, MOST_ANNOTATORS, shortlist_annotators
 from ..text.words import percent, shortened, shown_share
-from .theme import BLUE, GREEN, LINE, ORANGE, PURPLE, RED, SKY, figure, names_axis, require, require_objects, safe
+from .theme import (
+    BLUE,
+    GREEN,
+    LINE,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    error_bars,
+    figure,
+    names_axis,
+    require,
+    require_objects,
+    safe,
+)
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import Bias
@@ -50,7 +64,6 @@ def plot_skill(report: AgreementReport) -> go.Figure:
     ends = ends_of_ranking(annotators, len(annotators), report.score.mean)
     colours = {entry.name: RED for entry in ends.least} | {entry.name: GREEN for entry in ends.most}
     named = {entry.name for entry in (*ends.least[:AT_EACH_END], *ends.most[:AT_EACH_END])}
-    reach = [_reach(entry) if entry.name in named else (0.0, 0.0) for entry in annotators]
     points = go.Scatter(
         x=[n_labels_of(entry) for entry in annotators],
         y=[entry.score for entry in annotators],
@@ -63,14 +76,12 @@ def plot_skill(report: AgreementReport) -> go.Figure:
             "symbol": ["circle" if supported(entry) else "circle-open" for entry in annotators],
             "size": 8,
         },
-        error_y={
-            "array": [up for _, up in reach],
-            "arrayminus": [down for down, _ in reach],
-            "symmetric": False,
-            "thickness": 1,
-            "width": 0,
-            "color": LINE,
-        },
+        error_y=error_bars(
+            [entry.score for entry in annotators],
+            [supported(entry) if entry.name in named else None for entry in annotators],
+            thickness=1,
+            color=LINE,
+        ),
         customdata=[entry.name for entry in annotators],
         hovertext=[safe(entry.name) for entry in annotators],
         hovertemplate="%{hovertext}<br>score %{y:.3f}, %{x:,} labels<extra></extra>",
@@ -109,14 +120,6 @@ def _free_places(annotators: Sequence[Any], named: Collection[str]) -> list[str]
         if entry.name in named:
             taken.append((*sides[side], half))
     return places
-
-
-def _reach(entry: Any) -> tuple[float, float]:
-    """Distances of the ends of the interval of a score, below and above."""
-    interval = supported(entry)
-    if interval is None or interval.low is None or interval.high is None:
-        return 0.0, 0.0
-    return entry.score - interval.low, interval.high - entry.score
 
 
 def plot_annotators(report: AgreementReport) -> go.Figure:
@@ -195,10 +198,9 @@ def _leader(annotators: Sequence[Any], share: str) -> Any | None:
     """The annotator whose interval of a share is above those of all others; None if there is none."""
     first, *others = most_first(annotators, share)
     interval, ends = supported(first, share), [each for entry in others if (each := supported(entry, share))]
-    if interval is None or interval.low is None or not ends:
+    if interval is None or not ends:
         return None
-    is_clear = all(each.high is not None and interval.low > each.high for each in ends)
-    return first if is_clear else None
+    return first if all(interval.low > each.high for each in ends) else None
 
 
 def _range(counts: Sequence[tuple[str, int, int]]) -> str:
@@ -220,7 +222,6 @@ def plot_bias(report: AgreementReport) -> go.Figure:
     traces = []
     for place, ((side, title), colour, symbol) in enumerate(zip(_SIDES.items(), colours, symbols, strict=True)):
         means = [bias.mean.get(side) for _, bias in biased]
-        ends = [_distances(bias, side) for _, bias in biased]
         # one row for each of the five numbers of an annotator
         rows = [k + (place - 2) * 0.14 for k in range(len(biased))]
         traces.append(
@@ -230,13 +231,12 @@ def plot_bias(report: AgreementReport) -> go.Figure:
                 name=title,
                 mode="markers",
                 marker={"color": colour, "symbol": symbol, "size": 9},
-                error_x={"array": [up for _, up in ends], "arrayminus": [down for down, _ in ends], "symmetric": False,
-                         "thickness": 1.5, "width": 0},
+                error_x=error_bars(means, [bias.intervals.get(side) for _, bias in biased]),
                 customdata=[name for name, _ in biased],
                 hovertext=[safe(name) for name, _ in biased],
                 hovertemplate=f"%{{hovertext}}<br>{title} %{{x:+.1f}} %<extra></extra>",
             )
-        )  # fmt: skip
+        )
     drawn = figure(traces, _bias_finding(biased), height=80 + 80 * len(biased), above=52)
     drawn.add_vline(x=0, line={"color": LINE, "width": 1})
     drawn.update_xaxes(title_text="of the median box (positive: larger, right, lower)")
@@ -248,14 +248,6 @@ def plot_bias(report: AgreementReport) -> go.Figure:
         showgrid=False,
     )
     return drawn
-
-
-def _distances(bias: Bias, side: str) -> tuple[float, float]:
-    """Distances of the ends of an interval from the mean, below and above."""
-    mean, interval = bias.mean.get(side), bias.intervals.get(side)
-    if mean is None or interval is None or interval.low is None or interval.high is None:
-        return 0.0, 0.0
-    return mean - interval.low, interval.high - mean
 
 
 def _bias_finding(biased: list[tuple[str, Bias]]) -> str:

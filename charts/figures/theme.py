@@ -14,7 +14,7 @@ from ..text.words import shortened as shortened
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
-    from ...agreement.statistics.report import AgreementReport
+    from ...agreement.statistics.report import AgreementReport, Interval
 
 #: readable on white and on black
 TEXT = "#7d7d7d"
@@ -95,6 +95,18 @@ def take_title(drawn: go.Figure) -> str:
 def safe(text: object) -> str:
     """A name with its markup escaped, so that Plotly shows it unchanged."""
     return html.escape(" ".join(str(text).splitlines()), quote=False)
+
+
+def error_bars(
+    values: Sequence[float | None], intervals: Sequence[Interval | None], **style: object
+) -> dict[str, object]:
+    """Lines from values to the ends of their intervals; without an interval none."""
+    reach = [
+        (0.0, 0.0) if value is None or ends is None else (value - ends.low, ends.high - value)
+        for value, ends in zip(values, intervals, strict=True)
+    ]
+    down, up = ([each[side] for each in reach] for side in (0, 1))
+    return {"array": up, "arrayminus": down, "symmetric": False, "thickness": 1.5, "width": 0, **style}
 
 
 def names_axis(names: Sequence[str], **layout: object) -> dict[str, object]:

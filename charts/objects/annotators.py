@@ -10,10 +10,10 @@ from ..text.sections import Section
 from ..text.shortlists import shortlist_annotators, shortlist_parts
 from ..text.tables import Cell, Column, Table, other_class_column, share_of, table, verdict_column
 from ..text.words import (
-    UNDEFINED,
     VERDICTS,
     documents,
     listed,
+    most_frequent,
     other_class,
     shown_interval,
     shown_number,
@@ -101,12 +101,12 @@ def _habits(report: ObjectReport) -> list[Table]:
         _NAME,
         Column("score", "score", shown_number, interval=True),
         Column("miss rate", "miss_rate", shown_number, interval=True),
-        *(Column(f"… of {size}", functools.partial(_missed_of, size)) for size in sizes),
+        *(Column(f"… of {size}", f"miss_rate_by_size.{size}", shown_share) for size in sizes),
         Column(f"mean {report.localisation.measure}", "mean_iou", shown_number, interval=True),
         *_vitality(report, "vitality", "raises alpha, against the mean"),
         *_vitality(report, "vitality_rematched", "… matched again"),
     ]
-    columns.append(Column("most often", _conflict))
+    columns.append(Column("most often", lambda entry: most_frequent(entry.other_classes, "for")))
     return [table(columns, report.annotators, "Agreement with the others")]
 
 
@@ -125,16 +125,6 @@ def _vitality(report: ObjectReport, name: str, title: str) -> list[Column]:
     return [Column(f"{title} of {signed(mean)}", cell)]
 
 
-def _missed_of(size: str, entry: AnnotatorSummary) -> Cell:
-    share = entry.miss_rate_by_size.get(size)
-    return Cell(share, shown_share(share))
-
-
-def _conflict(entry: AnnotatorSummary) -> str:
-    conflict = entry.other_classes[0] if entry.other_classes else None
-    return f"{conflict['a']} for {conflict['b']} ({conflict['n']})" if conflict else UNDEFINED
-
-
 def _bias(report: ObjectReport) -> list[Table]:
     biased: list[tuple[str, Bias]] = [(entry.name, entry.bias) for entry in report.annotators if entry.bias is not None]
     if not biased:
@@ -150,18 +140,16 @@ def _bias(report: ObjectReport) -> list[Table]:
 
 
 def _consensus(report: ObjectReport) -> list[Table]:
-    entries = [(entry.name, entry.consensus) for entry in report.annotators if entry.consensus is not None]
+    entries = [entry for entry in report.annotators if entry.consensus is not None]
     if not entries:
         return []
     numbers = {"precision": "precision", "recall": "recall", "f1": "F1", "class_agreement": "same class"}
     numbers["mean_iou"] = f"mean {report.localisation.measure}"
     columns = [
-        *(Column("labels", "n_objects"), Column("objects of the others", "n_units")),
-        *(Column(title, name, shown_number, interval=True) for name, title in numbers.items()),
+        *(_NAME, Column("labels", "consensus.n_objects"), Column("objects of the others", "consensus.n_units")),
+        *(Column(title, f"consensus.{name}", shown_number, interval=True) for name, title in numbers.items()),
     ]
-    rows = [[Cell(name, name), *(column.cell(found) for column in columns)] for name, found in entries]
-    header = ["annotator", *(column.title for column in columns)]
-    return [Table(header, rows, "Against the consensus of the others")]
+    return [table(columns, entries, "Against the consensus of the others")]
 
 
 def _sessions(report: ObjectReport) -> list[Section]:

@@ -47,9 +47,7 @@ def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
 
 def has_evidence(bias: Bias) -> bool:
     """True if enough labels on enough images support a bias."""
-    return bias.n >= MIN_LABELS and any(
-        interval.low is not None and interval.n >= MIN_IMAGES for interval in bias.intervals.values()
-    )
+    return bias.n >= MIN_LABELS and any(interval.n >= MIN_IMAGES for interval in bias.intervals.values())
 
 
 def _odd_edges(bias: Bias) -> list[tuple[str, float]]:
@@ -66,7 +64,7 @@ def _odd_edges(bias: Bias) -> list[tuple[str, float]]:
 def _told(bias: Bias, name: str) -> float | None:
     """A mean; None if its interval contains zero, or if it has none."""
     value, interval = bias.mean.get(name), bias.intervals.get(name)
-    if value is None or interval is None or interval.low is None or interval.high is None:
+    if value is None or interval is None:
         return None
     return value if interval.low > 0.0 or interval.high < 0.0 else None
 

@@ -10,7 +10,7 @@ from ..text.tables import Cell, Column, part_of, table
 from ..text.words import UNDEFINED, counted, listed, shown_number, shown_share, signed
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ClassSummary, Merge, ObjectReport
+    from ...agreement.objects.report import Merge, ObjectReport
 
 _MANY = 10
 
@@ -59,7 +59,10 @@ def _classes(report: ObjectReport) -> Section:
         Column("same class", "agreement_given_match", shown_share),
         missed_or_lone(report),
         Column(f"mean {report.localisation.measure}", "mean_iou", shown_number),
-        Column("confused with", _confused),
+        Column(
+            "confused with",
+            lambda entry: ", ".join(f"{each['class']} ({each['n']})" for each in entry.confused_with[:3]) or UNDEFINED,
+        ),
     ]
     parts: list[Part] = [table(columns, report.classes)]
     if report.n_classes_unlisted:
@@ -73,7 +76,3 @@ def missed_or_lone(report: ObjectReport) -> Column:
     if len(report.annotators) > 2:
         return Column("missed", "miss_rate", shown_share)
     return Column("lone", lambda entry: part_of(entry.n_lone, entry.n_units))
-
-
-def _confused(entry: ClassSummary) -> str:
-    return ", ".join(f"{other['class']} ({other['n']})" for other in entry.confused_with[:3]) or UNDEFINED

@@ -40,14 +40,6 @@ def _misses(finding: Finding, report: ObjectReport) -> tuple[str, str]:
     return f"misses {shown_share(finding.value)} of {what}", against(finding)
 
 
-def _class_missed(finding: Finding, report: ObjectReport) -> tuple[str, str]:
-    return f"Of {finding.classes[0]!r} {_left_out(finding, report)}", against(finding, "other classes")
-
-
-def _size_phrase(finding: Finding, report: ObjectReport) -> tuple[str, str]:
-    return f"Of {finding.size} objects {_left_out(finding, report)}", against(finding, "of other sizes")
-
-
 def _left_out(finding: Finding, report: ObjectReport) -> str:
     """The share that is missed; of two annotators, the share that is lone."""
     return f"{shown_share(finding.value)} are {'missed' if len(report.annotators) > 2 else 'lone'}"
@@ -61,6 +53,12 @@ OBJECT_PHRASES: dict[str, Phrase] = {
     "box_size": against_median_box("larger", "smaller"),
     "box_right": against_median_box("further right", "further left"),
     "box_down": against_median_box("lower", "higher"),
-    "class_missed": _class_missed,
-    "size_missed": _size_phrase,
+    "class_missed": lambda finding, report: (
+        f"Of {finding.classes[0]!r} {_left_out(finding, report)}",
+        against(finding, "other classes"),
+    ),
+    "size_missed": lambda finding, report: (
+        f"Of {finding.size} objects {_left_out(finding, report)}",
+        against(finding, "of other sizes"),
+    ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,12 @@ from ...agreement.statistics.main_numbers import MEASURES, QUESTIONS
 from ..text.headline import shown_numbers
 from ..text.sections import Answer, Facts, Part, Section
 from ..text.tables import Cell, Column, sample_table, table
-from ..text.words import UNDEFINED, documents, percent, shown_interval, shown_number, shown_share
+from ..text.words import documents, most_frequent, percent, shown_interval, shown_number, shown_share
 from .classes import missed_or_lone
 from .sentences import class_sentence, existence_sentence, localisation_sentence
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import AttributeSummary, ObjectReport, SizeSummary
+    from ...agreement.objects.report import ObjectReport, SizeSummary
     from ...agreement.statistics.report import Coefficients
 
 #: sentences that explain the numbers of each question
@@ -124,14 +125,9 @@ def _attributes(report: ObjectReport) -> list[Section]:
         Column("agree", "percent_agreement", shown_share),
         Column("alpha", "alpha", shown_number),
         Column("level", "level"),
-        Column("most frequent conflict", _conflict),
+        Column("most frequent conflict", "conflicts", most_frequent),
     ]
     return [Section("Attributes of shared objects", [table(columns, report.attributes)])]
-
-
-def _conflict(entry: AttributeSummary) -> str:
-    conflict = entry.conflicts[0] if entry.conflicts else None
-    return f"{conflict['a']} / {conflict['b']} ({conflict['n']})" if conflict else UNDEFINED
 
 
 def _coefficients(report: ObjectReport) -> list[Section]:
@@ -141,21 +137,12 @@ def _coefficients(report: ObjectReport) -> list[Section]:
         "anything at all?": report.existence.presence,
     }
     columns = [
-        Column("of", lambda item: item[0]),
-        Column("n", lambda item: item[1].n_units),
-        *(_coefficient_column(name, title) for name, title in _COEFFICIENTS.items()),
+        *(Column("of", "of"), Column("n", "n_units")),
+        *(Column(title, name, shown_number) for name, title in _COEFFICIENTS.items()),
     ]
-    known = [item for item in found.items() if item[1] is not None]
+    known = [{"of": of, **dataclasses.asdict(each)} for of, each in found.items() if each is not None]
     text = "Where one category prevails alpha and kappa fall, AC1 rises, and Brennan-Prediger stays."
     return [Section("Coefficients beside alpha", [table(columns, known), text])] if known else []
-
-
-def _coefficient_column(name: str, title: str) -> Column:
-    def cell(item: tuple[str, Coefficients]) -> Cell:
-        value = getattr(item[1], name)
-        return Cell(value, shown_number(value))
-
-    return Column(title, cell)
 
 
 def _worst(report: ObjectReport) -> list[Section]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..text.advice import conflict_counts, merge_effect, unclear_conflicts
 from ..text.words import counted, shown_number, shown_share
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport, SizeSummary
+    from ...agreement.objects.report import ObjectReport
 
 #: a pair of labels with a lower similarity is loose
 LOOSE = 0.7
@@ -89,7 +88,7 @@ def localisation_sentence(report: ObjectReport) -> str:
     loose = share_below(local.iou_histogram, LOOSE)
     if loose:
         told.append(f"{shown_share(loose)} have less than {LOOSE:g}")
-    sizes = _sizes(report)
+    sizes = {entry.size: entry for entry in report.sizes}
     small, large = (getattr(sizes.get(name), "mean_iou", None) for name in ("small", "large"))
     if small is not None and large is not None and large - small > _WORSE_IOU:
         told.append(f"small objects do worse ({shown_number(small)}) than large ones ({shown_number(large)})")
@@ -101,7 +100,3 @@ def share_below(histogram: list[int], limit: float) -> float | None:
     """The share of values below a limit, which must be an edge of a bin; None without values."""
     n = sum(histogram)
     return sum(histogram[: round(limit * len(histogram))]) / n if n else None
-
-
-def _sizes(report: ObjectReport) -> Mapping[str, SizeSummary]:
-    return {entry.size: entry for entry in report.sizes}

@@ -21,9 +21,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ..figures import FIGURES, plot_parts, plot_scores
 from ..figures.theme import take_title
 from ..reports.acceptance import acceptance_section
-from ..reports.ceilings import ceiling_section
 from ..reports.comparison import comparison_sections
-from ..reports.decided import decided_alone
 from ..reports.document import report_details, report_head, report_sections
 from ..reports.parts import parts_sections
 from ..text.tables import Table
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...agreement.acceptance.outcome import AcceptanceCheck
-    from ...agreement.ceiling.ceiling import Ceiling
-    from ...agreement.disputes.judged import DecisionReport
     from ...agreement.families.comparison import AgreementComparison
     from ...agreement.parts.result import AgreementParts
     from ...agreement.statistics.report import AgreementReport
@@ -71,7 +67,7 @@ def report_page(
     plots: dict[str, Callable[[Any], go.Figure]] = dict(FIGURES)
     for k, each in enumerate(parts):
         short += parts_sections(each, figure=f"by_{k}")
-        plots[f"by_{k}"] = functools.partial(_plot_of, each)
+        plots[f"by_{k}"] = functools.partial(lambda parts, _: plot_parts(parts), each)
     # by score, like the table of pairs: by alpha, another pair may be the best
     plots["pairs"] = functools.partial(FIGURES["pairs"], value="score")
     if scores is not None:
@@ -94,10 +90,6 @@ def report_page(
         plotly=Markup(get_plotlyjs()),
     )
     return page
-
-
-def _plot_of(parts: AgreementParts, report: AgreementReport) -> go.Figure:
-    return plot_parts(parts)
 
 
 def _readable(section: Section) -> Section:
@@ -127,24 +119,9 @@ def comparison_html(comparison: AgreementComparison) -> str:
     return sections_html(comparison_sections(comparison)[:2], note="print_report() prints the whole comparison.")
 
 
-def parts_html(parts: AgreementParts) -> str:
-    """The numbers of parts as HTML, for notebooks."""
-    return sections_html(parts_sections(parts))
-
-
-def ceiling_html(ceiling: Ceiling) -> str:
-    """The ceiling as HTML, for notebooks."""
-    return sections_html([_readable(ceiling_section(ceiling))])
-
-
-def decisions_html(report: DecisionReport) -> str:
-    """The decision report as HTML, for notebooks."""
-    return sections_html([decided_alone(report)])
-
-
-def acceptance_html(check: AcceptanceCheck) -> str:
-    """A check against requirements as HTML, for notebooks."""
-    return sections_html([_readable(acceptance_section(check))])
+def result_html(sections: Iterable[Section]) -> str:
+    """All sections of a result as HTML, for notebooks."""
+    return sections_html(map(_readable, sections))
 
 
 def sections_html(sections: Iterable[Section], *, code: str = "", note: str = "") -> str:

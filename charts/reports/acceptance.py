@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..text.sections import Part, Section, as_markdown, as_text
+from ..text.sections import Part, Section
 from ..text.tables import Cell, Column, table
 from ..text.words import counted, listed, shown_number
 
@@ -57,19 +57,9 @@ def acceptance_section(check: AcceptanceCheck) -> Section:
 _MOST_REASONS = 20
 
 
-def _alone(check: AcceptanceCheck) -> Section:
-    section = acceptance_section(check)
-    return Section(f"Acceptance of run '{check.run_key}'", section.parts, is_first=True)
-
-
-def acceptance_text(check: AcceptanceCheck) -> str:
-    """The check as aligned text."""
-    return as_text([_alone(check)])
-
-
-def acceptance_markdown(check: AcceptanceCheck) -> str:
-    """The check as Markdown."""
-    return as_markdown([_alone(check)])
+def acceptance_sections(check: AcceptanceCheck) -> list[Section]:
+    """The check alone."""
+    return [Section(f"Acceptance of run '{check.run_key}'", acceptance_section(check).parts, is_first=True)]
 
 
 def acceptance_frame(check: AcceptanceCheck) -> pd.DataFrame:

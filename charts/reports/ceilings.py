@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ...agreement.settings.arguments import one_of, without_numpy
-from ..text.sections import Note, Part, Section, as_text
+from ..text.sections import Note, Part, Section
 from ..text.tables import Column, table
 from ..text.words import ends_of, shown_number, shown_share
-from .dataframes import flat
+from .dataframes import flat, frame_of
 
 if TYPE_CHECKING:
     from ...agreement.ceiling.ceiling import Ceiling
@@ -52,7 +52,7 @@ def ceiling_sentence(ceiling: Ceiling) -> str:
     return f"{said}{more if model.share is not None and model.share > 1 else ''}."
 
 
-def ceiling_section(ceiling: Ceiling) -> Section:
+def ceiling_sections(ceiling: Ceiling) -> list[Section]:
     """The ceiling with its tables."""
     parts: list[Part] = [ceiling_sentence(ceiling)]
     if ceiling.undefined is None:
@@ -75,12 +75,7 @@ def ceiling_section(ceiling: Ceiling) -> Section:
         parts.append(table([*who, number, at_half, Column("images", "n_samples")], pairs[:_MOST_PAIRS]))
         if len(pairs) > _MOST_PAIRS:
             parts.append(f"{len(pairs) - _MOST_PAIRS:,} more pairs: to_dataframe('pairs').")
-    return Section(f"The ceiling of a model on run '{ceiling.run_key}'", parts, is_first=True)
-
-
-def ceiling_text(ceiling: Ceiling) -> str:
-    """The ceiling as aligned text."""
-    return as_text([ceiling_section(ceiling)])
+    return [Section(f"The ceiling of a model on run '{ceiling.run_key}'", parts, is_first=True)]
 
 
 def ceiling_frame(ceiling: Ceiling, name: str) -> pd.DataFrame:
@@ -91,5 +86,4 @@ def ceiling_frame(ceiling: Ceiling, name: str) -> pd.DataFrame:
         rows = [] if ceiling.model is None else ceiling.model.pairs
     elif name != "summary":
         rows = getattr(ceiling, name)
-    frame = pd.DataFrame([flat(entry) for entry in rows])
-    return frame.fillna({column: float("nan") for column in frame.columns if frame[column].isna().all()})
+    return frame_of([flat(entry) for entry in rows])

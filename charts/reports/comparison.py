@@ -15,6 +15,7 @@ from ..text.headline import FEW_SAMPLES
 from ..text.sections import MOST_LINES, Facts, Note, Part, Section, as_markdown, as_text
 from ..text.tables import Cell, Column, sample_table, table
 from ..text.words import counted, listed, shown_number, signed
+from .dataframes import frame_of
 
 if TYPE_CHECKING:
     from ...agreement.families.comparison import AgreementComparison, Change, PartChanges
@@ -194,7 +195,7 @@ def _difference(change: Change | None) -> Cell:
     if change is None:
         return Cell(None, shown_number(None))
     found, shown = change.interval, signed(change.difference)
-    if found is not None and found.low is not None and found.high is not None:
+    if found is not None:
         shown = f"{shown} [{signed(found.low)}, {signed(found.high)}]"
     return Cell(change.difference, shown)
 
@@ -282,7 +283,7 @@ def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFram
     table = one_of("table", without_numpy(table), (*of_whole, *comparison.changes, "samples"))
     if table in of_whole:
         rows = [{"number": name, **_row(change)} for name, change in of_whole[table].items()]
-        return pd.DataFrame(rows, columns=["number", *_CHANGE])
+        return frame_of(rows, ["number", *_CHANGE])
     if table == "samples":
         changed = [*comparison.samples.better, *comparison.samples.worse]
         frame_number = ["frame_number"] if comparison.on_frames else []
@@ -292,11 +293,9 @@ def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFram
         for part in comparison.changes[table]
         for name, change in part.numbers.items()
     ]
-    return pd.DataFrame(rows, columns=["name", "number", *_CHANGE])
+    return frame_of(rows, ["name", "number", *_CHANGE])
 
 
 def _row(change: Change) -> dict[str, Any]:
-    found = change.interval
-    values = {"a": change.a, "b": change.b, "difference": change.difference}
-    values |= {end: getattr(found, end, None) for end in ("low", "high")}
-    return {name: float("nan") if value is None else value for name, value in values.items()}
+    ends = {end: getattr(change.interval, end, None) for end in ("low", "high")}
+    return {"a": change.a, "b": change.b, "difference": change.difference, **ends}

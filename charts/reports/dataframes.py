@@ -11,6 +11,7 @@ import pandas as pd
 
 from ...agreement.settings.arguments import one_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.values import at_path, part_types
 from .families import family_of
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _has(owner: Any, name: str, *more: str) -> bool:
     """True if a class has a field of this name, the class of that field has the next name, and so on."""
     if name not in {field.name for field in dataclasses.fields(owner)}:
         return False
-    return not more or _has(owner.parts[name], *more)
+    return not more or _has(part_types(owner)[name], *more)
 
 
 def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
@@ -59,7 +60,12 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
             )
         return report.samples.times(report) if table == "times" else report.samples.read(table)
     rows = _TABLES[table][1](report)
-    frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))
+    return frame_of(rows, None if rows else _plain_columns(report, table))
+
+
+def frame_of(rows: Sequence[Row], columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """A table with nan for undefined numbers, also in columns that have no others."""
+    frame = pd.DataFrame(rows, columns=columns)
     for name in frame.columns:
         if frame[name].isna().all():  # a column with None only has no type
             frame[name] = np.full(len(frame), np.nan)
@@ -68,12 +74,13 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
 
 def decisions_frame(report: DecisionReport) -> pd.DataFrame:
     """Table of an adjudication report: every annotator, and the rule; undefined numbers are nan."""
-    return pd.DataFrame([flat(entry) for entry in report.rows]).fillna(float("nan"))
+    return frame_of([flat(entry) for entry in report.rows])
 
 
 def _plain_columns(report: AgreementReport, table: str) -> list[str]:
     """The columns of a table without rows: its plain fields, neither dictionaries nor lists."""
-    part = report.parts.get(table)
+    kind: Any = type(report)
+    part = part_types(kind).get(table)
     fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
     return [field.name for field in fields if set(str(field.type).split(" | ")) <= _PLAIN]
 
@@ -116,16 +123,24 @@ def _entries(attribute: str) -> Rows:
     return lambda report: [flat(entry) for entry in getattr(report, attribute)]
 
 
-def _dictionaries(*path: str) -> Rows:
+def _dictionaries(path: str) -> Rows:
     """The rows of a list of dictionaries."""
+    return lambda report: [dict(entry) for entry in at_path(report, path)]
 
-    def rows(report: Any) -> list[Row]:
-        value = report
-        for name in path:
-            value = getattr(value, name)
-        return [dict(entry) for entry in value]
 
-    return rows
+def _within(owners: str, attribute: str, **names: str) -> Rows:
+    """The rows of the lists of dictionaries that the entries of a list have.
+
+    Args:
+        owners: path of the entries
+        attribute: their lists
+        names: attributes of the entries that stand in every row, by their columns
+    """
+    return lambda report: [
+        {**{column: getattr(owner, name) for column, name in names.items()}, **entry}
+        for owner in at_path(report, owners) or ()
+        for entry in getattr(owner, attribute)
+    ]
 
 
 def _summary(report: AgreementReport) -> list[Row]:
@@ -188,21 +203,6 @@ def _other_classes(report: Any) -> list[Row]:
         for entry in report.annotators
         for said in entry.other_classes
     ]
-
-
-def _pair_confusion(report: Any) -> list[Row]:
-    """The confusion matrices of all pairs; ``a`` is the class from the first annotator."""
-    return [
-        {"annotator_a": pair.a, "annotator_b": pair.b, **entry} for pair in report.pairs for entry in pair.confusion
-    ]
-
-
-def _confused_classes(report: Any) -> list[Row]:
-    return [{"name": entry.name, **other} for entry in report.classes for other in entry.confused_with]
-
-
-def _attribute_conflicts(report: Any) -> list[Row]:
-    return [{"name": entry.name, **conflict} for entry in report.attributes for conflict in entry.conflicts]
 
 
 def _merges(report: Any) -> list[Row]:
@@ -288,19 +288,14 @@ def _role_rows(models: bool, part: str = "") -> Rows:
     return rows
 
 
-def _reference_confusion(report: Any) -> list[Row]:
-    """Table of annotators' classes against those of the reference."""
-    return [{"name": one.name, **entry} for one in _against_reference(report) for entry in one.confusion]
-
-
 def _reference_attribute_conflicts(report: Any) -> list[Row]:
-    """The same of values of attributes."""
-    named = ((one.name, each) for one in _against_reference(report) for each in one.attributes)
-    return [{"name": name, "attribute": each.name, **entry} for name, each in named for entry in each.confusion]
-
-
-def _against_reference(report: Any) -> list[Any]:
-    return [] if report.reference is None else report.reference.annotators
+    """Values of attributes that differ from those of the reference."""
+    return [
+        {"name": one.name, "attribute": each.name, **entry}
+        for one in at_path(report, "reference.annotators") or ()
+        for each in one.attributes
+        for entry in each.confusion
+    ]
 
 
 def _coefficients(report: Any) -> list[Row]:
@@ -322,16 +317,16 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "worst_samples": ("worst_samples", _dictionaries("worst_samples")),
     "intervals": ("intervals", _intervals),
     "classes": ("classes", _entries("classes")),
-    "confused_classes": ("classes.confused_with", _confused_classes),
-    "confusion": ("class_given_match.confusion", _dictionaries("class_given_match", "confusion")),
+    "confused_classes": ("classes.confused_with", _within("classes", "confused_with", name="name")),
+    "confusion": ("class_given_match.confusion", _dictionaries("class_given_match.confusion")),
     "coefficients": ("categories", _coefficients),
-    "pair_confusion": ("pairs.confusion", _pair_confusion),
+    "pair_confusion": ("pairs.confusion", _within("pairs", "confusion", annotator_a="a", annotator_b="b")),
     "tags": ("tags", _entries("tags")),
-    "votes": ("existence.votes", _dictionaries("existence", "votes")),
+    "votes": ("existence.votes", _dictionaries("existence.votes")),
     "iou": ("localisation.iou_histogram", _histograms),
     "sizes": ("sizes", _entries("sizes")),
     "attributes": ("attributes", _entries("attributes")),
-    "attribute_conflicts": ("attributes.conflicts", _attribute_conflicts),
+    "attribute_conflicts": ("attributes.conflicts", _within("attributes", "conflicts", name="name")),
     "merges": ("merges", _merges),
     "similar_names": ("similar_names", _similar_names),
     "clusters": ("clusters", _clusters),
@@ -343,7 +338,7 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "reference_classes": ("reference", _role_rows(models=False, part="classes")),
     "reference_sizes": ("reference", _role_rows(models=False, part="sizes")),
     "reference_attributes": ("reference", _role_rows(models=False, part="attributes")),
-    "reference_confusion": ("reference", _reference_confusion),
+    "reference_confusion": ("reference", _within("reference.annotators", "confusion", name="name")),
     "reference_attribute_conflicts": ("reference", _reference_attribute_conflicts),
     "models": ("models", _role_rows(models=True)),
     "models_classes": ("models", _role_rows(models=True, part="classes")),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...names import FRAMES_PREFIX
-from ..text.sections import Part, Section, as_text
+from ..text.sections import Part, Section
 from ..text.tables import Cell, Column, table
 from ..text.words import counted, percent, shown_share
 
@@ -78,13 +78,8 @@ def decisions_section(report: DecisionReport) -> Section:
     return Section(DECIDED, parts, key="decided")
 
 
-def decisions_text(report: DecisionReport) -> str:
-    """Adjudication report as aligned text."""
-    return as_text([decided_alone(report)])
-
-
-def decided_alone(report: DecisionReport) -> Section:
-    """Adjudication report as a section of its own."""
+def decisions_sections(report: DecisionReport) -> list[Section]:
+    """Adjudication report alone."""
     title = f"What was decided on the {report.unit}s of run '{report.run_key}'"
     section, n_without = decisions_section(report), report.n_samples - report.n_samples_decided
     what = "frames" if report.field.startswith(FRAMES_PREFIX) else "images"
@@ -92,7 +87,7 @@ def decided_alone(report: DecisionReport) -> Section:
     if n_without and what == "images":
         said += f"; an export of `{report.field}` has the other {n_without:,} without labels"
         said += f", one of dataset.exists('{report.field}_decisions') leaves them out"
-    return replace(section, title=title, is_first=True, parts=[*section.parts, f"{said}."])
+    return [replace(section, title=title, is_first=True, parts=[*section.parts, f"{said}."])]
 
 
 def applied_section(title: str, annotators: Sequence[Any]) -> Section:

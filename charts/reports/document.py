@@ -259,21 +259,16 @@ def _intervals(report: AgreementReport) -> list[Section]:
     """The intervals of the main numbers."""
     columns = [
         Column("number", lambda item: item[0]),
-        Column("95 % interval", lambda item: _range(item[1].low, item[1].high)),
-        Column("standard error", lambda item: _error(item[1].error)),
+        Column(
+            "95 % interval",
+            lambda item: Cell(item[1].low, f"{shown_number(item[1].low)} – {shown_number(item[1].high)}"),
+        ),
+        Column("standard error", lambda item: item[1].error, lambda error: shown_number(error, 4)),
         Column("resampled" if are_resampled(report.intervals) else "samples", lambda item: item[1].n),
     ]
     shown = table(columns, report.intervals.items())
     how = "resampling" if are_resampled(report.intervals) else "the delta method"
     return [Section(f"95 % intervals, by {how}", [shown])] if report.intervals else []
-
-
-def _range(low: float | None, high: float | None) -> Cell:
-    return Cell(low, f"{shown_number(low)} – {shown_number(high)}")
-
-
-def _error(value: float | None) -> Cell:
-    return Cell(value, shown_number(value, 4))
 
 
 def _times(report: AgreementReport) -> list[Section]:

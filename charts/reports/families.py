@@ -80,8 +80,8 @@ class FamilyCharts:
     shares_of_classes: bool = False  #: whether annotators have shares of classes instead of counts
 
 
-def _in_full(build: Callable[..., list[Section]]) -> Sections:
-    return functools.partial(build, full=True)
+def _in_full(*builders: Callable[..., list[Section]]) -> list[Sections]:
+    return [functools.partial(build, full=True) for build in builders]
 
 
 #: verdicts that are drawn; missed objects are drawn for the annotators who missed them
@@ -133,10 +133,7 @@ FAMILY_CHARTS = {
             *(ratings.rating_coefficients, ratings.rating_annotators),
             *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
         ),
-        details=(
-            all_findings,
-            *(_in_full(ratings.rating_annotators), _in_full(ratings.rating_pairs)),
-        ),
+        details=(all_findings, *_in_full(ratings.rating_annotators, ratings.rating_pairs)),
         overview=(functools.partial(ratings.rating_coefficients, brief=True),),
         pair_values={"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
         verdicts=VerdictShares(
@@ -156,12 +153,7 @@ FAMILY_CHARTS = {
         rules=tags.tag_rules,
         words=tags.tag_words,
         sections=(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
-        details=(
-            all_findings,
-            _in_full(tags.most_disputed_tags),
-            _in_full(tags.tag_annotators),
-            _in_full(tags.tag_pairs),
-        ),
+        details=(all_findings, *_in_full(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs)),
         pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
         classes=ClassValues("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
         verdicts=VerdictShares(
@@ -181,12 +173,7 @@ FAMILY_CHARTS = {
         rules=pixels.pixel_rules,
         words=pixels.pixel_words,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
-        details=(
-            all_findings,
-            _in_full(pixels.pixel_classes),
-            _in_full(pixels.pixel_annotators),
-            _in_full(pixels.pixel_pairs),
-        ),
+        details=(all_findings, *_in_full(pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs)),
         overview=(pixels.pixel_means,),
         pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
         classes=ClassValues("classes", "name", "mean_iou", "mean IoU", has_labels=False),

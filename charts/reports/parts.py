@@ -9,9 +9,10 @@ import pandas as pd
 
 from ..text.headline import FORMS
 from ..text.sections import Part as Shown
-from ..text.sections import Section, as_markdown, as_text
+from ..text.sections import Section
 from ..text.tables import Cell, Column, table
-from ..text.words import counted, ends_of, listed, shown_interval, signed
+from ..text.words import counted, listed, shown_interval, signed
+from .dataframes import frame_of
 
 if TYPE_CHECKING:
     from ...agreement.parts.result import AgreementParts, DataPart, PartNumber
@@ -21,16 +22,6 @@ if TYPE_CHECKING:
 _MOST_NUMBERS, _MOST_NAMED = 4, 5
 #: what the number of a part that stands out is marked with
 LOWER, HIGHER = "↓", "↑"
-
-
-def parts_text(parts: AgreementParts) -> str:
-    """The parts as text."""
-    return as_text(parts_sections(parts))
-
-
-def parts_markdown(parts: AgreementParts) -> str:
-    """The parts as Markdown."""
-    return as_markdown(parts_sections(parts))
 
 
 def parts_sections(parts: AgreementParts, figure: str | None = None) -> list[Section]:
@@ -67,11 +58,7 @@ def finding_sentences(parts: AgreementParts) -> Iterator[str]:
 def difference_text(number: MainNumber, found: PartNumber, parts: AgreementParts) -> str:
     """A number of a part against all other samples."""
     show = FORMS[number.form]
-    ends = (
-        ""
-        if found.low is None or found.high is None
-        else f" [{_signed(number, found.low)}, {_signed(number, found.high)}]"
-    )
+    ends = "" if found.low is None else f" [{_signed(number, found.low)}, {_signed(number, found.high)}]"
     others = f"{show(found.rest)} on all other {parts.what}"
     return (
         f"{number.name(parts.measure)} {show(found.value)} against {others} ({_signed(number, found.difference)}{ends})"
@@ -126,13 +113,6 @@ def parts_frame(parts: AgreementParts) -> pd.DataFrame:
                 continue
             ends = {end: getattr(found.interval, end, None) for end in ("low", "high")}
             test = {"rest": found.rest, "difference": found.difference, "difference_low": found.low}
-            test |= {"difference_high": found.high, "p_value": found.p_value}
-            values = {"value": found.value, **ends, **test}
-            known = {name: float("nan") if value is None else value for name, value in values.items()}
-            rows.append({**counts, "number": number.key, **known, "stands_out": found.stands_out})
-    return pd.DataFrame(rows)
-
-
-def ends_text(found: PartNumber, number: MainNumber) -> str:
-    """The interval of a number."""
-    return ends_of(found.interval, FORMS[number.form])
+            test |= {"difference_high": found.high, "p_value": found.p_value, "stands_out": found.stands_out}
+            rows.append({**counts, "number": number.key, "value": found.value, **ends, **test})
+    return frame_of(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
-from ..text.advice import Phrase, by_share, loose, stands_out, write_down
+from ..text.advice import Phrase, by_share, loose, similarities, stands_out, write_down
 from ..text.sections import Facts, Part, Section
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title, shortlist_annotators
 from ..text.tables import Cell, Column, table
@@ -56,10 +56,8 @@ def pixel_findings(report: PixelReport) -> list[str]:
 
 
 def _class_loose(finding: Finding, report: PixelReport) -> tuple[str, str]:
-    ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
-    value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
-    compared = f"(other classes {others}, {-finding.difference:+.3f} {ends})"
-    return f"{finding.classes[0]!r} has a mean IoU of {value}", compared
+    value, others, change = similarities(finding)
+    return f"{finding.classes[0]!r} has a mean IoU of {value}", f"(other classes {others}, {change})"
 
 
 PIXEL_PHRASES: dict[str, Phrase] = {
@@ -159,8 +157,4 @@ def pixel_pairs(report: PixelReport, *, full: bool = False) -> list[Section]:
     numbers |= {"alpha": "alpha", "accuracy": "accuracy", "kappa": "kappa"}
     if report.config["boundaries"]:
         numbers |= {"mean.boundary_iou": "boundary IoU", "mean.surface_dice": "surface Dice", "mean.hd95": "HD95"}
-    columns = [
-        *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
-        *(Column(title, name, shown_number) for name, title in numbers.items()),
-    ]
-    return pair_sections(report, columns, full=full)
+    return pair_sections(report, [Column(title, name, shown_number) for name, title in numbers.items()], full=full)

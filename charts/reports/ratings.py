@@ -19,7 +19,7 @@ from ..text.advice import (
 from ..text.sections import Part, Section
 from ..text.shortlists import annotator_sections, pair_sections, shortlist_pairs
 from ..text.tables import Cell, Column, other_class_column, table
-from ..text.words import counted, documents, other_class, percent, shown_number
+from ..text.words import all_agree, other_class, shown_number
 
 if TYPE_CHECKING:
     from ...agreement.ratings.report import RaterSummary, RatingPairSummary, RatingReport
@@ -54,25 +54,17 @@ def rating_rules(report: RatingReport) -> list[tuple[str, str]]:
         ("level", f"{report.level}: {LEVELS[report.level]}"),
     ]
     if report.level == "ordinal" and report.categories:
-        rules.append(("order", _shortened(report.categories, " < ")))
+        names = report.categories
+        rules.append(("order", " < ".join(names if len(names) <= _MANY else [*names[:3], "...", *names[-3:]])))
     if config["tolerance"]:
         rules.append(("tolerance", f"numbers that differ by at most {config['tolerance']:g} agree (score, verdicts)"))
     rules.append(("alpha w/o variation", "1" if config["undefined"] == "one" else "undefined"))
     return rules
 
 
-def _shortened(names: list[str], separator: str) -> str:
-    shown = names if len(names) <= _MANY else [*names[:3], "...", *names[-3:]]
-    return separator.join(shown)
-
-
 def rating_findings(report: RatingReport) -> list[str]:
     """Sentences on disputed samples and on their causes by test."""
-    n_agreed = report.n_rated - report.n_disputed
-    found = [
-        f"All agree on {n_agreed:,} of {counted(report.n_rated, documents(report)[:-1])} "
-        f"({percent(n_agreed, report.n_rated)})."
-    ]
+    found = [all_agree(report, "All agree")]
     if report.n_disputed:
         found += stands_out(report, RATING_PHRASES, write_down("how to rate"))
     return found
@@ -178,9 +170,8 @@ def rating_pairs(report: RatingReport, *, full: bool = False) -> list[Section]:
     pairs: Sequence[RatingPairSummary] = report.pairs if full else shortlist_pairs(report).entries
     weights = [kind for kind in _WEIGHTS if any(kind in pair.kappa for pair in pairs)]
     columns = [
-        *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
         *(Column("agree", "score", shown_number), Column("alpha", "alpha", shown_number)),
-        *map(_kappa_column, weights),
+        *(Column(_kappa_title(kind), f"kappa.{kind}", shown_number) for kind in weights),
         *([Column("Scott's pi", "scott_pi", shown_number)] if weights else []),
     ]
     if any(pair.mean_distance is not None for pair in pairs):
@@ -188,11 +179,8 @@ def rating_pairs(report: RatingReport, *, full: bool = False) -> list[Section]:
     return pair_sections(report, columns, full=full)
 
 
-def _kappa_column(kind: str) -> Column:
-    def cell(pair: RatingPairSummary) -> Cell:
-        return Cell(pair.kappa.get(kind), shown_number(pair.kappa.get(kind)))
-
-    return Column("Cohen's kappa" if kind == "identity" else f"{_WEIGHTS[kind]} kappa", cell)
+def _kappa_title(kind: str) -> str:
+    return "Cohen's kappa" if kind == "identity" else f"{_WEIGHTS[kind]} kappa"
 
 
 def rating_confusions(report: RatingReport) -> list[Section]:

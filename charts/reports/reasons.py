@@ -112,8 +112,7 @@ def class_reasons(records: PixelRecords, context: ReportContext) -> list[str]:
     meaning, is_rgb = MaskValues.from_dict(context.details), bool(context.details["is_rgb"])
     found = []
     for agreement in records.agreements(meaning.background, context.config):
-        counts = agreement.counts
-        sample = np.repeat(np.arange(len(counts.n_values)), counts.n_values)
+        counts, sample = agreement.counts, agreement.counts.sample
         differs = (agreement.class_iou < 1.0) & (counts.values != meaning.background)
         for k, n_pixels in enumerate(agreement.n_pixels.tolist()):
             rows = np.flatnonzero((sample == k) & differs)

@@ -9,7 +9,7 @@ from ..text.advice import Phrase, against, by_points, stands_out, write_down
 from ..text.sections import Section
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
 from ..text.tables import Column, part_of, table, verdict_column
-from ..text.words import counted, documents, percent, shown_number, shown_share
+from ..text.words import all_agree, counted, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.evidence.hypotheses import Finding
@@ -41,11 +41,7 @@ def tag_rules(report: TagReport) -> list[tuple[str, str]]:
 
 def tag_findings(report: TagReport) -> list[str]:
     """Sentences on disputed samples and tags, and on the tags that are disputed most."""
-    n_agreed = report.n_rated - report.n_disputed
-    found = [
-        f"All gave the same tags on {n_agreed:,} of {counted(report.n_rated, documents(report)[:-1])} "
-        f"({percent(n_agreed, report.n_rated)})."
-    ]
+    found = [all_agree(report, "All gave the same tags")]
     disputed = _disputed(report)
     if not disputed:
         return found
@@ -123,7 +119,6 @@ def tag_annotators(report: TagReport, *, full: bool = False) -> list[Section]:
 def tag_pairs(report: TagReport, *, full: bool = False) -> list[Section]:
     """Agreement of each pair of annotators."""
     columns = [
-        *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
         Column("mean Jaccard", "score", shown_number),
         Column("same tags", "same_tags", shown_number),
     ]

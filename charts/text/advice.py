@@ -167,12 +167,18 @@ def loose(measure: str) -> Phrase:
     """Phrase on a loose fit: the mean similarity with the others, and that of the others among each other."""
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
-        ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
-        value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
+        value, others, change = similarities(finding)
         what = f"draws otherwise: {measure.format(report=report)} of {value} with the others,"
-        return what, f"who have {others} among each other ({-finding.difference:+.3f} {ends})"
+        return what, f"who have {others} among each other ({change})"
 
     return said
+
+
+def similarities(finding: Finding) -> tuple[str, str, str]:
+    """What a finding on distances says of similarities: value, that of the others, and the difference."""
+    value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
+    ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
+    return value, others, f"{-finding.difference:+.3f} {ends}"
 
 
 def by_share(more: str, less: str) -> Phrase:
@@ -331,7 +337,8 @@ def confusions_section(
             Column("most often", lambda entry: _who_says(report, entry.classes)),
         ]
         if effects:
-            columns.append(Column("alpha if they were one", lambda entry: _alpha(effects, entry)))
+            title = "alpha if they were one"
+            columns.append(Column(title, lambda entry: effects.get(frozenset(entry.classes)), shown_number))
         parts.append(table(columns, shown))
     elif counts:
         parts.append(f"Of all conflicts, {unclear_conflicts(report, counts, n_unlisted)}.")
@@ -355,8 +362,3 @@ def _who_says(report: Any, classes: Sequence[str]) -> str:
 
 def _share(entry: Confused) -> Cell:
     return Cell(entry.share, f"{shown_share(entry.share)} [{100.0 * entry.low:.0f}, {100.0 * entry.high:.0f}]")
-
-
-def _alpha(effects: Mapping[frozenset[str], float | None], entry: Confused) -> Cell:
-    value = effects.get(frozenset(entry.classes))
-    return Cell(value, shown_number(value))

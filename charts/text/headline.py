@@ -160,7 +160,7 @@ def _extent(report: AgreementReport) -> Iterator[str]:
 
 def interval_notes(report: AgreementReport) -> list[Note]:
     """An explanation of the intervals, and a warning if they come from few samples."""
-    shown = [entry for entry in report.intervals.values() if entry.low is not None]
+    shown = list(report.intervals.values())
     if not shown:
         return []
     n = max(entry.n for entry in shown)
@@ -196,7 +196,7 @@ def alpha_level(report: AgreementReport) -> tuple[str, str]:
     _, value, interval = leading_alpha(report)
     if value is None:
         return "none", "undefined"
-    least = value if interval is None or interval.low is None else interval.low
+    least = value if interval is None else interval.low
     return next(((level, words) for limit, level, words in _LIMITS if least >= limit), ("poor", "too low to rely on"))
 
 
@@ -210,8 +210,7 @@ def alpha_sentence(report: AgreementReport) -> str:
             return "Alpha of images is undefined: it needs two images with a score, and labels that differ."
         return "Alpha is undefined: it needs two ratings of the same thing, and at least two different ratings."
     _, place = alpha_level(report)
-    low = None if interval is None else interval.low
-    least = "" if low is None else f" (lower end {shown_number(low)})"
+    least = "" if interval is None else f" (lower end {shown_number(interval.low)})"
     return (
         f"{name} is {shown_number(alpha)}{least}: {place} by Krippendorff's limits for content analysis, 0.8 and 0.667."
     )

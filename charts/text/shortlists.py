@@ -11,12 +11,14 @@ import numpy as np
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, ends_of_ranking, least_first, most_first, supported
 from .sections import Part, Section
 from .tables import Column, table
-from .words import shown_number
+from .words import documents, shown_number
 
 #: so many annotators, or pairs, are all listed
 MOST_ANNOTATORS, MOST_PAIRS = 12, 10
 #: of more, so many who agree least, and so many who agree most
 AT_EACH_END = 3
+#: the names of a pair
+PAIR_NAMES = (Column("a", "a"), Column("b", "b"))
 #: the rule, for titles and notes
 NOT_ENOUGH = f"fewer than {MIN_LABELS} labels or {MIN_IMAGES} images"
 
@@ -100,7 +102,13 @@ def annotator_sections(
 
 
 def pair_sections(report: Any, columns: Sequence[Column], *, full: bool = False) -> list[Section]:
-    """The section on pairs of annotators; ``full``: all of them, if the short section does not list them."""
+    """The section on pairs of annotators.
+
+    Args:
+        columns: what is said of each, after its names and what both annotated
+        full: all pairs, if the short section does not list them
+    """
+    columns = [*PAIR_NAMES, Column(documents(report), "n_samples"), *columns]
     if not full:
         shown = shortlist_pairs(report)
         return [Section(shown.title, shortlist_parts(columns, shown), figures=("pairs",))]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...agreement.statistics.values import at_path, interval_at
 from .words import UNDEFINED, end_of_path, file_name, percent, shown_interval
 
 
@@ -46,7 +46,7 @@ class Column:
     """A column of a table."""
 
     title: str  #: the header
-    #: attribute (or key) of an entry, or a function of the entry that returns a value or a cell
+    #: key of an entry, or path of its attributes and keys, or a function of it that returns a value or a cell
     get: str | Callable[[Any], Any]
     show: Callable[[Any], str] = plain  #: the text of a value
     interval: bool = False  #: whether the interval follows the value
@@ -58,11 +58,11 @@ class Column:
         elif isinstance(entry, Mapping):
             value = entry.get(self.get)
         else:
-            value = operator.attrgetter(self.get)(entry)
+            value = at_path(entry, self.get)
         if isinstance(value, Cell):
             return value
         if self.interval:
-            return Cell(value, shown_interval(value, entry.intervals.get(self.get), self.show))
+            return Cell(value, shown_interval(value, interval_at(entry, str(self.get)), self.show))
         return Cell(value, self.show(value))
 
 

@@ -52,9 +52,7 @@ def percent(part: float, whole: float) -> str:
 
 def ends_of(interval: Interval | None, show: Callable[[float | None], str] = shown_number) -> str:
     """The ends of an interval: ``[0.603, 0.691]``; empty without an interval."""
-    if interval is None or interval.low is None or interval.high is None:
-        return ""
-    return f"[{show(interval.low)}, {show(interval.high)}]"
+    return "" if interval is None else f"[{show(interval.low)}, {show(interval.high)}]"
 
 
 def shown_interval(
@@ -86,6 +84,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
+def most_frequent(conflicts: Sequence[Mapping[str, Any]], between: str = "/") -> str:
+    """The first of ``{a, b, n}`` as ``cat / dog (3)``; ``-`` without any."""
+    return "{a} {between} {b} ({n})".format(**conflicts[0], between=between) if conflicts else UNDEFINED
+
+
 def other_class(report: Any) -> str:
     """Note on the base of the share of other classes."""
     if len(report.annotators) == 2:
@@ -96,6 +99,12 @@ def other_class(report: Any) -> str:
 def documents(report: AgreementReport) -> str:
     """Word for the samples of a report, in the plural."""
     return "samples" if report.run.n_videos is None else "frames"
+
+
+def all_agree(report: Any, all_did: str) -> str:
+    """On how many samples all agree, as a sentence: ``All agree on 3 of 4 samples (75 %).``"""
+    n_agreed, n_rated = report.n_rated - report.n_disputed, counted(report.n_rated, documents(report)[:-1])
+    return f"{all_did} on {n_agreed:,} of {n_rated} ({percent(n_agreed, report.n_rated)})."
 
 
 def end_of_path(path: str | None, length: int = 48) -> str:

@@ -15,7 +15,7 @@ from fiftyone.core.view import DatasetView
 from ... import names
 from ...agreement.disputes.costs import SoughtUnits
 from ...agreement.disputes.judged import NOTHING, UNKNOWN, DecisionReport, Judged, annotators_decided, decided_by_rule
-from ...agreement.families.family import costly_units, units_to_decide
+from ...agreement.families.family import FAMILIES
 from ...agreement.matching.verdicts import AGREED
 from ...agreement.settings.arguments import takes_arrays, text_of
 from ...agreement.settings.errors import AgreementInputError
@@ -94,8 +94,8 @@ def report_decisions(
         run_key=run_key,
         field=opened.gold.path,
         unit=opened.units.unit,
-        n_objects=int(units_to_decide(records).sum()),
-        n_disputed=int(costly_units(records, SoughtUnits()).n.sum()),
+        n_objects=int(FAMILIES[records.family].units_to_decide(records).sum()),
+        n_disputed=int(FAMILIES[records.family].costly_units(records, SoughtUnits()).n.sum()),
         n_samples=int(kept.sum()),
         n_samples_decided=n_samples,
         **counts,

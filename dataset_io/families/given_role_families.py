@@ -11,37 +11,36 @@ from ...agreement.ratings.compute import RatingAgreement, agreeing
 from ...agreement.roles.given_labels import given_columns
 from ...agreement.roles.matching import EXTRA, RIGHT, SAID, WRONG_CLASS
 from ...agreement.statistics.codes import ClassCodes
-from ...agreement.statistics.records import Records, compact
+from ...agreement.statistics.records import Columns, compact
 from ...agreement.statistics.report import ReportContext
 from ...agreement.tags.compute import TagAgreement
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...names import REFERENCE, REFERENCE_F1
 from ..labels.stored import StoredSample
-from .protocol import LabelsRead
+from .protocol import Labels, LabelsRead, Result
 from .ratings import RatingFamily, RatingLabels
 from .role_rows import FamilyWithRoles, RoleRows, WithRoles
 from .role_values import write_missed, write_of_annotators
 from .tags import TagFamily, TagLabels
 
 
-def _readers(inner: RatingFamily | TagFamily, codes: ClassCodes) -> list[RoleRows]:
-    """Readers of all roles, each with a family of its own and the same codes."""
-    readers = []
-    for number, role in enumerate(inner.source.roles):
-        family = type(inner)(inner.source.of_role(role))
-        family.codes = codes
-        readers.append(RoleRows(inner.source, role, number, family))
-    return readers
+class _GivenLabels(FamilyWithRoles[Labels, Result]):
+    """The labels of every role are read by a family of its own, all with the same codes."""
+
+    def __init__(self, inner: Any, known: ReportContext | None = None) -> None:
+        codes = ClassCodes(inner.source.config.aliases, () if known is None else known.role_class_names)
+        readers = []
+        for number, role in enumerate(inner.source.roles):
+            family = type(inner)(inner.source.of_role(role))
+            family.codes = codes
+            readers.append(RoleRows(inner.source, role, number, family))
+        super().__init__(inner, codes, readers)
 
 
-class RatingRoleFamily(FamilyWithRoles[RatingLabels, RatingAgreement]):
+class RatingRoleFamily(_GivenLabels[RatingLabels, RatingAgreement]):
     """The ratings of annotators, and those of roles beside them."""
 
     inner: RatingFamily
-
-    def __init__(self, inner: RatingFamily, known: ReportContext | None = None) -> None:
-        codes = ClassCodes(inner.source.config.aliases, () if known is None else known.role_class_names)
-        super().__init__(inner, codes, _readers(inner, codes))
 
     def values(self, labels: WithRoles[RatingLabels], result: RatingAgreement) -> list[dict[str, Any]]:
         """The values of every sample by path."""
@@ -61,22 +60,16 @@ class RatingRoleFamily(FamilyWithRoles[RatingLabels, RatingAgreement]):
                 updates[k][f"{path}.{config.run_key}{REFERENCE}"] = SAID[RIGHT if right[k, annotator] else WRONG_CLASS]
         return updates
 
-    def record(self, labels: WithRoles[RatingLabels], result: RatingAgreement) -> Records:
-        """The records of a batch."""
-        records = self.inner.record(labels.own, result)
+    def role_columns(self, labels: WithRoles[RatingLabels], result: RatingAgreement) -> Columns:
+        """The columns of the records on roles."""
         table = np.column_stack([each.ratings[:, 0] for each in labels.roles])
-        table = table if self.inner.numbers else compact(np.nan_to_num(table).astype(np.int64))
-        return dataclasses.replace(records, parts=({**records.parts[0], "role_ratings": table},))
+        return {"role_ratings": table if self.inner.numbers else compact(np.nan_to_num(table).astype(np.int64))}
 
 
-class TagRoleFamily(FamilyWithRoles[TagLabels, TagAgreement]):
+class TagRoleFamily(_GivenLabels[TagLabels, TagAgreement]):
     """The tags of annotators, and those of roles beside them."""
 
     inner: TagFamily
-
-    def __init__(self, inner: TagFamily, known: ReportContext | None = None) -> None:
-        codes = ClassCodes(inner.source.config.aliases, () if known is None else known.role_class_names)
-        super().__init__(inner, codes, _readers(inner, codes))
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[WithRoles[TagLabels]]:
         """The labels of query results; decisions are no reference where somebody gave a tag that nobody decided."""
@@ -125,11 +118,9 @@ class TagRoleFamily(FamilyWithRoles[TagLabels, TagAgreement]):
         write_of_annotators(source, REFERENCE_F1, f1, updates)
         return updates
 
-    def record(self, labels: WithRoles[TagLabels], result: TagAgreement) -> Records:
-        """The records of a batch."""
-        records = self.inner.record(labels.own, result)
-        columns = given_columns([_different(each) for each in labels.roles])
-        return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
+    def role_columns(self, labels: WithRoles[TagLabels], result: TagAgreement) -> Columns:
+        """The columns of the records on roles."""
+        return given_columns([_different(each) for each in labels.roles])
 
 
 def _different(labels: TagLabels) -> tuple[BoolArray, IntArray, IntArray]:

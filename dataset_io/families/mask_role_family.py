@@ -13,7 +13,7 @@ from ...agreement.pixels.compute import PixelAgreement, TooManyValuesError, comp
 from ...agreement.pixels.counts import SampleMasks
 from ...agreement.roles.mask_roles import RoleAreas
 from ...agreement.statistics.codes import ClassCodes
-from ...agreement.statistics.records import Records
+from ...agreement.statistics.records import Columns
 from ...agreement.statistics.report import ReportContext
 from ...metrics.numeric.arrays import BoolArray
 from ...names import REFERENCE_IOU
@@ -125,9 +125,7 @@ class MaskRoleFamily(FamilyWithRoles[PixelLabels, PixelAgreement]):
                 updates[k][f"{path}.{source.config.run_key}{REFERENCE_IOU}"] = float(iou[k, annotator])
         return updates
 
-    def record(self, labels: WithRoles[PixelLabels], result: PixelAgreement) -> Records:
-        """The records of a batch."""
-        records = self.inner.record(labels.own, result)
+    def role_columns(self, labels: WithRoles[PixelLabels], result: PixelAgreement) -> Columns:
+        """The columns of the records on roles."""
         present = np.array([[found is not None for found in role] for role in labels.roles], np.bool_).T
-        columns = self._areas(labels, labels.roles).columns(present)
-        return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
+        return self._areas(labels, labels.roles).columns(present)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...agreement.matching.batch import NO_TRACK, Batch, Tracks
 from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
 from ...agreement.matching.relations import differs_from, is_named, missed_by
-from ...agreement.matching.verdicts import CROWD, NO_VERDICT, VERDICTS
+from ...agreement.matching.verdicts import CROWD, verdict_names
 from ...agreement.objects.records import ObjectRecords, record, unit_ids
 from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes, CodeNames, is_number
 from ...agreement.statistics.report import ReportContext, RunFacts
@@ -318,9 +318,8 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
     def values(self, labels: ObjectLabels, agreement: MatchedBatch) -> list[dict[str, Any]]:
         """The values of every sample by path; undefined ones are None on labels and left out on samples."""
         updates = self._sample_values(agreement)
-        verdict_names = {NO_VERDICT: None, **dict(enumerate(VERDICTS))}
         columns: tuple[list[Any], ...] = (
-            [verdict_names[code] for code in agreement.object_verdict.tolist()],
+            verdict_names(agreement.object_verdict).tolist(),
             ids_of_objects(labels, agreement, self.source.annotators),
             agreement.object_iou.tolist(),
             agreement.units.votes[agreement.matching.unit].tolist(),

@@ -168,7 +168,8 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             except UnusableMaskError as problem:
                 error = problem
         try:
-            check_same_shape({config.fields[field]: _shape(mask) for field, mask in masks.items()}, self.is_rgb)
+            shapes = {field: mask.shape if isinstance(mask, ReadMask) else mask for field, mask in masks.items()}
+            check_same_shape({config.fields[field]: shape for field, shape in shapes.items()}, self.is_rgb)
         except UnusableMaskError as problem:
             return _Compared(n_invalid=len(fields), error=problem)
         n_invalid = len(fields) - len(masks)
@@ -259,10 +260,6 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
 def n_workers() -> int:
     """Samples that are decoded at the same time."""
     return min(MAX_WORKERS, os.cpu_count() or 1)
-
-
-def _shape(mask: ReadMask | MaskShape) -> MaskShape:
-    return mask.shape if isinstance(mask, ReadMask) else mask
 
 
 def _check_options(config: AgreementConfig) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...agreement.matching.relations import MOST_NAMED, Relation
+from ...agreement.matching.verdicts import NO_VERDICT, verdict_names
 from ...agreement.ratings.compute import (
-    VERDICTS,
     RatingAgreement,
     RatingRecords,
     compute_ratings,
@@ -198,8 +198,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
     def values(self, labels: RatingLabels, agreement: RatingAgreement) -> list[dict[str, Any]]:
         """The values of every sample by path; undefined ones are None on labels and left out on samples."""
         updates = self._sample_values(labels, agreement)
-        verdicts = np.array([*VERDICTS, None], object)
-        verdict = verdicts[np.where(agreement.rated, agreement.disputed.astype(np.int64), -1)].tolist()
+        verdict = verdict_names(np.where(agreement.rated, agreement.disputed.astype(np.int64), NO_VERDICT)).tolist()
         n_annotators = agreement.n_annotators.tolist()
         given, votes = agreement.given, agreement.votes
         named = agreement.rated & (agreement.n_annotators <= MOST_NAMED)

@@ -14,7 +14,7 @@ from ...agreement.matching.compute import MatchedBatch
 from ...agreement.roles.columns import MatchedRole, matched_role, role_columns
 from ...agreement.roles.left_out import left_out_columns
 from ...agreement.statistics.codes import ClassCodes
-from ...agreement.statistics.records import Records
+from ...agreement.statistics.records import Columns
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.source import Role, Source
@@ -131,10 +131,13 @@ class RoleFamily(FamilyWithRoles[ObjectLabels, ComparedRoles]):
         role_values(self.source, labels.own, result.own, result.roles, updates)
         return updates
 
-    def record(self, labels: WithRoles[ObjectLabels], result: ComparedRoles) -> Records:
-        """The records of a batch."""
-        records = self.inner.record(labels.own, result.own)
+    def own(self, result: ComparedRoles) -> MatchedBatch:
+        """The agreement of the annotators."""
+        return result.own
+
+    def role_columns(self, labels: WithRoles[ObjectLabels], result: ComparedRoles) -> Columns:
+        """The columns of the records on roles."""
         columns = role_columns(result.roles, result.own.n_objects)
         if self.source.config.models:
             columns |= left_out_columns(result.own, labels.own.batch, self.source.config)
-        return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
+        return columns

@@ -10,6 +10,7 @@ from itertools import compress
 from typing import Any, Generic
 
 from ...agreement.statistics.codes import ClassCodes, CodeNames
+from ...agreement.statistics.records import Columns, Records
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray
 from ..labels.roles import check_roles
@@ -164,6 +165,19 @@ class FamilyWithRoles(LabelFamily[WithRoles[Labels], Result]):
         """The agreement of the annotators."""
         found: Result = self.inner.compute(labels.own)
         return found
+
+    def role_columns(self, labels: WithRoles[Labels], result: Result) -> Columns:
+        """The columns of the records on roles."""
+        raise NotImplementedError
+
+    def record(self, labels: WithRoles[Labels], result: Result) -> Records:
+        """The records of a batch."""
+        records = self.inner.record(labels.own, self.own(result))
+        return dataclasses.replace(records, parts=({**records.parts[0], **self.role_columns(labels, result)},))
+
+    def own(self, result: Result) -> Any:
+        """The agreement of the annotators in the result of a batch."""
+        return result
 
     def code_names(self) -> CodeNames:
         """The classes and attribute values that were read so far."""

@@ -12,10 +12,11 @@ import numpy as np
 from bson import ObjectId
 
 from ...agreement.matching.relations import MOST_NAMED, who_left_out
+from ...agreement.matching.verdicts import verdict_names
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags
+from ...agreement.tags.compute import TagAgreement, TagBatch, compute_tags
 from ...agreement.tags.records import TagRecords, record_tags
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ...names import MISSED_BY
@@ -142,13 +143,12 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
     def values(self, labels: TagLabels, agreement: TagAgreement) -> list[dict[str, Any]]:
         """The values of every sample by path; undefined ones are None on labels and left out on samples."""
         updates = self._sample_values(labels, agreement)
-        verdict_names = {NO_VERDICT: None, **dict(enumerate(VERDICTS))}
         tags, row = agreement.tags, agreement.of_label
         columns = zip(
             labels.batch.sample.tolist(),
             labels.field.tolist(),
             labels.position.tolist(),
-            tags.verdict[row].tolist(),
+            verdict_names(tags.verdict[row]).tolist(),
             tags.votes[row].tolist(),
             agreement.n_annotators[labels.batch.sample].tolist(),
             strict=True,
@@ -156,7 +156,7 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
         paths, run_key = self.source.label_paths, self.source.config.run_key
         for sample, field, position, verdict, votes, assigned in columns:
             values, path = updates[sample], f"{paths[field]}.{position}.{run_key}"
-            values[path] = verdict_names[verdict]
+            values[path] = verdict
             values[path + "_votes"] = votes
             values[path + "_of"] = assigned
         asked = labels.batch.assigned[tags.sample] & (agreement.n_annotators <= MOST_NAMED)[tags.sample, None]

@@ -8,7 +8,7 @@ import fiftyone as fo
 import numpy as np
 from fiftyone.core.collections import SampleCollection
 
-from ...agreement.families.family import tables_of
+from ...agreement.families.family import FAMILIES
 from ...agreement.roles.summary import role_table
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.records import Records
@@ -51,7 +51,7 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
             "overwrite=True"
         )
     columns: dict[str, list[Any]] = {}
-    for part in tables_of(records, loaded.context):
+    for part in FAMILIES[records.family].tables(records, loaded.context):
         chosen = getattr(part, table)
         if table == "labels":
             chosen = {**chosen, "unit": np.asarray(part.units["unit"], object)[chosen["unit"]]}

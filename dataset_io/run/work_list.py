@@ -8,7 +8,7 @@ from typing import Any
 import fiftyone as fo
 import numpy as np
 
-from ...agreement.families.family import costs_of
+from ...agreement.families.family import FAMILIES
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext, number
 from ...charts.reports.families import FAMILY_CHARTS
@@ -68,7 +68,7 @@ def look_first(
 
 def work_list(records: Records, index: SampleIndex) -> WorkList:
     """The work list of the samples of records."""
-    values, cost = records.sample_values(), costs_of(records)
+    values, cost = records.sample_values(), FAMILIES[records.family].costs(records)
     row, of_sample = np.arange(len(cost)), np.arange(len(cost))
     # only scored samples are rated
     rated = ~np.isnan(values.score) | (cost > 0)

@@ -13,7 +13,7 @@ from tests.agreement.found import N_ANNOTATORS, Found, each_case, found
 
 from annotator_agreement.agreement.disputes.costs import left_out
 from annotator_agreement.agreement.disputes.of_samples import Disputes, disputes_of
-from annotator_agreement.agreement.families.family import costs_of
+from annotator_agreement.agreement.families.family import FAMILIES
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
@@ -40,7 +40,7 @@ def test_an_object_costs_what_the_pairs_of_annotators_disagree_on(seed: int, rul
             elif one or other:
                 expected[unit.sample] += 1
     records = _records(case)
-    assert costs_of(records).tolist() == expected.tolist()
+    assert FAMILIES[records.family].costs(records).tolist() == expected.tolist()
     # and so the costs of all samples are what the pairs lack to a recognition quality of 1
     lack = sum((pair.n_a + pair.n_b) * (1.0 - pair.rq) for pair in case.report.pairs if pair.rq is not None)
     np.testing.assert_allclose(expected.sum(), lack)

@@ -16,10 +16,11 @@ from tests.agreement.rating_oracle import NAN, mean
 from tests.chance import seeds
 
 from annotator_agreement.agreement import make_config
+from annotator_agreement.agreement.matching.verdicts import verdict_names
 from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.tags import numbers
-from annotator_agreement.agreement.tags.compute import VERDICTS, TagAgreement, TagBatch, compute_tags
+from annotator_agreement.agreement.tags.compute import TagAgreement, TagBatch, compute_tags
 from annotator_agreement.agreement.tags.records import record_tags
 from annotator_agreement.agreement.tags.report import TagReport, build_tag_report
 from annotator_agreement.metrics import krippendorff_alpha
@@ -114,7 +115,8 @@ def test_scores_votes_and_verdicts_are_those_of_loops(seed: int) -> None:
 
 
 def _verdicts_of(found: TagAgreement) -> list[str | None]:
-    return [VERDICTS[code] if code >= 0 else None for code in found.tags.verdict[found.of_label].tolist()]
+    names: list[str | None] = verdict_names(found.tags.verdict[found.of_label]).tolist()
+    return names
 
 
 @each_seed
