@@ -17,7 +17,7 @@ from annotator_agreement.agreement.statistics.report import ReportContext, RunFa
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
-N_ANNOTATORS, N_SAMPLES, MOST_MIB = 1_000, 1_000, 256
+N_ANNOTATORS, N_SAMPLES, MOST_MIB = 1_000, 300, 192
 
 
 def _batch(rng: np.random.Generator) -> Batch:
@@ -36,7 +36,7 @@ def _batch(rng: np.random.Generator) -> Batch:
 @pytest.mark.slow
 def test_memory_does_not_grow_with_pairs_of_annotators_who_never_met() -> None:
     names = [f"annotator_{number:04d}" for number in range(N_ANNOTATORS)]
-    config, batch = make_config(names, resamples=100), _batch(np.random.default_rng(1))
+    config, batch = make_config(names, resamples=20), _batch(np.random.default_rng(1))
     context = ReportContext(config, names, ["(missing)", *"abcde"], ["Detections"], RunFacts())
     tracemalloc.start()
     try:

@@ -46,8 +46,12 @@ def columns():
 
 def with_tests(columns, groups, resamples=2):
     """The parts; two resamples are enough, as the tests need none."""
-    whole = columns.part("all", np.arange(len(columns.place)), resamples=0, seed=0)
-    return parts_of(columns, groups, whole, resamples=resamples, seed=51)
+    return parts_of(columns, groups, whole_of(columns), resamples=resamples, seed=51)
+
+
+def whole_of(columns):
+    """The numbers of all samples."""
+    return columns.part("all", np.arange(len(columns.place)), resamples=0, seed=0)
 
 
 def test_numbers_lie_between_their_limits():
@@ -137,15 +141,14 @@ def test_videos_are_the_draws_where_frames_depend_on_each_other():
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.05, 0.25, 0.7), tuple([1 / 12] * 12)])
 def test_parts_that_do_not_differ_are_seldom_found(columns, shares):
     """Random parts of the same data: the share of runs with any finding is at most the nominal one."""
-    rng, n_runs, n_found = np.random.default_rng(11), len(seeds(200)), 0
+    rng, n_runs, n_found, whole = np.random.default_rng(11), len(seeds(200)), 0, whole_of(columns)
     for _ in range(n_runs):
         code = rng.choice(len(shares), N, p=shares)
-        parts, n_tested = with_tests(
-            columns,
-            groups_of_sets(
-                list("abcdefghijkl"[: len(shares)]), [np.flatnonzero(code == k) for k in range(len(shares))], N
-            ),
-        )
+        rows = [np.flatnonzero(code == k) for k in range(len(shares))]
+        groups = groups_of_sets(list("abcdefghijkl"[: len(shares)]), rows, N)
+        parts, _ = parts_of(columns, groups, whole, resamples=0, seed=51)
+        rated = [columns.place[each][columns.place[each] >= 0] for each in rows]
+        parts, n_tested = compute._tested(parts, whole, compute._Differences.of(columns, rated))
         assert n_tested
         n_found += any(each.stands_out for part in parts for each in part.numbers.values())
     # three standard errors above 5 %

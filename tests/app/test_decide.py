@@ -279,23 +279,21 @@ def test_the_tab_fits_small_windows_shows_what_it_uses_and_refuses_keys_that_com
     expect(app.errors).to_have_count(0)
 
 
-def test_a_hundred_objects_are_decided_by_keyboard_in_a_hundred_seconds(
-    app: AppPage, dataset: Any, report: Any
-) -> None:
+def test_objects_are_decided_by_keyboard_in_a_second_each(app: AppPage, dataset: Any, report: Any) -> None:
     app.open_panel()
     _open_tab(app, 0)
     button = app.panel.locator("button[aria-keyshortcuts='S']")
     expect(button).to_be_enabled()
     pressed: list[str] = []
     seconds: list[float] = []
-    for key in itertools.islice(itertools.cycle("123sc0"), 100):
+    for key in itertools.islice(itertools.cycle("123sc0"), 42):
         has_consensus = app.panel.locator("button[aria-keyshortcuts='C']:enabled").count()
         pressed.append("0" if key == "c" and not has_consensus else key)
         shown, began = button.element_handle(), time.monotonic()
         app.page.keyboard.press(pressed[-1])
         app.page.wait_for_function("button => !button.isConnected", arg=shown)  # the next object is shown
         seconds.append(time.monotonic() - began)
-    print(f"100 decisions: {sum(seconds):.0f} s")
+    print(f"{len(seconds)} decisions: {sum(seconds):.0f} s")
     made = Counter(
         {"none": "0", "skip": "s", "consensus": "c"}.get(each.choice, "1") for each in list_decisions(dataset)
     )
@@ -304,7 +302,7 @@ def test_a_hundred_objects_are_decided_by_keyboard_in_a_hundred_seconds(
     assert (made["s"], made["c"]) == (keys["s"], keys["c"])
     assert made["0"] + made["1"] == sum(keys[key] for key in "0123")
     # other tests run beside this one, and stop it for seconds now and then
-    assert len(seconds) * statistics.median(seconds) <= 100
+    assert statistics.median(seconds) <= 1
     expect(app.errors).to_have_count(0)
 
 

@@ -25,8 +25,8 @@ def masked_dataset(
         folder: where the masks become files; None puts them into the database
     """
     dataset = make_dataset({})
-    for name in annotators:
-        dataset.add_sample_field(name, fo.EmbeddedDocumentField, embedded_doc_type=fo.Segmentation)
+    # all at once: add_sample_field() saves and reads the dataset for every field
+    dataset._merge_sample_field_schema({name: fo.EmbeddedDocumentField(fo.Segmentation) for name in annotators})
     n_samples = max(map(len, annotators.values()))
     dataset.add_samples(
         [

@@ -35,8 +35,10 @@ def rated_dataset(
     """
     dataset = make_dataset({})
     of_field = {name: STORED[stored if isinstance(stored, str) else stored[name]] for name in annotators}
-    for name, (field, document, _) in of_field.items():
-        dataset.add_sample_field(name, field, **({"embedded_doc_type": document} if document else {}))
+    # all at once: add_sample_field() saves and reads the dataset for every field
+    dataset._merge_sample_field_schema(
+        {name: field(document) if document else field() for name, (field, document, _) in of_field.items()}
+    )
     n_samples = max(map(len, annotators.values()))
     dataset.add_samples(
         [

@@ -60,8 +60,8 @@ def shapes_dataset(
         for field, labels in labels_of.items()
         for label in labels or ()
     }
-    for field, stored in types.items():
-        dataset.add_sample_field(field, fo.EmbeddedDocumentField, embedded_doc_type=stored)
+    # all at once: add_sample_field() saves and reads the dataset for every field
+    dataset._merge_sample_field_schema({field: fo.EmbeddedDocumentField(stored) for field, stored in types.items()})
     sizes = [size] * len(samples) if size is None or isinstance(size, tuple) else list(size)
     made = []
     for k, (labels_of, wh) in enumerate(zip(samples, sizes, strict=True)):

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from fiftyone import ViewField as F
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shown_labels import keys, table_of
 from tests.datasets import boxes_dataset, detections, random_annotators, videos_dataset
 
-from annotator_agreement import AgreementInputError, compute_agreement, view_agreement
+from annotator_agreement import AgreementInputError, view_agreement
 
 NAMES = ["alice", "bob", "carol"]
 VERDICTS = ["agreed", "class_conflict", "missed", "lone", "split", "duplicate"]
@@ -40,7 +41,7 @@ def _labels(seed=51, n_samples=40):
 
 def _in_fields(name):
     dataset = boxes_dataset(name, _labels())
-    return dataset, compute_agreement(dataset, NAMES), {"fields": NAMES}
+    return dataset, compute_quickly(dataset, NAMES), {"fields": NAMES}
 
 
 def _in_an_attribute(name, *, assigned_field="raters"):
@@ -58,7 +59,7 @@ def _in_an_attribute(name, *, assigned_field="raters"):
             fo.Sample(filepath=f"/images/{k}.jpg", labels=fo.Detections(detections=both), raters=raters), dynamic=True
         )
     options = {"annotator_attribute": "rater", "assigned_field": assigned_field}
-    report = compute_agreement(dataset, "labels", **options)
+    report = compute_quickly(dataset, "labels", **options)
     return dataset, report, {"fields": ["labels"], "attribute": "rater", "assigned_field": assigned_field}
 
 
@@ -74,7 +75,7 @@ def _on_frames(name):
         videos.append({name: [detections(labels) for labels in annotators[name]] for name in NAMES if name != absent})
     dataset = videos_dataset(name, videos, (200, 100))
     fields = [f"frames.{name}" for name in NAMES]
-    return dataset, compute_agreement(dataset, fields), {"fields": fields}
+    return dataset, compute_quickly(dataset, fields), {"fields": fields}
 
 
 CASES = [_in_fields, _in_an_attribute, _in_an_attribute_of_everybody, _on_frames]
@@ -348,7 +349,7 @@ def test_views_can_be_serialised_saved_and_narrowed(case):
 
 def test_without_a_question_all_samples_of_the_run_are_shown(make_dataset):
     dataset = make_dataset(_labels())
-    compute_agreement(dataset.limit(7), NAMES)
+    compute_quickly(dataset.limit(7), NAMES)
     assert view_agreement(dataset).values("id") == dataset.limit(7).values("id")
     assert view_agreement(dataset).count("alice.detections") == dataset.limit(7).count("alice.detections")
 
@@ -357,7 +358,7 @@ def test_nothing_of_the_dataset_changes_and_no_index_is_made(make_dataset):
     from tests.datasets import stored
 
     dataset = make_dataset(_labels())
-    compute_agreement(dataset, NAMES)
+    compute_quickly(dataset, NAMES)
     before = stored(dataset)
     for asked in ({"annotators": ["alice", "bob"]}, {"missed_by": "carol", "max_score": 0.7}, {"classes": "cat"}):
         list(view_agreement(dataset, **asked).iter_samples())
@@ -366,7 +367,7 @@ def test_nothing_of_the_dataset_changes_and_no_index_is_made(make_dataset):
 
 def test_an_index_changes_the_order_of_the_stages_but_not_the_view(make_dataset):
     dataset = make_dataset(_labels())
-    compute_agreement(dataset, NAMES)
+    compute_quickly(dataset, NAMES)
     asked = {"verdict": ["lone", "missed"], "max_score": 0.9}
     without = view_agreement(dataset, **asked)
     dataset.create_index("agreement_score")
@@ -383,7 +384,7 @@ def test_aliases_are_the_classes_that_they_stand_for(make_dataset):
         "bob": [[("kitty", (0.1, 0.1, 0.2, 0.4))], [("dog", (0.1, 0.1, 0.2, 0.4))], [("dog", (0.1, 0.1, 0.2, 0.4))]],
     }
     dataset = make_dataset(annotators)
-    compute_agreement(dataset, ["alice", "bob"], aliases={"kitty": "cat"})
+    compute_quickly(dataset, ["alice", "bob"], aliases={"kitty": "cat"})
     ids = dataset.values("id")
     assert view_agreement(dataset, annotators=["alice", "bob"]).values("id") == ids[1:2]
     assert view_agreement(dataset, classes="cat").values("id") == ids[:2]
@@ -394,7 +395,7 @@ def test_aliases_are_the_classes_that_they_stand_for(make_dataset):
 
 def test_labels_without_a_class_have_a_name(make_dataset):
     dataset = make_dataset({"alice": [[(None, (0.1, 0.1, 0.2, 0.4))]], "bob": [[("cat", (0.1, 0.1, 0.2, 0.4))]]})
-    report = compute_agreement(dataset, ["alice", "bob"])
+    report = compute_quickly(dataset, ["alice", "bob"])
     (entry,) = report.class_given_match.confusion
     view = view_agreement(dataset, confusion=[entry["a"], entry["b"]])
     assert (view.count("alice.detections"), view.count("bob.detections")) == (1, 1)
@@ -410,7 +411,7 @@ def test_a_partner_with_another_verdict_is_a_partner_all_the_same(make_dataset):
         "dave": [[]],
     }
     dataset = make_dataset(annotators)
-    compute_agreement(dataset, list(annotators))
+    compute_quickly(dataset, list(annotators))
     table = table_of(dataset, annotators)
     assert [label.verdict for label in table.labels] == ["split", "split", "split", "missed"]
     assert sorted(map(len, table.units.values())) == [1, 3]
@@ -424,7 +425,7 @@ def test_crowd_regions_are_shown_by_their_verdict_and_nowhere_else(make_dataset)
     sample = dataset.first()
     sample.alice.detections.append(fo.Detection(label="cat", bounding_box=[0.5, 0.5, 0.4, 0.4], iscrowd=True))
     sample.save()
-    report = compute_agreement(dataset, ["alice", "bob"])
+    report = compute_quickly(dataset, ["alice", "bob"])
     assert report.annotators[0].n_crowd == 1
     crowd = view_agreement(dataset, verdict="crowd", annotators="alice")
     assert crowd.values("alice.detections.bounding_box") == [[[0.5, 0.5, 0.4, 0.4]]]
@@ -434,7 +435,7 @@ def test_crowd_regions_are_shown_by_their_verdict_and_nowhere_else(make_dataset)
 
 def test_the_labels_that_a_run_made_are_left_out_where_labels_are_chosen(make_dataset):
     dataset = make_dataset(_labels())
-    compute_agreement(dataset, NAMES)
+    compute_quickly(dataset, NAMES)
     dataset.add_sample_field("agreement_units", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     field = dataset.get_field("agreement_units")
     field.info = {"annotator_agreement": "agreement"}
@@ -454,7 +455,7 @@ def test_a_view_of_groups_shows_the_samples_of_all_slices(make_dataset):
             labels = {name: detections(annotators[name][row]) for name in NAMES}
             samples.append(fo.Sample(filepath=f"/images/{row}.jpg", group=group.element(side), **labels))
     dataset.add_samples(samples)
-    report = compute_agreement(dataset, NAMES)
+    report = compute_quickly(dataset, NAMES)
     for name in NAMES:
         view = view_agreement(dataset, missed_by=name)
         others = [other for other in NAMES if other != name]
@@ -467,7 +468,7 @@ def test_a_view_of_groups_shows_the_samples_of_all_slices(make_dataset):
 
 def test_a_filtered_view_is_narrowed_further(make_dataset):
     dataset = make_dataset(_labels())
-    compute_agreement(dataset, NAMES)
+    compute_quickly(dataset, NAMES)
     view = view_agreement(dataset.filter_labels("alice", F("label") == "cat"), verdict="lone", annotators="alice")
     table = table_of(dataset, NAMES)
     expected = table.where(lambda label, _: (label.annotator, label.label, label.verdict) == ("alice", "cat", "lone"))
@@ -479,7 +480,7 @@ def test_whether_a_view_has_samples_is_asked_without_sorting_them(make_dataset):
     from annotator_agreement.dataset_io.views import agreement_view
 
     dataset = make_dataset(_labels(n_samples=4))
-    compute_agreement(dataset, NAMES)
+    compute_quickly(dataset, NAMES)
     unsorted = agreement_view._unsorted
     worst = view_agreement(dataset, max_score=1.0).select_fields("alice")
     assert any("$sort" in stage for stage in pipeline_of(worst))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.dataset_io.app_state import EVERYTHING, instances, sidebar_groups
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.quick_runs import ANNOTATORS
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import random_annotators, stored
 
 from annotator_agreement import (
@@ -43,7 +43,7 @@ def _without_run(dataset):
 @pytest.mark.parametrize("setting", [{name: value} for name, value in EVERYTHING.items()] + [EVERYTHING], ids=str)
 def test_every_setting_is_undone_with_the_run(dataset, setting):
     before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     computed = _without_run(dataset)
     configure_agreement_app(dataset, **setting)
     assert _without_run(dataset) != computed
@@ -53,7 +53,7 @@ def test_every_setting_is_undone_with_the_run(dataset, setting):
 
 
 def test_settings_that_are_not_asked_for_any_more_are_undone(dataset):
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     before = _without_run(dataset)
     configure_agreement_app(dataset, **EVERYTHING)
     configure_agreement_app(dataset, sidebar=True)
@@ -68,7 +68,7 @@ def test_settings_that_are_not_asked_for_any_more_are_undone(dataset):
 
 def test_making_a_setting_twice_is_making_it_once(dataset):
     before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, **EVERYTHING)
     once = _without_run(dataset)
     configure_agreement_app(dataset, **EVERYTHING)
@@ -81,9 +81,9 @@ def test_making_a_setting_twice_is_making_it_once(dataset):
 
 def test_computing_the_run_again_undoes_its_settings(dataset):
     before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, **EVERYTHING)
-    compute_agreement(dataset, ANNOTATORS, overwrite=True)
+    compute_quickly(dataset, ANNOTATORS, overwrite=True)
     assert (dataset.app_config.sidebar_groups, dataset.app_config.color_scheme) == (None, None)
     delete_agreement(dataset)
     assert stored(dataset) == before
@@ -92,7 +92,7 @@ def test_computing_the_run_again_undoes_its_settings(dataset):
 @pytest.mark.parametrize("step", ["set_entry", "create_indexes", "link_units"])
 def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(dataset, monkeypatch, step):
     before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
 
     class Died(BaseException):
         pass
@@ -110,7 +110,7 @@ def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(data
 
 def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
     before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, **{**EVERYTHING, "color_by": "id"})
     rename_agreement(dataset, "agreement", "renamed")
     assert "agreement" not in sidebar_groups(dataset)
@@ -124,7 +124,7 @@ def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
 
 
 def test_a_run_that_fiftyone_deleted_leaves_no_links(dataset):
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, link_instances=True)
     dataset.delete_run("agreement")
     delete_agreement(dataset)
@@ -133,7 +133,7 @@ def test_a_run_that_fiftyone_deleted_leaves_no_links(dataset):
 
 def test_a_run_that_fiftyone_deleted_leaves_no_settings(dataset):
     before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS, units=True)
+    compute_quickly(dataset, ANNOTATORS, units=True)
     configure_agreement_app(dataset, **EVERYTHING)
     dataset.delete_run("agreement")
     delete_agreement(dataset)
@@ -141,7 +141,7 @@ def test_a_run_that_fiftyone_deleted_leaves_no_settings(dataset):
 
 
 def test_settings_of_the_user_stay_where_a_run_that_fiftyone_deleted_left_its_own(dataset):
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     dataset.add_sample_field("weather", fo.StringField)
     groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
     mine = fo.SidebarGroupDocument(name="agreement", paths=["weather"])
@@ -169,7 +169,7 @@ def two_runs(dataset):
     dataset.save()
     before = stored(dataset)
     for key in ("first", "second"):
-        compute_agreement(dataset, ANNOTATORS, run_key=key)
+        compute_quickly(dataset, ANNOTATORS, run_key=key)
     configure_agreement_app(dataset, "first", sidebar=True, color_by="verdict")
     configure_agreement_app(dataset, "second", sidebar=True, color_by="id")
     return before
@@ -216,7 +216,7 @@ def test_a_run_without_settings_that_fiftyone_deleted_changes_nothing_of_another
     dataset.save()
     before = stored(dataset)
     for key in ("first", "second"):
-        compute_agreement(dataset, ANNOTATORS, run_key=key)
+        compute_quickly(dataset, ANNOTATORS, run_key=key)
     configure_agreement_app(dataset, "first", sidebar=True, color_by="id")
     dataset.delete_run("second")
     delete_agreement(dataset, "second")
@@ -229,7 +229,7 @@ def test_a_run_without_settings_that_fiftyone_deleted_changes_nothing_of_another
 
 def test_the_fields_of_a_run_have_a_group_of_their_own(dataset):
     dataset.add_sample_field("weather", fo.StringField)
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, sidebar=True)
     groups = sidebar_groups(dataset)
     assert list(groups) == ["tags", "metadata", "labels", "agreement", "primitives"]
@@ -246,7 +246,7 @@ def test_groups_of_the_user_stay_as_the_user_left_them(dataset):
     dataset.app_config.sidebar_groups = groups
     dataset.save()
     before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, sidebar=True)
     assert sidebar_groups(dataset)["agreement (2)"] == FIELDS
     assert sidebar_groups(dataset)["agreement"] == ["weather"]
@@ -256,7 +256,7 @@ def test_groups_of_the_user_stay_as_the_user_left_them(dataset):
 
 def test_what_the_user_changes_meanwhile_stays(dataset):
     dataset.add_sample_field("weather", fo.StringField)
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, sidebar=True)
     ours = next(group for group in dataset.app_config.sidebar_groups if group.name == "agreement")
     primitives = next(group for group in dataset.app_config.sidebar_groups if group.name == "primitives")
@@ -273,7 +273,7 @@ def test_what_the_user_changes_meanwhile_stays(dataset):
 
 
 def test_fields_go_back_to_where_they_stood(dataset):
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
     primitives = next(group for group in groups if group.name == "primitives")
     primitives.paths.remove("agreement_alpha")
@@ -288,7 +288,7 @@ def test_fields_go_back_to_where_they_stood(dataset):
 
 
 def test_fields_that_come_later_do_not_make_the_default_groups_the_users(dataset):
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, sidebar=True)
     dataset.add_sample_field("weather", fo.StringField)
     delete_agreement(dataset)
@@ -299,7 +299,7 @@ def test_fields_that_come_later_do_not_make_the_default_groups_the_users(dataset
 
 
 def test_fields_of_samples_get_indexes_but_for_those_that_have_one(dataset):
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     dataset.create_index("agreement_alpha")
     before = _without_run(dataset)
     configure_agreement_app(dataset, indexes=True)
@@ -344,7 +344,7 @@ def _seen(color, matrix):
 
 
 def test_labels_are_coloured_by_verdict_or_unit(dataset):
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, color_by="verdict")
     scheme = dataset.app_config.color_scheme
     assert scheme.color_by == "value"
@@ -364,7 +364,7 @@ def test_annotators_in_one_field_have_colours_and_these_have_names(make_dataset)
     for label, name in zip(sample["labels"].detections, ("ann", "bea"), strict=True):
         label["rater"] = name
     sample.save()
-    compute_agreement(dataset, "labels", annotator_attribute="rater")
+    compute_quickly(dataset, "labels", annotator_attribute="rater")
     assert color_names(open_run_labels(dataset, "agreement")) == {}
     configure_agreement_app(dataset, color_by="annotator")
     (orange, blue, *_), values = names.ANNOTATOR_COLORS, list(names.ANNOTATOR_COLORS.values())
@@ -381,7 +381,7 @@ def test_the_fields_of_annotators_have_colours_but_for_those_that_have_one(datas
     mine = {"path": "bob", "fieldColor": "#ff00ff"}
     dataset.app_config.color_scheme = fo.ColorScheme(color_by="value", opacity=0.5, fields=[mine])
     dataset.save()
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     before = dataset.app_config.color_scheme.to_dict()
     configure_agreement_app(dataset, color_by="annotator")
     scheme, colors = dataset.app_config.color_scheme, list(names.ANNOTATOR_COLORS.values())
@@ -397,7 +397,7 @@ def test_the_fields_of_annotators_have_colours_but_for_those_that_have_one(datas
 
 
 def test_colours_of_fields_that_the_user_changes_meanwhile_stay(dataset):
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, color_by="annotator")
     dataset.app_config.color_scheme.fields[1]["fieldColor"] = "#123456"
     dataset.save()
@@ -408,7 +408,7 @@ def test_colours_of_fields_that_the_user_changes_meanwhile_stay(dataset):
 def test_of_many_annotators_fiftyone_chooses_the_colours(make_dataset):
     fields = [f"rater_{k}" for k in range(len(names.ANNOTATOR_COLORS) + 1)]
     dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.2, 0.4))]] for name in fields})
-    compute_agreement(dataset, fields, resamples=0, sensitivity=False)
+    compute_quickly(dataset, fields, resamples=0, sensitivity=False)
     configure_agreement_app(dataset, color_by="annotator")
     assert dataset.app_config.color_scheme is None
 
@@ -423,7 +423,7 @@ def test_the_scheme_of_the_user_is_given_back(dataset):
     dataset.app_config.color_scheme = fo.ColorScheme(color_by="field", opacity=0.5, fields=[mine])
     dataset.save()
     before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, color_by="verdict")
     scheme = dataset.app_config.color_scheme
     assert (scheme.color_by, scheme.opacity) == ("value", 0.5)
@@ -434,7 +434,7 @@ def test_the_scheme_of_the_user_is_given_back(dataset):
 
 
 def test_colours_that_the_user_changes_meanwhile_stay(dataset):
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     configure_agreement_app(dataset, color_by="verdict")
     scheme = dataset.app_config.color_scheme
     scheme.fields[0]["fieldColor"] = "#123456"
@@ -455,7 +455,7 @@ def test_colours_that_the_user_changes_meanwhile_stay(dataset):
 
 
 def test_what_is_not_usable_is_named(dataset, make_dataset):
-    compute_agreement(dataset, ANNOTATORS)
+    compute_quickly(dataset, ANNOTATORS)
     before = stored(dataset)
     for options, message in (
         ({"sidebar": "yes"}, "`sidebar` must be True or False, got 'yes'"),
@@ -468,7 +468,7 @@ def test_what_is_not_usable_is_named(dataset, make_dataset):
             configure_agreement_app(dataset, **options)
     assert stored(dataset) == before
     masks = masked_dataset(make_dataset, random_masks(3, ["a", "b"]))
-    compute_agreement(masks, ["a", "b"])
+    compute_agreement(masks, ["a", "b"], resamples=0)
     with pytest.raises(
         AgreementInputError, match="`color_by` must be an attribute that the run writes on labels, got 'id'"
     ):

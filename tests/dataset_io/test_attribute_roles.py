@@ -26,7 +26,10 @@ COLOURS = ("red", "green", True, None)
 @pytest.fixture
 def labelled(make_dataset: Any) -> fo.Dataset:
     """Boxes with a colour (or none) and a number; those of the model have a colour alone."""
-    dataset = make_dataset(random_annotators(40, NAMES, seed=5))
+    return make_dataset(random_annotators(40, NAMES, seed=5), _add_attributes)
+
+
+def _add_attributes(dataset: fo.Dataset) -> None:
     rng = np.random.default_rng(11)
     for sample in dataset:
         for name in NAMES:
@@ -35,7 +38,6 @@ def labelled(make_dataset: Any) -> fo.Dataset:
                 if name != "yolo":
                     label["score"] = int(rng.integers(0, 5))
         sample.save()
-    return dataset
 
 
 def _pairs(dataset: fo.Dataset, name: str, of: str = "gold") -> list[tuple[Any, Any]]:

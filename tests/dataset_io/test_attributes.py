@@ -7,10 +7,11 @@ import datetime
 import fiftyone as fo
 import pytest
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shaped import box, shapes_dataset
 from tests.datasets import stored
 
-from annotator_agreement import AgreementInputError, compute_agreement
+from annotator_agreement import AgreementInputError
 
 TRIO = ["alice", "bob", "carol"]
 NAN = float("nan")
@@ -23,7 +24,7 @@ def _verdict(make_dataset, values, **options):
         for name, value in zip(TRIO, values, strict=True)
     }
     dataset = shapes_dataset(make_dataset, labels)
-    compute_agreement(dataset, TRIO, attributes=["state"], **options)
+    compute_quickly(dataset, TRIO, attributes=["state"], **options)
     verdicts = {dataset.first()[name].detections[0].agreement for name in TRIO}
     assert {dataset.first()[name].detections[1].agreement for name in TRIO} == {"agreed"}
     return verdicts.pop() if len(verdicts) == 1 else verdicts
@@ -66,18 +67,18 @@ def test_an_attribute_conflict_comes_after_a_class_conflict_and_before_a_miss(ma
         return [box(*place, label=label if k == 0 else "cat", state=state) for k, place in enumerate(places)]
 
     dataset = shapes_dataset(make_dataset, {"alice": labels("a"), "bob": labels("b", "dog"), "carol": labels("a")[:2]})
-    report = compute_agreement(dataset, TRIO, attributes=["state"])
+    report = compute_quickly(dataset, TRIO, attributes=["state"])
     assert [label.agreement for label in dataset.first().alice.detections] == ["class_conflict", CONFLICT, CONFLICT]
     assert dataset.first().agreement_n_disputed == 3
     assert [entry.verdicts[CONFLICT] for entry in report.annotators] == [2, 2, 1]
-    assert report.alpha.pooled == compute_agreement(dataset, TRIO, run_key="without").alpha.pooled
+    assert report.alpha.pooled == compute_quickly(dataset, TRIO, run_key="without").alpha.pooled
 
 
 def test_any_of_several_attributes_is_enough_and_those_not_asked_for_do_not_matter(make_dataset):
     drawn = {"alice": {"a": 1, "b": 1, "c": 1}, "bob": {"a": 1, "b": 2, "c": 1}}
     dataset = shapes_dataset(make_dataset, {name: [box(4, 3, 10, 10, **given)] for name, given in drawn.items()})
     for key, attributes, verdict in (("k1", ["a", "c"], AGREED), ("k2", ["c", "b"], CONFLICT), ("k3", "b", CONFLICT)):
-        compute_agreement(dataset, ["alice", "bob"], run_key=key, attributes=attributes)
+        compute_quickly(dataset, ["alice", "bob"], run_key=key, attributes=attributes)
         assert dataset.first().bob.detections[0][key] == verdict
 
 
@@ -87,7 +88,7 @@ def test_attributes_of_older_datasets_are_found_where_they_keep_them(make_datase
 
     dataset = shapes_dataset(make_dataset, {"alice": [label("a")], "bob": [label("b")]},
                              {"alice": [label("a")], "bob": [box(4, 3, 10, 10, state="a")]})  # fmt: skip
-    compute_agreement(dataset, ["alice", "bob"], attributes=["state"])
+    compute_quickly(dataset, ["alice", "bob"], attributes=["state"])
     assert [sample.alice.detections[0].agreement for sample in dataset] == [CONFLICT, AGREED]
 
 
@@ -97,7 +98,7 @@ def test_attributes_of_the_labels_that_count_are_compared(make_dataset, method):
     labels = [box(20, 1, 5, 5, state="a", iscrowd=1), box(30, 1, 5, NAN, state="b"), box(4, 3, 10, 10, state="c")]
     other = [box(4, 3, 10, 10, state="c"), box(1, 15, 2, 2, state="d")]
     dataset = shapes_dataset(make_dataset, {"alice": labels, "bob": other}, {"alice": other, "bob": labels[1:]})
-    compute_agreement(dataset, ["alice", "bob"], attributes=["state"], invalid="skip", method=method)
+    compute_quickly(dataset, ["alice", "bob"], attributes=["state"], invalid="skip", method=method)
     first, second = dataset
     assert [getattr(label, "agreement", None) for label in first.alice.detections] == ["crowd", None, AGREED]
     assert [label.agreement for label in first.bob.detections] == [AGREED, "lone"]
@@ -108,7 +109,7 @@ def test_attributes_of_an_annotator_who_is_not_compared_are_left_out(make_datase
     labels = [box(4, 3, 10, 10, rater=rater, state=state) for rater, state in (("a", 1), ("b", 2), ("c", 1))]
     dataset = shapes_dataset(make_dataset, {"labels": labels})
     options = {"annotator_attribute": "rater", "attributes": ["state"]}
-    compute_agreement(dataset, "labels", annotators=["a", "c"], **options)
+    compute_quickly(dataset, "labels", annotators=["a", "c"], **options)
     assert [getattr(label, "agreement", None) for label in dataset.first().labels.detections] == [AGREED, None, AGREED]
 
 
@@ -116,7 +117,7 @@ def test_an_attribute_that_no_label_has_is_an_error(make_dataset):
     dataset = shapes_dataset(make_dataset, {"alice": [box(4, 3, 10, 10, state=1)], "bob": [box(4, 3, 10, 10)]})
     before = stored(dataset)
     with pytest.raises(AgreementInputError, match="must be found on labels, got 'stat', which no label of alice, bob"):
-        compute_agreement(dataset, ["alice", "bob"], attributes=["state", "stat"])
+        compute_quickly(dataset, ["alice", "bob"], attributes=["state", "stat"])
     assert stored(dataset) == before
 
 
@@ -126,7 +127,7 @@ def test_values_that_cannot_be_compared_are_an_error_that_names_the_attribute(ma
         make_dataset, {"alice": [box(4, 3, 10, 10, state="a")], "bob": [box(4, 3, 10, 10, state=value)]}
     )
     with pytest.raises(AgreementInputError, match="got other values in 'state'; leave it out of `attributes`"):
-        compute_agreement(dataset, ["alice", "bob"], attributes=["state"])
+        compute_quickly(dataset, ["alice", "bob"], attributes=["state"])
 
 
 def test_an_attribute_that_becomes_a_list_meanwhile_is_the_same_error(make_dataset, monkeypatch):
@@ -137,7 +138,7 @@ def test_an_attribute_that_becomes_a_list_meanwhile_is_the_same_error(make_datas
     )
     monkeypatch.setattr(objects, "check_attributes", lambda source, **_: None)
     with pytest.raises(AgreementInputError, match="got other values in 'state'"):
-        compute_agreement(dataset, ["alice", "bob"], attributes=["state"])
+        compute_quickly(dataset, ["alice", "bob"], attributes=["state"])
 
 
 def test_attributes_of_labels_on_frames_are_compared(make_videos):
@@ -146,5 +147,5 @@ def test_attributes_of_labels_on_frames_are_compared(make_videos):
         sample = dataset.first()
         sample.frames[1][name] = fo.Detections(detections=[box(4, 3, 10, 10, state=state)])
         sample.save()
-    compute_agreement(dataset, ["frames.alice", "frames.bob"], attributes=["state"])
+    compute_quickly(dataset, ["frames.alice", "frames.bob"], attributes=["state"])
     assert dataset.first().frames[1].alice.detections[0].agreement == CONFLICT

@@ -6,10 +6,11 @@ import fiftyone as fo
 import numpy as np
 import pytest
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.datasets import stored
 
-from annotator_agreement import add_units, compute_agreement, delete_agreement, resolve_units, view_agreement
+from annotator_agreement import add_units, delete_agreement, resolve_units, view_agreement
 
 PAIR = ["alice", "bob"]
 TRIO = ["alice", "bob", "carol"]
@@ -42,7 +43,7 @@ def test_a_crowd_region_is_no_object_and_explains_what_lies_in_it(make_dataset, 
         make_dataset,
         {"alice": [small, far], "bob": [_region(kind, **CROWD), other["polygon" if kind == "polygon" else "box"]()]},
     )
-    report = compute_agreement(dataset, PAIR)
+    report = compute_quickly(dataset, PAIR)
     assert (_verdicts(dataset, "alice"), _verdicts(dataset, "bob")) == (["crowd", "agreed"], ["crowd", "agreed"])
     assert (report.n_objects, report.n_units, report.score.mean) == (2, 1, 1.0)
     assert dataset.values("agreement_n_disputed") == [0]
@@ -66,13 +67,13 @@ INSIDE = [
 @pytest.mark.parametrize(("place", "is_inside"), INSIDE, ids=str)
 def test_half_of_an_object_must_lie_in_the_region(make_dataset, place, is_inside):
     dataset = shapes_dataset(make_dataset, {"alice": [box(*place)], "bob": [_region("box", **CROWD)]})
-    compute_agreement(dataset, PAIR)
+    compute_quickly(dataset, PAIR)
     assert _verdicts(dataset, "alice") == ["crowd" if is_inside else "lone"]
 
 
 def test_the_own_region_explains_nothing(make_dataset):
     dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3), _region("box", **CROWD)], "bob": []})
-    compute_agreement(dataset, PAIR)
+    compute_quickly(dataset, PAIR)
     assert _verdicts(dataset, "alice") == ["lone", "crowd"]
 
 
@@ -80,14 +81,14 @@ def test_objects_that_match_inside_a_region_are_objects(make_dataset):
     dataset = shapes_dataset(
         make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [box(6, 4, 3, 3), _region("box", **CROWD)]}
     )
-    report = compute_agreement(dataset, PAIR)
+    report = compute_quickly(dataset, PAIR)
     assert (_verdicts(dataset, "alice"), _verdicts(dataset, "bob")) == (["agreed"], ["agreed", "crowd"])
     assert (report.score.mean, report.n_units) == (1.0, 1)
 
 
 def test_a_region_is_matched_with_nothing_even_if_it_is_drawn_alike(make_dataset):
     dataset = shapes_dataset(make_dataset, {"alice": [_region("box", **CROWD)], "bob": [_region("box", **CROWD)]})
-    report = compute_agreement(dataset, PAIR)
+    report = compute_quickly(dataset, PAIR)
     assert (_verdicts(dataset, "alice"), _verdicts(dataset, "bob")) == (["crowd"], ["crowd"])
     assert (report.n_units, report.n_empty, report.score.mean) == (0, 1, None)
 
@@ -97,7 +98,7 @@ def test_an_object_of_two_in_the_region_of_a_third_is_agreed(make_dataset):
     dataset = shapes_dataset(
         make_dataset, {"alice": [drawn], "bob": [drawn.copy()], "carol": [_region("box", **CROWD)]}
     )
-    report = compute_agreement(dataset, TRIO)
+    report = compute_quickly(dataset, TRIO)
     assert [_verdicts(dataset, field) for field in TRIO] == [["agreed"], ["agreed"], ["crowd"]]
     assert dataset.first().alice.detections[0].agreement_of == 2
     assert [entry.n_missed for entry in report.annotators] == [0, 0, 0]
@@ -106,7 +107,7 @@ def test_an_object_of_two_in_the_region_of_a_third_is_agreed(make_dataset):
 
 def test_who_drew_no_region_is_asked_for_an_object_in_one(make_dataset):
     dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [_region("box", **CROWD)], "carol": []})
-    report = compute_agreement(dataset, TRIO)
+    report = compute_quickly(dataset, TRIO)
     assert [_verdicts(dataset, field) for field in TRIO] == [["lone"], ["crowd"], []]
     label = dataset.first().alice.detections[0]
     assert (label.agreement_votes, label.agreement_of) == (1, 2)
@@ -126,7 +127,7 @@ def test_a_view_does_not_say_that_the_excused_missed_it(make_dataset):
             "dave": [],
         },
     )
-    compute_agreement(dataset, [*TRIO, "dave"])
+    compute_quickly(dataset, [*TRIO, "dave"])
     shown = {name: view_agreement(dataset, missed_by=name).values("alice.detections.id") for name in ("carol", "dave")}
     (ids,) = dataset.values("alice.detections.id")
     assert shown == {"carol": [[ids[1]]], "dave": [ids]}
@@ -139,7 +140,7 @@ def test_the_units_of_a_run_know_who_was_asked(make_dataset):
     dataset = shapes_dataset(
         make_dataset, {"alice": [drawn], "bob": [drawn.copy()], "carol": [_region("box", **CROWD)]}
     )
-    compute_agreement(dataset, TRIO)
+    compute_quickly(dataset, TRIO)
     made = add_units(dataset), resolve_units(dataset, quorum=1.0)
     assert [entry.n_labels for entry in made] == [1, 1], made
     (unit,) = dataset.first().agreement_units.detections
@@ -152,7 +153,7 @@ def test_a_region_does_not_excuse_those_who_did_not_draw_it(make_dataset):
     dataset = shapes_dataset(
         make_dataset, {"alice": [drawn], "bob": [drawn.copy(), _region("box", **CROWD)], "carol": []}
     )
-    report = compute_agreement(dataset, TRIO)
+    report = compute_quickly(dataset, TRIO)
     assert _verdicts(dataset, "alice") == ["missed"]
     assert [entry.n_missed for entry in report.annotators] == [0, 0, 1]
 
@@ -162,7 +163,7 @@ def test_a_dispute_over_the_class_in_a_region_stays_one(make_dataset):
         make_dataset,
         {"alice": [box(6, 4, 3, 3)], "bob": [box(6, 4, 3, 3, "dog")], "carol": [_region("box", **CROWD)]},
     )
-    compute_agreement(dataset, TRIO)
+    compute_quickly(dataset, TRIO)
     assert [_verdicts(dataset, field) for field in PAIR] == [["class_conflict"], ["class_conflict"]]
 
 
@@ -174,7 +175,7 @@ def test_a_dispute_over_the_class_in_a_region_stays_one(make_dataset):
 def test_values_of_the_attribute_are_read_as_people_mean_them(make_dataset, value, is_crowd):
     dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [_region("box")]})
     dataset._sample_collection.update_one({}, {"$set": {"bob.detections.0.iscrowd": value}})
-    compute_agreement(dataset, PAIR)
+    compute_quickly(dataset, PAIR)
     assert _verdicts(dataset, "alice") == ["crowd" if is_crowd else "lone"]
 
 
@@ -188,17 +189,17 @@ def test_the_attribute_can_be_another_or_none(make_dataset):
         ({"crowd_attribute": None}, "lone"),
         ({"crowd_attribute": "nowhere"}, "lone"),
     ):
-        compute_agreement(dataset, PAIR, overwrite=True, **options)
+        compute_quickly(dataset, PAIR, overwrite=True, **options)
         assert _verdicts(dataset, "alice") == [verdict]
     dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [_region("box", **CROWD)]})
-    compute_agreement(dataset, PAIR, crowd_attribute=None)
+    compute_quickly(dataset, PAIR, crowd_attribute=None)
     assert _verdicts(dataset, "bob") == ["lone"]
 
 
 def test_the_attribute_may_stand_among_the_old_kind_of_attributes(make_dataset):
     region = _region("box", attributes={"iscrowd": fo.BooleanAttribute(value=True)})
     dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [region]})
-    compute_agreement(dataset, PAIR)
+    compute_quickly(dataset, PAIR)
     assert (_verdicts(dataset, "alice"), _verdicts(dataset, "bob")) == (["crowd"], ["crowd"])
 
 
@@ -208,7 +209,7 @@ def test_regions_of_samples_that_are_not_rated_have_no_verdict(make_dataset):
         {"alice": None, "bob": [_region("box", **CROWD)]},
         {"alice": [box(6, 4, 3, 3)], "bob": [_region("box", **CROWD)]},
     )
-    report = compute_agreement(dataset, PAIR)
+    report = compute_quickly(dataset, PAIR)
     assert dataset.values("bob.detections.agreement") == [[None], ["crowd"]]
     assert report.n_rated == 1
 
@@ -216,14 +217,14 @@ def test_regions_of_samples_that_are_not_rated_have_no_verdict(make_dataset):
 def test_annotators_named_by_an_attribute_may_draw_regions(make_dataset):
     labels = [box(6, 4, 3, 3, rater="ann"), _region("box", rater="bea", **CROWD), box(30, 2, 5, 5, rater="bea")]
     dataset = shapes_dataset(make_dataset, {"labels": labels})
-    compute_agreement(dataset, "labels", annotator_attribute="rater")
+    compute_quickly(dataset, "labels", annotator_attribute="rater")
     assert dataset.values("labels.detections.agreement") == [["crowd", "crowd", "lone"]]
 
 
 def test_deleting_a_run_with_regions_leaves_the_dataset_as_it_was(make_dataset):
     dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [_region("box", **CROWD)]})
     before = stored(dataset)
-    compute_agreement(dataset, PAIR)
+    compute_quickly(dataset, PAIR)
     delete_agreement(dataset, "agreement")
     assert stored(dataset) == before
 
@@ -254,7 +255,9 @@ def test_regions_and_what_they_explain_count_nowhere(make_dataset, method):
         for sample in samples
     ]
     crowded = shapes_dataset(make_dataset, *extra)
-    reports = [compute_agreement(dataset, TRIO, iou=0.3, method=method).to_dict() for dataset in (plain, crowded)]
+    reports = [
+        compute_quickly(dataset, TRIO, iou=0.3, method=method, resamples=20).to_dict() for dataset in (plain, crowded)
+    ]
     assert [entry.pop("n_crowd") for entry in reports[0]["annotators"]] == [0, 0, 0]
     assert [entry.pop("n_crowd") for entry in reports[1]["annotators"]] == [10, 10, 10]
     for report in reports:
@@ -272,7 +275,7 @@ def test_an_explained_object_that_was_aligned_is_aligned_no_more(make_dataset):
     boxes = {"alice": [box(0, 0, 10, 5)], "bob": [box(1, 0, 10, 5)], "carol": [box(3, 0, 10, 5)]}
     second, region = box(5.5, 0, 10, 5), box(5, 0, 12, 6, **CROWD)
     plain = shapes_dataset(make_dataset, {**boxes, "alice": [*boxes["alice"], second]})
-    report = compute_agreement(plain, TRIO, method="mutual_best")
+    report = compute_quickly(plain, TRIO, method="mutual_best")
     assert plain.values("alice.detections.agreement") == [["agreed", "lone"]]
     assert {(pair.a, pair.b): pair.alignment["n_aligned"] for pair in report.pairs}["alice", "carol"] == 1
     crowded = shapes_dataset(
@@ -283,7 +286,7 @@ def test_an_explained_object_that_was_aligned_is_aligned_no_more(make_dataset):
             "carol": [boxes["carol"][0].copy(), region.copy()],
         },
     )
-    report = compute_agreement(crowded, TRIO, method="mutual_best")
+    report = compute_quickly(crowded, TRIO, method="mutual_best")
     assert crowded.values("alice.detections.agreement") == [["agreed", "crowd"]]
     alignment = {(pair.a, pair.b): pair.alignment for pair in report.pairs}
     assert alignment["alice", "carol"]["n_aligned"] == 0

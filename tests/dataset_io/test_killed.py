@@ -8,9 +8,10 @@ import fiftyone as fo
 import pytest
 
 from tests.dataset_io.annotation_samples import coco, written
+from tests.dataset_io.quick_runs import QUICKLY, compute_quickly
 from tests.datasets import detections, random_annotators, stored, user_values
 
-from annotator_agreement import compute_agreement, delete_agreement, import_annotations, list_agreements, load_agreement
+from annotator_agreement import delete_agreement, import_annotations, list_agreements, load_agreement
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.lease import writing
@@ -19,18 +20,16 @@ ANNOTATORS = ["alice", "bob", "carol"]
 
 
 def _check_and_delete(dataset, values, before, keys):
-    """The dataset opens, every user value is as it was, and deleting leaves the database as it was."""
-    reopened = fo.load_dataset(dataset.name)
-    reopened.reload()
-    assert len(reopened) == sum("filepath" in document for document in values)
-    reopened.first()
-    assert user_values(reopened, ["agreement", "renamed"]) == values
+    """Every user value is as it was, and deleting leaves the database as it was."""
+    assert len(dataset) == sum("filepath" in document for document in values)
+    dataset.first()
+    assert user_values(dataset, ["agreement", "renamed"]) == values
     for key in keys:
-        if key in list_agreements(reopened) or fields_marked(reopened, key) or run.Run(reopened, key).documents():
-            delete_agreement(reopened, key)
-    with writing(reopened):  # the next writer takes the lease over, of a process that died before it gave it back
+        if key in list_agreements(dataset) or fields_marked(dataset, key) or run.Run(dataset, key).documents():
+            delete_agreement(dataset, key)
+    with writing(dataset):  # the next writer takes the lease over, of a process that died before it gave it back
         pass
-    assert stored(reopened) == before
+    assert stored(dataset) == before
 
 
 def kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("agreement",), first=1, step=1, **options):
@@ -39,17 +38,15 @@ def kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("agr
     for n in itertools.count(first, step):
         prepare()
         killed = killable(dataset, function, *arguments, kill_before=n, **options)
+        dataset.reload()
         if killed and function == "compute_agreement" and not options.get("overwrite"):
-            reopened = fo.load_dataset(dataset.name)
-            reopened.reload()
-            for key in list_agreements(reopened):
-                status = run.Run(reopened, key).config["status"]
+            for key in list_agreements(dataset):
+                status = run.Run(dataset, key).config["status"]
                 n_frames = sum("frame_number" in document for document in values)
-                assert status == "running" or load_agreement(reopened, key).n_samples == (n_frames or len(values))
+                assert status == "running" or load_agreement(dataset, key).n_samples == (n_frames or len(values))
         _check_and_delete(dataset, values, before, keys)
         if not killed:
             return n
-        dataset.reload()
     raise AssertionError
 
 
@@ -63,22 +60,23 @@ def dataset(make_dataset):
 
 
 def test_a_run_killed_before_any_of_its_writes(killable, dataset):
-    n = kill_everywhere(killable, dataset, _nothing, "compute_agreement", ANNOTATORS)
+    n = kill_everywhere(killable, dataset, _nothing, "compute_agreement", ANNOTATORS, **QUICKLY)
     assert n > 10  # register, declare, three batches, results, status
 
 
 def test_an_overwriting_run_killed_before_every_third_of_its_writes(killable, dataset):
     def prepare():
-        dataset.reload()
-        compute_agreement(dataset, ["alice", "bob"], resamples=0)
+        compute_quickly(dataset, ["alice", "bob"])
 
-    assert kill_everywhere(killable, dataset, prepare, "compute_agreement", ANNOTATORS, step=3, overwrite=True) > 12
+    assert (
+        kill_everywhere(killable, dataset, prepare, "compute_agreement", ANNOTATORS, **QUICKLY, step=3, overwrite=True)
+        > 12
+    )
 
 
 def test_a_renaming_killed_before_any_of_its_writes(killable, dataset):
     def prepare():
-        dataset.reload()
-        compute_agreement(dataset, ANNOTATORS, resamples=0)
+        compute_quickly(dataset, ANNOTATORS)
 
     keys = ("agreement", "renamed")
     assert kill_everywhere(killable, dataset, prepare, "rename_agreement", "agreement", "renamed", keys=keys) > 6
@@ -86,8 +84,7 @@ def test_a_renaming_killed_before_any_of_its_writes(killable, dataset):
 
 def test_a_deletion_killed_before_any_of_its_writes(killable, dataset):
     def prepare():
-        dataset.reload()
-        compute_agreement(dataset, ANNOTATORS, resamples=0)
+        compute_quickly(dataset, ANNOTATORS)
 
     assert kill_everywhere(killable, dataset, prepare, "delete_agreement", "agreement") > 4
 
@@ -102,14 +99,13 @@ FRAME_FIELDS = [f"frames.{name}" for name in ANNOTATORS]
 
 
 def test_a_run_on_frames_killed_before_every_second_of_its_writes(killable, videos):
-    n = kill_everywhere(killable, videos, _nothing, "compute_agreement", FRAME_FIELDS, step=2)
+    n = kill_everywhere(killable, videos, _nothing, "compute_agreement", FRAME_FIELDS, step=2, **QUICKLY)
     assert n > 11  # register, declare, three batches, the videos, results, status
 
 
 def test_a_renaming_of_frame_fields_killed_before_every_second_of_its_writes(killable, videos):
     def prepare():
-        videos.reload()
-        compute_agreement(videos, FRAME_FIELDS, resamples=0)
+        compute_quickly(videos, FRAME_FIELDS)
 
     keys = ("agreement", "renamed")
     n = kill_everywhere(killable, videos, prepare, "rename_agreement", "agreement", "renamed", keys=keys, step=2)
@@ -118,8 +114,7 @@ def test_a_renaming_of_frame_fields_killed_before_every_second_of_its_writes(kil
 
 def test_a_deletion_of_frame_fields_killed_before_every_second_of_its_writes(killable, videos):
     def prepare():
-        videos.reload()
-        compute_agreement(videos, FRAME_FIELDS, resamples=0)
+        compute_quickly(videos, FRAME_FIELDS)
 
     assert kill_everywhere(killable, videos, prepare, "delete_agreement", "agreement", step=2) > 5
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-import fiftyone as fo
 from fiftyone.core.odm import get_db_conn
 
 from tests.dataset_io.app_state import EVERYTHING
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import random_annotators, stored
 
 from annotator_agreement import (
-    compute_agreement,
     configure_agreement_app,
     delete_agreement,
     list_agreements,
@@ -20,8 +19,6 @@ from annotator_agreement import (
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.lease import writing
-
-ANNOTATORS = ["alice", "bob", "carol"]
 
 
 def _views(dataset):
@@ -33,22 +30,20 @@ def _kill_everywhere(kill, make_dataset, prepare, function, *arguments, keys=("a
     dataset = make_dataset(random_annotators(9, seed=5))
     before = stored(dataset)
     for n in itertools.count(1, step):
-        compute_agreement(dataset, ANNOTATORS, resamples=0)
+        compute_quickly(dataset)
         prepare(dataset)
         killed = kill(dataset, function, *arguments, kill_before=n, **options)
-        reopened = fo.load_dataset(dataset.name)
-        reopened.reload()
-        assert len(reopened) == 9
-        reopened.first()
-        for key in keys:
-            left = list_agreements(reopened), fields_marked(reopened, key), run.Run(reopened, key).documents()
-            if key in left[0] or left[1] or left[2]:
-                delete_agreement(reopened, key)
-        with writing(reopened):  # the next writer takes the lease over, of a process that died before it gave it back
-            pass
-        assert stored(reopened) == before, n
-        assert _views(reopened) == 0, n
         dataset.reload()
+        assert len(dataset) == 9
+        dataset.first()
+        for key in keys:
+            left = list_agreements(dataset), fields_marked(dataset, key), run.Run(dataset, key).documents()
+            if key in left[0] or left[1] or left[2]:
+                delete_agreement(dataset, key)
+        with writing(dataset):  # the next writer takes the lease over, of a process that died before it gave it back
+            pass
+        assert stored(dataset) == before, n
+        assert _views(dataset) == 0, n
         if not killed:
             return n
     raise AssertionError

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fiftyone import ViewField as F
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import detections, random_annotators, stored
 
 from annotator_agreement import (
@@ -56,7 +57,7 @@ def _with_regions(make_dataset, seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_with_crowd_regions_views_have_the_labels_that_the_report_counts(make_dataset, seed):
     dataset = _with_regions(make_dataset, seed)
-    report = compute_agreement(dataset, TRIO)
+    report = compute_quickly(dataset, TRIO)
     labels, units = report.labels(), report.units()
     n_excused = sum(entry.n_crowd for entry in report.annotators)
     assert n_excused > 10
@@ -86,7 +87,7 @@ def test_with_crowd_regions_views_have_the_labels_that_the_report_counts(make_da
 
 def test_a_view_of_the_panel_can_be_written_by_hand(make_dataset):
     dataset = make_dataset(random_annotators(40))
-    compute_agreement(dataset, TRIO)
+    compute_quickly(dataset, TRIO)
     for name, other in (("alice", "bob"), ("carol", "alice")):
         by_hand = dataset.filter_labels(
             name, F("agreement_missed_by").contains(other) | F("agreement_differs_from").contains(other)
@@ -105,7 +106,7 @@ def test_a_view_of_the_panel_can_be_written_by_hand(make_dataset):
 def test_labels_name_nobody_where_all_agree_and_one_annotator_is_not_compared(make_dataset):
     box = [0.1, 0.1, 0.2, 0.2]
     dataset = make_dataset({name: [[("cat", box)], None if name != "alice" else [("cat", box)]] for name in TRIO})
-    compute_agreement(dataset, TRIO)
+    compute_quickly(dataset, TRIO)
     for name in TRIO:
         assert not _named(dataset, name, "missed_by")
         assert not _named(dataset, name, "differs_from")
@@ -116,7 +117,7 @@ def test_an_update_takes_away_the_names_of_who_drew_it_meanwhile(make_dataset):
     dataset = make_dataset(
         {"alice": [[("cat", box), ("cat", other)]], "bob": [[("dog", box)]], "carol": [[("cat", other)]]}
     )
-    compute_agreement(dataset, TRIO)
+    compute_quickly(dataset, TRIO)
     first, second = dataset.first().alice.detections
     assert (first.agreement_missed_by, first.agreement_differs_from) == (["carol"], ["bob"])
     assert second.agreement_missed_by == ["bob"]
@@ -128,7 +129,7 @@ def test_an_update_takes_away_the_names_of_who_drew_it_meanwhile(make_dataset):
     assert list(_named(dataset, "alice", "missed_by").values()) == [["bob"]]
     assert not _named(dataset, "alice", "differs_from")
     whole = stored(dataset)
-    compute_agreement(dataset, TRIO, overwrite=True)
+    compute_quickly(dataset, TRIO, overwrite=True)
     assert _named(dataset, "alice", "missed_by") == {second.id: ["bob"]}
     rename_agreement(dataset, "agreement", "other")
     assert _named(dataset, "alice", "missed_by", key="other") == {second.id: ["bob"]}
@@ -149,10 +150,10 @@ def test_tags_name_who_did_not_give_them_and_classes_who_gave_another(make_datas
     for k, fields in enumerate(samples):
         classes = {f"{name}_class": fo.Classification(label=label) for name, label in zip(TRIO, "xyx", strict=True)}
         dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **fields, **classes), dynamic=True)
-    compute_agreement(dataset, TRIO)
+    compute_agreement(dataset, TRIO, resamples=0)
     assert list(_named(dataset, "alice", "missed_by").values()) == [["bob"], ["bob"]]
     assert list(_named(dataset, "bob", "missed_by").values()) == [["alice"]]
-    compute_agreement(dataset, [f"{name}_class" for name in TRIO], run_key="classes")
+    compute_agreement(dataset, [f"{name}_class" for name in TRIO], run_key="classes", resamples=0)
     of_bob = dataset.values("bob_class.classes_differs_from")
     assert of_bob == [["alice_class", "carol_class"]] * 2
     assert dataset.values("alice_class.classes_differs_from") == [["bob_class"]] * 2
@@ -165,11 +166,11 @@ def test_samples_name_the_pairs_who_gave_other_values_in_plain_fields(make_datas
         numbers = {f"{name}_count": None if value is None else 2.5 + 0.2 * "xy".index(value)
                    for name, value in values.items()}  # fmt: skip
         dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **values, **numbers), dynamic=True)
-    compute_agreement(dataset, TRIO)
+    compute_agreement(dataset, TRIO, resamples=0)
     assert dataset.values("agreement_differing_pairs") == [["alice, bob", "alice, carol"], None, ["bob, carol"]]
     by_hand = dataset.match(F("agreement_differing_pairs").contains("alice, bob"))
     assert by_hand.values("id") == view_agreement(dataset, annotators=["bob", "alice"]).values("id")
-    compute_agreement(dataset, [f"{name}_count" for name in TRIO], run_key="counts", tolerance=0.1)
+    compute_agreement(dataset, [f"{name}_count" for name in TRIO], run_key="counts", tolerance=0.1, resamples=0)
     assert [len(pairs or ()) for pairs in dataset.values("counts_differing_pairs")] == [2, 0, 1]
     sample = dataset.first()
     sample["alice"] = "y"
@@ -208,7 +209,7 @@ def test_of_more_annotators_than_are_named_the_views_are_the_same(make_dataset, 
         expected |= {label.id: (k, *of) for label, of in zip(labels, drawn, strict=True)}
         held = {"labels": fo.Detections(detections=labels), "raters": [f"w{w}" for w in range(workers)]}
         dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **held), dynamic=True)
-    compute_agreement(dataset, "labels", annotator_attribute="rater", assigned_field="raters")
+    compute_quickly(dataset, "labels", annotator_attribute="rater", assigned_field="raters")
     named = _named(dataset, "labels", "missed_by")
     assert {expected[label_id][0] for label_id in named} == ({0, 1} if n <= MOST_NAMED else {1})
     said = {(k, b, name): label for k, name, b, label in expected.values()}
@@ -231,7 +232,7 @@ def test_tags_of_more_annotators_than_are_named_have_no_view_of_a_pair(make_data
     dataset.add_sample(
         fo.Sample(filepath="/images/0.jpg", labels=fo.Classifications(classifications=labels)), dynamic=True
     )
-    compute_agreement(dataset, "labels", annotator_attribute="rater")
+    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0)
     assert not _named(dataset, "labels", "missed_by")
     with pytest.raises(AgreementInputError, match=f"at most {MOST_NAMED} annotators"):
         view_agreement(dataset, missed_by="w2")

@@ -28,14 +28,16 @@ NAMES = ("alice", "bob", "carol", "gold", "yolo")
 @pytest.fixture
 def labelled(make_dataset: Any) -> fo.Dataset:
     """Three annotators, a reference and a model, whose labels have a confidence."""
-    dataset = make_dataset(random_annotators(40, NAMES, seed=5))
+    return make_dataset(random_annotators(40, NAMES, seed=5), _add_confidence)
+
+
+def _add_confidence(dataset: fo.Dataset) -> None:
     rng = np.random.default_rng(7)
     for sample in dataset:
         if sample.yolo is not None:
             for label in sample.yolo.detections:
                 label.confidence = float(rng.random())
             sample.save()
-    return dataset
 
 
 def test_numbers_fields_and_records_of_annotators_are_those_without_roles(labelled: fo.Dataset) -> None:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from fiftyone import ViewField as F
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import detections, frames_of, random_annotators, stored
 
 from annotator_agreement import (
     AgreementInputError,
-    compute_agreement,
     delete_agreement,
     list_agreements,
     load_agreement,
@@ -86,8 +86,8 @@ def test_every_frame_is_compared_like_an_image(make_videos, make_dataset):
     dataset = make_videos(videos, (200, 100))
     # the frames of a video are resampled together, images one by one
     expected, report = (
-        compute_agreement(images, ANNOTATORS, resamples=0),
-        compute_agreement(dataset, FIELDS, resamples=0),
+        compute_quickly(images, ANNOTATORS, resamples=0),
+        compute_quickly(dataset, FIELDS, resamples=0),
     )
     for name in NUMBERS:
         assert _by_frame(dataset, f"agreement_{name}") == images.values(f"agreement_{name}"), name
@@ -109,7 +109,7 @@ def test_every_frame_is_compared_like_an_image(make_videos, make_dataset):
 
 def test_videos_get_means_sums_and_the_most_annotators(make_videos):
     dataset = make_videos(_random_videos())
-    compute_agreement(dataset, FIELDS)
+    compute_quickly(dataset, FIELDS)
     for name in FLOATS:
         means = [
             np.mean([value for value in values if value is not None]) if any(v is not None for v in values) else None
@@ -126,7 +126,7 @@ def test_videos_get_means_sums_and_the_most_annotators(make_videos):
 def test_fields_are_declared_on_frames_labels_and_videos(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     before = {*dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)}
-    compute_agreement(dataset, FIELDS[:2])
+    compute_quickly(dataset, FIELDS[:2])
     on_samples, on_frames = dataset.get_field_schema(flat=True), dataset.get_frame_field_schema(flat=True)
     of_labels = {
         f"{name}.detections.agreement{suffix}"
@@ -150,7 +150,7 @@ def test_who_labelled_any_frame_of_a_video_is_assigned_to_all_frames_that_anybod
             {"alice": frames_of([CAT], [], None), "bob": frames_of(None, None, None)},
         ]
     )
-    report = compute_agreement(dataset, FIELDS[:2])
+    report = compute_quickly(dataset, FIELDS[:2])
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 0], [1, 1, 0]]
     assert dataset.values("frames.alice.detections.agreement") == [[["agreed"], ["lone"], None], [[None], [], None]]
     assert dataset.values("frames.agreement_score") == [[1.0, 0.0, None], [None, None, None]]
@@ -169,7 +169,7 @@ def test_the_worst_videos_are_listed_with_their_worst_frame(make_videos, capsys)
             {"alice": frames_of([CAT], [CAT, DOG]), "bob": frames_of([CAT], [CAT])},
         ]
     )
-    report = compute_agreement(dataset, FIELDS[:2])
+    report = compute_quickly(dataset, FIELDS[:2])
     ids = dataset.values("id")
     assert [(entry["id"], entry["frame_number"]) for entry in report.worst_samples] == [(ids[1], 3), (ids[2], 2)]
     assert [entry["score"] for entry in report.worst_samples] == pytest.approx([(1 + 2 / 3) / 4, (1 + 2 / 3) / 2])
@@ -194,7 +194,7 @@ def test_tracks_that_keep_their_partner(make_videos):
             {"alice": _tracks({1: 0.1}), "bob": _tracks({6: 0.1})},
         ]
     )
-    report = compute_agreement(dataset, FIELDS[:2])
+    report = compute_quickly(dataset, FIELDS[:2])
     of_alice, of_bob = (2 + 2 + 1) / 7, (2 + 2 + 1 + 1) / 6
     assert report.pairs[0].track_consistency == pytest.approx((of_alice + of_bob) / 2)
     assert report.track_consistency == report.pairs[0].track_consistency
@@ -202,7 +202,7 @@ def test_tracks_that_keep_their_partner(make_videos):
 
 def test_without_indexes_there_is_no_track_consistency(make_videos, capsys):
     dataset = make_videos([{"alice": _tracks({None: 0.1}), "bob": _tracks({3: 0.1})}])
-    report = compute_agreement(dataset, FIELDS[:2])
+    report = compute_quickly(dataset, FIELDS[:2])
     assert (report.track_consistency, report.pairs[0].track_consistency) == (None, None)
     report.print_report()
     assert "track" not in capsys.readouterr().out
@@ -217,10 +217,10 @@ def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch, batch_
                 for k, label in enumerate(frame.detections if frame is not None else []):
                     label.index = k
     dataset = make_videos(videos)
-    whole = compute_agreement(dataset, FIELDS, run_key="whole")
+    whole = compute_quickly(dataset, FIELDS, run_key="whole")
     monkeypatch.setattr(read, "BATCH_SAMPLES", batch_frames)
     monkeypatch.setattr(read, "BATCH_LABELS", batch_labels)
-    parts = compute_agreement(dataset, FIELDS, run_key="parts")
+    parts = compute_quickly(dataset, FIELDS, run_key="parts")
     for name in NUMBERS:
         assert dataset.values(f"whole_{name}") == pytest.approx(dataset.values(f"parts_{name}"), abs=1e-12)
         assert _by_frame(dataset, f"whole_{name}") == pytest.approx(_by_frame(dataset, f"parts_{name}"), abs=1e-12)
@@ -236,12 +236,12 @@ def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch, batch_
 
 def test_the_order_in_which_frames_are_stored_changes_nothing(make_videos):
     dataset = make_videos(_random_videos())
-    first = compute_agreement(dataset, FIELDS, run_key="first")
+    first = compute_quickly(dataset, FIELDS, run_key="first")
     values = {name: dataset.values(f"first_{name}") for name in NUMBERS}
     documents = list(dataset._frame_collection.find({}))
     dataset._frame_collection.delete_many({})
     dataset._frame_collection.insert_many(documents[::-1])
-    second = compute_agreement(dataset, FIELDS[::-1], run_key="second")
+    second = compute_quickly(dataset, FIELDS[::-1], run_key="second")
     for name in NUMBERS:
         assert dataset.values(f"second_{name}") == pytest.approx(values[name], abs=1e-12)
     assert second.alpha.pooled == first.alpha.pooled
@@ -253,7 +253,7 @@ def test_the_order_in_which_frames_are_stored_changes_nothing(make_videos):
 def test_deleting_leaves_the_dataset_as_it_was(make_videos):
     dataset = make_videos(_random_videos())
     before = stored(dataset)
-    compute_agreement(dataset, FIELDS)
+    compute_quickly(dataset, FIELDS)
     with_run = stored(dataset)
     assert with_run["frames"] != before["frames"]
     assert with_run["samples"] != before["samples"]
@@ -264,10 +264,10 @@ def test_deleting_leaves_the_dataset_as_it_was(make_videos):
 def test_deleting_also_removes_what_delete_run_left_behind(make_videos):
     dataset = make_videos(_random_videos())
     before = stored(dataset)
-    compute_agreement(dataset, FIELDS)
+    compute_quickly(dataset, FIELDS)
     dataset.delete_run("agreement")
     with pytest.raises(AgreementInputError, match="was left behind by a run of that name"):
-        compute_agreement(dataset, FIELDS)
+        compute_quickly(dataset, FIELDS)
     delete_agreement(dataset)
     assert stored(dataset) == before
 
@@ -275,7 +275,7 @@ def test_deleting_also_removes_what_delete_run_left_behind(make_videos):
 def test_renaming_moves_the_fields_of_frames_and_videos(make_videos):
     dataset = make_videos(_random_videos())
     before = stored(dataset)
-    compute_agreement(dataset, FIELDS)
+    compute_quickly(dataset, FIELDS)
     paths = ("agreement_score", "frames.agreement_score", "frames.bob.detections.agreement_id")
     values = [dataset.values(path) for path in paths]
     rename_agreement(dataset, "agreement", "renamed")
@@ -289,8 +289,8 @@ def test_renaming_moves_the_fields_of_frames_and_videos(make_videos):
 
 def test_overwriting_replaces_the_fields_of_frames(make_videos):
     dataset = make_videos(_random_videos())
-    compute_agreement(dataset, FIELDS)
-    report = compute_agreement(dataset, FIELDS[:2], overwrite=True)
+    compute_quickly(dataset, FIELDS)
+    report = compute_quickly(dataset, FIELDS[:2], overwrite=True)
     assert load_agreement(dataset) == report
     assert dataset.get_field("frames.carol.detections.agreement") is None
     assert max(dataset.values("agreement_n_annotators")) == 2
@@ -304,18 +304,18 @@ def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_vid
     for name in ("alice", "bob"):
         sample[f"{name}_spans"] = fo.TemporalDetections(detections=[fo.TemporalDetection(label="run", support=[1, 1])])
     sample.save()
-    compute_agreement(dataset, FIELDS[:2])
-    compute_agreement(dataset, ["alice_spans", "bob_spans"], run_key="spans")
+    compute_quickly(dataset, FIELDS[:2])
+    compute_quickly(dataset, ["alice_spans", "bob_spans"], run_key="spans")
     assert (dataset.values("agreement_score"), dataset.values("spans_score")) == ([1.0], [1.0])
     with pytest.raises(AgreementInputError, match="'agreement', which is a run of this dataset"):
-        compute_agreement(dataset, ["alice_spans", "bob_spans"])
+        compute_quickly(dataset, ["alice_spans", "bob_spans"])
 
 
 def test_frames_in_memory_show_what_was_written(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     sample = dataset.first()
     frame = sample.frames[1]
-    compute_agreement(dataset, FIELDS[:2])
+    compute_quickly(dataset, FIELDS[:2])
     assert (sample.agreement_score, frame.agreement_score) == (1.0, 1.0)
 
 
@@ -325,7 +325,7 @@ def test_frames_in_memory_show_what_was_written(make_videos):
 def test_a_view_of_some_frames_leaves_the_others_alone(make_videos):
     labels = {"alice": frames_of([CAT], [CAT], [CAT]), "bob": frames_of([CAT], [], [CAT])}
     dataset = make_videos([labels, labels])
-    report = compute_agreement(dataset.limit(1).match_frames(F("frame_number") > 1), FIELDS[:2])
+    report = compute_quickly(dataset.limit(1).match_frames(F("frame_number") > 1), FIELDS[:2])
     assert (report.n_samples, report.run.n_videos) == (2, 1)
     assert dataset.values("frames.agreement_score") == [[None, 0.0, 1.0], [None, None, None]]
     assert dataset.values("agreement_score") == [0.5, None]
@@ -337,7 +337,7 @@ def test_a_filtered_view_is_about_the_labels_it_contains_and_the_assignments_of_
     view = dataset
     for field in FIELDS[:2]:
         view = view.filter_labels(field, F("label") == "dog", only_matches=False)
-    compute_agreement(view, FIELDS[:2])
+    compute_quickly(view, FIELDS[:2])
     assert dataset.values("frames.alice.detections.agreement") == [[[None, "agreed"], [None]]]
     assert dataset.values("frames.bob.detections.agreement_votes") == [[[2], None]]
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2]]
@@ -345,7 +345,7 @@ def test_a_filtered_view_is_about_the_labels_it_contains_and_the_assignments_of_
 
 def test_a_repeated_video_counts_once(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT], [CAT]), "bob": frames_of([CAT], [])}])
-    report = compute_agreement(dataset.concat(dataset), FIELDS[:2])
+    report = compute_quickly(dataset.concat(dataset), FIELDS[:2])
     assert (report.n_samples, report.run.n_repeated, report.run.n_videos) == (2, 2, 1)
     assert dataset.values("agreement_score") == [0.5]
 
@@ -354,7 +354,7 @@ def test_a_view_without_frames_is_refused(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     view = dataset.match_frames(F("frame_number") > 5, omit_empty=False)
     with pytest.raises(AgreementInputError, match="Agreement needs frames, got videos without any"):
-        compute_agreement(view, FIELDS[:2])
+        compute_quickly(view, FIELDS[:2])
     assert not list_agreements(dataset)
 
 
@@ -370,7 +370,7 @@ def _rated(*names):
 def test_assigned_annotators_are_listed_on_the_video(make_videos):
     dataset = make_videos([{"labels": [_rated("ann", "bea"), _rated("ann"), None]}, {"labels": [_rated("ann", "cid")]}])
     dataset.set_values("raters", [["ann", "bea"], ["ann"]])
-    report = compute_agreement(dataset, "frames.labels", annotator_attribute="rater", assigned_field="raters")
+    report = compute_quickly(dataset, "frames.labels", annotator_attribute="rater", assigned_field="raters")
     assert [entry.name for entry in report.annotators] == ["ann", "bea", "cid"]
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 2], [2]]
     assert dataset.values("frames.labels.detections.agreement") == [[["agreed"] * 2, ["lone"], None], [["agreed"] * 2]]
@@ -379,7 +379,7 @@ def test_assigned_annotators_are_listed_on_the_video(make_videos):
 
 def test_without_a_list_everybody_is_assigned_to_frames_with_labels(make_videos):
     dataset = make_videos([{"labels": [_rated("ann", "bea"), _rated("ann"), None]}])
-    report = compute_agreement(dataset, "frames.labels", annotator_attribute="rater")
+    report = compute_quickly(dataset, "frames.labels", annotator_attribute="rater")
     assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 0]]
     assert report.run.coverage == "assumed"
 
@@ -390,6 +390,6 @@ def test_polylines_on_frames_are_compared_by_their_area(make_videos):
         return fo.Polylines(polylines=[fo.Polyline(label="car", points=[ring], closed=True, filled=True, index=4)])
 
     dataset = make_videos([{"alice": [polygon(0.4), polygon(0.4)], "bob": [polygon(0.3), polygon(0.1)]}])
-    report = compute_agreement(dataset, FIELDS[:2])
+    report = compute_quickly(dataset, FIELDS[:2])
     assert dataset.values("frames.bob.polylines.agreement_iou") == [[[pytest.approx(0.75)], [None]]]
     assert report.track_consistency == pytest.approx(0.5)

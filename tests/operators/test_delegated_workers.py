@@ -1,4 +1,4 @@
-"""A delegated run that shares samples out among worker processes: it completes; killed, it is repeated or deleted."""
+"""A delegated run that shares samples out among worker processes and is killed: it is continued, or deleted."""
 
 from __future__ import annotations
 
@@ -73,12 +73,14 @@ def _killed(launched, dataset):
 
 
 @pytest.mark.slow
-def test_a_delegated_run_with_workers_is_that_of_one_process(launched, make_dataset):
+def test_a_delegated_run_that_was_killed_is_continued_and_is_that_of_one_process(launched, make_dataset):
     dataset = make_dataset(random_annotators(30, seed=5))
-    process, state = launched(dataset)
+    run = _killed(launched, dataset)
+    process, state = launched(dataset, resume=True)
     assert process.wait(timeout=300) == 0
     assert state() == "completed"
     dataset.reload()
+    assert run.status == COMPLETED
     of_workers = load_agreement(dataset, "later").to_dict()
     delete_agreement(dataset, "later")
     foo.execute_operator(
@@ -89,19 +91,6 @@ def test_a_delegated_run_with_workers_is_that_of_one_process(launched, make_data
     for report in (of_workers, alone):
         report["run"].pop("seconds")
     assert of_workers == alone
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("params", [{"overwrite": True}, {"resume": True}], ids=str)
-def test_a_delegated_run_that_was_killed_is_repeated_or_continued(launched, make_dataset, params):
-    dataset = make_dataset(random_annotators(30, seed=5))
-    run = _killed(launched, dataset)
-    process, state = launched(dataset, **params)
-    assert process.wait(timeout=300) == 0
-    assert state() == "completed"
-    dataset.reload()
-    assert run.status == COMPLETED
-    assert load_agreement(dataset, "later").score.n == 30 - dataset.values("later_score").count(None)
 
 
 @pytest.mark.slow

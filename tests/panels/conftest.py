@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -91,7 +92,6 @@ def event(private_fiftyone) -> Callable[..., Sent]:
     A test has one panel, unless ``panel`` names another one, and may go back to any state that the panel had. With
     ``beside=True`` the state is one that another event was sent with, as the App does before it got an answer.
     """
-    import fiftyone.operators as foo
     from fiftyone.operators.executor import ExecutionContext, Executor
 
     of_test = str(ObjectId())
@@ -107,7 +107,7 @@ def event(private_fiftyone) -> Callable[..., Sent]:
         beside: bool = False,
         **params: Any,
     ) -> Sent:
-        operator = foo.get_operator(uri)
+        operator = _operator(uri)
         sent = {name: value for name, value in (state or {}).items() if beside or name != "answer"}
         request = {
             "current_sample": sample,
@@ -137,8 +137,12 @@ def event(private_fiftyone) -> Callable[..., Sent]:
 
 
 @pytest.fixture
-def dataset(make_dataset: Callable[..., Any]) -> Any:
+def dataset(lend: Callable[[Callable[..., Any]], Any]) -> Any:
     """A dataset with a run."""
+    return lend(_with_a_run)
+
+
+def _with_a_run(make_dataset: Callable[..., Any]) -> Any:
     dataset = make_dataset(random_annotators(40))
     compute_agreement(dataset, ANNOTATORS, progress=False)
     return dataset
@@ -148,6 +152,14 @@ def dataset(make_dataset: Callable[..., Any]) -> Any:
 def state(event: Callable[..., Sent], dataset: Any) -> dict[str, Any]:
     """The state of a panel that shows the run."""
     return event("on_load", dataset).state
+
+
+@functools.cache
+def _operator(uri: str) -> Any:
+    """A panel; FiftyOne would make all operators for every event."""
+    import fiftyone.operators as foo
+
+    return foo.get_operator(uri)
 
 
 def of_tab(state: dict[str, Any], tab: str) -> dict[str, Any]:

@@ -108,23 +108,27 @@ def _document(row):
 
 
 def _found(view, labels):
-    """What a view shows: the ids of labels, tags by name, or samples; of videos on their frames."""
+    """What a view shows: the ids of labels, tags by name, or samples; of videos on their frames.
+
+    From the documents as they are stored: samples of FiftyOne take ten times as long.
+    """
     kind = labels.kinds[0]
     fields = [name for name in labels.config.fields if view.has_field(name)]
     found = set()
-    for sample in view.iter_samples():
-        documents = [((sample.id, None), sample)]
+    for sample in view._aggregate(attach_frames=labels.on_frames):
+        sample_id = str(sample["_id"])
+        documents = [((sample_id, None), sample)]
         if labels.on_frames:
-            documents = [((sample.id, number), frame) for number, frame in sample.frames.items()]
+            documents = [((sample_id, frame["frame_number"]), frame) for frame in sample["frames"]]
         for key, document in documents:
             if kind.list_name is None:
                 found.add(key)
                 continue
             for field in fields:
-                path = field.removeprefix("frames.")
-                held = document[path] if document.has_field(path) else None
-                for label in getattr(held, kind.list_name) if held is not None else ():
-                    found.add((*key, field, label.id if labels.family.has_objects else _class(label.label, labels)))
+                held = document.get(field.removeprefix("frames.")) or {}
+                for label in held.get(kind.list_name) or ():
+                    what = str(label["_id"]) if labels.family.has_objects else _class(label.get("label"), labels)
+                    found.add((*key, field, what))
     return found
 
 
@@ -256,7 +260,7 @@ def _with_regions(make_dataset, seed, *, in_one_field, names=ANNOTATORS, n_sampl
     return dataset, fields, {"annotator_attribute": "who"} if in_one_field else {}
 
 
-@pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.parametrize("seed", seeds(2))
 @pytest.mark.parametrize("in_one_field", [False, True])
 def test_with_crowd_regions(make_dataset, seed, in_one_field):
     dataset, fields, options = _with_regions(make_dataset, seed, in_one_field=in_one_field)
@@ -276,7 +280,7 @@ def test_of_crowds_labels_are_found_by_their_ids(make_dataset, n, in_one_field):
     assert check_every_link(dataset, report)["pairs"] > 10
 
 
-@pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.parametrize("seed", seeds(2))
 @pytest.mark.parametrize("labelled", TYPES, ids=lambda labelled: labelled.name)
 def test_of_all_label_types(private_fiftyone, tmp_path, labelled, seed):
     random = Random(f"{seed} {labelled.name}")

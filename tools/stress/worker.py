@@ -1,6 +1,7 @@
 """Processes that do what they are told on datasets of the database, until the connections to them are closed.
 
-Arguments are the numbers of open sockets: FiftyOne is imported once, and every socket is served by a fork.
+The argument is the number of an open socket over which sockets are sent: FiftyOne is imported once, and every socket is
+served by a fork, which tells its process id first.
 
 A command is a line of JSON: ``{"call", "arguments", "options"}``, where ``call`` is ``module:function`` and arguments
 that are ``{"dataset": name}`` stand for a dataset. The answer is a line of JSON: ``{"value"}``, as far as JSON can hold
@@ -13,6 +14,7 @@ import importlib
 import json
 import os
 import resource
+import signal
 import socket
 import sys
 import traceback
@@ -46,7 +48,7 @@ def _answer(command: dict[str, Any]) -> dict[str, Any]:
 
 def _serve(connection: socket.socket) -> None:
     with connection, connection.makefile("rw", encoding="utf-8") as lines:
-        lines.write("{}\n")
+        lines.write(json.dumps({"value": os.getpid()}) + "\n")
         lines.flush()
         for line in lines:
             lines.write(json.dumps(_answer(json.loads(line)), default=lambda _: None) + "\n")
@@ -54,27 +56,25 @@ def _serve(connection: socket.socket) -> None:
 
 
 def main() -> None:
-    """Serve every socket in a process of its own."""
+    """Serve every socket that is sent in a process of its own."""
     from tools.dev.plugin import load_plugin
 
     load_plugin()
     import fiftyone  # noqa: F401 - takes seconds
 
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    connections = [socket.socket(fileno=int(number)) for number in sys.argv[1:]]
-    for connection in connections:
-        if os.fork() == 0:
-            for other in connections:
-                if other is not connection:
-                    other.close()
-            try:
-                _serve(connection)
-            finally:
-                os._exit(0)
-    for connection in connections:
-        connection.close()
-    for _ in connections:
-        os.wait()
+    with socket.socket(fileno=int(sys.argv[1])) as asked:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that ended
+        while sent := socket.recv_fds(asked, 1, 1)[1]:
+            if os.fork() == 0:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                os.setpgid(0, 0)
+                asked.close()
+                try:
+                    _serve(socket.socket(fileno=sent[0]))
+                finally:
+                    os._exit(0)
+            os.close(sent[0])
 
 
 if __name__ == "__main__":

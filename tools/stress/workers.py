@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import select
@@ -17,6 +18,8 @@ from typing import Any, NamedTuple
 
 #: seconds after which a process counts as hanging
 PATIENCE = 120
+#: seconds within which a process ends that nobody needs any more
+_ENDING = 10
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Worker:
 
     def wait_until_ready(self) -> None:
         """Wait until the process has imported what it needs."""
-        self._read()
+        self.pid = int(self._read()["value"])
 
     def send(self, command: Command) -> None:
         """Start a command."""
@@ -81,37 +84,48 @@ class Worker:
         return dict(json.loads(line)) if line else {"error": "Died", "message": "the process is gone"}
 
     def stop(self) -> None:
-        """End the process."""
-        self._connection.shutdown(socket.SHUT_RDWR)
+        """End the process, also one that hangs, and those that it started."""
+        self._connection.shutdown(socket.SHUT_WR)
+        select.select([self._connection], [], [], _ENDING)
         self._connection.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager
 def workers(n: int) -> Iterator[list[Worker]]:
     """Some processes, ready to work, that end with the context; they are forks of one, which imports FiftyOne once."""
-    pairs = [socket.socketpair() for _ in range(n)]
-    inherited = [theirs.fileno() for _, theirs in pairs]
-    program = str(Path(__file__).with_name("worker.py"))
-    command = [sys.executable, program, *map(str, inherited)]
-    nowhere = subprocess.DEVNULL
-    process = subprocess.Popen(
-        command, stdin=nowhere, stdout=nowhere, stderr=nowhere, pass_fds=inherited, start_new_session=True
-    )
-    started = []
-    for ours, theirs in pairs:
-        theirs.close()
-        started.append(Worker(ours))
+    (_, asked), started = _server(os.environ["FIFTYONE_DATABASE_URI"]), []
     try:
+        for _ in range(n):
+            ours, theirs = socket.socketpair()
+            with theirs:
+                socket.send_fds(asked, [b"1"], [theirs.fileno()])
+            started.append(Worker(ours))
         for worker in started:
             worker.wait_until_ready()
         yield started
     finally:
         for worker in started:
             worker.stop()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(10)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # those that hang, too
+
+
+@functools.lru_cache(maxsize=1)
+def _server(database: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """The process that makes the others for a database, and the connection to it, with which it ends."""
+    ours, theirs = socket.socketpair()
+    nowhere = subprocess.DEVNULL
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("worker.py")), str(theirs.fileno())],
+            stdin=nowhere,
+            stdout=nowhere,
+            stderr=nowhere,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+            env={**os.environ, "FIFTYONE_DATABASE_URI": database},
+        )
+    return process, ours
 
 
 def all_at_once(team: Sequence[Worker], commands: Sequence[Command]) -> list[Answer]:
