@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Container
 from dataclasses import dataclass
 
 PLUGIN_NAME = "@annotator/agreement"
@@ -67,6 +69,12 @@ IMPORT_MARK = "annotator_agreement_import"
 
 #: prefix of the paths of frame fields in FiftyOne
 FRAMES_PREFIX = "frames."
+
+
+def first_free(name: str, taken: Container[str], ending: str = "_{}") -> str:
+    """The name, or the first of ``name_2``, ``name_3`` … that is not taken."""
+    numbered = (name + ending.format(number) for number in itertools.count(2))
+    return next(free for free in itertools.chain([name], numbered) if free not in taken)
 
 
 @dataclass(frozen=True, slots=True)

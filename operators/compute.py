@@ -35,7 +35,7 @@ from ..dataset_io.labels.source import check_samples, comparable_fields, uncheck
 from ..dataset_io.record.run import list_agreements
 from ..dataset_io.record.run_keys import check_key_is_free, run_behind
 from ..dataset_io.record.run_labels import open_run_labels
-from .compute_presets import Preset, comparable, preset_of
+from .compute_presets import comparable, preset_of
 from .form import Filled, Form, given_names
 from .inputs import Choice, Folded, FormField, Notice, Several, Switch, problem, warning
 from .option_inputs import given_options, list_fields, option_fields, role_fields, unfolded
@@ -81,7 +81,10 @@ def _fields(form: Filled) -> Iterator[FormField]:
     except AgreementInputError as error:
         yield problem(error)
     if preset.run_key is not None:
-        yield Notice("preset", _last_run_note(preset))
+        options = ", ".join(
+            f"{OPTIONS[name].title.lower()}: {value}" for name, value in preset.options.items() if name in OPTIONS
+        )
+        yield Notice("preset", f"As in the run {preset.run_key!r}" + f": {options}" * bool(options))
     yield Folded(fields=(*_run_key_fields(dataset), *option_fields(params, kinds, preset.options)))
 
 
@@ -247,11 +250,7 @@ def _target_fields(form: Filled) -> Generator[FormField, None, SampleCollection]
 
 def free_run_key(dataset: fo.Dataset) -> str:
     """The run key of a new run: ``agreement``, or the first of ``agreement_2``, ``agreement_3`` … that is free."""
-    existing = list_agreements(dataset)
-    key, number = names.DEFAULT_RUN_KEY, 2
-    while key in existing:
-        key, number = f"{names.DEFAULT_RUN_KEY}_{number}", number + 1
-    return key
+    return names.first_free(names.DEFAULT_RUN_KEY, list_agreements(dataset))
 
 
 def _label_fields(candidates: Mapping[str, LabelKind], chosen: list[str], preset: list[str]) -> FormField:
@@ -299,14 +298,6 @@ def _annotator_fields(
             values=lists,
             view=types.AutocompleteView(),
         )
-
-
-def _last_run_note(preset: Preset) -> str:
-    """Note on the options that the form takes over from a run."""
-    options = ", ".join(
-        f"{OPTIONS[name].title.lower()}: {value}" for name, value in preset.options.items() if name in OPTIONS
-    )
-    return f"As in the run {preset.run_key!r}" + (f": {options}" if options else "")
 
 
 def _run_key_fields(dataset: fo.Dataset) -> Iterator[FormField]:

@@ -24,7 +24,7 @@ from ..dataset_io.results.file_writing import checked_file
 from ..dataset_io.results.parts import dividing_fields
 from ..dataset_io.results.requirements_file import read_requirements
 from .form import Filled, Form, given_names
-from .gold import chosen_gold, counted_first, gold_choice
+from .gold import counted_first
 from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Switch, warning
 from .option_inputs import unfolded
 
@@ -195,29 +195,26 @@ EXPORT_AGAINST = Form(
 
 def _decided_path(form: Filled) -> str:
     """The file of the form; at first one in the home directory of the user who runs the App's server."""
-    gold = chosen_gold(form)
+    gold = form.gold
     _, _, ending = format_of_decided(open_gold(form.dataset, gold))
     path: str = form.get("path") or _at_home(form, f"{gold}{ending}")
     return path
 
 
 def _decided_fields(form: Filled) -> Iterator[FormField]:
-    yield (field := gold_choice(form))
-    if field.blocks:
-        return
     path = _decided_path(form)
     yield FormField("path", "File", _PLACE, default=path, required=True)
     yield from form.within_view()
     yield _DOWNLOAD
     yield _OVERWRITE
     if (yield from counted_first(form, "How many labels this exports")):
-        options = {"gold": chosen_gold(form), "overwrite": form.get("overwrite", False)}
+        options = {"gold": form.gold, "overwrite": form.get("overwrite", False)}
         found, _ = decided_to_export(form.samples, path, **options)
         yield Notice("preview", found.told("This exports"), found.format)
 
 
 def _export_decided(form: Filled) -> dict[str, Any]:
-    options = {"gold": chosen_gold(form), "progress": form.progress, **form.given("overwrite")}
+    options = {"gold": form.gold, "progress": form.progress, **form.given("overwrite")}
     done = export_decided(form.samples, _decided_path(form), **options)
     told = done.told("Exported")
     form.tell(told, reload=False)
@@ -232,6 +229,7 @@ EXPORT_DECIDED = Form(
     icon="file_download",
     submit="Export",
     function=export_decided,
+    of_gold=True,
     fields=_decided_fields,
     execute=_export_decided,
     summary="Export what was decided",

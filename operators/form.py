@@ -18,6 +18,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io.app.appearance import sidebar_groups
+from ..dataset_io.decide.decisions import gold_fields
 from ..dataset_io.record.run import COMPLETED, Run, newest_first
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from .inputs import Choice, FormField, Notice, Switch, problem, warning
@@ -40,6 +41,7 @@ class Form:
     #: what it is a form for: called from Python it is this function, with its arguments and help
     function: Callable[..., Any] | None = None
     run: str | None = None  #: text below the choice of a run; None if the form does not begin with that
+    of_gold: bool = False  #: whether a field of decisions is chosen
     delegated: bool = False  #: whether it can be run by a worker
     #: the harm it can do, for assistants that ask before they call it: ``low`` changes nothing, ``medium`` adds what
     #: can be removed again, ``high`` removes
@@ -86,6 +88,11 @@ class Filled:
     def labels(self) -> RunLabels:
         """The labels of the chosen run."""
         return open_run_labels(self.dataset, self.run_key)
+
+    @property
+    def gold(self) -> str:
+        """The chosen field of decisions; when the form opens, the first one."""
+        return self.get("gold") or next(iter(gold_fields(self.dataset)), names.DEFAULT_GOLD_FIELD)
 
     @property
     def samples(self) -> SampleCollection:
@@ -238,14 +245,29 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _all_fields(form: Form, filled: Filled) -> Iterator[FormField]:
-    """The choice of a run, if there is one, and the other fields."""
-    if form.run is not None:
-        titles = {} if filled.dataset is None else runs_to_choose(filled.dataset)
-        if not titles:
-            yield warning("no_runs", "This dataset has no agreement runs", "Compute agreement first")
+    """The choices of a run and of decisions, if there are any, and the other fields."""
+    choices = [] if form.run is None else [run_choice(filled.dataset, "Run", form.run)]
+    choices += [_gold_choice(filled.dataset)] if form.of_gold else []
+    for choice in choices:
+        yield choice
+        if choice.blocks:
             return
-        yield Choice("run_key", "Run", form.run, values=titles, required=True)
     yield from form.fields(filled)
+
+
+def run_choice(dataset: fo.Dataset | None, label: str, hint: str) -> FormField:
+    """The choice of a run; without one, a warning, which blocks the form."""
+    titles = {} if dataset is None else runs_to_choose(dataset)
+    if not titles:
+        return warning("no_runs", "This dataset has no agreement runs", "Compute agreement first")
+    return Choice("run_key", label, hint, values=titles, required=True)
+
+
+def _gold_choice(dataset: fo.Dataset | None) -> FormField:
+    fields = [] if dataset is None else gold_fields(dataset)
+    if not fields:
+        return warning("no_decisions", "Nothing was decided on this dataset yet")
+    return Choice("gold", "Field of decisions", values=fields, required=True)
 
 
 def runs_to_choose(dataset: fo.Dataset) -> dict[str, str]:

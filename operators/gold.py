@@ -14,25 +14,12 @@ from ..charts.text.words import counted
 from ..dataset_io import apply_decisions, decide, undo_applied, undo_decisions
 from ..dataset_io.decide.apply import Applied, latest_applied, possible_changes
 from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide, user_name
-from ..dataset_io.decide.decisions import delete_empty_gold, gold_fields, open_gold
+from ..dataset_io.decide.decisions import delete_empty_gold, open_gold
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Switch, Text, warning
 
 #: larger datasets are counted on request: a form asks after every change
 _MOST_COUNTED = 5_000
-
-
-def gold_choice(form: Filled) -> FormField:
-    """The choice of a field of decisions; without one, a warning, which blocks the form."""
-    fields = gold_fields(form.dataset) if form.dataset is not None else []
-    if not fields:
-        return warning("no_decisions", "Nothing was decided on this dataset yet")
-    return Choice("gold", "Field of decisions", values=fields, required=True)
-
-
-def chosen_gold(form: Filled) -> str:
-    """The chosen field of decisions; when the form opens, the first one."""
-    return form.get("gold") or next(iter(gold_fields(form.dataset)), names.DEFAULT_GOLD_FIELD)
 
 
 def counted_first(form: Filled, what: str) -> Generator[FormField, None, bool]:
@@ -130,14 +117,8 @@ DECIDE = Form(
 )
 
 
-def _undo_fields(form: Filled) -> Iterator[FormField]:
-    yield (field := gold_choice(form))
-    if not field.blocks:
-        yield FormField("by", "Decided by", "Only what this person decided; empty for anybody")
-
-
 def _undo(form: Filled) -> dict[str, Any]:
-    gold = chosen_gold(form)
+    gold = form.gold
     n = undo_decisions(form.dataset, form.params.get("step"), by=form.get("by"), gold=gold)
     delete_empty_gold(form.dataset, gold)
     form.tell(f"Took back {counted(n, 'decision')}", variant="success" if n else "warning")
@@ -151,7 +132,8 @@ UNDO_DECISIONS = Form(
     icon="undo",
     submit="Undo",
     function=undo_decisions,
-    fields=_undo_fields,
+    of_gold=True,
+    fields=lambda form: [FormField("by", "Decided by", "Only what this person decided; empty for anybody")],
     execute=_undo,
 )
 
@@ -168,24 +150,21 @@ _CHANGES = {
 
 def _applied(form: Filled, *, preview: bool, progress: Any = False) -> Applied:
     """Apply decisions as the form says."""
-    possible = possible_changes(_opened(form, chosen_gold(form)))
+    possible = possible_changes(_opened(form, form.gold))
     return apply_decisions(
         form.samples,
         form.run_key,
         annotators=form.names("annotators") or None,
         changes=[change for change, is_default in possible.items() if form.params.get(change, is_default)],
         by=form.get("by"),
-        gold=chosen_gold(form),
+        gold=form.gold,
         preview=preview,
         progress=progress,
     )
 
 
 def _apply_fields(form: Filled) -> Iterator[FormField]:
-    yield (field := gold_choice(form))
-    if field.blocks:
-        return
-    opened = _opened(form, chosen_gold(form))
+    opened = _opened(form, form.gold)
     hint = "Only the labels of these annotators; none for all"
     yield Several("annotators", "Annotators", hint, values=opened.labels.annotators)
     for change, is_default in possible_changes(opened).items():
@@ -216,6 +195,7 @@ APPLY = Form(
     submit="Change labels",
     run="The run that says who the annotators are",
     function=apply_decisions,
+    of_gold=True,
     fields=_apply_fields,
     execute=_apply,
     delegated=True,
@@ -224,10 +204,7 @@ APPLY = Form(
 
 
 def _undo_applied_fields(form: Filled) -> Iterator[FormField]:
-    yield (field := gold_choice(form))
-    if field.blocks:
-        return
-    latest = latest_applied(open_gold(form.dataset, chosen_gold(form)))
+    latest = latest_applied(open_gold(form.dataset, form.gold))
     if latest is None:
         yield warning("not_applied", "No decisions are applied to annotators' labels")
         return
@@ -236,7 +213,7 @@ def _undo_applied_fields(form: Filled) -> Iterator[FormField]:
 
 
 def _undo_applied(form: Filled) -> dict[str, Any]:
-    done = undo_applied(form.dataset, form.params.get("step"), gold=chosen_gold(form))
+    done = undo_applied(form.dataset, form.params.get("step"), gold=form.gold)
     form.tell(done.told(), variant="success" if done.n_objects else "warning")
     return dataclasses.asdict(done)
 
@@ -248,6 +225,7 @@ UNDO_APPLIED = Form(
     icon="settings_backup_restore",
     submit="Take back",
     function=undo_applied,
+    of_gold=True,
     fields=_undo_applied_fields,
     execute=_undo_applied,
     delegated=True,

@@ -12,8 +12,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io.results.measure_ceiling import agreement_ceiling
-from .form import runs_to_choose
-from .inputs import Choice, warning
+from .form import run_choice
 
 logger = logging.getLogger(__name__)
 
@@ -43,13 +42,7 @@ class HumanCeiling(foo.EvaluationMetric):
     def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
         """The choice of a run."""
         inputs = types.Object()
-        titles = {} if ctx.dataset is None else runs_to_choose(ctx.dataset)
-        if not titles:
-            warning("no_runs", "This dataset has no agreement runs", "Compute agreement first").add(inputs)
-        else:
-            hint = "whose annotators the model is compared with"
-            first = next(iter(titles))
-            Choice("run_key", "Agreement run", hint, values=titles, default=first, required=True).add(inputs)
+        run_choice(ctx.dataset, "Agreement run", "whose annotators the model is compared with").add(inputs)
         return types.Property(inputs)
 
     def compute(

@@ -165,7 +165,8 @@ def _input(option: Option, groups: frozenset[str], given: Any, preset: Any) -> F
     text = option.hint or option.sentence.replace("``", "").replace('"', "")
     hint = text[0].upper() + text[1:]
     if option.choices:
-        offered = {value: text for value, text in option.choices.items() if _is_for(option, value, groups)}
+        offered = {value: text for value, text in option.choices.items()
+                   if value is None or option.choices_of.get(value) in (None, *groups)}  # fmt: skip
         titles = {str(value or _NONE): f"{value or _NONE}: {text.replace('``', '')}" for value, text in offered.items()}
         return Choice(option.name, option.title, default=str(preset or _NONE), values=titles)
     if _is_switch(option):
@@ -179,7 +180,9 @@ def _input(option: Option, groups: frozenset[str], given: Any, preset: Any) -> F
         )
     if option.input == "text":
         return FormField(option.name, option.title, hint, default=preset if preset is None else str(preset))
-    return Several(option.name, option.title, hint, default=_texts(preset))
+    # names and what they stand for as texts: ``["a=b"]``
+    pairs = [f"{name}={meant}" for name, meant in preset.items()] if isinstance(preset, Mapping) else []
+    return Several(option.name, option.title, hint, default=pairs or list(map(str, preset or ())))
 
 
 def _why_refused(option: Option, given: Any) -> str:
@@ -189,17 +192,6 @@ def _why_refused(option: Option, given: Any) -> str:
     except AgreementInputError as error:
         return str(error)
     return ""
-
-
-def _texts(preset: Any) -> list[str]:
-    """A list, or names and what they stand for, as texts: ``["a=b"]``."""
-    pairs = preset.items() if isinstance(preset, Mapping) else ()
-    return [f"{name}={meant}" for name, meant in pairs] or list(map(str, preset or ()))
-
-
-def _is_for(option: Option, value: str | None, groups: frozenset[str]) -> bool:
-    """True if a choice applies to labels of these groups."""
-    return value is None or option.choices_of.get(value) in (None, *groups)
 
 
 def _value(option: Option, given: Any) -> Any:

@@ -28,6 +28,8 @@ from .selection import chosen_labels, chosen_samples, describe_choice, is_chosen
 
 #: the choice of a dropdown for no condition
 _ANY = "any"
+#: FiftyOne's name of the first annotation run
+_ANNOTATION_KEY = "disputed"
 
 
 def _view_fields(form: Filled) -> Iterator[FormField]:
@@ -64,15 +66,8 @@ def _view_fields(form: Filled) -> Iterator[FormField]:
 def _conditions(params: dict[str, Any]) -> dict[str, Any]:
     """The arguments of :func:`view_agreement` from a form; empty inputs are no conditions."""
     wanted = (
-        "verdict",
-        "annotators",
-        "missed_by",
-        "classes",
-        "confusion",
-        "reference",
-        "model",
-        "min_score",
-        "max_score",
+        *("verdict", "annotators", "missed_by", "classes", "confusion"),
+        *("reference", "model", "min_score", "max_score"),
     )
     options = {name: params[name] for name in wanted if params.get(name) not in (None, "", [], _ANY)}
     votes = params.get("least_votes"), params.get("most_votes")
@@ -214,19 +209,11 @@ TAG_LABELS = Form(
 )
 
 
-def _free_key(form: Filled) -> str:
-    """An unused name for the annotation run: ``disputed``, ``disputed_2`` …"""
-    taken = set(form.dataset.list_annotation_runs())
-    key, number = "disputed", 2
-    while key in taken:
-        key, number = f"disputed_{number}", number + 1
-    return key
-
-
 def _annotate_fields(form: Filled) -> Iterator[FormField]:
     yield Choice("backend", "Backend", default=check_backend(None, {}), values=configured_backends())
+    free = names.first_free(_ANNOTATION_KEY, form.dataset.list_annotation_runs())
     hint = "FiftyOne's name of the annotation run; you need it to load the result"
-    yield FormField("anno_key", "Annotation key", hint, default=_free_key(form), required=True)
+    yield FormField("anno_key", "Annotation key", hint, default=free, required=True)
     if form.get("anno_key"):
         check_anno_key(form.dataset, form.get("anno_key"))
     yield _some_annotators(form)
@@ -237,7 +224,7 @@ def _annotate_fields(form: Filled) -> Iterator[FormField]:
 
 
 def _annotate(form: Filled) -> dict[str, Any]:
-    anno_key = form.get("anno_key") or _free_key(form)
+    anno_key = form.get("anno_key") or names.first_free(_ANNOTATION_KEY, form.dataset.list_annotation_runs())
     annotate_disputed(
         chosen_samples(form.ctx),
         form.labels.run_key,

@@ -94,14 +94,52 @@ def choice(
     parent.view(name, types.View(component=names.CHOICE, componentsProps=props, **options))
 
 
+def said(
+    parent: types.Object, name: str, text: str, size: str = ".82rem", color: str = "text.secondary", **look: Any
+) -> None:
+    """A text; ``look`` are other attributes of FiftyOne's ``TextView``."""
+    parent.view(name, types.TextView(title=text, font_size=size, color=color, **{"padding": "0", **look}))
+
+
+def button(
+    parent: types.Object,
+    name: str,
+    label: str,
+    handler: str,
+    params: dict[str, Any] | None = None,
+    *,
+    look: str = "outlined",
+    style: dict[str, Any] | None = None,
+    key: str | None = None,
+    props: dict[str, Any] = FITTING,
+    **options: Any,
+) -> None:
+    """A button, as wide as its label.
+
+    Args:
+        handler: URI of the handler of a click
+        params: its parameters
+        look: FiftyOne's ``variant``
+        style: CSS of the button
+        key: a key that presses it, too, and which it shows (``app.js``)
+        props: attributes of its place
+        options: of FiftyOne's ``btn()``
+    """
+    attributes: dict[str, Any] = {} if style is None else {"sx": style}
+    if key is not None:
+        attributes = {"sx": {**(style or {}), "&::before": _SHOWN_KEY}, _KEY: key, "aria-label": label}
+    props = {"button": attributes, **props} if attributes else props
+    parent.btn(
+        name, label=label, variant=look, on_click=handler, params=params, componentsProps=props or None, **options
+    )
+
+
 def heading(root: types.Object, name: str, text: str, note: str = "") -> None:
     """The title of an item, and a note below it."""
     if text:
-        title = types.TextView(title=text, bold=True, color="text.primary", padding="8px 0 0", font_size="1rem")
-        root.view(f"title_{name}", title)
+        said(root, f"title_{name}", text, "1rem", "text.primary", bold=True, padding="8px 0 0")
     if note:
-        small = types.TextView(title=note, color="text.secondary", padding="0", font_size=".82rem")
-        root.view(f"note_{name}", small)
+        said(root, f"note_{name}", note)
 
 
 def draw_item(root: types.Object, item: Item, version: str, handlers: Handlers) -> None:
@@ -203,32 +241,17 @@ def _pager(root: types.Object, item: Item, name: str, handlers: Handlers) -> Non
     row = root.h_stack(f"pager_{name}", gap=1, align_y="center")
     page, pages = item["page"], item["pages"]
     for label, other in (("Previous", page - 1), ("Next", page + 1)):
-        row.btn(
-            label.lower(),
-            label=label,
-            variant="outlined",
-            disabled=not 0 <= other < pages,
-            on_click=handlers("turn_page"),
-            params={"item": item["name"], "page": other},
-        )
-    place = types.TextView(title=f"{page + 1} of {pages}", color="text.secondary", padding="0", font_size=".82rem")
-    row.view("place", place)
+        params, disabled = {"item": item["name"], "page": other}, not 0 <= other < pages
+        button(row, label.lower(), label, handlers("turn_page"), params, props={}, disabled=disabled)
+    said(row, "place", f"{page + 1} of {pages}")
 
 
 def _buttons(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     heading(root, name, item["title"])
     wrapped = {"grid": {"sx": {"display": "flex", "flexWrap": "wrap", "gap": "8px"}}}
     row = root.h_stack(name, gap=1, componentsProps=wrapped)
-    for k, button in enumerate(item["buttons"]):
-        row.btn(
-            f"b{k}",
-            label=button["label"],
-            icon=button["icon"],
-            variant="outlined",
-            on_click=handlers(button["handler"]),
-            params=button["params"],
-            componentsProps=FITTING,
-        )
+    for k, each in enumerate(item["buttons"]):
+        button(row, f"b{k}", each["label"], handlers(each["handler"]), each["params"], icon=each["icon"])
 
 
 def _work(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
@@ -238,7 +261,7 @@ def _work(root: types.Object, item: Item, name: str, handlers: Handlers) -> None
         columns = "84px minmax(0, 1fr)" if entry["image"] else "minmax(0, 1fr)"
         grid = {"display": "grid", "gridTemplateColumns": columns, "alignItems": "center", "gap": "10px"}
         row = root.h_stack(f"row{k}_{name}", gap=1, componentsProps={"grid": {"sx": grid}})
-        opens = {"operator": handlers("open_sample"), "params": {"id": entry["id"]}}
+        handler, params = handlers("open_sample"), {"id": entry["id"]}
         if entry["image"]:
             row.define_property(
                 f"image_{k}",
@@ -249,18 +272,13 @@ def _work(root: types.Object, item: Item, name: str, handlers: Handlers) -> None
                     height="60px",
                     alt=entry["title"],
                     componentsProps={"image": {"style": {"objectFit": "cover", "borderRadius": "4px"}}},
-                    **opens,
+                    operator=handler,
+                    params=params,
                 ),
             )
-        row.btn(
-            "open",
-            label=f"{entry['title']}\n{entry['reason']}\n{entry['numbers']}",
-            title="Open this image",
-            on_click=opens["operator"],
-            params=opens["params"],
-            variant="text",
-            componentsProps={"button": {"sx": _ROW}, "container": {"sx": {"width": "100%"}}},
-        )
+        label, hint = f"{entry['title']}\n{entry['reason']}\n{entry['numbers']}", "Open this image"
+        props = {"container": {"sx": {"width": "100%"}}}
+        button(row, "open", label, handler, params, look="text", style=_ROW, props=props, title=hint)
     if item["turns"]:
         _pager(root, item, name, handlers)
 
@@ -293,20 +311,14 @@ _ROW = {
 def _name(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     """The question who decides; the App keeps what is typed as the state of this path, with every letter."""
     root.str(DECIDER, label="Your name", description=item["text"], view=types.TextFieldView())
-    root.btn(
-        f"start_{name}",
-        label="Start",
-        variant="contained",
-        on_click=handlers("start_deciding"),
-        componentsProps={"button": {_KEY: "Enter"}, **FITTING},
-    )
+    props = {"button": {_KEY: "Enter"}, **FITTING}
+    button(root, f"start_{name}", "Start", handlers("start_deciding"), look="contained", props=props)
 
 
 def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     """Draw the progress, and the object: its picture beside a button for every possible decision."""
     head = root.h_stack(f"sought_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
-    progress = types.TextView(title=item["progress"], bold=True, padding="0", color="text.primary")
-    head.view("progress", progress, componentsProps=FITTING)
+    head.view("progress", types.TextView(title=item["progress"], bold=True, padding="0", color="text.primary"))
     _step(head, f"as {item['by']}", handlers("ask_name"), {}, icon="person")
     _filters(root, head, item, name, handlers)
     found, way = item["object"], {"way": item["way"]}
@@ -343,15 +355,7 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         _step(row, "Edit", handlers("edit_object"), place, icon="edit")
     if item["is_edited"]:
         heading(root, f"edited_{name}", "", _EDITED)
-        root.btn(
-            f"done_{name}",
-            label="Done",
-            icon="check",
-            variant="contained",
-            on_click=handlers("finish_editing"),
-            params=place,
-            componentsProps=FITTING,
-        )
+        button(root, f"done_{name}", "Done", handlers("finish_editing"), place, look="contained", icon="check")
 
 
 def _filters(root: types.Object, head: types.Object, item: Item, name: str, handlers: Handlers) -> None:
@@ -399,45 +403,16 @@ def _version(column: types.Object, name: str, version: dict[str, Any], handler: 
         "border": f"3px solid {version['colour']}",
         "& .MuiTypography-root": {"overflowWrap": "anywhere", "lineHeight": 1.25},
     }
-    column.btn(
-        name,
-        label=version["label"],
-        title=version["hint"] or None,
-        variant="outlined",
-        disabled=version["disabled"],
-        on_click=handler,
-        params=version["params"] | way,
-        componentsProps={"button": _with_key(version["key"], version["label"], style)},
-    )
-
-
-def _with_key(key: str | None, label: str, style: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of a button that a key presses, too."""
-    if key is None:
-        return {"sx": style}
-    return {"sx": {**style, "&::before": _SHOWN_KEY}, _KEY: key, "aria-label": label}
+    options = {"title": version["hint"] or None, "disabled": version["disabled"]}
+    params, key = version["params"] | way, version["key"]
+    button(column, name, version["label"], handler, params, style=style, key=key, props={}, **options)
 
 
 def _step(
-    row: types.Object,
-    label: str,
-    handler: str,
-    params: dict[str, Any],
-    *,
-    icon: str | None = None,
-    key: str | None = None,
-    disabled: bool = False,
+    row: types.Object, label: str, handler: str, params: dict[str, Any], *, key: str | None = None, **options: Any
 ) -> None:
-    row.btn(
-        handler.rsplit("#", 1)[-1] + (key or ""),
-        label=label,
-        icon=icon,
-        variant="outlined",
-        disabled=disabled,
-        on_click=handler,
-        params=params,
-        componentsProps={"button": _with_key(key, label, {"textTransform": "none"}), **FITTING},
-    )
+    name = handler.rsplit("#", 1)[-1] + (key or "")
+    button(row, name, label, handler, params, style={"textTransform": "none"}, key=key, **options)
 
 
 _DRAW: dict[str, Callable[[types.Object, Item, str, Handlers], None]] = {

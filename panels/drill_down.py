@@ -97,31 +97,26 @@ def link_of(model: ViewModel, click: Click) -> Link:
         AgreementInputError: if there are none
     """
     name = item_name(str(click.get("path", "")))
+    leads: Link | None
     if name == "card":
-        leads = _card(model, click)
+        card = _entry(model["cards"], click.get("number"))
+        leads = None if card is None else card["link"]
     else:
         item = next((item for item in model["items"] if item["name"] == name), None)
         if item is None:
             raise AgreementInputError("There are no samples behind this")
-        leads = _cell_link(item, click) if item["kind"] == "table" else _point_link(item, click)
+        if item["kind"] == "table":
+            leads = _entry(_entry(item["links"], click.get("row")) or [], click.get("column"))
+        else:
+            leads = _point_link(item, click)
     if leads is None:
         raise AgreementInputError("There are no samples behind this; click an underlined number")
     return leads
 
 
-def _card(model: ViewModel, click: Click) -> Link | None:
-    number = click.get("number")
-    cards = model["cards"]
-    leads: Link | None = cards[number]["link"] if isinstance(number, int) and 0 <= number < len(cards) else None
-    return leads
-
-
-def _cell_link(item: Item, click: Click) -> Link | None:
-    row, column, links = click.get("row"), click.get("column"), item["links"]
-    if not isinstance(row, int) or not isinstance(column, int) or not 0 <= row < len(links):
-        return None
-    leads: Link | None = links[row][column] if 0 <= column < len(links[row]) else None
-    return leads
+def _entry(values: list[Any], place: object) -> Any:
+    """The value at a place that the App names; None if there is no such place."""
+    return values[place] if isinstance(place, int) and 0 <= place < len(values) else None
 
 
 def _point_link(item: Item, click: Click) -> Link | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..agreement.settings.errors import AgreementInputError
 from ..charts.figures.theme import shortened
+from ..charts.text.words import ends_of, shown_number
 
 #: a part of a tab, and what the user chose of it; both are JSON values
 Item = dict[str, Any]
@@ -22,6 +25,14 @@ _SHADE = "rgba(43, 131, 186, {:.2f})"
 _MOST_SHADE = 0.55
 #: characters of a vertical header
 _LONGEST_SLANTED = 15
+#: with more columns the headers of a matrix are vertical
+_ROOMY = 5
+
+#: the text of a number
+Show = Callable[[float | None], str]
+two_digits: Show = functools.partial(shown_number, digits=2)
+#: an attribute of an entry, or a function of it
+Get = str | Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,41 @@ class Field:
     shade: Callable[[Any], float | None] | None = None  #: darkness of the cell, from 0 to 1
     is_number: bool = True  #: whether it is right-aligned
     first_down: bool = True  #: whether the first click on the header puts the largest value first
+
+    @classmethod
+    def named(cls, title: str, get: Get, leads: Callable[[Any], Link | None] | None = None) -> Field:
+        """A column of names."""
+        return cls(title, _getter(get), link=leads, is_number=False, first_down=False)
+
+    @classmethod
+    def count(cls, title: str, get: Get, leads: Callable[[Any], Link | None] | None = None) -> Field:
+        """A column of counts."""
+        count = _getter(get)
+        return cls(title, lambda entry: f"{count(entry):,}", count, leads)
+
+    @classmethod
+    def number(cls, title: str, name: str, show: Show = two_digits, of: Get = lambda entry: entry) -> Field:
+        """A column of numbers with their intervals.
+
+        Args:
+            name: attribute of the number, and key of its interval in ``intervals``
+            of: what of an entry has them
+        """
+        whose, value = _getter(of), operator.attrgetter(name)
+        return cls(
+            title,
+            lambda entry: over_ends(show(value(whose(entry))), whose(entry).intervals.get(name), show),
+            lambda entry: value(whose(entry)),
+        )
+
+
+def _getter(get: Get) -> Callable[[Any], Any]:
+    return operator.attrgetter(get) if isinstance(get, str) else get
+
+
+def over_ends(shown: str, interval: Any, show: Show) -> str:
+    """A number, and below it the ends of its interval if there is one."""
+    return f"{shown}\n{ends_of(interval, show)}".rstrip()
 
 
 def link(title: str, **options: Any) -> Link:
@@ -105,6 +151,46 @@ def table_item(
         "pages": pages,
         "slanted": slanted,
     }
+
+
+def matrix_item(
+    name: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Mapping[tuple[str, str], Any],
+    show: Show,
+    choices: Choices,
+    leads: Callable[[str, str], Link | None] | None = None,
+    *,
+    corner: str = "Class",
+    whole: float | None = None,
+    **options: Any,
+) -> Item:
+    """A table with a number for some rows and columns, the darker the greater.
+
+    Args:
+        cells: the numbers by row and column
+        show: text of a number
+        leads: labels behind the number of a row and a column
+        corner: header of the names of the rows
+        whole: the number with the darkest shade; None: the largest
+    """
+    most = whole or max(cells.values(), default=0) or 1
+
+    def field_of(column: str) -> Field:
+        def value(row: str) -> Any:
+            return cells.get((row, column))
+
+        return Field(
+            column,
+            lambda row: show(cells[row, column]) if (row, column) in cells else "",
+            value,
+            lambda row: leads(row, column) if leads is not None and value(row) is not None else None,
+            shade=lambda row: (value(row) or 0) / most,
+        )
+
+    fields = [Field.named(corner, str), *map(field_of, columns)]
+    return table_item(name, fields, rows, choices, slanted=len(columns) > _ROOMY, **options)
 
 
 def sort_after_click(column: int, chosen: int | None) -> int:

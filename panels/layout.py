@@ -7,7 +7,7 @@ from typing import Any
 from fiftyone.operators import types
 
 from ..names import UPDATE_AGREEMENT
-from .drawing import FITTING, LINE, LINK, NARROW, Handlers, choice, draw_item
+from .drawing import LINE, LINK, NARROW, Handlers, button, choice, draw_item, said
 from .items import Item
 from .model_cache import hash_of
 from .panel_state import PanelState
@@ -63,7 +63,11 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
     if state.problem is not None:
         _problem(root, state, handlers)
     if model is not None:
-        _one_line(root, model) if is_deciding else _verdict(root, model, handlers)
+        if is_deciding:  # in one line, where the room is for the work
+            cards = [f"{card['title']} {card['value']} {card['word']}".rstrip() for card in model["cards"]]
+            said(root, f"numbers_{model['version']}", " · ".join(cards), _SMALL)
+        else:
+            _verdict(root, model, handlers)
         choice(root, "tabs", model["tabs"], model["tab"], handlers("choose_tab"), look="tabs")
         version = hash_of(model["version"], model["tab"], model["items"])
         for item in model["items"]:
@@ -104,27 +108,13 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
         choice(row, "run", keys, state.run_key, handlers("choose_run"), label="Run")
         samples = {RUN: "Whole run", VIEW: "Current view"}
         choice(row, "samples", samples, VIEW if of_view else RUN, handlers("choose_samples"), label="Samples")
-        row.btn(
-            "compute_again",
-            label="Compute again",
-            icon="diversity_3",
-            title="Compute again",
-            variant="outlined",
-            on_click=handlers("compute"),
-            componentsProps={"button": {"sx": _ICON_ALONE}, **FITTING},
-        )
+        label = "Compute again"
+        button(row, "compute_again", label, handlers("compute"), style=_ICON_ALONE, icon="diversity_3", title=label)
         _refresh(row, handlers)
     _, group, name = GRID_TITLE.split(".")
     hidden = {"sx": {_WITHOUT_TITLE: {"display": "none"}}}
     shows = head.h_stack(group, gap=1, componentsProps={"container": hidden, "grid": {"sx": LINE}})
-    shows.btn(
-        "back",
-        label="Back",
-        icon="arrow_back",
-        variant="contained",
-        on_click=handlers("back"),
-        componentsProps=FITTING,
-    )
+    button(shows, "back", "Back", handlers("back"), look="contained", icon="arrow_back")
     text = {"sx": {"fontSize": ".88rem", "& p": {"margin": 0}}}
     shows.md("", name=name, componentsProps={"container": text, "item": {"sx": {"width": "auto", "flex": 1}}})
     if state.n_changed:
@@ -138,22 +128,13 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
 def _offer(parent: types.Object, text: str, label: str, icon: str, handler: str, params: dict[str, Any]) -> None:
     """A line that says something, and a button to do something about it."""
     line = parent.h_stack(f"offer_{hash_of(text)}", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
-    said = types.TextView(title=text, color=_LEVELS["fair"], padding="0", font_size=".85rem", bold=True)
-    line.view("said", said, componentsProps=FITTING)
-    options = {"label": label, "icon": icon, "variant": "outlined", "componentsProps": FITTING}
-    line.btn(icon, on_click=handler, params=params, **options)
+    said(line, "said", text, ".85rem", _LEVELS["fair"], bold=True)
+    button(line, icon, label, handler, params, icon=icon)
 
 
 def _refresh(parent: types.Object, handlers: Handlers) -> None:
-    parent.btn(
-        "refresh",
-        label="",
-        title="Refresh",
-        icon="refresh",
-        variant="outlined",
-        on_click=handlers("refresh"),
-        componentsProps={"button": {"sx": {"minWidth": 0, "padding": "5px 10px"}}, **FITTING},
-    )
+    style = {"minWidth": 0, "padding": "5px 10px"}
+    button(parent, "refresh", "", handlers("refresh"), style=style, title="Refresh", icon="refresh")
 
 
 def _problem(root: types.Object, state: PanelState, handlers: Handlers) -> None:
@@ -162,14 +143,8 @@ def _problem(root: types.Object, state: PanelState, handlers: Handlers) -> None:
     root.view(f"problem_{text}", notice(label=state.problem, description=state.advice))
     row = root.h_stack("actions", gap=2, componentsProps={"grid": {"sx": LINE}})
     if state.has_dataset:
-        row.btn(
-            "compute",
-            label="Compute annotator agreement",
-            icon="diversity_3",
-            variant="contained",
-            on_click=handlers("compute"),
-            componentsProps=FITTING,
-        )
+        label = "Compute annotator agreement"
+        button(row, "compute", label, handlers("compute"), look="contained", icon="diversity_3")
     if not state.keys:  # somebody else may compute it meanwhile
         _refresh(row, handlers)
 
@@ -178,17 +153,9 @@ def _verdict(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
     """The main numbers as cards, warnings, and the main cause."""
     _cards(root, model, handlers)
     for k, warning in enumerate(model["warnings"]):
-        said = types.TextView(title=f"⚠ {warning}", color=_LEVELS["fair"], padding="0", font_size=".82rem")
-        root.view(f"warning_{k}_{model['version']}", said)
+        said(root, f"warning_{k}_{model['version']}", f"⚠ {warning}", color=_LEVELS["fair"])
     if model["cause"]:
-        cause = types.TextView(title=model["cause"], color="text.primary", padding="2px 0", font_size=".92rem")
-        root.view(f"cause_{model['version']}", cause)
-
-
-def _one_line(root: types.Object, model: ViewModel) -> None:
-    """The main numbers in one line, where the room is for the work."""
-    cards = [f"{card['title']} {card['value']} {card['word']}".rstrip() for card in model["cards"]]
-    _small(root, f"numbers_{model['version']}", " · ".join(cards))
+        said(root, f"cause_{model['version']}", model["cause"], ".92rem", "text.primary", padding="2px 0")
 
 
 def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
@@ -198,28 +165,21 @@ def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
         # a card fills its place, also where another one is taller
         props = {**_CARD, "container": {**_CARD["container"], "title": card["hint"] or None}}
         cell = row.v_stack(f"c{k}", gap=0, variant="paper", elevation=2, componentsProps=props)
-        _small(cell, f"title_{version}", card["title"])
+        said(cell, f"title_{version}", card["title"], _SMALL)
         colour = _LEVELS.get(card["level"], "text.primary")
         if card["link"] is None:
-            view = types.TextView(title=card["value"], bold=True, font_size="1.35rem", padding="0", color=colour)
-            cell.view(f"value_{version}", view)
+            said(cell, f"value_{version}", card["value"], "1.35rem", colour, bold=True)
         else:
-            cell.btn(
-                f"card_{version}",
-                label=card["value"],
-                title="Show these labels",
-                variant="text",
-                on_click=handlers("drill_down"),
-                params={"number": k},
-                componentsProps={"button": {"sx": _NUMBER}},
-            )
+            options: dict[str, Any] = {"look": "text", "style": _NUMBER, "props": {}, "title": "Show these labels"}
+            button(cell, f"card_{version}", card["value"], handlers("drill_down"), {"number": k}, **options)
         if card["word"]:
-            word = types.TextView(title=card["word"], bold=True, font_size=".76rem", padding="0", color=colour)
-            cell.view(f"word_{version}", word)
+            said(cell, f"word_{version}", card["word"], _SMALL, colour, bold=True)
         if card["below"]:
-            _small(cell, f"below_{version}", card["below"])
+            said(cell, f"below_{version}", card["below"], _SMALL)
 
 
+#: size of the texts of a card
+_SMALL = ".76rem"
 _CARD: dict[str, Any] = {
     "container": {
         "sx": {
@@ -242,7 +202,3 @@ _NUMBER = {
     "color": "var(--fo-palette-text-primary)",
     "& .MuiTypography-root": {"fontSize": "1.35rem", "fontWeight": 700, **LINK},
 }
-
-
-def _small(parent: types.Object, name: str, text: str) -> None:
-    parent.view(name, types.TextView(title=text, color="text.secondary", font_size=".76rem", padding="0"))

@@ -132,7 +132,8 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
             else f"The run {wanted!r} is gone",
             advice="Compute it: choose the fields with the labels of your annotators.",
         )
-    run_key = wanted if wanted in keys else _default(dataset, keys)
+    completed = (key for key in keys if Run(dataset, key).status == COMPLETED)
+    run_key = wanted if wanted in keys else next(completed, keys[0])
     notes = []
     if wanted is not None and wanted != run_key:
         notes.append(f"The run {wanted!r} was deleted or renamed meanwhile; this is {run_key!r}.")
@@ -158,11 +159,6 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
         lacks_colors=offers,
         comparable=comparable,
     )
-
-
-def _default(dataset: fo.Dataset, keys: list[str]) -> str:
-    """The newest completed run."""
-    return next((key for key in keys if Run(dataset, key).status == COMPLETED), keys[0])
 
 
 def _problem(run: Run, config: dict[str, Any]) -> tuple[str | None, str]:

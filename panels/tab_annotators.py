@@ -22,7 +22,6 @@ from ..charts.text.shortlists import MOST_ANNOTATORS, annotators_by_evidence, sh
 from ..charts.text.words import (
     VERDICTS,
     documents,
-    ends_of,
     listed,
     other_class,
     percent,
@@ -31,7 +30,19 @@ from ..charts.text.words import (
     shown_share,
     signed,
 )
-from .items import Choices, Field, Item, Link, chart_item, link, table_item, text_item
+from .items import (
+    Choices,
+    Field,
+    Item,
+    Link,
+    chart_item,
+    link,
+    matrix_item,
+    over_ends,
+    table_item,
+    text_item,
+    two_digits,
+)
 
 #: verdicts in the table
 _VERDICTS = ("lone", "class_conflict", "missed")
@@ -57,8 +68,6 @@ _OF_MODEL = (
 )
 #: numbers of attributes
 _OF_ATTRIBUTES = ("accuracy", "kappa", "mean_absolute_error")
-#: with more names the headers of a matrix are vertical
-_ROOMY = 5
 
 
 def annotator_items(report: AgreementReport, choices: Choices, times: Sequence[dict[str, Any]] = ()) -> Iterator[Item]:
@@ -69,7 +78,8 @@ def annotator_items(report: AgreementReport, choices: Choices, times: Sequence[d
     if any(getattr(entry, "n_majority", 0) for entry in everybody):
         note += f" {other_class(report)} A click shows all that are in a conflict, whoever is right."
     if len(everybody) > MOST_ANNOTATORS:
-        yield from chart_item("skill", functools.partial(plot_skill, report), _SKILL_HINT, _labels_link)
+        yield from chart_item("skill", functools.partial(plot_skill, report), _SKILL_HINT,
+                              lambda name: link(f"Labels of {name}", annotators=name))  # fmt: skip
     if len(everybody) == 2:
         yield text_item("two", plain_markdown(OF_TWO))
     fields = list(_fields(report))
@@ -85,14 +95,14 @@ def annotator_items(report: AgreementReport, choices: Choices, times: Sequence[d
 def _times(times: Sequence[dict[str, Any]], choices: Choices) -> Item:
     """Table of annotation times, beside agreement."""
     fields = [
-        Field("Annotator", lambda row: row["annotator"], is_number=False, first_down=False),
+        Field.named("Annotator", lambda row: row["annotator"]),
         Field(
             "Seconds for an image",
             lambda row: shown_seconds(row).replace(" ", "\n", 1),
             lambda row: row["seconds_image"],
         ),
         Field("For a label", lambda row: f"{row['seconds_label']:.1f}", lambda row: row["seconds_label"]),
-        Field("Images", lambda row: f"{row['n_images']:,}", lambda row: row["n_images"]),
+        Field.count("Images", lambda row: row["n_images"]),
         Field("Score", lambda row: shown_number(_known(row["score"]), 2), lambda row: _known(row["score"])),
     ]
     note = "Medians, as the labels say it now. […] are 95 % intervals."
@@ -105,11 +115,16 @@ def _known(value: float) -> float | None:
 
 def _findings(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """Everything that stands out by test."""
+
+    def about(finding: Finding) -> str:
+        of_size = [f"{finding.size} objects"] if finding.size else []
+        return listed([*finding.annotators, *finding.classes, *of_size])
+
     fields = [
-        Field("Who or what", _about, is_number=False, first_down=False),
+        Field.named("Who or what", about),
         Field("Finding", lambda each: finding_text(each, report, family_of(report).phrases), is_number=False),
-        Field("Labels", lambda each: f"{each.n_labels:,}", lambda each: each.n_labels),
-        Field("Images", lambda each: f"{each.n_images:,}", lambda each: each.n_images),
+        Field.count("Labels", "n_labels"),
+        Field.count("Images", "n_images"),
     ]
     if report.findings:
         title = f"Findings: {len(report.findings):,} of {report.n_tested:,} comparisons"
@@ -118,37 +133,27 @@ def _findings(report: AgreementReport, choices: Choices) -> Iterator[Item]:
         yield table_item("findings", fields, found, choices, title=title, note=note, per_page=_PER_PAGE_BELOW)
 
 
-def _about(finding: Finding) -> str:
-    return listed([*finding.annotators, *finding.classes, *([f"{finding.size} objects"] if finding.size else [])])
-
-
-def _labels_link(name: str) -> Link:
-    return link(f"Labels of {name}", annotators=name)
-
-
 def _fields(report: AgreementReport) -> Iterator[Field]:
-    yield Field("Annotator", lambda entry: entry.name, is_number=False, first_down=False)
-    yield Field("Score", functools.partial(_with_interval, "score"), lambda entry: entry.score)
+    yield Field.named("Annotator", "name")
+    yield Field.number("Score", "score")
     entries: list[Any] = report.annotators
     several = len(entries) > 2
     if several and hasattr(entries[0], "n_missed"):
-        yield Field("Missed", _missed, _miss_rate, lambda entry: _missed_link(entry) if entry.n_missed else None)
+        yield Field("Missed", _missed, lambda entry: getattr(entry, "miss_rate", entry.n_missed), _missed_link)
     if family_of(report).verdicts is not None:
         for verdict in _VERDICTS:
             if verdict != "missed" and any(entry.verdicts.get(verdict) for entry in entries):
                 yield _other_class(report) if verdict == "class_conflict" else _verdict_field(verdict)
     if any(getattr(entry, "bias", None) is not None for entry in entries):
-        yield Field("Size", _size, lambda entry: entry.bias.mean["size"] if entry.bias is not None else None)
-
-
-def _with_interval(name: str, entry: Any) -> str:
-    value, interval = getattr(entry, name), entry.intervals.get(name)
-    show = functools.partial(shown_number, digits=2)
-    return f"{show(value)}\n{ends_of(interval, show)}".rstrip()
+        yield Field(
+            "Size",
+            lambda entry: _offset(entry.bias, "size", 0) if entry.bias is not None else "–",
+            lambda entry: entry.bias.mean["size"] if entry.bias is not None else None,
+        )
 
 
 def _share_with_interval(share: float | None, interval: Any) -> str:
-    return f"{shown_share(share)}\n{ends_of(interval, lambda end: f'{100.0 * (end or 0.0):.0f}')}".rstrip()
+    return over_ends(shown_share(share), interval, lambda end: f"{100.0 * (end or 0.0):.0f}")
 
 
 def _missed(entry: Any) -> str:
@@ -158,13 +163,9 @@ def _missed(entry: Any) -> str:
     return f"{entry.n_missed:,} of {n_could_miss:,}\n{_share_with_interval(entry.miss_rate, None)}"
 
 
-def _miss_rate(entry: Any) -> float | None:
-    rate: float | None = getattr(entry, "miss_rate", entry.n_missed)
-    return rate
-
-
-def _missed_link(entry: Any) -> Link:
-    return link(f"What {entry.name} missed: the labels of the others", missed_by=entry.name)
+def _missed_link(entry: Any) -> Link | None:
+    title = f"What {entry.name} missed: the labels of the others"
+    return link(title, missed_by=entry.name) if entry.n_missed else None
 
 
 def _verdict_field(verdict: str) -> Field:
@@ -199,46 +200,31 @@ def _other_class(report: Any) -> Field:
     return Field(title, text, lambda entry: entry.other_class, functools.partial(_with_verdict, "class_conflict"))
 
 
-def _size(entry: Any) -> str:
-    if entry.bias is None:
-        return "–"
-    mean, interval = entry.bias.mean.get("size"), entry.bias.intervals.get("size")
-    return f"{signed(mean, 0)} %\n{ends_of(interval, lambda end: signed(end, 0))}".rstrip()
+def _offset(bias: Any, side: str, digits: int) -> str:
+    shown = f"{signed(bias.mean.get(side), digits)} %"
+    return over_ends(shown, bias.intervals.get(side), lambda end: signed(end, 0))
 
 
 def _pairs(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """The score of every two annotators."""
     pairs: Sequence[Any] = report.pairs
     everybody: Sequence[Any] = report.annotators
-    found = {(pair.a, pair.b): pair for pair in pairs} | {(pair.b, pair.a): pair for pair in pairs}
+    scores = {names: pair.score for pair in pairs for names in ((pair.a, pair.b), (pair.b, pair.a))}
     # of more, there is a chart above
     ordered = annotator_order(report, MOST_ANNOTATORS if len(everybody) <= MOST_ANNOTATORS else _PER_PAGE)
     if not any(pair.score is not None for pair in pairs) or len(ordered) < 2:
         return
 
-    def column(name: str) -> Field:
-        def score(row: str) -> float | None:
-            pair = found.get((row, name))
-            return None if pair is None else pair.score
-
-        return Field(
-            name,
-            lambda row: "" if row == name else shown_number(score(row), 2),
-            score,
-            lambda row: _pair_link(row, name) if score(row) is not None else None,
-            shade=score,
-        )
-
-    fields = [Field("", lambda row: row, is_number=False, first_down=False), *map(column, ordered)]
+    cells = {(a, b): scores.get((a, b)) for a in ordered for b in ordered if a != b}
     note = f"{family_of(report).pair_values['score'].capitalize()} of every two. A click shows what they disagree on."
     if len(ordered) < len(everybody):
         note = f"The {len(ordered)} of {len(everybody)} who share most with each other. {note}"
-    slanted = len(ordered) > _ROOMY
-    yield table_item("pairs", fields, ordered, choices, title="Pairs of annotators", note=note, slanted=slanted)
 
+    def leads(a: str, b: str) -> Link:
+        return link(f"What {a} and {b} disagree on", annotators=sorted((a, b)))
 
-def _pair_link(a: str, b: str) -> Link:
-    return link(f"What {a} and {b} disagree on", annotators=sorted((a, b)))
+    options: dict[str, Any] = {"corner": "", "whole": 1.0, "title": "Pairs of annotators", "note": note}
+    yield matrix_item("pairs", ordered, ordered, cells, two_digits, choices, leads, **options)
 
 
 def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> Iterator[Item]:
@@ -252,16 +238,17 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
             value: float | None = entry.bias.mean.get(side)
             return value
 
-        def text(entry: Any) -> str:
-            ends = ends_of(entry.bias.intervals.get(side), lambda end: signed(end, 0))
-            return f"{signed(mean(entry), 1)} %\n{ends}".rstrip()
-
-        return Field(title, text, mean, shade=lambda entry: abs(mean(entry) or 0.0) / _LARGE_OFFSET)
+        return Field(
+            title,
+            lambda entry: _offset(entry.bias, side, 1),
+            mean,
+            shade=lambda entry: abs(mean(entry) or 0.0) / _LARGE_OFFSET,
+        )
 
     fields = [
-        Field("Annotator", lambda entry: entry.name, is_number=False, first_down=False),
+        Field.named("Annotator", "name"),
         *(column(side, title) for side, title in _EDGES.items()),
-        Field("Objects", lambda entry: f"{entry.bias.n:,}", lambda entry: entry.bias.n),
+        Field.count("Objects", "bias.n"),
     ]
     note = "Against the median box of the object; positive: larger, further right, lower."
     if len(report.annotators) == 2:
@@ -271,8 +258,7 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
 
 def _roles(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """Every annotator against the reference, the worst first, and against each model."""
-    roles = [*([report.reference] if report.reference is not None else []), *report.models]
-    for number, role in enumerate(roles):
+    for number, role in enumerate(filter(None, (report.reference, *report.models))):
         if role.person is not None:
             yield from _person(report, role, number, choices)
         if role.annotators:
@@ -296,14 +282,11 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
         found = {entry.name: getattr(entry, name) for entry in person.left_out}
         return Field(title, lambda one: shown_share(found[one.name]), lambda one: found[one.name])
 
-    def difference(one: SideBySide) -> str:
-        return f"{signed(one.difference, 2)}\n{ends_of(one.intervals.get('difference'), _short_signed)}".rstrip()
-
     def labels_of(one: SideBySide) -> Link:
         return link(f"Objects of {one.name}", annotators=one.name)
 
     fields = [
-        Field("Left out", lambda one: one.name, is_number=False, first_down=False),
+        Field.named("Left out", "name"),
         Field(f"{measure} of {model.name}", lambda one: shown_number(one.model, 2), lambda one: one.model),
         Field(
             f"{measure} of the annotator",
@@ -311,16 +294,12 @@ def _person(report: AgreementReport, model: RoleReport, number: int, choices: Ch
             lambda one: one.annotators,
             labels_of,
         ),
-        Field("Difference", difference, lambda one: one.difference),
+        Field.number("Difference", "difference", lambda value: signed(value, 2)),
         share("Model at least as good", "advantage"),
         share("Annotator at least as good", "advantage_of_annotator"),
     ]
     title = f"{model.name} against every annotator left out"
     yield table_item(f"left{number}", fields, person.annotators, choices, title=title, per_page=_PER_PAGE_BELOW)
-
-
-def _short_signed(value: float | None) -> str:
-    return signed(value, 2)
 
 
 def _behind_bar(report: AgreementReport, model: str, key: Any) -> Link:
@@ -336,7 +315,7 @@ def _behind_bar(report: AgreementReport, model: str, key: Any) -> Link:
 def _role_table(report: AgreementReport, role: RoleReport, number: int, choices: Choices) -> Item:
     is_reference = role is report.reference
     has_counts = is_reference and "reference" not in FAMILIES[report.family].not_in_views
-    fields = [Field("Annotator", lambda one: one.name, is_number=False, first_down=False)]
+    fields = [Field.named("Annotator", "name")]
     names = [name for name in _AGAINST if not (has_counts and name in _COUNTED)]
     known = [name for name in names if any(getattr(one, name) is not None for one in role.annotators)]
     fields += [_role_number(report, name) for name in known]
@@ -348,7 +327,7 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
             or (report.has_objects and kind[1] != "n_wrong_attribute")
         ]
         if any(one.precision is not None for one in role.annotators):
-            fields.append(Field("Missed", _missed_share, lambda one: one.n_missed, _reference_link))
+            fields.append(_missed_of_reference())
     elif not is_reference and report.has_objects:
         fields += [_beside_model(role.name, *kind) for kind in _OF_MODEL]
     title = f"Against the reference {role.name}" if is_reference else f"The model {role.name}"
@@ -366,28 +345,20 @@ def _role_attributes(report: AgreementReport, role: RoleReport, number: int, cho
     if rows:
         known = [name for name in _OF_ATTRIBUTES if any(getattr(each, name) is not None for _, each in rows)]
         fields = [
-            Field("Annotator", lambda row: row[0], is_number=False, first_down=False),
-            Field("Attribute", lambda row: row[1].name, is_number=False, first_down=False),
+            Field.named("Annotator", lambda row: row[0]),
+            Field.named("Attribute", lambda row: row[1].name),
             *(_role_number(report, name, lambda row: row[1]) for name in known),
-            Field("Labels", lambda row: f"{row[1].n_labels:,}", lambda row: row[1].n_labels),
+            Field.count("Labels", lambda row: row[1].n_labels),
         ]
         title = f"Attributes against {role.name}"
         yield table_item(f"attributes{number}", fields, rows, choices, title=title, per_page=_PER_PAGE_BELOW)
 
 
-def _itself(entry: Any) -> Any:
-    return entry
-
-
-def _role_number(report: AgreementReport, name: str, of: Callable[[Any], Any] = _itself) -> Field:
+def _role_number(report: AgreementReport, name: str, of: Callable[[Any], Any] = lambda one: one) -> Field:
     title, show = NUMBERS[name]
-    short = shown_share if show is shown_share else functools.partial(shown_number, digits=2)
-
-    def text(one: Any) -> str:
-        return f"{short(getattr(of(one), name))}\n{ends_of(of(one).intervals.get(name), short)}".rstrip()
-
     shown = title.format(measure=report.measure)
-    return Field(shown[0].upper() + shown[1:], text, lambda one: getattr(of(one), name))
+    short = shown_share if show is shown_share else two_digits
+    return Field.number(shown[0].upper() + shown[1:], name, short, of=of)
 
 
 def _kind(title: str, name: str, said: str) -> Field:
@@ -409,13 +380,15 @@ def _beside_model(model: str, title: str, name: str, verdict: str) -> Field:
         found = f"{one.name} and {model}: {shown[0].lower()}{shown[1:]}"
         return link(found, model=model, annotators=one.name, verdict=verdict) if getattr(one, name) else None
 
-    return Field(shown, lambda one: f"{getattr(one, name):,}", lambda one: getattr(one, name), leads)
+    return Field.count(shown, name, leads)
 
 
-def _missed_share(one: Any) -> str:
-    return f"{one.n_missed:,} of {one.n_reference:,}\n{percent(one.n_missed, one.n_reference)}"
+def _missed_of_reference() -> Field:
+    def leads(one: Any) -> Link | None:
+        shown = f"What {one.name} missed: the labels of the reference"
+        return link(shown, annotators=one.name, reference="missed") if one.n_missed else None
 
+    def text(one: Any) -> str:
+        return f"{one.n_missed:,} of {one.n_reference:,}\n{percent(one.n_missed, one.n_reference)}"
 
-def _reference_link(one: Any) -> Link | None:
-    shown = f"What {one.name} missed: the labels of the reference"
-    return link(shown, annotators=one.name, reference="missed") if one.n_missed else None
+    return Field("Missed", text, lambda one: one.n_missed, leads)

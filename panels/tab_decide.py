@@ -34,7 +34,7 @@ from ..names import (
     FRAMES_PREFIX,
     UNDO_APPLIED,
 )
-from .items import Choices, Field, Item, Link, button_item, link, table_item, text_item
+from .items import Choices, Field, Item, button_item, link, table_item, text_item
 
 if TYPE_CHECKING:
     from .model_cache import Shown
@@ -160,7 +160,9 @@ def counted_decisions(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
             {
                 "texts": [cell.text for cell in row],
                 "values": [cell.value for cell in row],
-                "link": None if on_frames or entry is report.by_rule else _against(entry.name),
+                "link": None
+                if on_frames or entry is report.by_rule
+                else {**link(f"Decided against {entry.name}"), "against": entry.name},
             }
             for entry, row in zip(report.rows, rows, strict=bool(rows))
         ],
@@ -168,11 +170,6 @@ def counted_decisions(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
 
 
 _NOTHING = "Nothing is decided yet."
-
-
-def _against(annotator: str) -> Link:
-    return {**link(f"Decided against {annotator}"), "against": annotator}
-
 
 #: what the button says that decides that no version is right, by what is decided on
 _NONE = {"object": "No object", "tag": "Not this tag", "image": "None is right"}

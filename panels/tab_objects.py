@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +16,10 @@ from ..charts.figures.matrices import class_confusions, confused_first
 from ..charts.reports.families import family_of
 from ..charts.text.advice import clearly_confused, unclear_conflicts
 from ..charts.text.shortlists import annotators_by_evidence, ranked_title
-from ..charts.text.words import VERDICTS, ends_of, percent, shown_number, shown_share
+from ..charts.text.words import VERDICTS, percent, shown_number, shown_share
 from ..dataset_io.decide.next_object import MEANT
 from ..names import ADD_AGREEMENT_UNITS, RESOLVE_UNITS, TAG_AGREEMENT_LABELS, VERDICT_COLORS
-from .items import Choices, Field, Item, Link, button_item, chart_item, link, table_item
+from .items import Choices, Field, Item, Link, button_item, chart_item, link, matrix_item, table_item
 
 if TYPE_CHECKING:
     from .model_cache import Shown
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 #: rows of the tables on a page, and of the matrices
 PER_PAGE, _FEW = 10, 6
 _MATRIX = 10
-#: with more names the headers of a matrix are vertical
-_ROOMY = 5
 #: least and most annotators asked for what the report counts
 RATED = (2, None)
 
@@ -55,10 +54,10 @@ def _other_class(report: Any, choices: Choices) -> Iterator[Item]:
     found = [(entry.name, said) for entry in report.annotators for said in getattr(entry, "other_classes", [])]
     found.sort(key=lambda row: (-row[1]["n"], natural_key(row[0]), row[1]["a"], row[1]["b"]))
     fields = [
-        Field("Annotator", lambda row: row[0], is_number=False, first_down=False),
-        Field("Says", lambda row: row[1]["a"], None, lambda row: _said_link(*row), is_number=False, first_down=False),
-        Field("Most others say", lambda row: row[1]["b"], is_number=False, first_down=False),
-        Field("Times", lambda row: f"{row[1]['n']:,}", lambda row: row[1]["n"]),
+        Field.named("Annotator", lambda row: row[0]),
+        Field.named("Says", lambda row: row[1]["a"], lambda row: _said_link(*row)),
+        Field.named("Most others say", lambda row: row[1]["b"]),
+        Field.count("Times", lambda row: row[1]["n"]),
     ]
     if found:
         note = "Where more than half of the others, at least two, say the same. A click shows all with these two."
@@ -77,20 +76,12 @@ def _areas(report: Any, choices: Choices) -> Iterator[Item]:
         return
     entries = annotators_by_evidence(report)
     drawn = [entry.name for entry in report.classes if not entry.is_background]
-    most = max((entry.classes.get(name, 0.0) for entry in entries for name in drawn), default=0.0) or 1.0
-
-    def column(entry: Any) -> Field:
-        def share(name: str) -> float:
-            found: float = entry.classes.get(name, 0.0)
-            return found
-
-        return Field(entry.name, lambda name: shown_share(share(name)), share, shade=lambda name: share(name) / most)
-
-    fields = [Field("Class", lambda name: name, is_number=False, first_down=False), *map(column, entries)]
-    if drawn and entries:
-        title, slanted = "Area by class and annotator", len(entries) > _ROOMY
+    cells = {(name, entry.name): entry.classes.get(name, 0.0) for name in drawn for entry in entries}
+    if cells:
+        named = [entry.name for entry in entries]
         note = "Shares of an annotator's pixels."
-        yield table_item("areas", fields, drawn, choices, title=title, note=note, per_page=PER_PAGE, slanted=slanted)
+        options: dict[str, Any] = {"title": "Area by class and annotator", "note": note, "per_page": PER_PAGE}
+        yield matrix_item("areas", drawn, named, cells, shown_share, choices, **options)
 
 
 def classes_link(name: str) -> Link:
@@ -105,23 +96,26 @@ def _object_classes(report: Any, entries: Sequence[Any], choices: Choices) -> It
     def confused(entry: Any) -> Link | None:
         if not entry.confused_with:
             return None
-        other = entry.confused_with[0]["class"]
-        return link(f"Labels on which {entry.name!r} met {other!r}", confusion=sorted((entry.name, other)))
+        return _confusion_link(entry.name, entry.confused_with[0]["class"])
+
+    def lone(entry: Any) -> Link | None:
+        title = f"Lone objects {entry.name!r}"
+        return link(title, classes=entry.name, votes=1, assigned=RATED) if entry.n_lone else None
 
     fields = [
-        Field("Class", lambda entry: entry.name, is_number=False, first_down=False),
+        Field.named("Class", "name"),
         Field(
             "Of what the score loses",
             lambda entry: shown_share(entry.share_of_disagreement),
             lambda entry: entry.share_of_disagreement,
             bar=lambda entry: (entry.share_of_disagreement or 0.0) / most if most else None,
         ),
-        Field("Objects", lambda e: f"{e.n_units:,}", lambda e: e.n_units, lambda e: classes_link(e.name)),
+        Field.count("Objects", "n_units", lambda entry: classes_link(entry.name)),
         Field(
             "Lone",
             lambda entry: f"{entry.n_lone:,}\n{shown_share(entry.n_lone / entry.n_units if entry.n_units else None)}",
             lambda entry: entry.n_lone,
-            lambda entry: _lone_link(entry.name) if entry.n_lone else None,
+            lone,
         ),
         *([Field("Missed", lambda e: shown_share(e.miss_rate), lambda e: e.miss_rate)] if several else []),
         Field(
@@ -131,21 +125,12 @@ def _object_classes(report: Any, entries: Sequence[Any], choices: Choices) -> It
             confused,
             is_number=False,
         ),
-        Field("α", _alpha, lambda entry: entry.alpha, first_down=False),
+        dataclasses.replace(Field.number("α", "alpha"), first_down=False),
     ]
     note = "What costs most first. α is that of the class against all others."
     if report.n_classes_unlisted:
         note += f" {report.n_classes_unlisted:,} rarer classes are not listed."
     return table_item("classes", fields, entries, choices, title="Classes", note=note, per_page=PER_PAGE)
-
-
-def _lone_link(name: str) -> Link:
-    return link(f"Lone objects {name!r}", classes=name, votes=1, assigned=RATED)
-
-
-def _alpha(entry: Any) -> str:
-    ends = ends_of(entry.intervals.get("alpha"), lambda end: shown_number(end, 2))
-    return f"{shown_number(entry.alpha, 2)}\n{ends}".rstrip()
 
 
 def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Item:
@@ -155,22 +140,15 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
     known = [entry for entry in entries if not getattr(entry, "is_background", False)]
     known = lowest_first(known, classes.number)
 
-    def name(entry: Any) -> str:
-        found: str = getattr(entry, classes.name)
-        return found
-
-    def _number(entry: Any) -> str:
-        ends = ends_of(entry.intervals.get(classes.number), lambda end: shown_number(end, 2))
-        return f"{shown_number(getattr(entry, classes.number), 2)}\n{ends}".rstrip()
+    def leads(entry: Any) -> Link:
+        return classes_link(getattr(entry, classes.name))
 
     fields = [
-        Field(classes.kind.capitalize(), name, is_number=False, first_down=False),
-        Field("Images", lambda entry: f"{entry.n_samples:,}", lambda entry: entry.n_samples,
-              (lambda entry: classes_link(name(entry))) if classes.has_labels else None),
-        *([Field("Given by all", lambda e: f"{e.n_agreed:,}", lambda e: e.n_agreed)]
-          if hasattr(entries[0], "n_agreed") else []),
-        Field(classes.title, _number, lambda entry: getattr(entry, classes.number), first_down=False),
-    ]  # fmt: skip
+        Field.named(classes.kind.capitalize(), classes.name),
+        Field.count("Images", "n_samples", leads if classes.has_labels else None),
+        *([Field.count("Given by all", "n_agreed")] if hasattr(entries[0], "n_agreed") else []),
+        dataclasses.replace(Field.number(classes.title, classes.number), first_down=False),
+    ]
     title = "Tags" if classes.kind == "tag" else "Classes"
     return table_item(
         "classes", fields, known, choices, title=ranked_title(title, known, classes.number), per_page=PER_PAGE
@@ -190,20 +168,6 @@ def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
     n_classes, names = len(names), names[:_MATRIX]
     # every pair once, above the diagonal
     pairs = {pair: n for pair in itertools.combinations(names, 2) if (n := together.get((min(pair), max(pair))))}
-    most = max(pairs.values())
-
-    def column(name: str) -> Field:
-        def times(row: str) -> int | None:
-            return pairs.get((row, name))
-
-        return Field(
-            name,
-            lambda row: f"{times(row):,}" if times(row) else "",
-            times,
-            lambda row: _confusion_link(row, name) if times(row) else None,
-            shade=lambda row: (times(row) or 0) / most,
-        )
-
     clear = clearly_confused(shown.report)
     n_unlisted = getattr(getattr(shown.report, "class_given_match", None), "n_unlisted", 0)
     note = f"Of all conflicts, {unclear_conflicts(shown.report, together, n_unlisted)}."
@@ -216,9 +180,8 @@ def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
     if n_classes > len(names):
         note += f" {len(names)} of {n_classes:,} classes: those that are confused most surely, then most often."
     rows, columns = ([name for name in names if any(name == pair[k] for pair in pairs)] for k in (0, 1))
-    fields = [Field("", lambda row: row, is_number=False, first_down=False), *map(column, columns)]
-    slanted = len(columns) > _ROOMY
-    yield table_item("confusion", fields, rows, choices, title="Classes that met", note=note, slanted=slanted)
+    options: dict[str, Any] = {"corner": "", "title": "Classes that met", "note": note}
+    yield matrix_item("confusion", rows, columns, pairs, "{:,}".format, choices, _confusion_link, **options)
 
 
 def _confusion_link(a: str, b: str) -> Link:
@@ -231,32 +194,24 @@ def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Ite
     several = len(report.annotators) > 2
     counts = shown.left_out.missed if several else shown.left_out.lone
     place = shown.annotator_codes
-    rows = [(entry.name, counts[shown.class_code(entry.name)]) for entry in entries[:_MATRIX]]
-    rows = [(name, row) for name, row in rows if row.any()]
+    by_class = {entry.name: counts[shown.class_code(entry.name)] for entry in entries[:_MATRIX]}
+    rows = [name for name, found in by_class.items() if found.any()]
     names = [entry.name for entry in annotators_by_evidence(report)]
     if not rows or not names:  # of many, those without enough labels are not listed
         return
-    most = max(int(row[place[name]]) for _, row in rows for name in names) or 1
 
-    def column(name: str) -> Field:
-        def n(entry: Any) -> int:
-            return int(entry[1][place[name]])
+    cells = {(row, name): int(by_class[row][place[name]]) for row in rows for name in names}
 
-        def leads(entry: Any) -> Link | None:
-            if not n(entry):
-                return None
-            if several:
-                return link(f"{entry[0]!r} that {name} missed", classes=entry[0], missed_by=name)
-            title = f"Lone objects {entry[0]!r} of {name}"
-            return link(title, classes=entry[0], annotators=name, votes=1, assigned=RATED)
+    def leads(row: str, name: str) -> Link | None:
+        if not cells[row, name]:
+            return None
+        if several:
+            return link(f"{row!r} that {name} missed", classes=row, missed_by=name)
+        return link(f"Lone objects {row!r} of {name}", classes=row, annotators=name, votes=1, assigned=RATED)
 
-        return Field(name, lambda entry: f"{n(entry):,}", n, leads, shade=lambda entry: n(entry) / most)
-
-    fields = [Field("Class", lambda entry: entry[0], is_number=False, first_down=False), *map(column, names)]
-    title = "Missed objects, by class and annotator" if several else "Lone objects, by class and annotator"
+    title = f"{'Missed' if several else 'Lone'} objects, by class and annotator"
     note = "Of the objects that two others drew." if several else ""
-    slanted = len(names) > _ROOMY
-    yield table_item("left_out", fields, rows, choices, title=title, note=note, slanted=slanted)
+    yield matrix_item("left_out", rows, names, cells, "{:,}".format, choices, leads, title=title, note=note)
 
 
 #: rows of the table of classes on a page
@@ -298,13 +253,10 @@ def _verdicts(report: Any, choices: Choices) -> Iterator[Item]:
     total = counts.total()
     rows = [(name, counts[name]) for name in VERDICT_COLORS if counts[name]]
     fields = [
-        Field("Verdict", lambda row: VERDICTS.get(row[0], row[0]), is_number=False, first_down=False),
-        Field("Meaning", lambda row: _MEANINGS.get(row[0], ""), is_number=False, first_down=False),
-        Field(
-            "Labels",
-            lambda row: f"{row[1]:,}",
-            lambda row: row[1],
-            lambda row: link(f"Labels: {VERDICTS.get(row[0], row[0])}", verdict=row[0]),
+        Field.named("Verdict", lambda row: VERDICTS.get(row[0], row[0])),
+        Field.named("Meaning", lambda row: _MEANINGS.get(row[0], "")),
+        Field.count(
+            "Labels", lambda row: row[1], lambda row: link(f"Labels: {VERDICTS.get(row[0], row[0])}", verdict=row[0])
         ),
         Field("Share", lambda row: percent(row[1], total), lambda row: row[1], bar=lambda row: row[1] / total),
         _decide_field(lambda row: {"verdict": row[0]} if row[0] in MEANT else None),
@@ -329,11 +281,8 @@ def _votes(report: Any, choices: Choices) -> Iterator[Item]:
     total = sum(entry["units"] for entry in votes)
     fields = [
         Field("Drawn by", lambda e: f"{e['votes']} of {e['assigned']}", lambda e: e["votes"], is_number=False),
-        Field(
-            "Objects",
-            lambda entry: f"{entry['units']:,}",
-            lambda entry: entry["units"],
-            lambda entry: votes_link(entry["votes"], entry["assigned"]),
+        Field.count(
+            "Objects", lambda entry: entry["units"], lambda entry: votes_link(entry["votes"], entry["assigned"])
         ),
         Field("Share", lambda e: percent(e["units"], total), lambda e: e["units"], bar=lambda e: e["units"] / total),
         _decide_field(lambda entry: {"votes": entry["votes"]}),
@@ -349,10 +298,15 @@ def votes_link(votes: int, assigned: int) -> dict[str, Any]:
 
 def _classes(shown: Shown, choices: Choices) -> Iterator[Item]:
     """The disputed objects by class; one with two classes counts for both."""
+
+    def leads(entry: Any) -> Link:
+        title = f"Disputed objects that somebody called {entry[0]!r}"
+        return link(title, verdict=list(OBJECTS.disputed), classes=entry[0])
+
     fields = [
-        Field("Class", lambda entry: entry[0], is_number=False, first_down=False),
-        Field("Disputed", lambda e: f"{e[2]:,}", lambda e: e[2], lambda e: _disputed_link(e[0])),
-        Field("Objects", lambda entry: f"{entry[1]:,}", lambda entry: entry[1], lambda entry: classes_link(entry[0])),
+        Field.named("Class", lambda entry: entry[0]),
+        Field.count("Disputed", lambda entry: entry[2], leads),
+        Field.count("Objects", lambda entry: entry[1], lambda entry: classes_link(entry[0])),
         Field("Share", lambda e: percent(e[2], e[1]), lambda e: e[2] / e[1], bar=lambda e: e[2] / e[1]),
         _decide_field(lambda entry: {"label": entry[0]}),
     ]
@@ -363,15 +317,11 @@ def _classes(shown: Shown, choices: Choices) -> Iterator[Item]:
         )
 
 
-def _disputed_link(label: str) -> Link:
-    return link(f"Disputed objects that somebody called {label!r}", verdict=list(OBJECTS.disputed), classes=label)
-
-
 def _sizes(report: Any, choices: Choices) -> Iterator[Item]:
     several = len(report.annotators) > 2
     fields = [
         Field("Size", lambda entry: entry.size, is_number=False),
-        Field("Objects", lambda entry: f"{entry.n_units:,}", lambda entry: entry.n_units),
+        Field.count("Objects", "n_units"),
         Field("Lone", lambda e: f"{e.n_lone:,} ({percent(e.n_lone, e.n_units)})", lambda e: e.n_lone),
         *([Field("Missed", lambda e: percent(e.miss_rate or 0.0, 1.0) if e.miss_rate is not None else "–",
                  lambda e: e.miss_rate)] if several else []),

@@ -19,7 +19,7 @@ from ..charts.reports.families import family_of
 from ..charts.reports.parts import arrow_of, finding_sentences
 from ..charts.text.headline import CARD_FORMS
 from ..charts.text.sections import plain_markdown
-from ..charts.text.words import counted, documents, ends_of, file_name, shown_number, shown_share
+from ..charts.text.words import counted, documents, file_name, shown_number, shown_share
 from ..dataset_io.results.check import last_check
 from ..names import (
     CHECK_AGREEMENT,
@@ -32,7 +32,7 @@ from ..names import (
     SAVE_AGREEMENT_VIEWS,
     TAG_AGREEMENT_LABELS,
 )
-from .items import Choices, Field, Item, Link, button_item, chart_item, link, table_item, text_item
+from .items import Choices, Field, Item, Link, button_item, chart_item, link, over_ends, table_item, text_item
 
 if TYPE_CHECKING:
     from ..agreement.acceptance.outcome import Checked
@@ -147,12 +147,14 @@ def work_item(shown: Shown, dataset: fo.Dataset | None, page: int, per_page: int
     rows = []
     for k, entry in zip(range(first, end), described, strict=True):
         frame = f", frame {entry['frame_number']}" if "frame_number" in entry else ""
+        n, of, score = int(work.n_disputed[k]), int(work.n_units[k]), float(work.score[k])
+        disputed = f"{n:,} of {of:,} disputed · " if of > 1 else ""
         rows.append(
             {
                 "id": entry.get("id"),
                 "title": f"{k + 1}. {file_name(entry.get('filepath'))}{frame}",
                 "reason": entry["reason"],
-                "numbers": _numbers(shown, k),
+                "numbers": f"{disputed}score {shown_number(None if score != score else score, 2)}",
                 "image": thumbnail(dataset, entry.get("filepath")),
             }
         )
@@ -166,13 +168,6 @@ def work_item(shown: Shown, dataset: fo.Dataset | None, page: int, per_page: int
         "pages": pages,
         "turns": not title,
     }
-
-
-def _numbers(shown: Shown, k: int) -> str:
-    work = shown.work
-    n, of, score = int(work.n_disputed[k]), int(work.n_units[k]), float(work.score[k])
-    disputed = f"{n:,} of {of:,} disputed · " if of > 1 else ""
-    return f"{disputed}score {shown_number(None if score != score else score, 2)}"
 
 
 def _share_sentence(shown: Shown, first: int, end: int) -> str:
@@ -236,8 +231,8 @@ def _part_fields(parts: AgreementParts, by: str) -> Iterator[Field]:
     def leads(part: DataPart) -> Link:
         return _part_link(by, part.name)
 
-    yield Field(parts.by, lambda part: part.name, link=leads, is_number=False, first_down=False)
-    yield Field(parts.what.capitalize(), lambda part: f"{part.n_rated:,}", lambda part: part.n_rated, leads)
+    yield Field.named(parts.by, "name", leads)
+    yield Field.count(parts.what.capitalize(), "n_rated", leads)
     for number in parts.shown[:_MOST_NUMBERS]:
         yield _number_field(number, parts.measure)
 
@@ -247,7 +242,7 @@ def _number_field(number: MainNumber, measure: str) -> Field:
 
     def text(part: DataPart) -> str:
         found = part.numbers[number.key]
-        return f"{show(found.value)}{arrow_of(found)}\n{ends_of(found.interval, show)}".rstrip()
+        return over_ends(f"{show(found.value)}{arrow_of(found)}", found.interval, show)
 
     def value(part: DataPart) -> float | None:
         return part.numbers[number.key].value

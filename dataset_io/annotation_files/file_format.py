@@ -141,6 +141,19 @@ def _read_file(
     return found
 
 
+#: what a file must be that cannot be read, and what it has instead
+_UNREADABLE: dict[type[Exception], Callable[[Any], str]] = {
+    json.JSONDecodeError: lambda error: f"JSON, got an error in line {error.lineno}: {error.msg}",
+    UnicodeDecodeError: lambda error: f"text in UTF-8, got other bytes at {error.start}",
+    RecursionError: lambda error: "annotations, got JSON nested too deep to be any",
+    ParseError: lambda error: f"XML, got an error in line {error.position[0]}: {error.msg}",
+    LookupError: lambda error: f"in an encoding that Python knows, got {error}",
+    DefusedXmlException: lambda error: (
+        f"XML without entities of its own, which annotation tools do not write, got {error}"
+    ),
+}
+
+
 def _content(path: Path, kind: str) -> Any:
     """Value in a file of JSON, or the first element of one of XML.
 
@@ -149,24 +162,9 @@ def _content(path: Path, kind: str) -> Any:
     """
     try:
         return json.loads(path.read_text("utf-8-sig")) if kind == "JSON" else parse_xml(path).getroot()
-    except json.JSONDecodeError as error:
-        raise AgreementInputError(
-            f"{path.name!r} must be JSON, got an error in line {error.lineno}: {error.msg}"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise AgreementInputError(f"{path.name!r} must be text in UTF-8, got other bytes at {error.start}") from error
-    except RecursionError as error:
-        raise AgreementInputError(f"{path.name!r} must be annotations, got JSON nested too deep to be any") from error
-    except ParseError as error:
-        raise AgreementInputError(
-            f"{path.name!r} must be XML, got an error in line {error.position[0]}: {error.msg}"
-        ) from error
-    except LookupError as error:
-        raise AgreementInputError(f"{path.name!r} must be in an encoding that Python knows, got {error}") from error
-    except DefusedXmlException as error:
-        raise AgreementInputError(
-            f"{path.name!r} must be XML without entities of its own, which annotation tools do not write, got {error}"
-        ) from error
+    except tuple(_UNREADABLE) as error:
+        told = next(told for kind_of_error, told in _UNREADABLE.items() if isinstance(error, kind_of_error))
+        raise AgreementInputError(f"{path.name!r} must be {told(error)}") from error
 
 
 #: how files of other formats can be told, and what they are

@@ -208,11 +208,6 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:
     found.persons = {renamed.get(name, name): person for name, person in found.persons.items()}
 
 
-def _slot_names(made: Mapping[TargetField, list[Document]]) -> list[str]:
-    """Name of the target field of every document."""
-    return [slot.name for slot, documents in made.items() for _ in documents]
-
-
 #: by owner, and by sample and frame: the documents for every slot
 _Made = dict[str, dict[Key, dict[TargetField, list[Document]]]]
 
@@ -359,7 +354,11 @@ class _Plan:
                 paths_by[entry.owner].append(entry.path)
         annotators, separate = (
             tuple(
-                AnnotatorInFile.of(owner, paths_by.get(owner) or paths_by[""], map(_slot_names, made[owner].values()))
+                AnnotatorInFile.of(
+                    owner,
+                    paths_by.get(owner) or paths_by[""],
+                    ([slot.name for slot, found in by_slot.items() for _ in found] for by_slot in made[owner].values()),
+                )
                 for owner in sorted(made)
             )
             for made in (self._annotators, self._separate)

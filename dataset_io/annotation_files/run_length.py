@@ -192,16 +192,8 @@ def brush_runs(mask: Mask, width: int, height: int) -> list[int]:
 
 def _lengths(pixels: BoolArray, left: int, top: int, width: int, height: int) -> list[int]:
     """Lengths of runs, in turn outside and inside, by row of an image that is empty around the pixels."""
-    edges = np.diff(np.pad(pixels.astype(np.int8), ((0, 0), (1, 1))), axis=1)
-    row, column = np.nonzero(edges)
-    ends = (row + top) * width + column + left
-    # a run that ends with a row goes on where the next row begins inside
-    if pixels.shape[1] == width and len(ends):
-        kept = np.ones(len(ends), np.bool_)
-        joined = ends[1:] == ends[:-1]
-        kept[1:] &= ~joined
-        kept[:-1] &= ~joined
-        ends = ends[kept]
+    rows = np.pad(pixels, ((0, 0), (left, width - left - pixels.shape[1]))).ravel()
+    ends = np.flatnonzero(np.diff(rows, prepend=False, append=False)) + top * width
     lengths: list[int] = np.diff(ends, prepend=0, append=width * height).tolist()
     return lengths
 

@@ -135,10 +135,7 @@ class _Groups:
         groups = [{**group, "paths": [path for path in group["paths"] if path not in own]} for group in groups]
         added = []
         for run in runs:
-            taken = {group["name"] for group in groups}
-            name, number = run["run_key"], 2
-            while name in taken:
-                name, number = f"{run['run_key']} ({number})", number + 1
+            name = names.first_free(run["run_key"], {group["name"] for group in groups}, " ({})")
             after = [k for k, group in enumerate(groups) if group["name"] in ("labels", "frame labels")]
             at = after[-1] + 1 if after else len(groups)
             groups.insert(at, {"name": name, "paths": list(run["paths"]), "expanded": None})

@@ -7,6 +7,7 @@ run is gone.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -70,7 +71,8 @@ def link_units(labels: RunLabels) -> int:
             for row in batch:
                 values, number = _values(labels, place, row, prefix, number)
                 if values:
-                    stored = StoredSample(row["_id"], row.get("last_modified_at"), tuple(_ids(row, place)))
+                    ids_read = tuple(row[f"id{k}"] for k in range(len(place.paths)))
+                    stored = StoredSample(row["_id"], row.get("last_modified_at"), ids_read)
                     operations.append(UpdateOne(as_read(stored, labels.kinds, place.paths), {"$set": values}))
                     ids.append(row["_id"])
             if operations and place.collection.bulk_write(operations, ordered=False).matched_count < len(operations):
@@ -136,18 +138,9 @@ def _batches(labels: RunLabels, place: Place, wanted: list[ObjectId] | None) -> 
     stages: list[dict[str, Any]] = [{"$project": projection}]
     if wanted is not None:
         stages.insert(0, {"$match": {"_id": {"$in": wanted}}})
-    batch = []
-    for row in place.collection.aggregate(stages):
-        batch.append(row)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
+    rows = iter(place.collection.aggregate(stages))
+    while batch := list(itertools.islice(rows, _BATCH)):
         yield batch
-
-
-def _ids(row: dict[str, Any], place: Place) -> list[list[Any] | None]:
-    return [row[f"id{k}"] for k in range(len(place.paths))]
 
 
 def _values(

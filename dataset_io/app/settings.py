@@ -90,10 +90,16 @@ def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
         "run_key": run_key,
         "settings": dataclasses.asdict(settings),
         "paths": list(fields) if settings.sidebar else [],
-        "indexes": _missing_indexes(labels.dataset, fields) if settings.indexes else [],
+        "indexes": [],
     }
-    attribute = _colored_by(labels, settings.color_by)
-    if attribute is not None:
+    if settings.indexes:
+        present = set(labels.dataset.list_indexes())
+        entry["indexes"] = [path for path, field in sorted(fields.items())
+                            if "." not in path and isinstance(field, _FILTERED) and path not in present]  # fmt: skip
+    attribute = labels.config.annotator_attribute  # where fields have their own colours, there is none
+    if settings.color_by is not None and settings.color_by != "annotator":
+        attribute = f"{labels.field_key}{_SUFFIXES[settings.color_by]}"
+    if settings.color_by is not None and attribute is not None:
         entry["attribute"] = attribute
         entry["fields"] = list(labels.config.fields)
         colors = _colors(labels, settings.color_by)
@@ -107,13 +113,6 @@ def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
         link_units(labels)
     refresh(labels.dataset)
     return settings
-
-
-def _colored_by(labels: RunLabels, color_by: ColorBy | None) -> str | None:
-    """The attribute that labels are coloured by; None where fields have their own colours."""
-    if color_by == "annotator":
-        return labels.config.annotator_attribute
-    return None if color_by is None else f"{labels.field_key}{_SUFFIXES[color_by]}"
 
 
 def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:
@@ -186,13 +185,6 @@ def create_indexes(dataset: fo.Dataset, paths: Collection[str]) -> None:
     """Create an index for each field."""
     for path in paths:
         dataset.create_index(path)
-
-
-def _missing_indexes(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> list[str]:
-    """Fields of samples that need an index and have none yet."""
-    present = set(dataset.list_indexes())
-    return [path for path, field in sorted(fields.items())
-            if "." not in path and isinstance(field, _FILTERED) and path not in present]  # fmt: skip
 
 
 def app_settings_of(dataset: fo.Dataset, run_key: str) -> AppSettings:

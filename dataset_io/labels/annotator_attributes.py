@@ -177,13 +177,8 @@ def check_annotator_attribute(source: Source) -> None:
     path = source.label_paths[0]
     if attribute is None:
         return
-    with_attribute = {"$match": {path: {"$elemMatch": {attribute: {"$ne": None}}}}}
-    labelled = {"$match": {f"{path}.0": {"$exists": True}}}
-    found = [
-        next(iter(source.aggregate([match, {"$limit": 1}, {"$project": {"_id": True}}])), None)
-        for match in (with_attribute, labelled)
-    ]
-    if found[0] is None and found[1] is not None:
+    has_attribute = source.has_any({path: {"$elemMatch": {attribute: {"$ne": None}}}})
+    if not has_attribute and source.has_any({f"{path}.0": {"$exists": True}}):
         known = label_attributes(source.samples, field, source.kinds[0])
         raise AgreementInputError(
             f"`annotator_attribute` must be an attribute of the labels of {field!r}, got {attribute!r}, which none of "

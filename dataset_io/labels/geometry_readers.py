@@ -46,7 +46,8 @@ class GeometryReader(Protocol):
         """True if the geometry of a stored label is usable; must agree with :meth:`unusable`."""
 
     def needs_size(self, config: AgreementConfig) -> bool:
-        """True if the size of the image must be known."""
+        """True if the size of the image must be known, which ratios of areas and times do not depend on."""
+        return False
 
     def read(
         self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
@@ -92,10 +93,6 @@ class BoxReader(GeometryReader):
     def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
         """The boxes; masks of other fields can be compared with them."""
         return float(sum(box[2] * box[3] for box in values["box"] if is_usable_box(box)))
-
-    def needs_size(self, config: AgreementConfig) -> bool:
-        """Ratios of areas do not depend on the size of the image."""
-        return False
 
     def read(
         self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None

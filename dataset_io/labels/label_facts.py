@@ -111,7 +111,4 @@ def is_crowd(value: object) -> bool:
 def _any_label(source: Source, wanted: Iterable[tuple[int, dict[str, Any]]]) -> bool:
     """True if any label of a field meets the condition for that field."""
     conditions = [{source.label_paths[field]: {"$elemMatch": condition}} for field, condition in wanted]
-    if not conditions:
-        return False
-    found = source.aggregate([{"$match": {"$or": conditions}}, {"$project": {"_id": True}}, {"$limit": 1}])
-    return any(True for _ in found)
+    return bool(conditions) and source.has_any({"$or": conditions})

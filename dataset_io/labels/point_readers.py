@@ -156,10 +156,6 @@ class TemporalReader(GeometryReader):
         """True if the support is two integers in ascending order."""
         return is_usable_support(label.get("support"))
 
-    def needs_size(self, config: AgreementConfig) -> bool:
-        """No: time does not depend on the size of the image."""
-        return False
-
     def read(
         self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
     ) -> tuple[Intervals, BoolArray]:

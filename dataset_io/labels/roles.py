@@ -88,9 +88,7 @@ def check_roles(source: Source) -> None:
         of_role = source.of_role(role)
         path, option = of_role.label_paths[0], "models" if role.is_model else "reference"
         ids = label_ids(role.kind, path)
-        if not role.of_attribute and not any(
-            True for _ in of_role.aggregate([{"$match": {"$expr": {"$ne": [ids, None]}}}, {"$limit": 1}])
-        ):
+        if not role.of_attribute and not of_role.has_any({"$expr": {"$ne": [ids, None]}}):
             raise AgreementInputError(
                 f"`{option}` must have labels on some of the samples, got {role.name!r}, which is null on all of them"
             )

@@ -78,7 +78,7 @@ class InstanceMaskReader(GeometryReader):
             raise ValueError("`size_px` must be given to place masks, got None")
         boxes, usable = read_boxes(values["box"])
         masks: list[Any] = []
-        rows = []
+        rows: list[int] = []
         for row, (stored, path) in enumerate(zip(values["mask"], values["mask_path"], strict=True)):
             if stored is None and path is None:
                 usable[row] &= config.geometry != "shape"
@@ -89,9 +89,11 @@ class InstanceMaskReader(GeometryReader):
                 else:
                     masks.append(mask)
                     rows.append(row)
-        crops = placed_masks(masks, boxes[rows], size_px[rows])
-        bounds = to_xyxy(boxes * np.tile(size_px, 2))
-        return _regions(bounds, np.array(rows, np.int64), crops), usable
+        of_masks = Regions.of_masks(placed_masks(masks, boxes[rows], size_px[rows]))
+        order = np.arange(len(boxes))
+        order[rows] = len(boxes) + np.arange(len(rows))
+        of_boxes = Regions.of_boxes(to_xyxy(boxes * np.tile(size_px, 2)))
+        return of_boxes.joined([of_masks]).take(order), usable
 
 
 def _mask_of(stored: bytes | None, path: str | None) -> Any:
@@ -134,7 +136,11 @@ class PolylineReader(GeometryReader):
 
     def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
         """The boxes around the polygons, where these are compared as pixels."""
-        return 0.0 if config.rasterize is None else _total_extent(values["points"])
+        if config.rasterize is None:
+            return 0.0
+        points, ring, shape, _ = read_points(values["points"], LARGEST_PAINTED)
+        bounds = _bounds(points, shape[ring], len(values["points"]))
+        return float((bounds[:, 2:] - bounds[:, :2]).prod(axis=1).sum())
 
     def needs_size(self, config: AgreementConfig) -> bool:
         """Pixels and distances depend on the size of the image, ratios of areas do not."""
@@ -219,13 +225,6 @@ def read_points(values: list[Any], largest: float) -> tuple[FloatArray, IntArray
     return *columns, has_points
 
 
-def _total_extent(values: list[Any]) -> float:
-    """Area of the boxes around stored polylines whose pixels can be filled, in image sizes."""
-    points, ring, shape, _ = read_points(values, LARGEST_PAINTED)
-    bounds = _bounds(points, shape[ring], len(values))
-    return float((bounds[:, 2:] - bounds[:, :2]).prod(axis=1).sum())
-
-
 def _point_columns(values: list[Any], largest: float) -> tuple[FloatArray, IntArray, IntArray]:
     """The columns of points; raises an error for anything unexpected."""
     rings = list(chain.from_iterable(values))
@@ -257,11 +256,3 @@ def _pixels_of(rings: tuple[FloatArray, IntArray, IntArray], n: int) -> Regions:
     for part, number in zip(parts, shape[np.unique(ring)].tolist(), strict=True):
         of_shape[number].append(part)
     return Regions.of_masks(MaskCrops.from_crops([pillow_mask(parts) for parts in of_shape]))
-
-
-def _regions(bounds: FloatArray, rows: IntArray, masks: MaskCrops) -> Regions:
-    """Regions from boxes, with masks in some rows."""
-    boxes, shapes = Regions.of_boxes(bounds), Regions.of_masks(masks)
-    order = np.arange(len(bounds))
-    order[rows] = len(bounds) + np.arange(len(rows))
-    return boxes.joined([shapes]).take(order)

@@ -247,6 +247,10 @@ class Source:
         before = [*(pipeline_of(self.samples) if self.is_view else []), *self._only(False)]
         return sample_collection(self.dataset).aggregate([*before, *stages], allowDiskUse=True, **options)
 
+    def has_any(self, condition: dict[str, Any]) -> bool:
+        """True if any document meets a condition."""
+        return any(self.aggregate([{"$match": condition}, {"$limit": 1}, {"$project": {"_id": True}}]))
+
     def count(self) -> int:
         """Number of documents."""
         # counted, as the statistics of a collection are wrong after a crash of the database
