@@ -23,6 +23,7 @@ from .results.decided_labels import export_decided
 from .results.decided_list import export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
+from .run_parts import RunDecisions, RunObjects
 from .units.annotate import annotate_disputed
 from .units.label_tags import tag_agreement_labels
 from .units.patches import agreement_patches
@@ -33,6 +34,8 @@ from .views.saved_views import save_agreement_views
 
 __all__ = [
     "AgreementRun",
+    "RunDecisions",
+    "RunObjects",
     "add_units",
     "agreement_on",
     "agreement_patches",

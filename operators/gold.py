@@ -14,7 +14,8 @@ from ..charts.text.words import counted
 from ..dataset_io import apply_decisions, decide, undo_applied, undo_decisions
 from ..dataset_io.decide.apply import Applied, latest_applied, possible_changes
 from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide, user_name
-from ..dataset_io.decide.decisions import delete_empty_gold, gold_fields, open_gold
+from ..dataset_io.decide.decisions import Gold
+from ..dataset_io.record.gold_fields import gold_fields
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Switch, Text, warning
 
@@ -139,7 +140,8 @@ def _undo_fields(form: Filled) -> Iterator[FormField]:
 def _undo(form: Filled) -> dict[str, Any]:
     gold = chosen_gold(form)
     n = undo_decisions(form.dataset, form.params.get("step"), by=form.get("by"), gold=gold)
-    delete_empty_gold(form.dataset, gold)
+    if (left := Gold.left_in(form.dataset, gold)) is not None:
+        left.delete_if_empty()
     form.tell(f"Took back {counted(n, 'decision')}", variant="success" if n else "warning")
     return {"n": n}
 
@@ -227,7 +229,7 @@ def _undo_applied_fields(form: Filled) -> Iterator[FormField]:
     yield (field := gold_choice(form))
     if field.blocks:
         return
-    latest = latest_applied(open_gold(form.dataset, chosen_gold(form)))
+    latest = latest_applied(Gold.open(form.dataset, chosen_gold(form)))
     if latest is None:
         yield warning("not_applied", "No decisions are applied to annotators' labels")
         return

@@ -26,7 +26,7 @@ from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide
-from .decisions import Gold, open_gold
+from .decisions import Gold
 from .stored_decisions import Stored, is_by_rule
 
 #: samples whose objects are read at once
@@ -60,7 +60,7 @@ def report_decisions(
         AgreementInputError: if there is no such completed run, or no such field
     """
     labels = open_run_labels(samples, run_key)
-    open_gold(samples, gold)
+    Gold.open(samples, gold)
     only = None if samples is labels.dataset else documents_of(samples)
     opened = open_to_decide(labels, gold, among=only)
     loaded = labels.run.records()
@@ -208,7 +208,7 @@ def open_decided(samples: SampleCollection, annotator: str, run_key: str, gold: 
         AgreementInputError: if there is no such run, field or annotator
     """
     labels = open_run_labels(samples, run_key)
-    open_gold(samples, gold)
+    Gold.open(samples, gold)
     labels.check_annotators("annotator", [text_of("annotator", annotator)])
     return open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
 

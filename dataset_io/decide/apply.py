@@ -32,6 +32,7 @@ from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import attributes_of_runs
 from ..labels.source import refuse_read_only
 from ..record.changes import now
+from ..record.gold_fields import APPLIED
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
 from ..run.work_through import MAX_ATTEMPTS, Progress, rare_collections
@@ -41,9 +42,9 @@ from .annotator_labels import hash_of_label, label_key
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
 from .decision_log import DecisionLog, is_edited
-from .decisions import Gold, open_gold
+from .decisions import Gold
 from .label_edits import LabelEdits, new_label
-from .stored_decisions import ADDED, APPLIED, DELETED, REPLACED_BY, Stored, is_decision
+from .stored_decisions import ADDED, DELETED, REPLACED_BY, Stored, is_decision
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -187,7 +188,7 @@ def apply_decisions(
             argument is not usable
     """
     labels = open_run_labels(samples, run_key)
-    field = open_gold(samples, gold)
+    field = Gold.open(samples, gold)
     chosen = labels.annotators_asked(annotators)
     wanted = [one_of("changes", each, _CHANGES) for each in texts_of("changes", () if changes is None else changes)]
     by = text_of("by", user_name() if by is None else by)
@@ -247,7 +248,7 @@ def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
 
 def _decided_in(gold: Gold, samples: SampleCollection) -> tuple[ObjectId, ...]:
     """Ids of the samples, or videos, of a dataset or view with decisions."""
-    rows = gold.collection.find({f"{gold.decisions}.id": {"$exists": True}}, {"_sample_id": True})
+    rows = gold.collection.find(gold.with_decisions, {"_sample_id": True})
     found: dict[ObjectId, None] = dict.fromkeys(row["_sample_id" if gold.on_frames else "_id"] for row in rows)
     if isinstance(samples, fo.Dataset):
         return tuple(found)
@@ -568,12 +569,12 @@ def undo_applied(
     Raises:
         AgreementInputError: if there is no such field, or a label field is read-only
     """
-    field = open_gold(dataset, gold)
+    field = Gold.open(dataset, gold)
     latest = latest_applied(field) if step is None else None
     if step is None and latest is None:
         return TakenBack(None)
     wanted = latest.step if latest is not None else text_of("step", step)
-    step_query = {f"{field.decisions}.id": {"$exists": True}, f"{field.decisions}.{APPLIED}.step": wanted}
+    step_query = {**field.with_decisions, f"{field.decisions}.{APPLIED}.step": wanted}
     ids = [row["_id"] for row in field.collection.find(step_query, {"_id": True})]
     work = _Undoing(field, wanted, field.collection.distinct(f"{field.decisions}.{APPLIED}.fields", step_query))
     with unless_deleted(field.dataset), rare_collections():
@@ -601,7 +602,7 @@ def latest_applied(gold: Gold) -> AppliedStep | None:
     part = f"{gold.decisions}.{APPLIED}"
     types = {"step": "string", "by": "string", "at": "date"}
     stages: list[Stored] = [
-        {"$match": {f"{gold.decisions}.id": {"$exists": True}, f"{part}.0": {"$exists": True}}},
+        {"$match": {**gold.with_decisions, f"{part}.0": {"$exists": True}}},
         {"$project": dict.fromkeys((f"{part}.step", f"{part}.at", f"{part}.by"), True)},
         {"$unwind": f"${gold.decisions}"},
         {"$unwind": f"${part}"},

@@ -39,10 +39,10 @@ from pymongo.errors import PyMongoError
 
 from ..labels.kinds import LabelKind
 from ..labels.stored import NoRoomError
+from ..record.gold_fields import APPLIED
 from ..run.write import too_large_ids
 from .annotator_labels import hash_of_label, labels_in
 from .stored_decisions import (
-    APPLIED,
     BEFORE,
     LABEL,
     REPLACED_BY,

@@ -20,11 +20,12 @@ from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_samples
 from ..labels.kinds import kind_of
 from ..labels.source import whole_samples
+from ..record.gold_fields import APPLIED
 from ..run.work_through import rare_collections
 from .annotator_labels import hash_of_label, stored_labels
 from .decision_log import DecisionLog
-from .decisions import Gold, left_gold, open_gold
-from .stored_decisions import APPLIED, Choice, Stored, is_by_rule
+from .decisions import Gold
+from .stored_decisions import Choice, Stored, is_by_rule
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -90,7 +91,7 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
     Raises:
         AgreementInputError: if there is no such field
     """
-    opened = open_gold(dataset, gold)
+    opened = Gold.open(dataset, gold)
     only = None
     if isinstance(dataset, fo.DatasetView):
         samples = whole_samples(dataset)
@@ -172,7 +173,7 @@ def undo_decisions(
     Raises:
         AgreementInputError: if there is no such field, or all decisions of the step were applied
     """
-    opened = open_gold(dataset, gold)
+    opened = Gold.open(dataset, gold)
     by = None if by is None else text_of("by", by)
     wanted = opened.latest_step(by) if step is None else text_of("step", step)
     n = 0 if wanted is None else opened.undo(wanted)
@@ -194,4 +195,4 @@ def delete_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = name
     Raises:
         AgreementInputError: if there is no such field
     """
-    left_gold(dataset, gold).delete()
+    (Gold.left_in(dataset, gold) or Gold.open(dataset, gold)).delete()

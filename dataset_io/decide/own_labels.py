@@ -19,7 +19,7 @@ from .annotator_labels import hash_of_label, label_key
 from .decidable import Decidable
 from .decide import Decided, ObjectsToDecide, documents_of, open_to_decide, user_name
 from .decision_log import DecisionLog, Made
-from .decisions import open_gold
+from .decisions import Gold
 from .stored_decisions import BY_RULE, Stored
 
 #: what a decision says of its object
@@ -58,7 +58,7 @@ def record_own_labels(
         AgreementInputError: if there is no such completed run, or no such field
     """
     labels = open_run_labels(samples, run_key)
-    field = open_gold(samples, gold)
+    field = Gold.open(samples, gold)
     only = None if samples is labels.dataset else documents_of(samples)
     opened = open_to_decide(labels, gold, among=only)
     work = _Recording(opened, text_of("by", user_name() if by is None else by))

@@ -23,7 +23,6 @@ from ...agreement.settings.errors import AgreementInputError, keeping_first_erro
 from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.report import AgreementReport, RunFacts
 from ..database.fiftyone_private import reload_samples, sample_collection
-from ..decide.decisions import applied_steps
 from ..families import open_family
 from ..families.protocol import LabelFamily, WholeRunNeededError, WholeRunReason
 from ..labels.checks import check_room, count_damaged_fields
@@ -31,6 +30,7 @@ from ..labels.roles import with_roles
 from ..labels.source import Source, annotators_found, flattened, refuse_decisions, refuse_read_only
 from ..record.changes import RECORD, Changes, changes_since, new_record
 from ..record.fields import unset_values
+from ..record.gold_fields import applied_steps
 from ..record.lease import unless_deleted, writing
 from ..record.run import Run, versions
 from ..record.run_labels import open_run_labels

@@ -18,7 +18,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
 from ...metrics.numeric.arrays import IntArray
 from ..database.fiftyone_private import is_generated
-from ..decide.decisions import labels_of_steps
+from ..record.gold_fields import labels_of_steps
 from ..record.run import Run
 from ..record.sample_index import frame_keys, keys_of, sample_keys
 from ..record.stored_records import OpenRecords
