@@ -20,11 +20,11 @@ from ..dataset_io.decide.decision_units import DecisionUnits
 from ..dataset_io.decide.decisions import Gold
 from ..dataset_io.decide.editing import LabelToEdit, can_edit, close_unedited, edit_object
 from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
-from ..dataset_io.decide.picture import picture_of
 from ..dataset_io.decide.stored_decisions import is_opened
 from ..dataset_io.record.changes import stamps_of
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.results.load import MOST_DECIDED
+from ..dataset_io.results.picture import picture_of
 from ..names import (
     APPLY_DECISIONS,
     DECIDE,
@@ -284,7 +284,7 @@ def _described(
         "skip": {**place, "choice": "skip"},
         "picture": None
         if not with_picture or found.filepath is None or found.frame_number is not None
-        else picture_of(found.filepath, found.versions, colours),
+        else picture_of(found.filepath, {each.annotator: each.stored for each in found.versions}, colours),
         "labels": [
             {"label_id": str(version.stored["_id"]), "sample_id": found.sample_id,
              "field": labels.field_of(version.annotator)}

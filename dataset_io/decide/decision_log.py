@@ -68,6 +68,27 @@ class Made:
     #: label of the decision that it replaces, as it was written before somebody edited it; None if that is not known
     written: Stored | None = None
 
+    @classmethod
+    def of(
+        cls, facts: Stored, label: Stored | None, kind: LabelKind, *, basis: str | None, said: Stored, **others: Any
+    ) -> Made:
+        """A new decision, and its label with what it repeats of the decision.
+
+        Args:
+            facts: facts of the object: its labels and their hashes, classes, and assigned annotators
+            label: what is right
+            kind: type of the label
+            basis: whose label it is, or what else was chosen
+            said: who decided what, when and why
+            **others: other attributes
+        """
+        decision = {**facts, **said, "id": str(ObjectId()), "gold_id": None, "gold_hash": None}
+        if label is not None:
+            same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
+            label = {"basis_id": None, **label, **same, "decision": decision["choice"], "basis": basis}
+            decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, kind)}
+        return cls(decision, label, **others)
+
 
 class DecisionLog:
     """Decisions on a sample, or frame: the log, and the labels in the field of decisions.

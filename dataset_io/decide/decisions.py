@@ -6,7 +6,8 @@ What is stored in a sample, and how it is written, is said in :mod:`~.decision_l
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
@@ -16,6 +17,7 @@ from pymongo import UpdateOne
 
 from ... import names
 from ...agreement.settings.errors import AgreementInputError
+from ..app.label_schemas import end_editing
 from ..database.fiftyone_private import list_of, reload_dataset, reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import all_fields, run_of
@@ -27,7 +29,6 @@ from ..record.run import list_agreements
 from ..record.schema import declare
 from .annotator_labels import label_key, labels_in
 from .decision_log import MISSING, DecisionLog, is_edited, write_all
-from .label_schemas import end_editing
 from .stored_decisions import BY_RULE, ENTRIES, REPLACED_BY, Stored
 
 _BATCH = 1_000
@@ -274,18 +275,6 @@ class Gold(GoldField):
         this = {"_id": document_id, f"{self.decisions}.id": decision["id"]}
         self.collection.update_one(this, {"$set": {f"{self.decisions}.$.written": label}})
 
-    def write(self, updates: Mapping[ObjectId, UpdateOne], step: str) -> list[ObjectId]:
-        """Write the decisions of a step on some documents; the ids of those in which somebody decided meanwhile.
-
-        Raises:
-            NoRoomError: if one of them is too large
-        """
-        if not updates or write_all(self.collection, list(updates.values())) == len(updates):
-            return []
-        found = self.collection.find({"_id": {"$in": list(updates)}, f"{self.decisions}.step": step}, {"_id": True})
-        written = {row["_id"] for row in found}
-        return [document_id for document_id in updates if document_id not in written]
-
     def swap(self, updates: Mapping[ObjectId, tuple[UpdateOne, Sequence[Any]]]) -> list[ObjectId]:
         """Write some documents, each with its log by then; the ids of those that somebody changed meanwhile.
 
@@ -298,6 +287,38 @@ class Gold(GoldField):
         found = ((each, self.collection.find_one({"_id": each, self.decisions: log}, {})) for each, log in logs.items())
         return [each for each, document in found if document is None]
 
+    def change(
+        self,
+        query: Stored,
+        fields: Iterable[str],
+        changed: Callable[[Stored], tuple[Counter[str], tuple[UpdateOne, Sequence[Any]] | None]],
+        attempts: int | None = None,
+    ) -> Counter[str]:
+        """Change documents; those that somebody else changes meanwhile are read again.
+
+        Args:
+            query: which documents
+            fields: what is read of them
+            changed: outcomes, the update, and the log after it, of a document; without an update it stays
+            attempts: how often a document is read; None for as often as it takes
+
+        Returns:
+            the outcomes, with ``n_meanwhile``: documents that others kept on changing
+        """
+        total: Counter[str] = Counter()
+        ids = [row["_id"] for row in self.collection.find(query, {"_id": True})]
+        for start in range(0, len(ids), _BATCH):
+            left, n_attempts = ids[start : start + _BATCH], 0
+            while left and n_attempts != attempts:
+                batch = self.collection.find({**query, "_id": {"$in": left}}, dict.fromkeys(fields, True))
+                outcomes = {document["_id"]: changed(document) for document in batch}
+                left = self.swap({each: update for each, (_, update) in outcomes.items() if update is not None})
+                for document_id, (counts, _) in outcomes.items():
+                    total.update(Counter() if document_id in left else counts)
+                n_attempts += 1
+            total["n_meanwhile"] += len(left)
+        return total
+
     def undo(self, step: str, *, unedited: bool = False) -> int:
         """Undo a step: replaced decisions are current again. Returns the number of undone decisions.
 
@@ -308,22 +329,16 @@ class Gold(GoldField):
         Raises:
             AgreementInputError: if all of them were applied to labels
         """
-        n, is_applied, query = 0, False, {f"{self.decisions}.step": step}
-        left = [row["_id"] for row in self.collection.find(query, {"_id": True})]
-        while left:  # whoever is refused reads again: somebody else has written
-            refused = list[ObjectId]()
-            for start in range(0, len(left), _BATCH):
-                batch_query = {"_id": {"$in": left[start : start + _BATCH]}, **query}
-                counts, updates = {}, {}
-                for row in self.collection.find(batch_query, {self.name: True, self.decisions: True}):
-                    log = self.log_of(row)
-                    is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
-                    if found := log.undo(step, unedited=unedited):
-                        counts[row["_id"]], updates[row["_id"]] = found, (log.update(row["_id"]), log.entries)
-                again = self.swap(updates)
-                n += sum(found for each, found in counts.items() if each not in again)
-                refused += again
-            left = refused
+        is_applied = False
+
+        def undone(document: Stored) -> tuple[Counter[str], tuple[UpdateOne, list[Any]] | None]:
+            nonlocal is_applied
+            log = self.log_of(document)
+            is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
+            n = log.undo(step, unedited=unedited)
+            return Counter(n=n), (log.update(document["_id"]), log.entries) if n else None
+
+        n = self.change({f"{self.decisions}.step": step}, (self.name, self.decisions), undone)["n"]
         if is_applied and not n and not unedited:
             raise AgreementInputError(
                 f"`step` must not be applied to annotators' labels, got {step!r}, which is; call "

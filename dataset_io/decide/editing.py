@@ -12,12 +12,12 @@ from bson import ObjectId
 from fiftyone.core.view import DatasetView
 
 from ...agreement.settings.errors import AgreementInputError
+from ..app.label_schemas import start_editing
 from ..database.fiftyone_private import reload_samples
 from ..record.run_labels import RunLabels
 from .decidable import Rule
 from .decide import NewDecision, ObjectsToDecide, open_to_decide
 from .decisions import Gold
-from .label_schemas import start_editing
 from .next_object import ShownObject, objects_of, shown_object
 from .stored_decisions import Choice, Stored
 

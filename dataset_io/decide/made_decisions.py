@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: names, and decisions, that are shown of many
 _MOST_NAMES, _MOST_SHOWN = 3, 10
+#: what a decision has as it is stored
+_AS_STORED = ("choice", "annotator", "decided_by", "decided_at", "remark", "run_key", "unit", "verdict", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +118,9 @@ def _decision(
     return Decision(
         sample_id=str(row.get("_sample_id", row["_id"])),
         frame_number=row.get("frame_number"),
-        choice=stored["choice"],
-        annotator=stored["annotator"],
-        decided_by=stored["decided_by"],
-        decided_at=stored["decided_at"],
-        remark=stored["remark"],
-        run_key=stored["run_key"],
-        unit=stored["unit"],
-        verdict=stored["verdict"],
+        **{name: stored[name] for name in _AS_STORED},
         labels=tuple(stored["labels"]),
         gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
-        step=stored["step"],
         by_rule=is_by_rule(stored, steps_by_rule),
         changed=[hashes.get(key) for key in stored["labels"]] != stored["hashes"],
         edited=log.is_edited(stored),
