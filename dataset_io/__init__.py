@@ -7,10 +7,11 @@ from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
 from .decide.against import decided_against, report_decisions
-from .decide.apply import apply_decisions, undo_applied
+from .decide.apply import apply_decisions
 from .decide.decide import decide
 from .decide.made_decisions import delete_decisions, list_decisions, undo_decisions
 from .decide.own_labels import record_own_labels
+from .decide.undo_applied import undo_applied
 from .jobs.compute import compute_agreement, run_agreement
 from .jobs.delete import delete_agreement
 from .jobs.rename import rename_agreement
@@ -23,6 +24,7 @@ from .results.decided_labels import export_decided
 from .results.decided_list import export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
+from .run_parts import RunDecisions, RunObjects
 from .units.annotate import annotate_disputed
 from .units.label_tags import tag_agreement_labels
 from .units.patches import agreement_patches
@@ -33,6 +35,8 @@ from .views.saved_views import save_agreement_views
 
 __all__ = [
     "AgreementRun",
+    "RunDecisions",
+    "RunObjects",
     "add_units",
     "agreement_on",
     "agreement_patches",

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TextIO, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TextIO
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
-from fiftyone.core.view import DatasetView
 
 from .. import names
 from ..agreement.families.comparison import AgreementComparison
@@ -25,11 +22,6 @@ from ..agreement.statistics.report import AgreementReport
 from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
-from .decide.against import decided_against, report_decisions
-from .decide.apply import apply_decisions, undo_applied
-from .decide.decide import decide
-from .decide.made_decisions import delete_decisions, list_decisions, undo_decisions
-from .decide.own_labels import record_own_labels
 from .jobs.compute import compute_agreement
 from .jobs.delete import delete_agreement
 from .jobs.rename import rename_agreement
@@ -40,176 +32,22 @@ from .record.run import Run, dataset_of, list_agreements
 from .results.anonymous import anonymous_report
 from .results.check import check_agreement
 from .results.compare import compare_agreement
-from .results.decided_labels import export_decided
-from .results.decided_list import export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, agreement_times, changed_since, load_agreement
 from .results.measure_ceiling import agreement_ceiling
 from .results.parts import OpenParts, open_parts
 from .run.work_through import Progress
-from .units.annotate import annotate_disputed
-from .units.label_tags import tag_agreement_labels
-from .units.patches import agreement_patches
-from .units.resolve import resolve_units
-from .units.units_field import add_units
+from .run_methods import RUN_PARTS, Method, Methods, documented
 from .views.agreement_view import view_agreement
 from .views.saved_views import save_agreement_views
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    from .run_parts import RunDecisions, RunObjects
 
 
-class _Method(Generic[P, R]):
-    """A function of samples and the key of a run, as a method of the run.
-
-    ``help(run)`` shows the first sentence of the function's docstring, ``help(run.view)`` all of it.
-
-    Args:
-        function: the function
-        whole: whether it concerns all samples of a run, whatever the view
-    """
-
-    n_given = 2  #: number of arguments that the run gives
-
-    def __init__(self, function: Callable[Concatenate[Any, str, P], R], *, whole: bool = False) -> None:
-        self.function: Callable[..., R] = function
-        self.whole = whole
-
-    def __set_name__(self, owner: type[_Methods], name: str) -> None:
-        self.name, self.place = name, f"{owner._said}.{name}"
-
-    @overload
-    def __get__(self, found: None, owner: type) -> Callable[Concatenate[Any, P], R]: ...
-
-    @overload
-    def __get__(self, found: _Methods, owner: type) -> Callable[P, R]: ...
-
-    def __get__(self, found: _Methods | None, owner: type) -> Any:
-        given, signature = _split(self.function, self.n_given)
-
-        def method(*arguments: Any, **options: Any) -> R:
-            if found is None and not (arguments and isinstance(arguments[0], owner)):
-                got = type(arguments[0]).__name__ if arguments else "none"
-                raise AgreementInputError(
-                    f"{self.place}() must be called on a run, as load(dataset) gives it, got {got}"
-                )
-            run, *others = arguments if found is None else (found, *arguments)
-            check_call(self.place, signature, others, options)
-            return self.function(*run._given(self.whole, self.place)[: self.n_given], *others, **options)
-
-        text = documented(self.function, given)
-        method.__doc__ = text if found is not None else text.partition("\n\n")[0]
-        parameters = [*([_SELF] if found is None else []), *signature.parameters.values()]
-        method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        method.__name__, method.__qualname__ = self.name, f"{owner.__name__}.{self.name}"
-        return method
-
-
-class _DatasetMethod(_Method[P, R]):
-    """As :class:`_Method`, of a function of samples that takes no run."""
-
-    n_given = 1
-
-    def __init__(self, function: Callable[Concatenate[Any, P], R], *, whole: bool = False) -> None:
-        super().__init__(function, whole=whole)  # type: ignore[arg-type]
-
-
-def _split(function: Callable[..., Any], n_given: int) -> tuple[list[str], inspect.Signature]:
-    """The names of the first arguments of a function, and its signature without them."""
-    signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())
-    return [each.name for each in parameters[:n_given]], signature.replace(parameters=parameters[n_given:])
-
-
-def documented(function: Callable[..., Any], left_out: list[str]) -> str:
-    """The docstring of a function without some of its arguments; functions are named as methods of a run."""
-    text = inspect.cleandoc(function.__doc__ or "")
-    for name in left_out:
-        text = re.sub(rf"^    {name}: .*\n?(?:     .*\n?)*", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^Args:\n(?=\n|\Z)\n?", "", text, flags=re.MULTILINE)
-    return re.sub(r":func:`(\w+)`", lambda found: f"``{names.REPLACED_BY.get(found[1], found[1])}``", text)
-
-
-class _Methods:
-    """Base of the objects whose methods act on a run."""
-
-    _said = ""  #: how users call it
-
-    def _given(self, whole: bool, place: str) -> tuple[SampleCollection, str]:
-        """The samples and the key that a method gives to its function."""
-        raise NotImplementedError
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [name for name in vars(cls) if not name.startswith("_")]
-
-
-class _Part(_Methods):
-    """Some of the methods of a run, under a name of their own."""
-
-    def __init__(self, run: AgreementRun) -> None:
-        self._run = run
-
-    def _given(self, whole: bool, place: str) -> tuple[SampleCollection, str]:
-        return self._run._given(whole, place)
-
-    def __repr__(self) -> str:
-        return f"<{self._said} of {self._run.key!r}: {', '.join(self._names())}>"
-
-
-class RunObjects(_Part):
-    """The objects that the labels of a run show: fields with one label each, patches, tags."""
-
-    _said = "run.objects"
-
-    write = _Method(add_units, whole=True)
-    consensus = _Method(resolve_units, whole=True)
-    patches = _Method(agreement_patches)
-    tag = _Method(tag_agreement_labels)
-    annotate = _Method(annotate_disputed)  # type: ignore[arg-type]  # it passes other options on
-
-
-class RunDecisions(_Part):
-    """Decisions on the objects of a run: which version is right. They outlive the run, as they hang on the labels."""
-
-    _said = "run.decisions"
-
-    decide = _Method(decide)
-    list = _DatasetMethod(list_decisions)
-    undo = _DatasetMethod(undo_decisions, whole=True)
-    delete = _DatasetMethod(delete_decisions, whole=True)
-    apply = _Method(apply_decisions)
-    undo_applied = _DatasetMethod(undo_applied, whole=True)
-    record_own = _Method(record_own_labels)
-    report = _Method(report_decisions)
-    export = _DatasetMethod(export_decided)
-
-    @takes_arrays
-    def against(self, annotator: str, *, gold: str = names.DEFAULT_GOLD_FIELD) -> DatasetView:
-        """A view of what somebody, not a rule, decided against an annotator, beside what is right."""
-        samples, key = self._given(False, "against")
-        return decided_against(samples, annotator, key, gold=gold)
-
-    @takes_arrays
-    def export_against(
-        self,
-        annotator: str,
-        path: str | os.PathLike[str] = "decided_against.html",
-        *,
-        gold: str = names.DEFAULT_GOLD_FIELD,
-        overwrite: bool = False,
-    ) -> Path:
-        """Write what was decided against an annotator as a page (``.html``) or a table (``.csv``)."""
-        samples, key = self._given(False, "export_against")
-        return export_decided_against(samples, annotator, key, path, gold=gold, overwrite=overwrite)
-
-
-class AgreementRun(_Methods):
+class AgreementRun(Methods):
     """A run of annotator agreement: its results, and the actions on it.
 
     What is no name of the run is looked up in its report: ``run.score.mean``, ``run.plot_pairs()``,
@@ -233,7 +71,8 @@ class AgreementRun(_Methods):
         self._resamples: int | None = None
         self._parts: OpenParts | None = None
         self._report = report
-        self.objects, self.decisions = RunObjects(self), RunDecisions(self)
+        self.objects: RunObjects = RUN_PARTS["objects"](self)
+        self.decisions: RunDecisions = RUN_PARTS["decisions"](self)
 
     def _given(self, whole: bool, place: str) -> tuple[SampleCollection, str]:
         if whole and self._view is not None:
@@ -314,10 +153,10 @@ class AgreementRun(_Methods):
             self._parts = open_parts(*self._given(False, "run.by"))
         return self._parts.by(field, views=views, scenario=scenario, bins=bins, equal=equal, by_date=by_date)
 
-    samples = _Method(agreement_samples)
-    times = _Method(agreement_times)
-    ceiling = _Method(agreement_ceiling)
-    view = _Method(view_agreement)
+    samples = Method(agreement_samples)
+    times = Method(agreement_times)
+    ceiling = Method(agreement_ceiling)
+    view = Method(view_agreement)
 
     @takes_arrays
     def on(self, view: SampleCollection, *, resamples: int | None = None) -> AgreementRun:
@@ -358,8 +197,8 @@ class AgreementRun(_Methods):
         keys = (key, None) if other is None else (other, key)
         return compare_agreement(samples, *keys, resamples=resamples, seed=seed)
 
-    changed = _Method(changed_since, whole=True)
-    check = _Method(check_agreement)
+    changed = Method(changed_since, whole=True)
+    check = Method(check_agreement)
 
     # ---- what can be done with it ----
 
@@ -383,9 +222,9 @@ class AgreementRun(_Methods):
         delete_agreement(*self._given(True, "run.delete"))
         self._report = None
 
-    export = _Method(export_agreement, whole=True)
-    save_views = _Method(save_agreement_views, whole=True)
-    app = _Method(configure_agreement_app, whole=True)
+    export = Method(export_agreement, whole=True)
+    save_views = Method(save_agreement_views, whole=True)
+    app = Method(configure_agreement_app, whole=True)
 
     # ---- how it shows itself ----
 

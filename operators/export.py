@@ -15,8 +15,9 @@ from ..agreement.settings.arguments import one_of, path_of
 from ..charts.text.sections import plain_markdown
 from ..dataset_io import export_agreement, export_annotations, export_decided, export_decided_against
 from ..dataset_io.annotation_files.exporting import FORMATS as LABEL_FORMATS
-from ..dataset_io.decide.decisions import gold_fields, open_gold
+from ..dataset_io.decide.decisions import Gold
 from ..dataset_io.labels.source import comparable_fields
+from ..dataset_io.record.gold_fields import gold_fields
 from ..dataset_io.record.run import list_agreements
 from ..dataset_io.results.decided_labels import decided_to_export, format_of_decided
 from ..dataset_io.results.export import checked_path
@@ -196,7 +197,7 @@ EXPORT_AGAINST = Form(
 def _decided_path(form: Filled) -> str:
     """The file of the form; at first one in the home directory of the user who runs the App's server."""
     gold = form.gold
-    _, _, ending = format_of_decided(open_gold(form.dataset, gold))
+    _, _, ending = format_of_decided(Gold.open(form.dataset, gold))
     path: str = form.get("path") or _at_home(form, f"{gold}{ending}")
     return path
 

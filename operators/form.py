@@ -18,7 +18,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io.app.appearance import sidebar_groups
-from ..dataset_io.decide.decisions import gold_fields
+from ..dataset_io.record.gold_fields import gold_fields
 from ..dataset_io.record.run import COMPLETED, Run, newest_first
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from .inputs import Choice, FormField, Notice, Switch, problem, warning

@@ -12,9 +12,10 @@ from ..charts.reports.decided import applied_section
 from ..charts.text.sections import as_markdown
 from ..charts.text.words import counted
 from ..dataset_io import apply_decisions, decide, undo_applied, undo_decisions
-from ..dataset_io.decide.apply import Applied, latest_applied, possible_changes
+from ..dataset_io.decide.apply import Applied, possible_changes
 from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide, user_name
-from ..dataset_io.decide.decisions import delete_empty_gold, open_gold
+from ..dataset_io.decide.decisions import Gold
+from ..dataset_io.decide.undo_applied import latest_applied
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Switch, Text, warning
 
@@ -120,7 +121,8 @@ DECIDE = Form(
 def _undo(form: Filled) -> dict[str, Any]:
     gold = form.gold
     n = undo_decisions(form.dataset, form.params.get("step"), by=form.get("by"), gold=gold)
-    delete_empty_gold(form.dataset, gold)
+    if (left := Gold.left_in(form.dataset, gold)) is not None:
+        left.delete_if_empty()
     form.tell(f"Took back {counted(n, 'decision')}", variant="success" if n else "warning")
     return {"n": n}
 
@@ -204,7 +206,7 @@ APPLY = Form(
 
 
 def _undo_applied_fields(form: Filled) -> Iterator[FormField]:
-    latest = latest_applied(open_gold(form.dataset, form.gold))
+    latest = latest_applied(Gold.open(form.dataset, form.gold))
     if latest is None:
         yield warning("not_applied", "No decisions are applied to annotators' labels")
         return

@@ -8,7 +8,7 @@ from typing import Any
 import fiftyone.operators as foo
 
 from ..agreement.settings.errors import AgreementInputError
-from ..dataset_io.decide.label_schemas import end_editing
+from ..dataset_io.app.label_schemas import end_editing
 from .drawing import DECIDER
 from .drill_down import go_back, is_behind, show_view
 from .events import deciding, keep, note, state_part

@@ -17,14 +17,14 @@ from ..dataset_io.app.settings import annotator_colors
 from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
 from ..dataset_io.decide.decide import Decided, open_to_decide
 from ..dataset_io.decide.decision_units import DecisionUnits
-from ..dataset_io.decide.decisions import is_undecided, open_gold
+from ..dataset_io.decide.decisions import Gold
 from ..dataset_io.decide.editing import LabelToEdit, can_edit, close_unedited, edit_object
 from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
-from ..dataset_io.decide.picture import picture_of
 from ..dataset_io.decide.stored_decisions import is_opened
 from ..dataset_io.record.changes import stamps_of
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.results.load import MOST_DECIDED
+from ..dataset_io.results.picture import picture_of
 from ..names import (
     APPLY_DECISIONS,
     DECIDE,
@@ -147,7 +147,7 @@ _AGAINST = ("wrong", "missed", "too many")
 
 def counted_decisions(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
     """Accuracy of everybody against the decisions, as JSON values; without intervals where they take long."""
-    many = open_gold(dataset, DEFAULT_GOLD_FIELD).has_more_than(MOST_DECIDED)
+    many = Gold.open(dataset, DEFAULT_GOLD_FIELD).has_more_than(MOST_DECIDED)
     report = report_decisions(dataset, run_key, resamples=0 if many else None)
     on_frames = report.field.startswith(FRAMES_PREFIX)
     *texts, shown, note = [*decisions_section(report).parts] if report.n_decided else [_NOTHING, None, ""]
@@ -281,7 +281,7 @@ def _described(
         "skip": {**place, "choice": "skip"},
         "picture": None
         if not with_picture or found.filepath is None or found.frame_number is not None
-        else picture_of(found.filepath, found.versions, colours),
+        else picture_of(found.filepath, {each.annotator: each.stored for each in found.versions}, colours),
         "labels": [
             {"label_id": str(version.stored["_id"]), "sample_id": found.sample_id,
              "field": labels.field_of(version.annotator)}
@@ -363,9 +363,9 @@ def one_back(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 def undo_last(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
     """Take back what the user decided last; what is chosen then, with its object in hand. None if there was nothing."""
-    if is_undecided(dataset, DEFAULT_GOLD_FIELD):
+    if Gold.left_in(dataset, DEFAULT_GOLD_FIELD) is None:
         return None
-    gold = open_gold(dataset, DEFAULT_GOLD_FIELD)
+    gold = Gold.open(dataset, DEFAULT_GOLD_FIELD)
     step = gold.latest_step(chosen.get("by"))
     found = None if step is None else gold.only_decision(step, run_key)
     if step is None or not undo_decisions(dataset, step):
@@ -434,7 +434,7 @@ def after_editing(chosen: Mapping[str, Any]) -> dict[str, Any]:
 def after_edits(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
     """Record what was edited in the samples that the user opened to edit, and close the forms; None if nothing was."""
     watched = chosen.get("watched") or {}
-    if (watched or chosen.get("left")) and is_undecided(dataset, DEFAULT_GOLD_FIELD):
+    if (watched or chosen.get("left")) and Gold.left_in(dataset, DEFAULT_GOLD_FIELD) is None:
         return {**chosen, "left": [], "watched": {}}  # everything was taken back, and the field is gone
     left = [each for each in chosen.get("left") or () if each[1] < time.time() - _SAVED_SECONDS]
     for step, _ in left:

@@ -465,8 +465,8 @@ def _found(aa, place):
     """The method, or function, that the name of a replacement names."""
     if place.startswith("run."):
         *parts, name = place.split(".")[1:]
-        inner = importlib.import_module(f"{aa.__name__}.dataset_io.agreement_run")
-        owner = {"objects": inner.RunObjects, "decisions": inner.RunDecisions}[parts[0]] if parts else aa.AgreementRun
+        run_parts = importlib.import_module(f"{aa.__name__}.dataset_io.run_methods").RUN_PARTS
+        owner = run_parts[parts[0]] if parts else aa.AgreementRun
         return getattr(owner, name)
     return aa.files.__dict__[place[6:]].__func__ if place.startswith("files.") else getattr(aa, place)
 

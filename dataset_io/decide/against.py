@@ -21,12 +21,11 @@ from ...agreement.settings.arguments import takes_arrays, text_of
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from ..record.run_labels import open_run_labels
 from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
-from .decide import ObjectsToDecide, documents_of, open_to_decide
-from .decisions import Gold, open_gold
+from .decide import ObjectsToDecide, open_decided
+from .decisions import Gold
 from .stored_decisions import Stored, is_by_rule
 
 #: samples whose objects are read at once
@@ -59,14 +58,11 @@ def report_decisions(
     Raises:
         AgreementInputError: if there is no such completed run, or no such field
     """
-    labels = open_run_labels(samples, run_key)
-    open_gold(samples, gold)
-    only = None if samples is labels.dataset else documents_of(samples)
-    opened = open_to_decide(labels, gold, among=only)
-    loaded = labels.run.records()
+    opened = open_decided(samples, run_key, gold)
+    labels, loaded = opened.labels, opened.labels.run.records()
     kept = np.ones(len(loaded.index), np.bool_)
-    if only is not None:
-        wanted = set(map(str, only))
+    if opened.among is not None:
+        wanted = set(map(str, opened.among))
         kept = np.array([each in wanted for each in loaded.index.ids()], np.bool_)
     records = loaded.records.select(kept)
     counts = dict.fromkeys((*_COUNTS, *_OF_MAJORITY), 0)
@@ -103,7 +99,7 @@ def report_decisions(
         annotators=annotators_decided(
             _joined(judged),
             labels.annotators,
-            opened.class_names,
+            opened.units.reader.codes.names() if opened.units.has_classes else [],
             resamples=config.resamples if resamples is None else OPTIONS["resamples"].checked(resamples),
             seed=config.seed,
         ),
@@ -177,9 +173,15 @@ class Against:
     decision: Stored
 
 
-def errors_of(opened: ObjectsToDecide, annotator: str) -> Iterator[Against]:
-    """Decisions against an annotator, object by object, except those of a rule."""
+def errors_of(opened: ObjectsToDecide, annotator: str) -> list[Against]:
+    """Decisions against an annotator, object by object, except those of a rule.
+
+    Raises:
+        AgreementInputError: if this is no annotator of the run
+    """
+    opened.labels.check_annotators("annotator", [text_of("annotator", annotator)])
     units, number, by_rule = opened.units, opened.labels.annotators.index(annotator), opened.gold.steps_by_rule()
+    found = list[Against]()
     for objects, states, _ in _decided(opened):
         rows, members = _Rows(opened, objects, np.array(states, np.int64), by_rule), objects.members
         assigned = objects.assigned[members.sample]
@@ -190,7 +192,7 @@ def errors_of(opened: ObjectsToDecide, annotator: str) -> Iterator[Against]:
                 continue
             if row is not None and label is not None and rows.given[row] == rows.right[unit]:
                 continue
-            yield Against(
+            against = Against(
                 document_id=objects.document_ids[int(members.sample[unit])],
                 given=None if row is None else units.shown(members.labels[row]),
                 right=None if label is None else units.shown(units.value(label)),
@@ -199,18 +201,8 @@ def errors_of(opened: ObjectsToDecide, annotator: str) -> Iterator[Against]:
                 gold=label,
                 decision=objects.found[unit][0],
             )
-
-
-def open_decided(samples: SampleCollection, annotator: str, run_key: str, gold: str) -> ObjectsToDecide:
-    """Objects of a run with decisions, to find those against an annotator.
-
-    Raises:
-        AgreementInputError: if there is no such run, field or annotator
-    """
-    labels = open_run_labels(samples, run_key)
-    open_gold(samples, gold)
-    labels.check_annotators("annotator", [text_of("annotator", annotator)])
-    return open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
+            found.append(against)
+    return found
 
 
 @takes_arrays
@@ -237,12 +229,12 @@ def decided_against(
         AgreementInputError: as :func:`report_decisions`; if this is no annotator of the run, labels are on frames, or
             the field of decisions is damaged
     """
-    opened = open_decided(samples, annotator, run_key, gold)
+    opened = open_decided(samples, run_key, gold)
     labels = opened.labels
     if labels.on_frames:
         raise AgreementInputError(f"`run_key` must be a run on samples, got {run_key!r}, on frames")
     with rare_collections():
-        found = list(errors_of(opened, annotator))
+        found = errors_of(opened, annotator)
     theirs = {each.label_id for each in found if each.label_id is not None}
     right = {each.gold["_id"] for each in found if each.gold is not None}
     documents = {str(each.document_id) for each in found}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, get_args
@@ -29,11 +29,11 @@ from ..record.changes import now
 from ..record.lease import unless_deleted
 from ..record.run_labels import RunLabels, open_run_labels
 from ..run.read import Reader
-from ..run.work_through import Progress, rare_collections
+from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
 from ..shards.engines import Engine
-from ..shards.shared_pass import SharedPass, done_pass, part_done
+from ..shards.shared_pass import SharedPass, part_done
 from ..units.unit_members import UnitMembers
-from .annotator_labels import StoredLabel, hash_of_label, stored_labels
+from .annotator_labels import StoredLabel, stored_labels
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decision_log import Made
 from .decision_units import DecidableReader, decision_units
@@ -240,8 +240,8 @@ def _label_of(opened: ObjectsToDecide, choice: str, label: Any, rule: Rule) -> S
         )
     if label is None:
         return None
-    if type(label) is not opened.label_type:
-        raise AgreementInputError(f"`label` must be a {opened.label_type.__name__}, got {type(label).__name__}")
+    if type(label) is not opened.units.label_type:
+        raise AgreementInputError(f"`label` must be a {opened.units.label_type.__name__}, got {type(label).__name__}")
     if rule.objects is None or len(rule.objects) != 1:
         raise AgreementInputError("A label of one's own must be for one object; give its match id as `objects`")
     stored = dict(label.copy().to_mongo())
@@ -281,6 +281,17 @@ def open_to_decide(labels: RunLabels, gold: str, *, among: tuple[ObjectId, ...] 
     return opened
 
 
+def open_decided(samples: SampleCollection, run_key: str, gold: str) -> ObjectsToDecide:
+    """The objects of a run in a dataset, or view, with decisions.
+
+    Raises:
+        AgreementInputError: if there is no such completed run, or no such field of decisions
+    """
+    labels = open_run_labels(samples, run_key)
+    Gold.open(samples, gold)
+    return open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
+
+
 class ObjectsToDecide:
     """The objects of a run as they are now, and the field of decisions.
 
@@ -307,16 +318,6 @@ class ObjectsToDecide:
         stored: Any = self.kind.stored
         return stored
 
-    @property
-    def label_type(self) -> type[fol.Label]:
-        """Type of one label."""
-        return self.units.label_type
-
-    @property
-    def class_names(self) -> list[str]:
-        """Name of every class code of the objects that were read; empty if numbers by class mean nothing."""
-        return self.units.reader.codes.names() if self.units.has_classes else []
-
     def reader(self) -> Reader[Decidable]:
         """Reads the objects."""
         return Reader(DecidableReader(self.units, self.gold))
@@ -341,7 +342,7 @@ class ObjectsToDecide:
                 shared = SharedPass("decide.decide:decide_part", self.labels, gold.name, self.among, options, advice)
                 total = shared.done(engine, progress)
             else:
-                total = done_pass(_Pass(self, rule, new, preview=preview), progress)
+                total = _Pass(self, rule, new, preview=preview).done(progress)
             if not preview:
                 gold.remove_if_deleted()
                 reload_samples(dataset)
@@ -366,26 +367,18 @@ def decide_part(task: Mapping[str, Any]) -> dict[str, Any]:
     return part_done(task, open_pass)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    ids: list[ObjectId]
-    counts: list[Counter[str]]  #: what became of the objects of every sample, by the fields of Decided
-    written: Future[list[ObjectId]]
-
-
-class _Pass:
+class _Pass(CountingPass):
     """One pass over the objects of a run; samples in which somebody decides meanwhile are read again."""
 
     def __init__(self, objects: ObjectsToDecide, rule: Rule, new: NewDecision, *, preview: bool) -> None:
-        self.reader = objects.reader()
-        self.total: Counter[str] = Counter()
+        super().__init__(objects.reader())
         self._objects = objects
         self._rule = rule
         self._new = new
         self._preview = preview
         self._of_runs = attributes_of_runs(objects.labels.dataset)
 
-    def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Sent:
+    def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> SentBatch:
         """Decide on the objects of a batch, and begin to write it."""
         read = self.reader.columns(rows)
         objects, ids = read.labels, [sample.sample_id for sample in read.samples]
@@ -414,21 +407,11 @@ class _Pass:
                     old = tuple(each for each in objects.found[unit] if each["id"] not in taken)
                     taken.update(each["id"] for each in old)
                     made[k].append(self._made(objects, unit, label, old, at))
-        gold = self._objects.gold
         for k, sample_decisions in made.items():
             for each in sample_decisions:
                 objects.logs[k].add(each)
-        changed = {ids[k]: objects.logs[k].update(ids[k]) for k in made}
-        written = writers.submit(gold.write, changed, self._new.step)
-        return _Sent(ids, counts, written)
-
-    def settle(self, sent: _Sent) -> list[ObjectId]:
-        """Wait until a batch is written, and count it; the samples in which somebody decided meanwhile."""
-        refused = sent.written.result()
-        for sample_id, counts in zip(sent.ids, sent.counts, strict=True):
-            if sample_id not in refused:
-                self.total.update(counts)
-        return refused
+        changed = {ids[k]: (objects.logs[k].update(ids[k]), objects.logs[k].entries) for k in made}
+        return SentBatch(ids, counts, writers.submit(self._objects.gold.swap, changed))
 
     def _is_open(self, state: int) -> bool:
         """True if this call decides an object in such a state."""
@@ -476,28 +459,21 @@ class _Pass:
         left_out = {*self._of_runs, self._objects.labels.config.annotator_attribute, "tags"}
         copied = {name: value for name, value in found[0].items() if name not in left_out}
         basis_id = str(found[0]["_id"]) if "_id" in found[0] else None  # plain values have none
-        label_type = self._objects.label_type.__name__
+        label_type = self._objects.units.label_type.__name__
         return {"_cls": label_type, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}
 
     def _made(self, objects: Decidable, unit: int, label: Stored | None, old: tuple[Stored, ...], at: datetime) -> Made:
         new = self._new
-        decision: Stored = {
-            "id": str(ObjectId()),
+        said = {
             "choice": "skip" if new.opens else new.choice,
             "annotator": None if new.opens else new.annotator,
-            **objects.facts(unit, self._objects.labels.annotators),
             "run_key": self._objects.labels.run_key,
             "decided_by": new.by,
             "decided_at": at,
             "remark": new.remark,
             "step": new.step,
             BY_RULE: self._rule.objects is None,
-            "gold_id": None,
-            "gold_hash": None,
         }
-        if label is not None:
-            same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
-            basis = new.annotator if new.choice == "version" else new.choice
-            label = {"basis_id": None, **label, **same, "decision": decision["choice"], "basis": basis}
-            decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._objects.kind)}
-        return Made(decision, label, old)
+        basis = new.annotator if new.choice == "version" else new.choice
+        facts = objects.facts(unit, self._objects.labels.annotators)
+        return Made.of(facts, label, self._objects.kind, basis=basis, said=said, replaces=old)

@@ -39,10 +39,10 @@ from pymongo.errors import PyMongoError
 
 from ..labels.kinds import LabelKind
 from ..labels.stored import NoRoomError
+from ..record.gold_fields import APPLIED
 from ..run.write import too_large_ids
 from .annotator_labels import hash_of_label, labels_in
 from .stored_decisions import (
-    APPLIED,
     BEFORE,
     LABEL,
     REPLACED_BY,
@@ -67,6 +67,27 @@ class Made:
     read: Stored | None = None  #: label in the field whose place the label takes
     #: label of the decision that it replaces, as it was written before somebody edited it; None if that is not known
     written: Stored | None = None
+
+    @classmethod
+    def of(
+        cls, facts: Stored, label: Stored | None, kind: LabelKind, *, basis: str | None, said: Stored, **others: Any
+    ) -> Made:
+        """A new decision, and its label with what it repeats of the decision.
+
+        Args:
+            facts: facts of the object: its labels and their hashes, classes, and assigned annotators
+            label: what is right
+            kind: type of the label
+            basis: whose label it is, or what else was chosen
+            said: who decided what, when and why
+            **others: other attributes
+        """
+        decision = {**facts, **said, "id": str(ObjectId()), "gold_id": None, "gold_hash": None}
+        if label is not None:
+            same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
+            label = {"basis_id": None, **label, **same, "decision": decision["choice"], "basis": basis}
+            decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, kind)}
+        return cls(decision, label, **others)
 
 
 class DecisionLog:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import bson
 import fiftyone.core.labels as fol
 import numpy as np
 from bson import ObjectId
@@ -37,6 +36,7 @@ from ..units.value_units import MaskReader, TagReader, ValueReader
 from .annotator_labels import label_key, stored_labels
 from .decidable import Decidable
 from .decisions import Gold
+from .label_edits import is_same, new_label
 from .stored_decisions import Stored
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
@@ -99,13 +99,11 @@ class DecisionUnits:
         """The consensus label of every unit; None without a majority."""
         voted = vote_classes(members.unit, members.category, members.n_units)
         class_names, nameless = self.reader.codes.names(), self.reader.codes.get(None)
+        name = self.label_type.__name__
         return [
-            self._label(label=None if code == nameless else class_names[code]) if has_majority else None
+            new_label(name, {"label": None if code == nameless else class_names[code]}) if has_majority else None
             for code, has_majority in zip(voted.category.tolist(), self.has_majority(members).tolist(), strict=True)
         ]
-
-    def _label(self, **content: Any) -> Stored:
-        return {"_id": ObjectId(), "_cls": self.label_type.__name__, "tags": [], **content}
 
     @property
     def label_type(self) -> type[fol.Label]:
@@ -178,7 +176,7 @@ class DecisionUnits:
         """True if the geometry, number or mask of a label is not the right one."""
         differing = [name for name in self.kind.content if label.get(name) != right.get(name)]
         one, other = ({name: each.get(name) for name in differing} for each in (label, right))
-        return bool(differing) and bson.encode(one) != bson.encode(other)  # nan is nan
+        return bool(differing) and not is_same(one, other)
 
     # ---- labels that somebody drew ----
 
@@ -311,7 +309,8 @@ class NumberUnits(ClassUnits):
 
     def consensus(self, members: UnitMembers) -> list[Stored | None]:
         """The median."""
-        return [self._label(value=value) for value in self._medians(members).tolist()]
+        name = self.label_type.__name__
+        return [new_label(name, {"value": value}) for value in self._medians(members).tolist()]
 
     def is_usable(self, label: Stored) -> bool:
         """True if a label has a number that can be compared."""

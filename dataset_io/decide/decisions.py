@@ -6,97 +6,38 @@ What is stored in a sample, and how it is written, is said in :mod:`~.decision_l
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection as Several
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
 from bson import ObjectId
-from fiftyone.core.collections import SampleCollection
 from pymongo import UpdateOne
-from pymongo.collection import Collection
 
 from ... import names
-from ...agreement.settings.arguments import text_of
 from ...agreement.settings.errors import AgreementInputError
-from ..database.fiftyone_private import (
-    frame_collection,
-    has_frame_fields,
-    list_of,
-    reload_dataset,
-    reload_samples,
-    sample_collection,
-)
+from ..app.label_schemas import end_editing
+from ..database.fiftyone_private import list_of, reload_dataset, reload_samples
 from ..labels.kinds import LabelKind, kind_of
-from ..labels.paths import all_fields, gold_of, is_of_frames, run_of
+from ..labels.paths import all_fields, run_of
 from ..labels.source import refuse_read_only
 from ..record.fields import delete_fields, new_field, unset_undeclared
+from ..record.gold_fields import APPLIED, GoldField
 from ..record.lease import writing
-from ..record.run import dataset_of, list_agreements
+from ..record.run import list_agreements
 from ..record.schema import declare
 from .annotator_labels import label_key, labels_in
 from .decision_log import MISSING, DecisionLog, is_edited, write_all
-from .label_schemas import end_editing
-from .stored_decisions import APPLIED, BY_RULE, ENTRIES, REPLACED_BY, Stored, whole_decisions
+from .stored_decisions import BY_RULE, ENTRIES, REPLACED_BY, Stored
 
 _BATCH = 1_000
 #: in a name of decisions: they are indexed, and names in indexes must not be long
 _MOST_LETTERS = 100
 
 
-class Gold:
-    """The field of decisions of a dataset, for one call: others may write, or delete it, at any time.
-
-    Attributes:
-        dataset: the dataset
-        name: name of the field on a sample, or frame
-        path: its path in the schema of the dataset
-        decisions: name of the field beside it, which says who decided what
-    """
-
-    def __init__(self, dataset: fo.Dataset, name: str, *, on_frames: bool) -> None:
-        self.dataset = dataset
-        self.name = text_of("gold", name)
-        self.on_frames = on_frames
-        self.path = f"{names.FRAMES_PREFIX if on_frames else ''}{name}"
-        self.decisions = self.name + names.DECISIONS_SUFFIX
-
-    @property
-    def paths(self) -> list[str]:
-        """Our fields: the field of decisions, and the log beside it."""
-        return [self.path, self.path + names.DECISIONS_SUFFIX]
-
-    @property
-    def collection(self) -> Collection[Stored]:
-        """The collection of the samples, or frames."""
-        return frame_collection(self.dataset) if self.on_frames else sample_collection(self.dataset)
-
-    @property
-    def exists(self) -> bool:
-        """True if anything was decided in it."""
-        return all(gold_of(self.dataset.get_field(path)) == self.name for path in self.paths)
-
-    @property
-    def left(self) -> list[str]:
-        """Fields of the two that exist under their own names."""
-        return [path for path in self.paths if gold_of(self.dataset.get_field(path)) == self.name]
-
-    def what_is_missing(self) -> str:
-        """Reason why one field of the two is no field of decisions, and what to do."""
-        (left,), (missing,) = self.left, set(self.paths) - set(self.left)
-        is_list = missing != self.path
-        others = [
-            path
-            for path, field in all_fields(self.dataset).items()
-            if gold_of(field) == self.name and path != left and isinstance(field, fo.ListField) == is_list
-        ]
-        renamed = f", or renamed to {others[0]!r}" if others else ""
-        advice = f"rename {others[0]!r} to {missing!r}" if others else f"bring {missing!r} back"
-        return (
-            f"`gold` must be a field of decisions with its two fields, got {left!r} alone: {missing!r} was deleted"
-            f"{renamed}; {advice}, or delete what is left with run.decisions.delete(gold={self.name!r})"
-        )
+class Gold(GoldField):
+    """The field of decisions of a dataset, to read and write."""
 
     @functools.cached_property
     def kind(self) -> LabelKind:
@@ -179,8 +120,8 @@ class Gold:
         reload_samples(self.dataset)
 
     def delete_if_empty(self) -> None:
-        """Delete the field if no sample, or frame, has a decision or a label in it."""
-        if self.decided_ids():
+        """Delete the field if no sample, or frame, has a decision or a label in it; do nothing without a field."""
+        if not self.exists or self.decided_ids():
             return
         held: Stored = {self.name: {"$ne": None}}
         if (list_name := self.kind.list_name) is not None:
@@ -222,27 +163,21 @@ class Gold:
 
     def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, tuple[DecisionLog, Stored]]:
         """The logs of the samples, or frames, with decisions by id; beside each the video and the number of frames."""
-        query: Stored = {f"{self.decisions}.id": {"$exists": True}}
-        if only is not None:
-            query["_id"] = {"$in": list(only)}
+        query = self.with_decisions | ({} if only is None else {"_id": {"$in": list(only)}})
         beside = {"_sample_id": True, "frame_number": True} if self.on_frames else {}
         rows = self.collection.find(query, {self.name: True, self.decisions: True, **beside}) if self.exists else ()
         return {row["_id"]: (self.log_of(row), row) for row in rows}
 
     def decided_ids(self) -> list[ObjectId]:
         """Ids of the samples, or frames, with decisions."""
-        query = {f"{self.decisions}.id": {"$exists": True}}
-        return [row["_id"] for row in self.collection.find(query, {"_id": True})] if self.exists else []
-
-    def has_more_than(self, n: int) -> bool:
-        """True if more than so many samples, or frames, have decisions."""
-        return self.collection.count_documents({f"{self.decisions}.id": {"$exists": True}}, limit=n + 1) > n
+        found = self.collection.find(self.with_decisions, {"_id": True}) if self.exists else ()
+        return [row["_id"] for row in found]
 
     def latest_step(self, by: str | None) -> str | None:
         """Last step of decisions, by anybody or by one, that is not applied to labels; a form is no step."""
         decision = f"{self.decisions}"
         stages: list[Stored] = [
-            {"$match": {f"{decision}.id": {"$exists": True}}},
+            {"$match": self.with_decisions},
             {"$project": {decision: True}},
             {"$unwind": f"${decision}"},
             {"$match": {f"{decision}.{APPLIED}.0": {"$exists": False}, f"{decision}.step": {"$type": "string"}}},
@@ -292,7 +227,7 @@ class Gold:
         conditions |= {} if label is None else {f"{decision}.classes": label}
         conditions |= {} if votes is None else {f"{decision}.labels": {"$size": votes}}
         stages: list[Stored] = [
-            {"$match": {f"{decision}.id": {"$exists": True}}},
+            {"$match": self.with_decisions},
             {"$project": dict.fromkeys((f"{decision}.{name}" for name in (*ENTRIES, REPLACED_BY)), True)},
             {"$unwind": f"${decision}"},
             {"$match": {"$and": [wanted, conditions]}},
@@ -310,7 +245,7 @@ class Gold:
         """
         if not self.exists:
             return {}
-        query: Stored = {"_id": {"$in": list(among)}, f"{self.decisions}.id": {"$exists": True}}
+        query = {"_id": {"$in": list(among)}, **self.with_decisions}
         ids = [f"{kind.label_path(name)}._id" if kind.is_label else name for name, kind in fields.items()]
         numbers = {}
         for row in self.collection.find(query, dict.fromkeys((*ids, self.decisions), True)):
@@ -327,7 +262,7 @@ class Gold:
         """Those of some samples, or frames, that were written after the last decision on them, by whomever."""
         if not self.exists:
             return set()
-        query: Stored = {"_id": {"$in": list(among)}, f"{self.decisions}.id": {"$exists": True}}
+        query = {"_id": {"$in": list(among)}, **self.with_decisions}
         is_later = {"$gt": ["$last_modified_at", {"$max": f"${self.decisions}.decided_at"}]}
         return {row["_id"] for row in self.collection.find({**query, "$expr": is_later}, {"_id": True})}
 
@@ -339,18 +274,6 @@ class Gold:
             return
         this = {"_id": document_id, f"{self.decisions}.id": decision["id"]}
         self.collection.update_one(this, {"$set": {f"{self.decisions}.$.written": label}})
-
-    def write(self, updates: Mapping[ObjectId, UpdateOne], step: str) -> list[ObjectId]:
-        """Write the decisions of a step on some documents; the ids of those in which somebody decided meanwhile.
-
-        Raises:
-            NoRoomError: if one of them is too large
-        """
-        if not updates or write_all(self.collection, list(updates.values())) == len(updates):
-            return []
-        found = self.collection.find({"_id": {"$in": list(updates)}, f"{self.decisions}.step": step}, {"_id": True})
-        written = {row["_id"] for row in found}
-        return [document_id for document_id in updates if document_id not in written]
 
     def swap(self, updates: Mapping[ObjectId, tuple[UpdateOne, Sequence[Any]]]) -> list[ObjectId]:
         """Write some documents, each with its log by then; the ids of those that somebody changed meanwhile.
@@ -364,6 +287,38 @@ class Gold:
         found = ((each, self.collection.find_one({"_id": each, self.decisions: log}, {})) for each, log in logs.items())
         return [each for each, document in found if document is None]
 
+    def change(
+        self,
+        query: Stored,
+        fields: Iterable[str],
+        changed: Callable[[Stored], tuple[Counter[str], tuple[UpdateOne, Sequence[Any]] | None]],
+        attempts: int | None = None,
+    ) -> Counter[str]:
+        """Change documents; those that somebody else changes meanwhile are read again.
+
+        Args:
+            query: which documents
+            fields: what is read of them
+            changed: outcomes, the update, and the log after it, of a document; without an update it stays
+            attempts: how often a document is read; None for as often as it takes
+
+        Returns:
+            the outcomes, with ``n_meanwhile``: documents that others kept on changing
+        """
+        total: Counter[str] = Counter()
+        ids = [row["_id"] for row in self.collection.find(query, {"_id": True})]
+        for start in range(0, len(ids), _BATCH):
+            left, n_attempts = ids[start : start + _BATCH], 0
+            while left and n_attempts != attempts:
+                batch = self.collection.find({**query, "_id": {"$in": left}}, dict.fromkeys(fields, True))
+                outcomes = {document["_id"]: changed(document) for document in batch}
+                left = self.swap({each: update for each, (_, update) in outcomes.items() if update is not None})
+                for document_id, (counts, _) in outcomes.items():
+                    total.update(Counter() if document_id in left else counts)
+                n_attempts += 1
+            total["n_meanwhile"] += len(left)
+        return total
+
     def undo(self, step: str, *, unedited: bool = False) -> int:
         """Undo a step: replaced decisions are current again. Returns the number of undone decisions.
 
@@ -374,115 +329,19 @@ class Gold:
         Raises:
             AgreementInputError: if all of them were applied to labels
         """
-        n, is_applied, query = 0, False, {f"{self.decisions}.step": step}
-        left = [row["_id"] for row in self.collection.find(query, {"_id": True})]
-        while left:  # whoever is refused reads again: somebody else has written
-            refused = list[ObjectId]()
-            for start in range(0, len(left), _BATCH):
-                batch_query = {"_id": {"$in": left[start : start + _BATCH]}, **query}
-                counts, updates = {}, {}
-                for row in self.collection.find(batch_query, {self.name: True, self.decisions: True}):
-                    log = self.log_of(row)
-                    is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
-                    if found := log.undo(step, unedited=unedited):
-                        counts[row["_id"]], updates[row["_id"]] = found, (log.update(row["_id"]), log.entries)
-                again = self.swap(updates)
-                n += sum(found for each, found in counts.items() if each not in again)
-                refused += again
-            left = refused
+        is_applied = False
+
+        def undone(document: Stored) -> tuple[Counter[str], tuple[UpdateOne, list[Any]] | None]:
+            nonlocal is_applied
+            log = self.log_of(document)
+            is_applied |= any(each["step"] == step and each.get(APPLIED) for each in log.decisions)
+            n = log.undo(step, unedited=unedited)
+            return Counter(n=n), (log.update(document["_id"]), log.entries) if n else None
+
+        n = self.change({f"{self.decisions}.step": step}, (self.name, self.decisions), undone)["n"]
         if is_applied and not n and not unedited:
             raise AgreementInputError(
                 f"`step` must not be applied to annotators' labels, got {step!r}, which is; call "
                 "run.decisions.undo_applied() first"
             )
         return n
-
-
-# ---- for users ----
-
-
-def open_gold(samples: SampleCollection, name: str) -> Gold:
-    """The field of decisions of a dataset, on its samples or on its frames.
-
-    Raises:
-        AgreementInputError: if there is none of that name
-    """
-    found = _left_of(samples, name)
-    dataset = dataset_of(samples)
-    if found is not None and found.exists:
-        return found
-    if found is not None:
-        raise AgreementInputError(found.what_is_missing())
-    known = gold_fields(dataset)
-    raise AgreementInputError(
-        f"`gold` must be a field of decisions of {dataset.name!r}, got {name!r}; there "
-        + (f"are {', '.join(known)}" if known else "is none: decide() makes it")
-    )
-
-
-def is_undecided(samples: SampleCollection, name: str) -> bool:
-    """True if a field of decisions does not exist, and nothing is left of it."""
-    return _left_of(samples, name) is None
-
-
-def delete_empty_gold(samples: SampleCollection, name: str) -> None:
-    """Delete an empty field of decisions, as after the last undo; do nothing without one."""
-    found = _left_of(samples, name)
-    if found is not None and found.exists:
-        found.delete_if_empty()
-
-
-def left_gold(samples: SampleCollection, name: str) -> Gold:
-    """Remains of a field of decisions; raises as :func:`open_gold` if there are none."""
-    return _left_of(samples, name) or open_gold(samples, name)
-
-
-def _left_of(samples: SampleCollection, name: str) -> Gold | None:
-    dataset = dataset_of(samples)
-    reload_dataset(dataset)
-    places = (False, True) if has_frame_fields(dataset) else (False,)
-    return next((gold for on in places if (gold := Gold(dataset, name, on_frames=on)).left), None)
-
-
-def gold_fields(samples: SampleCollection) -> list[str]:
-    """Names of the fields of decisions of a dataset; the default name first."""
-    marks = {path: gold_of(field) for path, field in all_fields(dataset_of(samples)).items()}
-    names_of = {path: path.removeprefix(names.FRAMES_PREFIX) for path in marks}
-    found = {name for path, name in names_of.items() if name == marks[path] == marks.get(path + names.DECISIONS_SUFFIX)}
-    return sorted(found, key=lambda name: (name != names.DEFAULT_GOLD_FIELD, name))
-
-
-def applied_steps(samples: SampleCollection) -> list[str]:
-    """The steps of decisions that are applied to annotators' labels."""
-    opened = [open_gold(samples, name) for name in gold_fields(samples)]
-    with_decisions = [(gold, {f"{gold.decisions}.id": {"$exists": True}}) for gold in opened]
-    found = {step for gold, query in with_decisions
-             for step in gold.collection.distinct(f"{gold.decisions}.{APPLIED}.step", query)}  # fmt: skip
-    return sorted(step for step in found if isinstance(step, str))
-
-
-def labels_of_steps(
-    samples: SampleCollection, steps: Several[str], fields: Sequence[str]
-) -> tuple[dict[tuple[ObjectId, int | None], int], set[str]]:
-    """Number of labels in some fields set in some steps, by sample and frame number; and the steps found.
-
-    Args:
-        samples: the dataset, or a view of it
-        steps: steps of :func:`apply_decisions`
-        fields: label fields of samples, or of frames
-    """
-    numbers: dict[tuple[ObjectId, int | None], int] = {}
-    found = set()
-    on_frames, wanted = is_of_frames(fields[0]), {name.removeprefix(names.FRAMES_PREFIX) for name in fields}
-    for gold in (open_gold(samples, name) for name in gold_fields(samples)):
-        applied = {f"{gold.decisions}.id": {"$exists": True}, f"{gold.decisions}.{APPLIED}.step": {"$in": list(steps)}}
-        for row in gold.collection.find(applied, {gold.decisions: True, "_sample_id": True, "frame_number": True}):
-            decisions = whole_decisions(row[gold.decisions])
-            parts = [part for each in decisions for part in each.get(APPLIED) or () if part["step"] in steps]
-            found |= {part["step"] for part in parts}
-            keys = {change["key"] for part in parts for change in part["changes"]}
-            n = sum(key.rpartition(" ")[0] in wanted for key in keys)
-            if n and gold.on_frames == on_frames:
-                place = (row["_sample_id"], row["frame_number"]) if on_frames else (row["_id"], None)
-                numbers[place] = numbers.get(place, 0) + n
-    return numbers, found

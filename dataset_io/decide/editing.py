@@ -12,12 +12,12 @@ from bson import ObjectId
 from fiftyone.core.view import DatasetView
 
 from ...agreement.settings.errors import AgreementInputError
+from ..app.label_schemas import start_editing
 from ..database.fiftyone_private import reload_samples
 from ..record.run_labels import RunLabels
 from .decidable import Rule
 from .decide import NewDecision, ObjectsToDecide, open_to_decide
-from .decisions import open_gold
-from .label_schemas import start_editing
+from .decisions import Gold
 from .next_object import ShownObject, objects_of, shown_object
 from .stored_decisions import Choice, Stored
 
@@ -96,7 +96,7 @@ def edit_object(
 
 def close_unedited(dataset: fo.Dataset, gold: str, step: str) -> None:
     """Take away a label that :func:`edit_object` put there, unless somebody edited it."""
-    open_gold(dataset, gold).undo(step, unedited=True)
+    Gold.open(dataset, gold).undo(step, unedited=True)
     reload_samples(dataset)
 
 

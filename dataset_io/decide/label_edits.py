@@ -116,7 +116,7 @@ class LabelEdits:
         if change["what"] == DELETED:
             return label is None and (self._kinds[_field(key)].list_name is not None or not self.of(_field(key)))
         after = change.get("after", {})
-        return label is not None and _is_same({name: label.get(name) for name in after}, after)
+        return label is not None and is_same({name: label.get(name) for name in after}, after)
 
     def take_back(self, change: Stored) -> None:
         """Undo a change."""
@@ -191,7 +191,7 @@ def _field(key: str) -> str:
     return key.rpartition(" ")[0]
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def is_same(one: Any, other: Any) -> bool:
     """True if two stored values are the same; nan is nan."""
     return bson.encode({"": one}) == bson.encode({"": other})
 

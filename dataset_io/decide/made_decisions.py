@@ -20,17 +20,20 @@ from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_samples
 from ..labels.kinds import kind_of
 from ..labels.source import whole_samples
+from ..record.gold_fields import APPLIED
 from ..run.work_through import rare_collections
 from .annotator_labels import hash_of_label, stored_labels
 from .decision_log import DecisionLog
-from .decisions import Gold, left_gold, open_gold
-from .stored_decisions import APPLIED, Choice, Stored, is_by_rule
+from .decisions import Gold
+from .stored_decisions import Choice, Stored, is_by_rule
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 #: names, and decisions, that are shown of many
 _MOST_NAMES, _MOST_SHOWN = 3, 10
+#: what a decision has as it is stored
+_AS_STORED = ("choice", "annotator", "decided_by", "decided_at", "remark", "run_key", "unit", "verdict", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
     Raises:
         AgreementInputError: if there is no such field
     """
-    opened = open_gold(dataset, gold)
+    opened = Gold.open(dataset, gold)
     only = None
     if isinstance(dataset, fo.DatasetView):
         samples = whole_samples(dataset)
@@ -115,17 +118,9 @@ def _decision(
     return Decision(
         sample_id=str(row.get("_sample_id", row["_id"])),
         frame_number=row.get("frame_number"),
-        choice=stored["choice"],
-        annotator=stored["annotator"],
-        decided_by=stored["decided_by"],
-        decided_at=stored["decided_at"],
-        remark=stored["remark"],
-        run_key=stored["run_key"],
-        unit=stored["unit"],
-        verdict=stored["verdict"],
+        **{name: stored[name] for name in _AS_STORED},
         labels=tuple(stored["labels"]),
         gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
-        step=stored["step"],
         by_rule=is_by_rule(stored, steps_by_rule),
         changed=[hashes.get(key) for key in stored["labels"]] != stored["hashes"],
         edited=log.is_edited(stored),
@@ -172,7 +167,7 @@ def undo_decisions(
     Raises:
         AgreementInputError: if there is no such field, or all decisions of the step were applied
     """
-    opened = open_gold(dataset, gold)
+    opened = Gold.open(dataset, gold)
     by = None if by is None else text_of("by", by)
     wanted = opened.latest_step(by) if step is None else text_of("step", step)
     n = 0 if wanted is None else opened.undo(wanted)
@@ -194,4 +189,4 @@ def delete_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = name
     Raises:
         AgreementInputError: if there is no such field
     """
-    left_gold(dataset, gold).delete()
+    (Gold.left_in(dataset, gold) or Gold.open(dataset, gold)).delete()

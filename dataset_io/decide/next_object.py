@@ -9,7 +9,6 @@ import numpy as np
 from bson import ObjectId
 
 from ...agreement.disputes.costs import CostlyUnits
-from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import frame_collection, sample_collection
 from ..record.run_labels import RunLabels
 from ..record.sample_index import SampleIndex
@@ -115,11 +114,10 @@ def next_object(
                 }  # fmt: skip
             if not open_ones:
                 continue
-            found = {each.document_id: each for each in _read(labels, gold, sorted(open_ones), sought)}
-            for document, cost in zip(documents, costs, strict=True):
-                in_sample = found.get(document) if document is not None else None
-                for unit in [] if in_sample is None else in_sample.units(wanted, cost):
-                    if (str(document), unit) not in left_out:
+            found = _sought_units(labels, gold, sorted(open_ones), sought)
+            for document, least in zip(documents, costs, strict=True):
+                for cost, state, unit in found.get(document, ()) if document is not None else ():
+                    if state in wanted and cost >= least and (str(document), unit) not in left_out:
                         return str(document), unit
     return None
 
@@ -136,42 +134,23 @@ def _documents(labels: RunLabels, places: Sequence[tuple[str, int | None]]) -> l
     return [found.get((each, number)) for each, number in places]
 
 
-@dataclass(frozen=True, slots=True)
-class _OfSample:
-    """The sought objects of one sample, the most costly first."""
-
-    document_id: ObjectId
-    found: list[tuple[int, int, str]]  #: cost, state and match id
-
-    def units(self, states: Sequence[int], least: int) -> list[str]:
-        """Match ids of the objects in some states that cost at least so much."""
-        return [unit for cost, state, unit in self.found if state in states and cost >= least]
-
-
-def _read(labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: Sought) -> list[_OfSample]:
+def _sought_units(
+    labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: Sought
+) -> dict[ObjectId, list[tuple[int, int, str]]]:
+    """The objects of some samples that pass the filters: cost, state and match id, the most costly first."""
     opened, objects = objects_of(labels, gold, documents)
-    costs = opened.units.costs(objects.members).tolist()
-    found: dict[int, list[tuple[int, int, str]]] = {}
-    samples = objects.members.sample.tolist()
-    for unit in np.flatnonzero(_sought(opened, objects, sought)).tolist():
-        entry = (costs[unit], objects.state(unit), objects.members.unit_ids[unit])
-        found.setdefault(samples[unit], []).append(entry)
-    return [
-        _OfSample(objects.document_ids[sample], sorted(each, key=lambda one: (-one[0], one[2])))
-        for sample, each in found.items()
-    ]
-
-
-def _sought(opened: ObjectsToDecide, objects: Decidable, sought: Sought) -> BoolArray:
-    """Objects that pass the filters, shape ``(U,)``."""
-    names = opened.units.reader.codes.names()
-    rule = Rule(verdicts=MEANT[sought.verdict], classes=frozenset(() if sought.label is None else (sought.label,)))
-    found = rule.of(objects, names)
     members = objects.members
+    rule = Rule(verdicts=MEANT[sought.verdict], classes=frozenset(() if sought.label is None else (sought.label,)))
+    is_sought = rule.of(objects, opened.units.reader.codes.names())
     if sought.votes is not None:
-        found &= members.votes == sought.votes
+        is_sought &= members.votes == sought.votes
     if sought.annotator is not None:
-        found &= objects.assigned[members.sample, opened.labels.annotators.index(sought.annotator)]
+        is_sought &= objects.assigned[members.sample, labels.annotators.index(sought.annotator)]
+    costs, samples = opened.units.costs(members).tolist(), members.sample.tolist()
+    found: dict[ObjectId, list[tuple[int, int, str]]] = {}
+    for unit in sorted(np.flatnonzero(is_sought).tolist(), key=lambda unit: (-costs[unit], members.unit_ids[unit])):
+        entry = (costs[unit], objects.state(unit), members.unit_ids[unit])
+        found.setdefault(objects.document_ids[samples[unit]], []).append(entry)
     return found
 
 
@@ -185,6 +164,19 @@ def objects_of(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> t
     reader = opened.reader()
     objects = reader.columns(reader.again(documents)).labels
     return opened, objects
+
+
+def files_of(
+    opened: ObjectsToDecide, documents: Sequence[ObjectId]
+) -> dict[ObjectId, tuple[ObjectId, int | None, str | None]]:
+    """Sample, number of the frame, and file of some samples, or frames."""
+    rows = opened.gold.collection.find({"_id": {"$in": list(documents)}}, {"_sample_id": 1, "frame_number": 1})
+    sample_id = "_sample_id" if opened.gold.on_frames else "_id"
+    places = {row["_id"]: (row[sample_id], row.get("frame_number")) for row in rows}
+    samples = {"_id": {"$in": [sample for sample, _ in places.values()]}}
+    found = sample_collection(opened.labels.dataset).find(samples, {"filepath": 1})
+    paths = {row["_id"]: row.get("filepath") for row in found}
+    return {each: (sample, frame, paths.get(sample)) for each, (sample, frame) in places.items()}
 
 
 def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> ShownObject | None:
@@ -201,30 +193,27 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
     if unit_id not in members.unit_ids:
         return None
     unit = members.unit_ids.index(unit_id)
-    labels_of_sample = stored_labels(opened.gold.collection, objects.document_ids, opened.fields)[ObjectId(document_id)]
+    stored = stored_labels(opened.gold.collection, objects.document_ids, opened.fields)[ObjectId(document_id)]
     versions = [
         Version(
             labels.annotators[int(members.annotator[row])],
             opened.units.shown(members.labels[row]),
             None if np.isnan(members.iou[row]) else float(members.iou[row]),
-            labels_of_sample[objects.member_key(row)][0],
+            stored[objects.member_key(row)][0],
         )
         for row in objects.rows(unit)
-        if objects.member_key(row) in labels_of_sample
+        if objects.member_key(row) in stored
     ]
     drew = {version.annotator for version in versions}
     assigned = objects.assigned[int(members.sample[unit])].tolist()
-    chosen = np.zeros(members.n_units, np.bool_)
-    chosen[unit] = True
-    (consensus,) = opened.units.consensus(members.only(chosen))
+    (consensus,) = opened.units.consensus(members.only(np.arange(members.n_units) == unit))
     decisions = objects.found[unit]
-    document = opened.gold.collection.find_one({"_id": ObjectId(document_id)}, {"_sample_id": 1, "frame_number": 1})
-    sample_id = (document or {}).get("_sample_id", ObjectId(document_id))
-    sample = sample_collection(labels.dataset).find_one({"_id": sample_id}, {"filepath": 1}) or {}
+    sample_id = ObjectId(document_id)
+    sample_id, frame_number, filepath = files_of(opened, [sample_id]).get(sample_id, (sample_id, None, None))
     return ShownObject(
         str(sample_id),
         document_id,
-        (document or {}).get("frame_number"),
+        frame_number,
         unit_id,
         objects.verdict(unit),
         versions,
@@ -232,5 +221,5 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
         None if consensus is None else opened.units.shown(opened.units.value(consensus)),
         objects.state(unit),
         decisions[0] if decisions else None,
-        sample.get("filepath"),
+        filepath,
     )

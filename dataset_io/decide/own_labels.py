@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
@@ -14,12 +13,9 @@ from ... import names
 from ...agreement.settings.arguments import takes_arrays, text_of
 from ..database.fiftyone_private import reload_samples
 from ..record.changes import now
-from ..record.run_labels import open_run_labels
 from .annotator_labels import hash_of_label, label_key
-from .decidable import Decidable
-from .decide import Decided, ObjectsToDecide, documents_of, open_to_decide, user_name
+from .decide import Decided, ObjectsToDecide, open_decided, user_name
 from .decision_log import DecisionLog, Made
-from .decisions import open_gold
 from .stored_decisions import BY_RULE, Stored
 
 #: what a decision says of its object
@@ -57,18 +53,16 @@ def record_own_labels(
     Raises:
         AgreementInputError: if there is no such completed run, or no such field
     """
-    labels = open_run_labels(samples, run_key)
-    field = open_gold(samples, gold)
-    only = None if samples is labels.dataset else documents_of(samples)
-    opened = open_to_decide(labels, gold, among=only)
+    opened = open_decided(samples, run_key, gold)
+    field = opened.gold
     work = _Recording(opened, text_of("by", user_name() if by is None else by))
     query: Stored = {"$or": [field.has_labels, {"_id": {"$in": field.decided_ids()}}]}
-    if only is not None:
-        query = {"$and": [query, {"_sample_id" if labels.on_frames else "_id": {"$in": list(only)}}]}
+    if opened.among is not None:
+        query = {"$and": [query, {"_sample_id" if field.on_frames else "_id": {"$in": list(opened.among)}}]}
     ids = [row["_id"] for row in field.collection.find(query, {"_id": True})]
     for start in range(0, len(ids), _BATCH):
         work.record(ids[start : start + _BATCH])
-    reload_samples(labels.dataset)
+    reload_samples(field.dataset)
     n = work.total["n_decided"]
     return Decided(field.path, work.step if n else None, **work.total)
 
@@ -95,49 +89,31 @@ class _Recording:
                 continue
             logs[row["_id"]] = log
             left = {label["_id"]: label for label in log.right}
-            edited = []
-            for decision in log.decisions:
-                is_as_written = not log.is_edited(decision)
-                label = left.pop(decision["gold_id"], None)
-                edited += [] if is_as_written else [(decision, label)]
-            for decision, label in edited:
+            read = [(decision, left.pop(decision["gold_id"], None)) for decision in log.decisions]
+            for decision, label in read:
+                if not log.is_edited(decision):
+                    continue
                 if label is None and kind.list_name is None and left:  # the only label has another id
                     _, label = left.popitem()
                 made[row["_id"]].append(self._made(decision, label, (decision,)))
-            new = list(left.values())
-            if new:
-                drawn[row["_id"]] = new
+            if left:
+                drawn[row["_id"]] = list(left.values())
         for document_id, on_drawn in self._drawn(drawn).items():
             made[document_id] += on_drawn
         for document_id, document_decisions in made.items():
             for each in document_decisions:
                 logs[document_id].add(each)
-        refused = gold.write({each: logs[each].update(each) for each in made}, self.step)
+        refused = gold.swap({each: (logs[each].update(each), logs[each].entries) for each in made})
         self.total["n_changed"] += len(refused)
         self.total["n_decided"] += sum(len(new) for each, new in made.items() if each not in refused)
 
     def _made(self, before: Mapping[str, Any], label: Stored | None, replaces: tuple[Stored, ...] = ()) -> Made:
         """A decision for a label as it is now; without a label, that there is no object."""
         choice = "none" if label is None else "own"
-        decision: Stored = {
-            **{name: before[name] for name in _KEPT},
-            "id": str(ObjectId()),
-            "choice": choice,
-            "annotator": None,
-            "decided_by": self._by,
-            "decided_at": now(),
-            "step": self.step,
-            BY_RULE: False,
-            "gold_id": None,
-            "gold_hash": None,
-        }
-        written = before.get("written")
-        if label is None:
-            return Made(decision, None, replaces, written=written)
-        same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
-        own = {"basis_id": None, **label, **same, "decision": choice, "basis": choice}
-        decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._opened.kind)}
-        return Made(decision, own, replaces, label, written)
+        said = {"choice": choice, "annotator": None, "decided_by": self._by, "decided_at": now(), "step": self.step}
+        facts = {name: before[name] for name in _KEPT}
+        others = {"replaces": replaces, "read": label, "written": before.get("written")}
+        return Made.of(facts, label, self._opened.kind, basis=choice, said={**said, BY_RULE: False}, **others)
 
     def _drawn(self, drawn: Mapping[ObjectId, list[Stored]]) -> dict[ObjectId, list[Made]]:
         """Decisions for labels that were drawn."""
@@ -148,7 +124,8 @@ class _Recording:
         for batch in reader.batched(reader.again(list(drawn))):
             objects = reader.columns(batch).labels
             for k, document_id in enumerate(objects.document_ids):
-                units = self._objects_of(objects, k, drawn[document_id])
+                undecided = [unit for unit in objects.of_sample(k) if not objects.found[unit]]
+                units = self._opened.units.drawn(objects.members, undecided, drawn[document_id])
                 found[document_id] = []
                 for label, unit in zip(drawn[document_id], units, strict=True):
                     own = label_key(self._opened.gold.name, label["_id"], self._opened.kind)
@@ -165,9 +142,3 @@ class _Recording:
                     before |= {"run_key": self._opened.labels.run_key, "remark": None}
                     found[document_id].append(self._made(before, label))
         return found
-
-    def _objects_of(self, objects: Decidable, sample: int, labels: list[Stored]) -> list[int | None]:
-        """The undecided object of every drawn label, each at most once; None for what nobody drew."""
-        members = objects.members
-        open_units = [unit for unit in np.flatnonzero(members.sample == sample).tolist() if not objects.found[unit]]
-        return self._opened.units.drawn(members, open_units, labels)

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from bson import ObjectId
 
 from ..labels.label_facts import is_class
+from ..record.gold_fields import APPLIED
 
 #: what can be decided on an object: an annotator's label is right, or the consensus, or a label of one's own; there is
 #: no object; or it is left for later
@@ -25,9 +26,6 @@ _MISSING = object()
 
 #: a stored decision, or label
 Stored = dict[str, Any]
-
-#: entry of a decision that says what was done to apply it, one part for every step
-APPLIED = "applied"
 
 #: entry of a decision that says whether a rule decided, and not somebody on an object that they named; decisions of
 #: earlier versions have none

@@ -41,7 +41,6 @@ from ..database.fiftyone_private import (
     reload_samples,
     stored_dataset,
 )
-from ..decide.decisions import applied_steps
 from ..families import open_family
 from ..families.map_files import delete_map_files
 from ..families.objects import ObjectFamily
@@ -52,6 +51,7 @@ from ..labels.roles import with_roles
 from ..labels.source import Source, open_source, refuse_decisions
 from ..labels.stored import NoRoomError
 from ..record.fields import fields_marked
+from ..record.gold_fields import applied_steps
 from ..record.lease import unless_deleted, writing
 from ..record.run import FAILED, Run, refresh
 from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view

@@ -64,9 +64,12 @@ def _rename(run: Run, new_run_key: str) -> None:
     remove_app_settings(dataset, {run_key, field_key})
     old, new = list(renamed), list(renamed.values())
     run.update(status=RENAMING, renaming_to=new_run_key, fields_written=sorted({*config["fields_written"], *new}))
-    _declare(dataset, renamed, new_run_key)
+    fields = {path: dataset.get_field(before).copy() for before, path in renamed.items()}
+    for field in fields.values():
+        field.info = {names.RUN_METHOD: new_run_key}
+    declare(dataset, fields)
     for place in places(dataset, old):
-        inner = {path: _in_place(renamed[place.prefix + path]) for path in place.paths}
+        inner = {path: renamed[place.prefix + path].removeprefix(place.prefix) for path in place.paths}
         _rename_values(dataset, place, inner)
     rename_in_app(dataset, renamed)
     delete_fields(dataset, fields_marked(dataset, field_key))
@@ -102,19 +105,6 @@ def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[st
         renamed[path] = f"{parent}{dot}{new_run_key}{name.removeprefix(field_key)}"
     check_key_is_free(dataset, new_run_key, renamed.values(), argument="new_run_key")
     return renamed
-
-
-def _in_place(path: str) -> str:
-    return path.removeprefix(names.FRAMES_PREFIX)
-
-
-def _declare(dataset: fo.Dataset, renamed: Mapping[str, str], new_run_key: str) -> None:
-    """Declare the new fields like the old ones, with the mark of the new key."""
-    fields = {}
-    for old, new in renamed.items():
-        fields[new] = dataset.get_field(old).copy()
-        fields[new].info = {names.RUN_METHOD: new_run_key}
-    declare(dataset, fields)
 
 
 def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,6 @@ from ...agreement.settings.errors import AgreementInputError, keeping_first_erro
 from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.report import AgreementReport, RunFacts
 from ..database.fiftyone_private import reload_samples, sample_collection
-from ..decide.decisions import applied_steps
 from ..families import open_family
 from ..families.protocol import LabelFamily, WholeRunNeededError, WholeRunReason
 from ..labels.checks import check_room, count_damaged_fields
@@ -31,6 +29,7 @@ from ..labels.roles import with_roles
 from ..labels.source import Source, annotators_found, flattened, refuse_decisions, refuse_read_only
 from ..record.changes import RECORD, Changes, changes_since, new_record
 from ..record.fields import unset_values
+from ..record.gold_fields import applied_steps
 from ..record.lease import unless_deleted, writing
 from ..record.run import Run, versions
 from ..record.run_labels import open_run_labels
@@ -141,17 +140,12 @@ def _update(run: Run, engine: Engine, progress: Progress, started: float) -> Agr
         run.require_current()
         run.exchange(report, records, new_id, read, applied_steps(dataset))
     except BaseException:
-        _after_failure(run, new_id, record["fields_written"])
+        with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(dataset):
+            run.end_update(new_id)
+            if not run.is_current():  # it was deleted or replaced meanwhile: all goes that was written since
+                run.remove_remains(record["fields_written"])
         raise
     return dataclasses.replace(report, run_key=run.key)  # FiftyOne itself may have renamed the run
-
-
-def _after_failure(run: Run, new_id: str, paths: Sequence[str]) -> None:
-    """Forget the update; if the run was deleted or replaced meanwhile, remove everything it wrote since."""
-    with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(run.dataset):
-        run.end_update(new_id)
-        if not run.is_current():
-            run.remove_remains(paths)
 
 
 def _source(run: Run, record: dict[str, Any]) -> Source:

@@ -157,14 +157,15 @@ class Run:
     @property
     def config(self) -> dict[str, Any]:
         """The recorded entries: ``status``, ``fields_written``, ``options`` and so on."""
-        document = database().runs.find_one({"_id": self.reference}) or {}
-        return dict(readable(document)["config"])
+        return dict(self._document()["config"])
+
+    def _document(self) -> dict[str, Any]:
+        return readable(database().runs.find_one({"_id": self.reference}) or {})
 
     @property
     def computed_at(self) -> datetime | None:
         """Time of its registration."""
-        document = database().runs.find_one({"_id": self.reference}, {"timestamp": True}) or {}
-        found = document.get("timestamp")
+        found = self._document().get("timestamp")
         return found if isinstance(found, datetime) else None
 
     @property
@@ -271,8 +272,7 @@ class Run:
         Raises:
             AgreementInputError: if the dataset has changed such that the view cannot be made any more
         """
-        document = database().runs.find_one({"_id": self.reference}, {"view_stages": True}) or {}
-        stages = list(map(json_util.loads, document.get("view_stages") or ()))
+        stages = list(map(json_util.loads, self._document().get("view_stages") or ()))
         try:
             return view_from_stages(self.dataset, stages) if stages else self.dataset
         except ValueError as error:
@@ -450,9 +450,7 @@ class Run:
         """
         self.require_completed()
         with self._undamaged():
-            document = readable(database().runs.find_one({"_id": self.reference}) or {})
-            stored = json.loads(gridfs.GridFS(database()).get(document["results"]).read())
-            return self._read_report(stored["report"])
+            return self._read_report(_results(self._document()["results"])["report"])
 
     def records(self) -> OpenRecords:
         """The records of its samples; raises as :meth:`report`."""
@@ -469,8 +467,7 @@ class Run:
                 "compare it with another run"
             )
         with self._undamaged():
-            stored = json.loads(gridfs.GridFS(database()).get(ObjectId(previous)).read())
-            return open_records(previous, self._read_report(stored["report"]))
+            return open_records(previous, self._read_report(_results(ObjectId(previous))["report"]))
 
     def applied_steps(self, *, before: bool = False) -> set[str]:
         """The steps of decisions that were applied to labels when it was computed; none if an older version did that.
@@ -479,10 +476,9 @@ class Run:
             before: when it was computed before the last update
         """
         with self._undamaged():
-            document = database().runs.find_one({"_id": self.reference}) or {}
-            results = ObjectId(self.config.get("previous")) if before else readable(document)["results"]
-            applied = json.loads(gridfs.GridFS(database()).get(results).read()).get("applied") or ()
-            return {step for step in applied if isinstance(step, str)}
+            document = self._document()
+            results = ObjectId(document["config"].get("previous")) if before else document["results"]
+            return {step for step in _results(results).get("applied") or () if isinstance(step, str)}
 
     def index(self) -> SampleIndex:
         """The samples of the run, without reading the rest of its records; raises as :meth:`report`."""
@@ -535,6 +531,12 @@ class Run:
     def _compute_again(self) -> str:
         ways = "resume=True, or anew with overwrite=True," if self.can_be_continued else "overwrite=True,"
         return f"compute it again with {ways} or remove it with load(dataset, {self.key!r}).delete()"
+
+
+def _results(file_id: Any) -> dict[str, Any]:
+    """Stored results: the report as text, and the steps of decisions that were applied to labels."""
+    found: dict[str, Any] = json.loads(gridfs.GridFS(database()).get(file_id).read())
+    return found
 
 
 def _config_filter(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Protocol
+from typing import Any
 
 import gridfs
 import numpy as np
@@ -50,12 +50,6 @@ _IDS = ("results_id", "previous", "updating")
 
 _Array = NDArray[Any]
 _Bytes = bytes | memoryview
-
-
-class _File(Protocol):
-    def read(self, size: int = -1) -> bytes: ...
-
-    def seek(self, position: int, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +316,7 @@ def _write_file(file_id: str, parts: Iterable[_Bytes]) -> None:
     files.insert_one({"_id": file_id, "chunkSize": _CHUNK, "length": length, "uploadDate": now})
 
 
-def _header(file: _File) -> tuple[dict[str, Any], int]:
+def _header(file: gridfs.GridOut) -> tuple[dict[str, Any], int]:
     """The header of a file, and where the columns begin."""
     (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
     header: dict[str, Any] = json.loads(file.read(length))

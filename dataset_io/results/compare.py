@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 import fiftyone as fo
 import numpy as np
@@ -18,7 +17,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS
 from ...metrics.numeric.arrays import IntArray
 from ..database.fiftyone_private import is_generated
-from ..decide.decisions import labels_of_steps
+from ..record.gold_fields import labels_of_steps
 from ..record.run import Run
 from ..record.sample_index import frame_keys, keys_of, sample_keys
 from ..record.stored_records import OpenRecords
@@ -73,7 +72,7 @@ def compare_agreement(
     return compare_runs(
         ComparedRun(a.records, a.context, rows_a),
         ComparedRun(b.records, b.context, rows_b),
-        functools.partial(_list_samples, a, root, rows_a),
+        lambda chosen: a.index.list_samples(root, rows_a[chosen].tolist()),
         None if clusters is None else clusters[rows_a],
         resamples=resamples,
         seed=seed,
@@ -99,11 +98,6 @@ def _as_before(run: OpenRecords) -> OpenRecords:
     """The earlier state of a run, under a name of its own."""
     config = dataclasses.replace(run.context.config, run_key=f"{run.context.config.run_key}, before")
     return dataclasses.replace(run, context=dataclasses.replace(run.context, config=config))
-
-
-def _list_samples(run: OpenRecords, dataset: fo.Dataset, rows: IntArray, chosen: list[int]) -> list[dict[str, object]]:
-    """Id and file of some of the compared samples."""
-    return run.index.list_samples(dataset, rows[chosen].tolist())
 
 
 def _refuse_different_kinds(a: OpenRecords, b: OpenRecords, key_a: str, key_b: str) -> None:

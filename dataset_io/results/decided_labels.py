@@ -22,7 +22,7 @@ from ...agreement.settings.options import OPTIONS
 from ...charts.text.words import counted
 from ..database.fiftyone_private import all_slices
 from ..decide.against import refuse_damaged
-from ..decide.decisions import Gold, open_gold
+from ..decide.decisions import Gold
 from ..labels.source import whole_samples
 from ..run.work_through import Progress
 from .file_writing import checked_file, replacing
@@ -102,7 +102,7 @@ def decided_to_export(
     samples: SampleCollection, path: str | os.PathLike[str], *, gold: str, overwrite: bool
 ) -> tuple[ExportedDecisions, Callable[[Progress], None]]:
     """Prepare :func:`export_decided`: its summary, and a function that writes the file."""
-    opened = open_gold(samples, gold)
+    opened = Gold.open(samples, gold)
     title, dataset_type, ending = format_of_decided(opened)
     target = checked_file(path, overwrite=overwrite)
     if target.suffix.lower() != ending:

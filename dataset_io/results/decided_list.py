@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
@@ -15,14 +13,13 @@ from ...agreement.settings.arguments import takes_arrays, writing_to
 from ...agreement.settings.errors import AgreementInputError
 from ...charts.page.errors_page import ListedError, errors_page, errors_table
 from ...charts.text.words import file_name
-from ..database.fiftyone_private import sample_collection
-from ..decide.against import Against, errors_of, open_decided
+from ..decide.against import Against, errors_of
 from ..decide.annotator_labels import stored_labels
-from ..decide.decide import ObjectsToDecide
-from ..decide.next_object import Version
-from ..decide.picture import picture_of
+from ..decide.decide import ObjectsToDecide, open_decided
+from ..decide.next_object import files_of
 from .export import csv_of
 from .file_writing import checked_file, write_file
+from .picture import picture_of
 
 #: entries of a page that have a picture, which takes about 20 kB each
 _MOST_PICTURES = 300
@@ -64,8 +61,8 @@ def export_decided_against(
     ending = path.suffix.lower()
     if ending not in (".html", ".csv"):
         raise AgreementInputError(f"`path` must end in .html or .csv, got {str(path)!r}")
-    opened = open_decided(samples, annotator, run_key, gold)
-    found = list(errors_of(opened, annotator))
+    opened = open_decided(samples, run_key, gold)
+    found = errors_of(opened, annotator)
     listed = sorted(_listed(opened, found, with_pictures=ending == ".html"), key=lambda each: each.order)
     with writing_to("path", path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +76,7 @@ def export_decided_against(
 def _listed(opened: ObjectsToDecide, found: Sequence[Against], *, with_pictures: bool) -> Iterator[ListedError]:
     """The entries of the list, with pictures of the first ones."""
     documents = sorted({each.document_id for each in found})
-    files = _files(opened, documents)
+    files = files_of(opened, documents)
     pictured = {id(each) for each in found[: _MOST_PICTURES if with_pictures else 0]}
     shown = [each.document_id for each in found if id(each) in pictured]
     stored = stored_labels(opened.gold.collection, shown, opened.fields)
@@ -87,10 +84,9 @@ def _listed(opened: ObjectsToDecide, found: Sequence[Against], *, with_pictures:
         sample_id, frame, filepath = files[each.document_id]
         picture = None
         if id(each) in pictured and filepath is not None and frame is None:
-            theirs = stored[each.document_id].get(str(each.key))
-            labels = {"theirs": None if theirs is None else theirs[0], "right": each.gold}
-            versions = [Version(who, "", None, label) for who, label in labels.items() if label is not None]
-            picture = picture_of(filepath, versions, _COLOURS)
+            theirs, _ = stored[each.document_id].get(str(each.key), (None, None))
+            drawn = {"theirs": theirs, "right": each.gold}
+            picture = picture_of(filepath, {who: label for who, label in drawn.items() if label is not None}, _COLOURS)
         decision = each.decision
         yield ListedError(
             image=file_name(filepath) or "",
@@ -104,19 +100,3 @@ def _listed(opened: ObjectsToDecide, found: Sequence[Against], *, with_pictures:
             label_id=None if each.label_id is None else str(each.label_id),
             picture=picture,
         )
-
-
-def _files(
-    opened: ObjectsToDecide, documents: Sequence[ObjectId]
-) -> dict[ObjectId, tuple[ObjectId, int | None, str | None]]:
-    """Sample, number of the frame, and file of some samples, or frames."""
-    wanted = {"_id": {"$in": list(documents)}}
-    of_frames = {"_sample_id": 1, "frame_number": 1}
-    rows: list[dict[str, Any]] = list(opened.gold.collection.find(wanted, of_frames))
-    places = {row["_id"]: (row.get("_sample_id", row["_id"]), row.get("frame_number")) for row in rows}
-    samples = {"_id": {"$in": [sample for sample, _ in places.values()]}}
-    paths = {
-        row["_id"]: row.get("filepath")
-        for row in sample_collection(opened.labels.dataset).find(samples, {"filepath": 1})
-    }
-    return {each: (sample, frame, paths.get(sample)) for each, (sample, frame) in places.items()}

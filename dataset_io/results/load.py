@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,10 +25,9 @@ from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ..database.fiftyone_private import pipeline_of, root_dataset, sample_collection
-from ..decide.against import report_decisions
-from ..decide.decisions import gold_fields, open_gold
 from ..labels.paths import is_of_frames
 from ..record.changes import RECORD, changes_since
+from ..record.gold_fields import GoldField, gold_fields
 from ..record.run import COMPLETED, Run
 from ..record.sample_index import SampleIndex, ids_of, keys_of, sample_keys
 from ..record.stored_records import OpenRecords
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Report = TypeVar("Report", bound=AgreementReport)
+
+_report_decisions: list[Callable[..., DecisionReport]] = []
 
 
 @takes_arrays
@@ -201,6 +202,11 @@ def _existing(collection: Collection[dict[str, Any]], sample_ids: Iterable[Objec
 MOST_DECIDED = 2_000
 
 
+def report_decisions_with(function: Callable[..., DecisionReport]) -> None:
+    """Take the adjudication report of a run from here: a report shows it, but a run does not depend on decisions."""
+    _report_decisions[:] = [function]
+
+
 @dataclass(frozen=True, slots=True)
 class StoredSamples:
     """Reads the table of the samples of a report from the stored records."""
@@ -235,8 +241,8 @@ class StoredSamples:
         """
         with contextlib.suppress(AgreementInputError):
             for field in gold_fields(self.view)[:1]:
-                many = open_gold(self.view, field).has_more_than(MOST_DECIDED)
-                return MOST_DECIDED if many else report_decisions(self.view, self.run_key, gold=field)
+                many = GoldField.open(self.view, field).has_more_than(MOST_DECIDED)
+                return MOST_DECIDED if many else _report_decisions[0](self.view, self.run_key, gold=field)
         return None
 
 

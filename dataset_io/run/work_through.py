@@ -7,9 +7,11 @@ import ctypes
 import gc
 import sys
 import threading
-from collections import deque
+from abc import ABC, abstractmethod
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import fiftyone.core.utils as fou
@@ -80,6 +82,47 @@ def work_through(
             writers.shutdown(cancel_futures=True)  # only what is being written now is finished
             raise
     return n_left_out
+
+
+@dataclass(frozen=True, slots=True)
+class SentBatch:
+    """A batch of samples that is being written."""
+
+    ids: list[ObjectId]
+    counts: list[Counter[Any]]  #: what becomes of the objects and labels of every sample
+    written: Future[list[ObjectId]]  #: the samples that somebody changed meanwhile, which are not written
+
+
+class CountingPass(ABC):
+    """A pass over samples that counts what becomes of their objects and labels, once for every sample.
+
+    Attributes:
+        reader: reads the samples
+        total: the outcomes so far
+    """
+
+    def __init__(self, reader: Reader[Any]) -> None:
+        self.reader = reader
+        self.total: Counter[Any] = Counter()
+
+    @abstractmethod
+    def send(self, rows: Rows, writers: ThreadPoolExecutor) -> SentBatch | None:
+        """Process a batch, and begin to write it; None if there is nothing to do."""
+
+    def done(self, progress: Progress) -> Counter[Any]:
+        """Do the pass; its outcomes, with ``n_meanwhile``: samples that others kept on changing."""
+        n_meanwhile = work_through(self.reader, self.send, self._settle, progress)
+        return self.total + Counter(n_meanwhile=n_meanwhile)
+
+    def _settle(self, sent: SentBatch | None) -> list[ObjectId]:
+        """Wait until a batch is written, and count it; the samples that somebody changed meanwhile."""
+        if sent is None:
+            return []
+        refused = set(sent.written.result())
+        for document_id, counts in zip(sent.ids, sent.counts, strict=True):
+            if document_id not in refused:
+                self.total.update(counts)
+        return [each for each in sent.ids if each in refused]
 
 
 def return_memory() -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import fiftyone.core.utils as fou
 from bson import ObjectId
@@ -20,8 +20,7 @@ from ...agreement.settings.errors import AgreementInputError
 from ..database.fiftyone_private import dataset_id, sample_collection
 from ..record.run import versions
 from ..record.run_labels import RunLabels, open_run_labels
-from ..run.read import Reader
-from ..run.work_through import Progress, rare_collections, work_through
+from ..run.work_through import CountingPass, Progress, rare_collections
 from .engines import Engine
 from .tasks import GivenUpError, Tasks, answered
 from .work import opened_dataset
@@ -30,25 +29,6 @@ logger = logging.getLogger(__name__)
 
 #: samples, or videos, of a task
 TASK_SAMPLES = 2_000
-
-
-class ObjectsPass(Protocol):
-    """A pass over the objects of some samples."""
-
-    reader: Reader[Any]
-    total: Counter[Any]  #: outcomes
-
-    def send(self, rows: Any, writers: Any, /) -> Any:
-        """Process a batch, and begin to write it."""
-
-    def settle(self, sent: Any, /) -> list[ObjectId]:
-        """Wait until a batch is written, and count it; the samples that somebody changed meanwhile."""
-
-
-def done_pass(work: ObjectsPass, progress: Progress) -> Counter[Any]:
-    """Do a pass in this process; its outcomes, with ``n_meanwhile``: samples that others kept on changing."""
-    n_meanwhile = work_through(work.reader, work.send, work.settle, progress)
-    return work.total + Counter(n_meanwhile=n_meanwhile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +89,7 @@ class SharedPass:
         }
 
 
-def part_done(task: Mapping[str, Any], open_pass: Callable[..., ObjectsPass]) -> dict[str, Any]:
+def part_done(task: Mapping[str, Any], open_pass: Callable[..., CountingPass]) -> dict[str, Any]:
     """Do a part of a pass, in any process.
 
     Args:
@@ -125,7 +105,7 @@ def part_done(task: Mapping[str, Any], open_pass: Callable[..., ObjectsPass]) ->
             )
         ids = tuple(map(ObjectId, task["ids"]))
         with rare_collections():
-            total = done_pass(open_pass(labels, task["gold"], ids, **task["options"]), progress=False)
+            total = open_pass(labels, task["gold"], ids, **task["options"]).done(progress=False)
         return {"n_samples": len(ids), "total": list(total.items())}
 
     return answered(done)

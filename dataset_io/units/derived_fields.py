@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,8 +27,8 @@ from ..record.run import COMPLETED, FAILED, RUNNING, Run
 from ..record.run_labels import RunLabels
 from ..record.schema import declare
 from ..run.read import Reader
-from ..run.work_through import Progress, rare_collections, work_through
-from ..run.write import Writer, Written
+from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
+from ..run.write import Writer
 from .unit_members import UnitMembers, UnitReader
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,9 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
                     delete_fields(dataset, [path], being_written=before.get("status") == RUNNING)
                 _declare(dataset, labels.field_key, path, derived)
             with rare_collections():
-                result = _Pass(units, derived, labels, check).execute(progress)
+                total = _Pass(units, derived, labels, check).done(progress)
+            counts = {name: total[name] for name in ("n_labels", "n_below_quorum", "n_tied", "n_left_out")}
+            result = DerivedLabels(path, **counts, n_changed=total["n_meanwhile"])
             with writing(dataset):
                 check()
                 _declare(dataset, labels.field_key, path, derived)
@@ -167,66 +169,32 @@ def _declare(dataset: fo.Dataset, field_key: str, path: str, derived: DerivedFie
     declare(dataset, {name: field for name, field in fields.items() if dataset.get_field(name) is None})
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    ids: list[ObjectId]
-    counts: list[Counter[str]]  #: what became of the units of every sample, by the fields of DerivedLabels
-    written: Future[Written]
-
-
-class _Pass:
+class _Pass(CountingPass):
     """One pass over the labels of a run: batches are read, computed and written concurrently."""
 
     def __init__(self, units: UnitReader, derived: DerivedField, labels: RunLabels, check: Callable[[], None]) -> None:
-        self._units = units
+        super().__init__(Reader(units))
         self._derived = derived
-        self._labels = labels
         self._check = check
-        self._reader = Reader(units)
         self._writer = Writer(units.source, labels.field_key)
         self._field = labels.path_of(derived.suffix).removeprefix(names.FRAMES_PREFIX)
-        self._totals = Counter(n_labels=0, n_below_quorum=0, n_tied=0, n_left_out=0)
 
-    def execute(self, progress: Progress) -> DerivedLabels:
-        """Read and write everything."""
-        n_changed = work_through(self._reader, self._send, self._count, progress)
-        return DerivedLabels(self._labels.path_of(self._derived.suffix), **self._totals, n_changed=n_changed)
-
-    def _send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Sent | None:
+    def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> SentBatch | None:
         """Compute the labels of a batch and start writing them; samples that the run did not compare are skipped."""
         rows = [row for row in rows if row.get("compared") is not None]
         if not rows:
             return None
-        read = self._reader.columns(rows)
-        updates, counts = self._updates(read.labels, read.n_invalid.tolist())
-        self._check()
-        ids = [sample.sample_id for sample in read.samples]
-        return _Sent(ids, counts, writers.submit(self._writer.write, read, updates))
-
-    def _updates(
-        self, members: UnitMembers, n_left_out: Sequence[int]
-    ) -> tuple[list[dict[str, Any]], list[Counter[str]]]:
-        documents, outcomes = self._derived.label_documents(members)
-        of_samples: list[list[dict[str, Any]]] = [[] for _ in range(members.n_samples)]
-        counts: list[Counter[str]] = [Counter(n_left_out=n) for n in n_left_out]
-        for sample, document, outcome in zip(members.sample.tolist(), documents, outcomes, strict=True):
-            if outcome != "n_labels":
-                counts[sample][outcome] += 1
-            elif document is None:
-                counts[sample]["n_left_out"] += 1
-            else:
-                counts[sample]["n_labels"] += 1
+        read = self.reader.columns(rows)
+        documents, outcomes = self._derived.label_documents(read.labels)
+        of_samples: list[list[dict[str, Any]]] = [[] for _ in read.samples]
+        counts = [Counter(n_left_out=n) for n in read.n_invalid.tolist()]
+        for sample, document, outcome in zip(read.labels.sample.tolist(), documents, outcomes, strict=True):
+            is_usable = document is not None or outcome != "n_labels"
+            counts[sample][outcome if is_usable else "n_left_out"] += 1
+            if document is not None and outcome == "n_labels":
                 of_samples[sample].append(document)
         stored = self._derived.stored
         updates = [{self._field: {"_cls": stored.__name__, list_name(stored): docs}} for docs in of_samples]
-        return updates, counts
-
-    def _count(self, sent: _Sent | None) -> list[ObjectId]:
-        if sent is None:
-            return []
-        refused = sent.written.result().refused
-        without = set(refused)
-        for sample_id, counts in zip(sent.ids, sent.counts, strict=True):
-            if sample_id not in without:
-                self._totals.update(counts)
-        return refused
+        self._check()
+        ids = [sample.sample_id for sample in read.samples]
+        return SentBatch(ids, counts, writers.submit(lambda: self._writer.write(read, updates).refused))

@@ -72,7 +72,13 @@ def tag_agreement_labels(
     asked, change = labels.annotators_asked(annotators), _Change(tag, remove)
     if on == "samples":
         refuse_read_only(labels.dataset, ["tags"])
-        found = _tag_samples(samples, labels, change, _sample_ids(samples, labels, asked, selected))
+        if selected is None and not asked:
+            ids = samples_in_view(samples, labels)
+        else:
+            ids = [(each.view_id, each.sample_id) for each in labels_in_view(samples, labels, asked, selected)]
+        found = change.tag_documents(sample_collection(labels.samples), {sample_id for _, sample_id in ids})
+        if is_generated(samples):
+            change.tag_documents(sample_collection(samples), {view_id for view_id, _ in ids})
     else:
         shown = labels_in_view(samples, labels, asked, selected, [_can_be_tagged("$$this.tags")])
         refuse_read_only(labels.dataset, sorted({name for entry in shown for name in entry.label_ids}))
@@ -125,24 +131,6 @@ class _Change:
 def _can_be_tagged(path: str) -> dict[str, Any]:
     """Expression: true if tags are a list, or absent; anything else is not ours to replace."""
     return {"$or": [{"$isArray": [path]}, {"$lte": [path, None]}]}
-
-
-def _sample_ids(
-    samples: SampleCollection, labels: RunLabels, annotators: Sequence[str], selected: Selected | None
-) -> list[tuple[ObjectId, ObjectId]]:
-    """Ids of the documents of a view, and of their samples."""
-    if selected is None and not annotators:
-        return samples_in_view(samples, labels)
-    return [(entry.view_id, entry.sample_id) for entry in labels_in_view(samples, labels, annotators, selected)]
-
-
-def _tag_samples(
-    samples: SampleCollection, labels: RunLabels, change: _Change, ids: Sequence[tuple[ObjectId, ObjectId]]
-) -> int:
-    n_found = change.tag_documents(sample_collection(labels.samples), {sample_id for _, sample_id in ids})
-    if is_generated(samples):
-        change.tag_documents(sample_collection(samples), {view_id for view_id, _ in ids})
-    return n_found
 
 
 def _tag_labels(samples: SampleCollection, labels: RunLabels, change: _Change, shown: Sequence[DocumentLabels]) -> int:

@@ -86,7 +86,9 @@ def labels_in_view(
         found = {"$cond": [{"$isArray": path}, path, []]} if in_list else {"$ifNull": [[path], []]}
         filtered = {"$filter": {"input": found, "cond": {"$and": [*conditions, *chosen]}}}
         projection[f"ids{number}"] = {"$map": {"input": filtered, "in": "$$this._id"}}
-    rows = _documents(view, labels, [{"$project": projection}])
+    frames_only = labels.on_frames and not is_generated(view)
+    pipeline = [*pipeline_of(view, frames_only=frames_only), {"$project": projection}]
+    rows = sample_collection(view).aggregate(pipeline, allowDiskUse=True)
     shown = [
         DocumentLabels(
             row["_id"],
@@ -144,9 +146,3 @@ def _id_fields(view: SampleCollection, labels: RunLabels) -> tuple[str, str]:
     if labels.on_frames:
         return ("_frame_id" if view_kind(view) == "patches" else "_id"), "_sample_id"
     return ("_sample_id",) * 2 if is_generated(view) else ("_id",) * 2
-
-
-def _documents(view: SampleCollection, labels: RunLabels, stages: list[dict[str, Any]]) -> Any:
-    frames_only = labels.on_frames and not is_generated(view)
-    pipeline = [*pipeline_of(view, frames_only=frames_only), *stages]
-    return sample_collection(view).aggregate(pipeline, allowDiskUse=True)

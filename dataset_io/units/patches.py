@@ -54,12 +54,14 @@ def agreement_patches(
     """
     labels = open_run_labels(samples, run_key)
     verdicts = check_verdicts(verdict)
-    _check_max_units(max_units)
+    if max_units is not None and not is_count(max_units):
+        raise AgreementInputError(f"`max_units` must be None or at least 1, got {max_units!r}")
     check_units(labels)
-    field = labels.path_of(names.UNITS_SUFFIX).removeprefix(names.FRAMES_PREFIX)
+    path = labels.path_of(names.UNITS_SUFFIX)
+    field = path.removeprefix(names.FRAMES_PREFIX)
     shown = [name.removeprefix(names.FRAMES_PREFIX) for name in labels.config.fields]
     view = _frames_view(labels) if labels.on_frames else labels.samples.view()
-    of_list = f"{field}.{_list_name(labels, field)}"
+    of_list = f"{field}.{list_name(labels.samples.get_field(path).document_type)}"
     view = view.filter_labels(field, {"$in": ["$$this.verdict", list(verdicts)]})
     unit_id = f"$$this.{labels.field_key}_id"
     for name in shown:  # before making patches, so that less is copied to each
@@ -84,11 +86,6 @@ def check_verdicts(verdict: Any) -> tuple[str, ...]:
     if not isinstance(verdicts, Sequence) or not verdicts:
         raise AgreementInputError(f"`verdict` must be a verdict, or a list of them, got {verdict!r}")
     return tuple(dict.fromkeys(one_of("verdict", entry, VERDICTS) for entry in verdicts))
-
-
-def _check_max_units(max_units: Any) -> None:
-    if max_units is not None and not is_count(max_units):
-        raise AgreementInputError(f"`max_units` must be None or at least 1, got {max_units!r}")
 
 
 def check_units(labels: RunLabels) -> None:
@@ -120,13 +117,6 @@ def has_units(labels: RunLabels) -> bool:
     except AgreementInputError:
         return False
     return True
-
-
-def _list_name(labels: RunLabels, field: str) -> str:
-    """Name of the list of labels in the derived field."""
-    path = f"{names.FRAMES_PREFIX if labels.on_frames else ''}{field}"
-    name: str = list_name(labels.samples.get_field(path).document_type)
-    return name
 
 
 def _frames_view(labels: RunLabels) -> DatasetView:

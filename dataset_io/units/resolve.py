@@ -74,10 +74,11 @@ def resolve_units(
     def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
         return consensus_documents(members, maker, family, labels.annotators, quorum=quorum, ties=ties)
 
+    share = "more than half" if quorum == "majority" else f"at least {quorum:g}"
     made = DerivedField(
         names.CONSENSUS_SUFFIX,
         maker.stored,
-        f"Consensus of the annotators: objects with the votes of {_shown(quorum)} of those assigned",
+        f"Consensus of the annotators: objects with the votes of {share} of those assigned",
         names.CONSENSUS_ATTRIBUTES,
         documents,
         {"quorum": quorum, "ties": ties, "shapes": shapes},
@@ -116,7 +117,3 @@ def _checked_quorum(quorum: Any) -> float | Literal["majority"]:
     if not is_real(quorum) or not 0 < quorum <= 1:
         raise AgreementInputError(f'`quorum` must be "majority" or a share of the annotators in (0, 1], got {quorum!r}')
     return float(quorum)
-
-
-def _shown(quorum: float | Literal["majority"]) -> str:
-    return "more than half" if quorum == "majority" else f"at least {quorum:g}"

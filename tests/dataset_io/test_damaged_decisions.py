@@ -30,8 +30,7 @@ from annotator_agreement import (
     undo_applied,
     undo_decisions,
 )
-from annotator_agreement.dataset_io.decide.next_object import Version
-from annotator_agreement.dataset_io.decide.picture import picture_of
+from annotator_agreement.dataset_io.results.picture import picture_of
 
 #: what never changes the labels of annotators
 _READING: dict[str, Callable[[Any, Any], Any]] = {
@@ -158,8 +157,7 @@ def test_damaged_labels_are_not_recorded_as_deleted_by_somebody(dataset, documen
 )
 def test_a_label_without_a_usable_geometry_is_left_out_of_the_picture(tmp_path, label):
     Image.new("RGB", (40, 30)).save(tmp_path / "a.png")
-    whole = Version("bob", "cat", None, {"bounding_box": [0.2, 0.2, 0.3, 0.3]})
-    damaged = Version("alice", "cat", None, label)
+    whole = {"bob": {"bounding_box": [0.2, 0.2, 0.3, 0.3]}}
     colours = {"bob": "red", "alice": "blue"}
-    pictures = [picture_of(str(tmp_path / "a.png"), versions, colours) for versions in ([whole], [whole, damaged])]
+    pictures = [picture_of(str(tmp_path / "a.png"), labels, colours) for labels in (whole, {**whole, "alice": label})]
     assert pictures[0] == pictures[1] is not None

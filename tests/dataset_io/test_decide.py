@@ -508,13 +508,13 @@ def test_the_field_is_deleted_while_somebody_decides(dataset, monkeypatch):
     before = stored(dataset)
     from annotator_agreement.dataset_io.decide import decisions
 
-    written = decisions.Gold.write
+    written = decisions.Gold.swap
 
-    def delete_first(self, updates, step):
+    def delete_first(self, updates):
         delete_decisions(fo.load_dataset(dataset.name))
-        return written(self, updates, step)
+        return written(self, updates)
 
-    monkeypatch.setattr(decisions.Gold, "write", delete_first)
+    monkeypatch.setattr(decisions.Gold, "swap", delete_first)
     with pytest.raises(AgreementInputError, match="was deleted meanwhile; nothing was decided"):
         decide(dataset, verdict="missed")
     assert stored(dataset)["samples"] != before["samples"]

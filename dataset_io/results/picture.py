@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,6 @@ from PIL import Image, ImageDraw
 
 from ...metrics.numeric.arrays import FloatArray
 from ..labels.geometry_readers import LARGEST, is_usable_box
-from .next_object import Version
-from .stored_decisions import Stored
 
 #: the longer side of the picture in pixels, and what is shown around the object, as a share of its size
 _LONGEST, _AROUND = 460, 0.6
@@ -22,7 +20,7 @@ _LEAST_SHARE = 0.08
 _OPENED_AS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP")
 
 
-def picture_of(filepath: str, versions: Sequence[Version], colours: Mapping[str, str]) -> str | None:
+def picture_of(filepath: str, labels: Mapping[str, Mapping[str, Any]], colours: Mapping[str, str]) -> str | None:
     """The part of the image around an object, with all outlines in the colours of the annotators, as a data URI.
 
     Without outlines (what whole samples were given) the whole image.
@@ -31,10 +29,10 @@ def picture_of(filepath: str, versions: Sequence[Version], colours: Mapping[str,
 
     Args:
         filepath: the image
-        versions: labels of the object
+        labels: the stored label of each annotator who drew the object
         colours: CSS colour of every annotator
     """
-    outlines = {version.annotator: _outline(version.stored) for version in versions}
+    outlines = {name: _outline(label) for name, label in labels.items()}
     known = [outline for outline in outlines.values() if len(outline)]
     points = np.concatenate(known) if known else np.array([[0.0, 0.0], [1.0, 1.0]])
     try:
@@ -68,7 +66,7 @@ def _part(points: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]
     return np.floor(low), np.maximum(np.ceil(high), np.floor(low) + 1)
 
 
-def _outline(label: Stored) -> FloatArray:
+def _outline(label: Mapping[str, Any]) -> FloatArray:
     """The corners of a label in shares of the image, shape ``(P, 2)``: of its first shape, or of its box.
 
     None of a label that is damaged.

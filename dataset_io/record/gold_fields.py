@@ -1,0 +1,160 @@
+"""Fields of decisions of a dataset: their names, marks and collections, and the steps applied to annotators' labels."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection as Several
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import fiftyone as fo
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+from pymongo.collection import Collection
+
+from ... import names
+from ...agreement.settings.arguments import text_of
+from ...agreement.settings.errors import AgreementInputError
+from ..database.fiftyone_private import frame_collection, has_frame_fields, reload_dataset, sample_collection
+from ..labels.paths import all_fields, gold_of, is_of_frames
+from .run import dataset_of
+
+#: entry of a decision that says what was done to apply it, one part for every step
+APPLIED = "applied"
+
+Field = TypeVar("Field", bound="GoldField")
+
+
+class GoldField:
+    """A field of decisions of a dataset, for one call: others may write, or delete it, at any time.
+
+    Attributes:
+        dataset: the dataset
+        name: name of the field on a sample, or frame
+        path: its path in the schema of the dataset
+        decisions: name of the field beside it, which says who decided what
+        with_decisions: query for the documents with decisions
+    """
+
+    def __init__(self, dataset: fo.Dataset, name: str, *, on_frames: bool) -> None:
+        self.dataset = dataset
+        self.name = text_of("gold", name)
+        self.on_frames = on_frames
+        self.path = f"{names.FRAMES_PREFIX if on_frames else ''}{name}"
+        self.decisions = self.name + names.DECISIONS_SUFFIX
+        self.with_decisions: dict[str, Any] = {f"{self.decisions}.id": {"$exists": True}}
+
+    @classmethod
+    def left_in(cls: type[Field], samples: SampleCollection, name: str) -> Field | None:
+        """The field of decisions of a dataset, or what is left of it, on samples or on frames; None without any."""
+        dataset = dataset_of(samples)
+        reload_dataset(dataset)
+        places = (False, True) if has_frame_fields(dataset) else (False,)
+        return next((gold for on in places if (gold := cls(dataset, name, on_frames=on)).left), None)
+
+    @classmethod
+    def open(cls: type[Field], samples: SampleCollection, name: str) -> Field:
+        """The field of decisions of a dataset, on its samples or on its frames.
+
+        Raises:
+            AgreementInputError: if there is none of that name
+        """
+        found = cls.left_in(samples, name)
+        if found is not None and found.exists:
+            return found
+        if found is not None:
+            raise AgreementInputError(found.what_is_missing())
+        known, dataset = gold_fields(samples), dataset_of(samples)
+        raise AgreementInputError(
+            f"`gold` must be a field of decisions of {dataset.name!r}, got {name!r}; there "
+            + (f"are {', '.join(known)}" if known else "is none: decide() makes it")
+        )
+
+    @property
+    def paths(self) -> list[str]:
+        """Our fields: the field of decisions, and the log beside it."""
+        return [self.path, self.path + names.DECISIONS_SUFFIX]
+
+    @property
+    def collection(self) -> Collection[dict[str, Any]]:
+        """The collection of the samples, or frames."""
+        return frame_collection(self.dataset) if self.on_frames else sample_collection(self.dataset)
+
+    @property
+    def exists(self) -> bool:
+        """True if anything was decided in it."""
+        return self.left == self.paths
+
+    @property
+    def left(self) -> list[str]:
+        """Fields of the two that exist under their own names."""
+        return [path for path in self.paths if gold_of(self.dataset.get_field(path)) == self.name]
+
+    def what_is_missing(self) -> str:
+        """Reason why one field of the two is no field of decisions, and what to do."""
+        (left,), (missing,) = self.left, set(self.paths) - set(self.left)
+        is_list = missing != self.path
+        others = [
+            path
+            for path, field in all_fields(self.dataset).items()
+            if gold_of(field) == self.name and path != left and isinstance(field, fo.ListField) == is_list
+        ]
+        renamed = f", or renamed to {others[0]!r}" if others else ""
+        advice = f"rename {others[0]!r} to {missing!r}" if others else f"bring {missing!r} back"
+        return (
+            f"`gold` must be a field of decisions with its two fields, got {left!r} alone: {missing!r} was deleted"
+            f"{renamed}; {advice}, or delete what is left with run.decisions.delete(gold={self.name!r})"
+        )
+
+    def has_more_than(self, n: int) -> bool:
+        """True if more than so many samples, or frames, have decisions."""
+        return self.collection.count_documents(self.with_decisions, limit=n + 1) > n
+
+
+def gold_fields(samples: SampleCollection) -> list[str]:
+    """Names of the fields of decisions of a dataset; the default name first."""
+    marks = {path: gold_of(field) for path, field in all_fields(dataset_of(samples)).items()}
+    names_of = {path: path.removeprefix(names.FRAMES_PREFIX) for path in marks}
+    found = {name for path, name in names_of.items() if name == marks[path] == marks.get(path + names.DECISIONS_SUFFIX)}
+    return sorted(found, key=lambda name: (name != names.DEFAULT_GOLD_FIELD, name))
+
+
+def applied_steps(samples: SampleCollection) -> list[str]:
+    """The steps of decisions that are applied to annotators' labels."""
+    opened = [GoldField.open(samples, name) for name in gold_fields(samples)]
+    found = {step for gold in opened
+             for step in gold.collection.distinct(f"{gold.decisions}.{APPLIED}.step", gold.with_decisions)}  # fmt: skip
+    return sorted(step for step in found if isinstance(step, str))
+
+
+def labels_of_steps(
+    samples: SampleCollection, steps: Several[str], fields: Sequence[str]
+) -> tuple[dict[tuple[ObjectId, int | None], int], set[str]]:
+    """Number of labels in some fields set in some steps, by sample and frame number; and the steps found.
+
+    Args:
+        samples: the dataset, or a view of it
+        steps: steps of :func:`apply_decisions`
+        fields: label fields of samples, or of frames
+    """
+    keys: dict[tuple[ObjectId, int | None], set[tuple[str, str]]] = defaultdict(set)
+    found = set()
+    on_frames, wanted = is_of_frames(fields[0]), {name.removeprefix(names.FRAMES_PREFIX) for name in fields}
+    for gold in (GoldField.open(samples, name) for name in gold_fields(samples)):
+        part = f"{gold.decisions}.{APPLIED}"
+        of_steps = {f"{part}.step": {"$in": list(steps)}}
+        stages: list[dict[str, Any]] = [
+            {"$match": {**gold.with_decisions, **of_steps}},
+            {"$project": dict.fromkeys(("_sample_id", "frame_number", f"{part}.step", f"{part}.changes.key"), True)},
+            {"$unwind": f"${gold.decisions}"},
+            {"$unwind": f"${part}"},
+            {"$match": of_steps},
+        ]
+        for row in gold.collection.aggregate(stages):
+            applied = row[gold.decisions][APPLIED]
+            found.add(applied["step"])
+            if gold.on_frames == on_frames:
+                place = (row["_sample_id"], row["frame_number"]) if on_frames else (row["_id"], None)
+                changed = {str(each.get("key")) for each in applied.get("changes", ())}
+                keys[place] |= {(gold.name, key) for key in changed if key.rpartition(" ")[0] in wanted}
+    return {place: len(changed) for place, changed in keys.items() if changed}, found

@@ -1,0 +1,129 @@
+"""Functions of samples and the key of a run as methods of a run, or of a part of it, with signature and help."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from fiftyone.core.collections import SampleCollection
+
+from .. import names
+from ..agreement.settings.arguments import check_call
+from ..agreement.settings.errors import AgreementInputError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Part = TypeVar("Part", bound="RunPart")
+
+_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+
+
+class Method(Generic[P, R]):
+    """A function of samples and the key of a run, as a method of the run.
+
+    ``help(run)`` shows the first sentence of the function's docstring, ``help(run.view)`` all of it.
+
+    Args:
+        function: the function
+        whole: whether it concerns all samples of a run, whatever the view
+    """
+
+    n_given = 2  #: number of arguments that the run gives
+
+    def __init__(self, function: Callable[Concatenate[Any, str, P], R], *, whole: bool = False) -> None:
+        self.function: Callable[..., R] = function
+        self.whole = whole
+
+    def __set_name__(self, owner: type[Methods], name: str) -> None:
+        self.name, self.place = name, f"{owner._said}.{name}"
+
+    @overload
+    def __get__(self, found: None, owner: type) -> Callable[Concatenate[Any, P], R]: ...
+
+    @overload
+    def __get__(self, found: Methods, owner: type) -> Callable[P, R]: ...
+
+    def __get__(self, found: Methods | None, owner: type) -> Any:
+        given, signature = _split(self.function, self.n_given)
+
+        def method(*arguments: Any, **options: Any) -> R:
+            if found is None and not (arguments and isinstance(arguments[0], owner)):
+                got = type(arguments[0]).__name__ if arguments else "none"
+                raise AgreementInputError(
+                    f"{self.place}() must be called on a run, as load(dataset) gives it, got {got}"
+                )
+            run, *others = arguments if found is None else (found, *arguments)
+            check_call(self.place, signature, others, options)
+            return self.function(*run._given(self.whole, self.place)[: self.n_given], *others, **options)
+
+        text = documented(self.function, given)
+        method.__doc__ = text if found is not None else text.partition("\n\n")[0]
+        parameters = [*([_SELF] if found is None else []), *signature.parameters.values()]
+        method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        method.__name__, method.__qualname__ = self.name, f"{owner.__name__}.{self.name}"
+        return method
+
+
+class DatasetMethod(Method[P, R]):
+    """As :class:`Method`, of a function of samples that takes no run."""
+
+    n_given = 1
+
+    def __init__(self, function: Callable[Concatenate[Any, P], R], *, whole: bool = False) -> None:
+        super().__init__(function, whole=whole)  # type: ignore[arg-type]
+
+
+def _split(function: Callable[..., Any], n_given: int) -> tuple[list[str], inspect.Signature]:
+    """The names of the first arguments of a function, and its signature without them."""
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    return [each.name for each in parameters[:n_given]], signature.replace(parameters=parameters[n_given:])
+
+
+def documented(function: Callable[..., Any], left_out: list[str]) -> str:
+    """The docstring of a function without some of its arguments; functions are named as methods of a run."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    for name in left_out:
+        text = re.sub(rf"^    {name}: .*\n?(?:     .*\n?)*", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^Args:\n(?=\n|\Z)\n?", "", text, flags=re.MULTILINE)
+    return re.sub(r":func:`(\w+)`", lambda found: f"``{names.REPLACED_BY.get(found[1], found[1])}``", text)
+
+
+class Methods:
+    """Base of the objects whose methods act on a run."""
+
+    _said = ""  #: how users call it
+
+    def _given(self, whole: bool, place: str) -> tuple[SampleCollection, str]:
+        """The samples and the key that a method gives to its function."""
+        raise NotImplementedError
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in vars(cls) if not name.startswith("_")]
+
+
+class RunPart(Methods):
+    """Some of the methods of a run, under a name of their own."""
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+
+    def _given(self, whole: bool, place: str) -> tuple[SampleCollection, str]:
+        given: tuple[SampleCollection, str] = self._run._given(whole, place)
+        return given
+
+    def __repr__(self) -> str:
+        return f"<{self._said} of {self._run.key!r}: {', '.join(self._names())}>"
+
+
+#: the parts of a run by their names; a run does not depend on what they do, which tells it here
+RUN_PARTS: dict[str, type[Any]] = {}
+
+
+def part_of_runs(part: type[Part]) -> type[Part]:
+    """Give all runs a part, under the last of its names."""
+    RUN_PARTS[part._said.rpartition(".")[2]] = part
+    return part
