@@ -90,8 +90,8 @@ class UnitReader:
     They are read from the labels, on which the run wrote what its table says of them: a sample is known from its own
     document, so that whoever decides on one does not wait for the table, and units, labels and decisions are of one
     moment, also while the run is updated. Only the attributes that are needed are read, as columns: whole labels take
-    about 1.6 times as long. Units whose labels were deleted, added or given to another annotator since the run are left out and counted. Class
-    and geometry of a label are current; everything else is as written by the run.
+    about 1.6 times as long. Units whose labels were deleted, added or given to another annotator since the run are
+    left out and counted. Class and geometry of a label are current; everything else is as written by the run.
     """
 
     def __init__(self, source: Source, field_key: str) -> None:
