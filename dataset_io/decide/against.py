@@ -26,7 +26,7 @@ from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide
-from .decisions import Gold, open_gold
+from .decisions import Gold, gold_if_any, open_gold
 from .stored_decisions import Stored, is_by_rule
 
 #: samples whose objects are read at once
@@ -60,7 +60,7 @@ def report_decisions(
         AgreementInputError: if there is no such completed run, or no such field
     """
     labels = open_run_labels(samples, run_key)
-    open_gold(samples, gold)
+    gold_if_any(samples, gold)
     only = None if samples is labels.dataset else documents_of(samples)
     opened = open_to_decide(labels, gold, among=only)
     loaded = labels.run.records()

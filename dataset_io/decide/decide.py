@@ -180,8 +180,8 @@ def decide(
     if rule == Rule() and not all and not preview:
         n = opened.decide(rule, decision, preview=True, engine=engine).n_decided
         raise AgreementInputError(
-            f"A decision must have a condition, such as `verdict` or `min_votes`, got none: it would decide {n:,} "
-            f"{opened.units.unit}s; say all=True to mean that"
+            "A decision must have a condition, such as `verdict` or `min_votes`, got none: it would decide "
+            f"{counted(n, opened.units.unit)}; say all=True to mean that"
         )
     return opened.decide(rule, decision, preview=preview, progress=progress, engine=engine)
 

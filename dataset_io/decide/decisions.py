@@ -414,10 +414,19 @@ def open_gold(samples: SampleCollection, name: str) -> Gold:
     if found is not None:
         raise AgreementInputError(found.what_is_missing())
     known = gold_fields(dataset)
+    if not known and name == names.DEFAULT_GOLD_FIELD:
+        raise AgreementInputError(
+            f"{dataset.name!r} must have decisions, but there are none; run.decisions.decide() makes some"
+        )
     raise AgreementInputError(
         f"`gold` must be a field of decisions of {dataset.name!r}, got {name!r}; there "
-        + (f"are {', '.join(known)}" if known else "is none: decide() makes it")
+        + (f"are {', '.join(known)}" if known else "is none: run.decisions.decide() makes it")
     )
+
+
+def gold_if_any(samples: SampleCollection, name: str) -> Gold | None:
+    """The field of decisions, as :func:`open_gold` gives it; None while the dataset has no decisions at all."""
+    return None if is_undecided(samples, name) and not gold_fields(samples) else open_gold(samples, name)
 
 
 def is_undecided(samples: SampleCollection, name: str) -> bool:
