@@ -8,6 +8,7 @@ As a FiftyOne plugin this package is loaded under a name that FiftyOne chooses; 
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,9 @@ if not TYPE_CHECKING:  # for type checkers every name would exist
         if name in __all__ or name in replaced:
             importlib.import_module(".charts", __name__)  # results are shown by it
             return getattr(importlib.import_module(".dataset_io", __name__), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        close = difflib.get_close_matches(name, __all__, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

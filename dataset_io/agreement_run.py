@@ -15,8 +15,8 @@ from fiftyone.core.collections import SampleCollection
 from .. import names
 from ..agreement.families.comparison import AgreementComparison
 from ..agreement.parts.result import AgreementParts, trend_of
-from ..agreement.settings.arguments import check_call, takes_arrays, texts_of
-from ..agreement.settings.errors import AgreementInputError, did_you_mean
+from ..agreement.settings.arguments import Public, called_as, check_call, takes_arrays, texts_of
+from ..agreement.settings.errors import AgreementInputError
 from ..agreement.settings.options import OPTIONS, TOGETHER, flat_options
 from ..agreement.statistics.report import AgreementReport
 from .annotation_files.exporting import export_annotations
@@ -46,12 +46,18 @@ if TYPE_CHECKING:
 
     from .run_parts import RunDecisions, RunObjects
 
+#: what a report has as a class: nothing to ask a run for
+_OF_CLASS = {"from_dict", "main_numbers"}
+
 
 class AgreementRun(Methods):
     """A run of annotator agreement: its results, and the actions on it.
 
-    What is no name of the run is looked up in its report: ``run.score.mean``, ``run.plot_pairs()``,
-    ``run.to_dataframe("classes")``. ``help(run.view)`` describes the arguments of a method.
+    What is no name of the run is looked up in its report: ``run.score.mean``, ``run.alpha.pooled``, ``run.findings``;
+    ``to_dataframe("classes")``, ``to_dict()``, ``to_json()``; ``plot_annotators()``, ``plot_bias()``,
+    ``plot_classes()``, ``plot_confusion()``, ``plot_iou()``, ``plot_models()``, ``plot_pairs()``, ``plot_scores()``,
+    ``plot_thresholds()``, ``plot_votes()``. ``help(run.view)`` describes the arguments of a method,
+    ``help(run.report)`` all that the report has.
 
     Attributes:
         dataset: the dataset
@@ -211,10 +217,10 @@ class AgreementRun(Methods):
         return self
 
     @takes_arrays
-    def rename(self, new_key: str) -> AgreementRun:
+    def rename(self, new_run_key: str) -> AgreementRun:
         """Rename the run and its fields."""
-        rename_agreement(*self._given(True, "run.rename"), new_key)
-        self.key, self._report, self._parts = new_key, None, None
+        rename_agreement(*self._given(True, "run.rename"), new_run_key)
+        self.key, self._report, self._parts = new_run_key, None, None
         return self
 
     def delete(self) -> None:
@@ -241,16 +247,19 @@ class AgreementRun(Methods):
             return None  # a notebook shows the text
 
     def __dir__(self) -> list[str]:
-        of_report = [name for name in dir(AgreementReport) if name.startswith(("plot_", "to_"))]
-        return sorted([*self._names(), "dataset", "decisions", "key", "objects", *of_report])
+        try:
+            of_report = dir(self.report)
+        except ValueError:  # of a run that is not completed, or gone
+            of_report = dir(AgreementReport)
+        shown = [name for name in of_report if not name.startswith("_") and name not in _OF_CLASS]
+        return sorted({*self._names(), "dataset", "decisions", "key", "objects", *shown})
 
     if not TYPE_CHECKING:  # for type checkers it would have every name
 
         def __getattr__(self, name: str) -> Any:
-            if not name.startswith("_") and hasattr(self.report, name):
+            if not name.startswith("_") and not hasattr(type(self), name) and hasattr(self.report, name):
                 return getattr(self.report, name)
-            hint = did_you_mean(name, dir(self))
-            raise AttributeError(f"An AgreementRun has no attribute {name!r}, nor has its report{hint}")
+            return super().__getattr__(name)
 
 
 @takes_arrays
@@ -317,11 +326,15 @@ def _give_options_to_compute() -> inspect.Signature:
         entries += textwrap.indent(textwrap.fill(entry, 112, subsequent_indent="    "), "    ") + "\n"
     text = documented(compute_agreement, grouped)
     compute.__doc__ = text.replace("\nReturns:\n    the report", f"{entries}\nReturns:\n    the run")
-    return signature.replace(parameters=list(taken.values()))
+    takes = signature.replace(parameters=list(taken.values()))
+    compute.takes = takes  # type: ignore[attr-defined]
+    return takes
 
 
-class files:
+class Files(Public):
     """Label files of annotators, and fields of all or of each of them."""
+
+    _said = "files"
 
     load = staticmethod(import_annotations)
     save = staticmethod(export_annotations)
@@ -329,7 +342,8 @@ class files:
     join = staticmethod(join_annotators)
 
 
-list_runs = list_agreements
+files = Files()
+list_runs = called_as("list_runs", list_agreements)
 
 
 _EVERY_OPTION = _give_options_to_compute()

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
-from ..agreement.settings.arguments import check_call
+from ..agreement.settings.arguments import Public, check_call
 from ..agreement.settings.errors import AgreementInputError
 
 P = ParamSpec("P")
@@ -91,10 +91,8 @@ def documented(function: Callable[..., Any], left_out: list[str]) -> str:
     return re.sub(r":func:`(\w+)`", lambda found: f"``{names.REPLACED_BY.get(found[1], found[1])}``", text)
 
 
-class Methods:
+class Methods(Public):
     """Base of the objects whose methods act on a run."""
-
-    _said = ""  #: how users call it
 
     def _given(self, whole: bool, place: str) -> tuple[SampleCollection, str]:
         """The samples and the key that a method gives to its function."""

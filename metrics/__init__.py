@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from typing import TYPE_CHECKING, Any
+
 from .alpha import alpha_of, chance_corrected, nominal_alpha_of_sums
 from .alpha.kappas import (
     brennan_prediger,
@@ -113,3 +116,10 @@ __all__ = [
     "weighted_alpha",
     "wilson_interval",
 ]
+
+if not TYPE_CHECKING:  # for type checkers every name would exist
+
+    def __getattr__(name: str) -> Any:
+        close = difflib.get_close_matches(name, __all__, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")

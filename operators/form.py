@@ -17,6 +17,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
+from ..agreement.settings.arguments import called_as
 from ..dataset_io.app.appearance import sidebar_groups
 from ..dataset_io.record.gold_fields import gold_fields
 from ..dataset_io.record.run import COMPLETED, Run, newest_first
@@ -203,7 +204,7 @@ def operator_of(form: Form) -> type[AgreementOperator]:
     if form.placed:
         members["resolve_placement"] = _resolve_placement
     if form.function is not None:
-        members |= {"__doc__": form.function.__doc__, "__call__": _method(form.function)}
+        members |= {"__doc__": form.function.__doc__, "__call__": method_of(form.name, form.function)}
     return type(form.name, (AgreementOperator,), members)
 
 
@@ -231,12 +232,13 @@ def _resolve_placement(operator: AgreementOperator, ctx: foo.ExecutionContext) -
     return types.Placement(types.Places.SAMPLES_GRID_SECONDARY_ACTIONS, button)
 
 
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function as a method that does not use its object, with its signature and docstring."""
+def method_of(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function as a method of the operator of a name, with its signature and docstring."""
+    called = called_as(name, function)
 
     @functools.wraps(function)
-    def call(self: AgreementOperator, *arguments: Any, **options: Any) -> Any:
-        return function(*arguments, **options)
+    def call(self: foo.Operator, *arguments: Any, **options: Any) -> Any:
+        return called(*arguments, **options)
 
     signature = inspect.signature(function)
     of_object = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)

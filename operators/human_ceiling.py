@@ -12,7 +12,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io.results.measure_ceiling import agreement_ceiling
-from .form import run_choice
+from .form import method_of, run_choice
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,11 @@ class HumanCeiling(foo.EvaluationMetric):
 
     ``evaluate_detections(…, custom_metrics={"@annotator/agreement/human_ceiling": {"run_key": "agreement"}})``. The F1
     of the annotators of that run, on the evaluated images, stands beside it as ``human_f1``.
+
+    Called from Python it gives the ceiling of a run, as ``run.ceiling()``.
     """
+
+    __call__ = method_of(names.HUMAN_CEILING, agreement_ceiling)
 
     @property
     def config(self) -> foo.EvaluationMetricConfig:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from typing import Any
 
+import fiftyone as fo
 import fiftyone.operators as foo
+from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
+from ..agreement import AgreementInputError
 from ..charts.reports.acceptance import acceptance_sentence
 from ..charts.reports.comparison import comparison_markdown
 from ..charts.reports.document import report_markdown
@@ -17,6 +21,7 @@ from ..charts.text.headline import alpha_sentence
 from ..charts.text.sections import Facts, Section, as_markdown
 from ..charts.text.words import counted, listed
 from ..dataset_io import (
+    AgreementRun,
     agreement_on,
     changed_since,
     check_agreement,
@@ -34,6 +39,7 @@ from ..dataset_io.jobs.delete import what_is_deleted
 from ..dataset_io.jobs.rename import check_rename
 from ..dataset_io.record.run import Run, completed_kinds
 from ..dataset_io.results.requirements_file import read_requirements
+from ..dataset_io.run.work_through import Progress
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Switch, Text, warning
 from .selection import must_leave_view, shows_part
@@ -97,6 +103,26 @@ def _update(form: Filled) -> dict[str, Any]:
     return {"run_key": form.run_key, "summary": report_markdown(report), "report": report.to_dict()}
 
 
+def _updated(
+    dataset: fo.Dataset | SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    *,
+    workers: int = 1,
+    executor: Executor | None = None,
+    progress: Progress = None,
+) -> AgreementRun:
+    """A run, computed again where samples were edited, added or deleted since; as ``run.update()``.
+
+    Args:
+        dataset: the dataset, or a view of it
+        run_key: key of the run
+        workers: as in :func:`compute_agreement`
+        executor: as in :func:`compute_agreement`
+        progress: as in :func:`compute_agreement`
+    """
+    return load(dataset, run_key).update(workers=workers, executor=executor, progress=progress)
+
+
 UPDATE = Form(
     name=names.UPDATE_AGREEMENT,
     label="Update annotator agreement",
@@ -104,7 +130,7 @@ UPDATE = Form(
     icon="update",
     submit="Update",
     run="The run that is brought up to date, with its options",
-    function=update_agreement,
+    function=_updated,
     fields=_update_fields,
     execute=_update,
     delegated=True,
@@ -116,6 +142,14 @@ def _open_panel(form: Filled) -> dict[str, Any]:
     return {}
 
 
+def _open_in_app(dataset: SampleCollection | None = None, run_key: str | None = None) -> None:
+    """Refuse to open the panel without the App."""
+    raise AgreementInputError(
+        "`open_agreement_panel` must be called in the App, which shows the panel, got a call from Python; "
+        "load(dataset).print_report() prints what the panel shows of a run"
+    )
+
+
 #: called by the button above results
 OPEN_PANEL = Form(
     name=names.OPEN_AGREEMENT_PANEL,
@@ -123,6 +157,7 @@ OPEN_PANEL = Form(
     sentence="Show a run in the panel",
     icon="diversity_3",
     submit="Open",
+    function=_open_in_app,
     fields=lambda form: [FormField("run_key", "Run")],
     execute=_open_panel,
     config={"unlisted": True},

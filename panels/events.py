@@ -41,6 +41,15 @@ CHOSEN = ("tab", "sort", "page", "decide", "by")
 #: what the state of the panel keeps, and what an event says of the App, as far as the panel shows it
 _STATE = (*CHOSEN, "run_key", "of_view", "known", "refreshed", "shown")
 _APP = ("dataset_id", "dataset_name", "view", "view_name", "filters", "extended", "group_slice", "current_sample")
+#: methods that the App, a button or the browser calls by name; ``on_startup`` is answered by FiftyOne
+EVENTS = (
+    *("on_load", "on_change_dataset", "on_change_view", "on_change_current_sample"),
+    *("choose_run", "choose_samples", "choose_tab", "choose_by", "go_to_tab", "turn_page", "refresh", "back"),
+    *("click_cell", "drill_down", "show_disputed", "open_object", "open_sample", "open_next", "color_annotators"),
+    *("compute", "run_operator", "hear_browser", "start_deciding", "ask_name", "show_filters"),
+    *("seek_verdict", "seek_annotator", "seek_label", "seek_votes", "seek_skipped"),
+    *("decide_object", "previous_object", "undo_decision", "edit_object", "finish_editing", "count_decisions"),
+)
 #: the App sends an event twice within this time, in seconds
 _AT_ONCE = 1.0
 #: the App has got an answer, or never will, after this time, in seconds

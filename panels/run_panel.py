@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import logging
 from typing import Any, ClassVar
 
@@ -19,6 +18,7 @@ from .drill_down import described_samples
 from .events import (
     BEYOND,
     CHOSEN,
+    EVENTS,
     answer,
     deciding,
     keep,
@@ -75,12 +75,9 @@ class RunPanel(foo.Panel):
     def _refusal(self, ctx: foo.ExecutionContext, method: Any) -> str | None:
         """Reason to refuse what was sent to the panel as no event of it; None if it is one.
 
-        Events are the public methods of our own classes. To call another one by name, such as :meth:`execute` itself,
-        would wait for the event to end that it is.
+        To call another method by name, such as :meth:`execute` itself, would wait for the event to end that it is.
         """
-        ours = [vars(each) for each in type(self).__mro__ if issubclass(each, RunPanel)]
-        events = {name for names in ours for name, value in names.items() if inspect.isfunction(value)}
-        if method not in [name for name in events - {"execute", "render"} if not name.startswith("_")]:
+        if method not in EVENTS or not hasattr(self, method):
             return f"`__method__` must be an event of the panel, got {method!r}; reload the page"
         if not isinstance(ctx.panel_id, str):
             return f"`panel_id` must be the id of a panel, got {ctx.panel_id!r}; reload the page"

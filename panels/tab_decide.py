@@ -12,8 +12,9 @@ from ..agreement.families.family import FAMILIES
 from ..agreement.settings.errors import AgreementInputError
 from ..charts.reports.decided import DECIDED, decisions_section
 from ..charts.text.words import VERDICTS, counted, file_name, shown_number
-from ..dataset_io import decide, record_own_labels, report_decisions, undo_decisions
+from ..dataset_io import decide, record_own_labels, report_decisions
 from ..dataset_io.app.settings import annotator_colors
+from ..dataset_io.database.fiftyone_private import reload_samples
 from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
 from ..dataset_io.decide.decide import Decided, open_to_decide
 from ..dataset_io.decide.decision_units import DecisionUnits
@@ -368,8 +369,9 @@ def undo_last(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> d
     gold = Gold.open(dataset, DEFAULT_GOLD_FIELD)
     step = gold.latest_step(chosen.get("by"))
     found = None if step is None else gold.only_decision(step, run_key)
-    if step is None or not undo_decisions(dataset, step):
+    if step is None or not gold.undo(step):
         return None
+    reload_samples(dataset)
     past = chosen.get("past") or []
     at = None if found is None else [found[0], found[1]["unit"]]
     if chosen.get("sample") and at not in past:  # beside a sample, objects of others are not shown

@@ -114,22 +114,50 @@ def test_what_is_no_name_of_a_run_is_that_of_its_report(run):
 
 def test_names_are_completed_and_a_misspelt_one_is_corrected(run):
     listed = dir(run)
-    assert {"view", "decisions", "key", "plot_pairs", "to_dataframe"} <= set(listed)
+    assert {"view", "decisions", "key", "plot_pairs", "to_dataframe", "to_json"} <= set(listed)
+    assert {"score", "alpha", "pairs", "image_alpha", "existence", "findings"} <= set(listed)
     assert not [name for name in listed if name.startswith("_")]
-    assert all(hasattr(run, name) for name in listed if not name.startswith("plot_"))
-    with pytest.raises(
-        AttributeError, match="no attribute 'print_reprot', nor has its report; did you mean 'print_report'"
-    ):
-        run.print_reprot  # noqa: B018
+    assert all(hasattr(run, name) for name in listed)
     assert not hasattr(run, "_ipython_canary_method_should_not_exist_")
     assert {"decide", "list", "undo"} <= {name for name in dir(run.decisions) if not name.startswith("_")}
     assert repr(run.objects) == "<run.objects of 'agreement': write, consensus, patches, tag, annotate>"
 
 
+MISSPELT_NAMES = [
+    (lambda aa, run: aa.compte, "has no attribute 'compte'; did you mean 'compute'?"),
+    (lambda aa, run: aa.metrics.krippendorf_alpha, "'krippendorf_alpha'; did you mean 'krippendorff_alpha'?"),
+    (lambda aa, run: aa.files.laod, "files has no attribute 'laod'; did you mean 'load'?"),
+    (lambda aa, run: run.print_reprot, "run has no attribute 'print_reprot'; did you mean 'print_report'?"),
+    (lambda aa, run: run.scroe, "run has no attribute 'scroe'; did you mean 'score'?"),
+    (lambda aa, run: run.report.scroe, "ObjectReport has no attribute 'scroe'; did you mean 'score'?"),
+    (lambda aa, run: run.objects.consensu, "run.objects has no attribute 'consensu'; did you mean 'consensus'?"),
+    (
+        lambda aa, run: run.decisions.undo_aplied,
+        "run.decisions has no attribute 'undo_aplied'; did you mean 'undo_applied'?",
+    ),
+]
+
+
+@pytest.mark.parametrize(("look", "message"), MISSPELT_NAMES, ids=[message for _, message in MISSPELT_NAMES])
+def test_a_misspelt_name_is_corrected_in_the_message(aa, run, look, message):
+    with pytest.raises(AttributeError) as error:
+        look(aa, run)
+    assert str(error.value).endswith(message)
+
+
+def test_an_error_within_a_property_is_not_taken_for_a_misspelt_name(run):
+    object.__setattr__(run, "_report", None)
+    del run._view
+    with pytest.raises(AttributeError, match="_view"):
+        run.report  # noqa: B018
+
+
 def test_help_is_short_for_a_run_and_complete_for_a_method(aa, run):
     text = pydoc.plain(pydoc.render_doc(run))
-    assert len(text.splitlines()) < 140
-    assert all(f" |  {name}(" in text or name in aa.AgreementRun.__doc__ for name in run._names() if name != "report")
+    assert len(text.splitlines()) < 155
+    of_report = [name for name in dir(run.report) if name.startswith(("plot_", "to_"))]
+    for name in {*run._names(), *of_report} - {"report"}:
+        assert f" |  {name}(" in text or f"``{name}" in text or f"``run.{name}" in text, name
     of_view = pydoc.plain(pydoc.render_doc(run.view))
     assert "missed_by: objects that two or more" in of_view
     assert "run_key:" not in of_view
@@ -239,6 +267,7 @@ def test_a_run_is_renamed_and_deleted(aa, run, dataset):
     assert aa.list_runs(dataset) == []
     assert {name for name in dataset.get_field_schema() if name.startswith(("v2", "agreement"))} == set()
     assert fields >= set(dataset.get_field_schema())
+    assert {"view", "plot_pairs"} <= set(dir(run))
     assert "must be an agreement run" in repr(run)
     assert run._repr_html_() is None
     with pytest.raises(aa.AgreementInputError, match="must be an agreement run"):
@@ -286,6 +315,13 @@ def test_objects_are_written_shown_and_tagged(run, dataset):
     assert run.objects.tag("review", annotators="bob") == dataset.count_label_tags("bob")["review"]
 
 
+def test_actions_on_objects_are_refused_under_their_names(aa, make_dataset):
+    run = aa.compute(_tags(make_dataset), ["a", "b"], resamples=0)
+    for method in (run.objects.write, run.objects.consensus):
+        with pytest.raises(aa.AgreementInputError, match=rf"^run.objects.{method.__name__}\(\) needs a run on objects"):
+            method()
+
+
 def test_objects_are_sent_to_be_annotated_with_the_options_of_the_backend(run, aa):
     run.objects.write()
     with pytest.raises((ValueError, ImportError), match=r"(?i)backend"):
@@ -319,13 +355,37 @@ def test_decisions_are_made_listed_reported_applied_and_taken_back(run, dataset,
     assert not dataset.has_field("agreement_gold")
 
 
-def test_a_decision_on_everything_must_be_meant(run, aa):
-    n = len(run.units())
-    with pytest.raises(
-        aa.AgreementInputError, match=rf"must have a condition.*it would decide {n} objects; say all=True"
+def test_a_decision_on_everything_must_be_meant(run, dataset, aa):
+    n, first = len(run.units()), run.on(dataset.select(run.units()["sample_id"].value_counts().index[-1]))
+    for decisions, options, what in (
+        (run.decisions, {}, f"{n} objects"),
+        (run.decisions, {"min_votes": 1}, f"{n} objects"),
+        (first.decisions, {}, "1 object"),
     ):
-        run.decisions.decide("none")
+        with pytest.raises(
+            aa.AgreementInputError, match=rf"must have a condition.*it would decide {what}; say all=True"
+        ):
+            decisions.decide("none", **options)
     assert run.decisions.decide("none", all=True).n_decided == n
+
+
+def test_a_run_without_decisions_lists_reports_and_undoes_none(run, dataset, aa):
+    decisions = run.decisions
+    assert (decisions.list(), len(decisions.list().to_dataframe()), decisions.undo()) == ([], 0, 0)
+    assert decisions.report(resamples=0).to_dict()["n_decided"] == 0
+    for act in (decisions.apply, decisions.undo_applied, decisions.delete, decisions.record_own):
+        with pytest.raises(
+            aa.AgreementInputError, match=r"must have decisions, .*run\.decisions\.decide\(\) makes some"
+        ):
+            act()
+    with pytest.raises(aa.AgreementInputError, match=r"`step` must be that of decisions which are there, got 'nope'"):
+        decisions.undo("nope")
+    done = decisions.decide("none", verdict="missed")
+    with pytest.raises(aa.AgreementInputError, match=r"got 'nope', and none was taken back"):
+        decisions.undo("nope")
+    with pytest.raises(aa.AgreementInputError, match=r"must be a field of decisions of .*there are agreement_gold"):
+        decisions.list(gold="golden")
+    assert decisions.undo(done.step) == done.n_decided
 
 
 def test_a_part_of_a_run_decides_on_its_own_samples_alone(run, dataset):
@@ -356,9 +416,12 @@ MISSPELT = [
     (lambda aa, run: aa.compute(run.dataset, PEOPLE, iuo=0.5), "compute() has no option 'iuo'; did you mean 'iou'?"),
     (lambda aa, run: aa.load(run.dataset, runkey="a"), "load() has no option 'runkey'; did you mean 'run_key'?"),
     (lambda aa, run: run.view(mised_by="carol"), "run.view() has no option 'mised_by'; did you mean 'missed_by'?"),
-    (lambda aa, run: run.on(run.dataset, resample=0), "on() has no option 'resample'; did you mean 'resamples'?"),
-    (lambda aa, run: run.update(progress_bar=True), "update() has no option 'progress_bar'; did you mean 'progress'?"),
-    (lambda aa, run: run.compare(before_key="a"), "compare() has no option 'before_key'; did you mean 'before'?"),
+    (lambda aa, run: run.on(run.dataset, resample=0), "run.on() has no option 'resample'; did you mean 'resamples'?"),
+    (
+        lambda aa, run: run.update(progress_bar=True),
+        "run.update() has no option 'progress_bar'; did you mean 'progress'?",
+    ),
+    (lambda aa, run: run.compare(before_key="a"), "run.compare() has no option 'before_key'; did you mean 'before'?"),
     (lambda aa, run: run.export(formats="html"), "run.export() has no option 'formats'; did you mean 'format'?"),
     (lambda aa, run: run.app(colour_by="verdict"), "run.app() has no option 'colour_by'; did you mean 'color_by'?"),
     (
@@ -372,7 +435,28 @@ MISSPELT = [
     (lambda aa, run: run.decisions.undo(stp="a"), "run.decisions.undo() has no option 'stp'; did you mean 'step'?"),
     (
         lambda aa, run: aa.files.load(run.dataset, {}, prefx="a"),
-        "import_annotations() has no option 'prefx'; did you mean 'prefix'?",
+        "files.load() has no option 'prefx'; did you mean 'prefix'?",
+    ),
+    (
+        lambda aa, run: aa.files.save(run.dataset, "a", "b", fileds=1),
+        "files.save() has no option 'fileds'; its options",
+    ),
+    (lambda aa, run: aa.list_runs(datset=1), "list_runs() has no option 'datset'; did you mean 'dataset'?"),
+    (lambda aa, run: aa.trend([], resmples=3), "trend() has no option 'resmples'; its options are runs, names"),
+    (lambda aa, run: aa.load(run.dataset, kee="a"), "load() has no option 'kee'; its options are dataset, run_key"),
+    (lambda aa, run: run.print_report(ful=True), "run.print_report() has no option 'ful'; did you mean 'full'?"),
+    (lambda aa, run: run.labels(x=1), "run.labels() has no option 'x'; it takes none"),
+    (lambda aa, run: run.units(view=1), "run.units() has no option 'view'; it takes none"),
+    (lambda aa, run: run.delete(x=1), "run.delete() has no option 'x'; it takes none"),
+    (lambda aa, run: run.changed(x=1), "run.changed() has no option 'x'; it takes none"),
+    (lambda aa, run: run.view(overwite=True), "run.view() has no option 'overwite'; its options are verdict, "),
+    (lambda aa, run: run.to_dataframe(nam="pairs"), "to_dataframe() has no option 'nam'; its options are table"),
+    (lambda aa, run: run.plot_pairs(metrc="f1"), "plot_pairs() has no option 'metrc'; its options are value"),
+    (lambda aa, run: run.report.to_json(indnt=1), "to_json() has no option 'indnt'; it takes none"),
+    (lambda aa, run: run.compare(run, resamples=0).to_dataframe(tabel=1), "'tabel'; did you mean 'table'?"),
+    (
+        lambda aa, run: run.decisions.against("bob", godl=1),
+        "run.decisions.against() has no option 'godl'; did you mean",
     ),
     (lambda aa, run: run.view("carol"), "run.view() takes options by name, got 'carol'"),
     (
@@ -382,7 +466,7 @@ MISSPELT = [
 ]
 
 
-@pytest.mark.parametrize(("call", "message"), MISSPELT, ids=[message.split("(")[0] for _, message in MISSPELT])
+@pytest.mark.parametrize(("call", "message"), MISSPELT, ids=[message for _, message in MISSPELT])
 def test_a_misspelt_option_is_corrected(aa, run, call, message):
     with pytest.raises(TypeError) as error:
         call(aa, run)
@@ -459,6 +543,10 @@ def test_the_operators_give_the_same_object_and_scripts_for_reports_go_on(datase
     assert type(loaded) is type(report)
     assert loaded.report == report.report
     assert report.decisions.decide("consensus", min_votes=2).n_decided == len(loaded.decisions.list())
+    _relabel(dataset)
+    updated = foo.get_operator(f"{URI}/update_agreement")(dataset, "strict")
+    assert type(updated) is type(report)
+    assert updated.report.score.mean > report.report.score.mean
 
 
 def _found(aa, place):
@@ -468,7 +556,7 @@ def _found(aa, place):
         run_parts = importlib.import_module(f"{aa.__name__}.dataset_io.run_methods").RUN_PARTS
         owner = run_parts[parts[0]] if parts else aa.AgreementRun
         return getattr(owner, name)
-    return aa.files.__dict__[place[6:]].__func__ if place.startswith("files.") else getattr(aa, place)
+    return getattr(aa.files, place[6:]) if place.startswith("files.") else getattr(aa, place)
 
 
 def test_every_function_is_there_for_one_more_version_and_says_what_takes_its_place(aa):

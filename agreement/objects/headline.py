@@ -3,7 +3,7 @@
 Where a number comes from, for example ``report.alpha.pooled``: :class:`HeadlineNumbers` collects the columns of
 :func:`tally_columns`; ``_OF_JOINT`` says which coefficient of their sums it is, and :class:`TallySums` computes it with
 the formula in ``metrics/alpha/__init__.py``; :func:`headline_parts` puts it into the report. Its interval,
-``report.intervals["alpha.pooled"]``, is the same formula of resampled sums (:func:`~..numbers.estimates`).
+``report.intervals["alpha.pooled"]``, is the same formula of resampled sums (:func:`~..statistics.estimates.estimates`).
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ParamSpec, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
-from .errors import AgreementInputError, did_you_mean, shown
+from .errors import AgreementInputError, did_you_mean, no_attribute, shown
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -52,20 +52,56 @@ def _text(value: str) -> str:
 
 
 def takes_arrays(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A function that can be called with arrays where it takes lists, and with numpy's numbers.
-
-    Calls with other arguments than it has end with a sentence that says how to call it.
-    """
-    signature = inspect.signature(function)
+    """A function that can be called with arrays where it takes lists, and with numpy's numbers."""
 
     @functools.wraps(function)
-    def called(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
-        check_call(function.__name__, signature, arguments, options)
+    def converted(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
         return function(
             *map(without_numpy, arguments), **{name: without_numpy(value) for name, value in options.items()}
         )
 
+    return called_as(function.__name__, converted)
+
+
+def called_as(place: str, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """A function under the name by which users call it; other arguments than it has are refused under this name.
+
+    Args:
+        place: the name, such as ``"run.view"``
+        function: the function; what it takes is its attribute ``takes`` where its signature shows less
+    """
+    signature = getattr(function, "takes", None) or inspect.signature(function)
+
+    @functools.wraps(function)
+    def called(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+        check_call(place, signature, arguments, options)
+        return function(*arguments, **options)
+
     return called
+
+
+class Public:
+    """An object of users: an attribute, or an argument of a method, that it has not ends with the one that is meant."""
+
+    __slots__ = ()
+    _said: ClassVar[str] = ""  #: what users call it; empty if that differs
+
+    def __init_subclass__(cls) -> None:
+        """Check the calls of its methods."""
+        super().__init_subclass__()
+        for name, value in list(vars(cls).items()):
+            place = f"{cls._said}.{name}".removeprefix(".")
+            if inspect.isfunction(value) and not name.startswith("_"):
+                setattr(cls, name, called_as(place, value))
+            elif isinstance(value, staticmethod):
+                setattr(cls, name, staticmethod(called_as(place, value.__func__)))
+
+    if not TYPE_CHECKING:  # for type checkers it would have every name
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(type(self), name):  # a property, of which this is an error
+                return object.__getattribute__(self, name)
+            raise no_attribute(self._said or type(self).__name__, name, () if name.startswith("_") else dir(self))
 
 
 def check_call(
@@ -87,7 +123,8 @@ def check_call(
     by_name = [name for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD]
     unknown = [name for name in options if name not in by_name]
     if unknown and len(by_name) == len(parameters):
-        hint = did_you_mean(unknown[0], by_name) or f"; its options are {shown(by_name[len(ordered) :], limit=50)}"
+        told = shown(by_name[len(ordered) :] or by_name, limit=50)
+        hint = did_you_mean(unknown[0], by_name) or (f"; its options are {told}" if told else "; it takes none")
         raise TypeError(f"{function}() has no option {unknown[0]!r}{hint}")
 
 

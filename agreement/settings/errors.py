@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 _MOST_BYTES = 2_000
 #: a message that is too long loses its middle; this much of its end is kept, because it says what to do
 _END_BYTES = 600
+#: one wrong letter changes much of a name of at most so many
+_FEW_LETTERS = 4
 #: greatest length of one value in a list of values
 _MOST_CHARACTERS = 200
 
@@ -58,5 +60,12 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
         return ""
     names = list(known)
     akin = [entry for entry in names if entry.rpartition(".")[2] == name or name.startswith(f"{entry}_")]
-    close = akin or difflib.get_close_matches(name, names, n=1)
+    alike = difflib.get_close_matches(name, names, n=1, cutoff=0.7 if len(name) > _FEW_LETTERS else 0.6)
+    close = difflib.get_close_matches(name, alike, cutoff=0.9) or akin or alike
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def no_attribute(place: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error of a misspelt attribute; the message, which notebooks and logs show, says which one is meant."""
+    public = [each for each in known if not each.startswith("_")]
+    return AttributeError(f"{place} has no attribute {name!r}{did_you_mean(name, public)}")

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, ClassVar, TextIO
 
-from ..settings.arguments import print_to
+from ..settings.arguments import Public, print_to
 
 _found_by: list[Callable[[str], Callable[..., Any]]] = []
 
@@ -33,7 +33,7 @@ def shown_as(name: str, *arguments: Any, **options: Any) -> Any:
     return _found_by[0](name)(*arguments, **options)
 
 
-class ShowsItself:
+class ShowsItself(Public):
     """A result that prints itself and is a page in notebooks."""
 
     __slots__ = ()

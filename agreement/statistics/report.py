@@ -14,7 +14,7 @@ import numpy as np
 from ... import names
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..evidence.hypotheses import Finding
-from ..settings.arguments import print_to, true_or_false
+from ..settings.arguments import Public, print_to, true_or_false
 from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError
 from ..settings.no_labels import AnnotatorLists, OtherReading
@@ -194,7 +194,7 @@ def _fields_of(part: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class AgreementReport:
+class AgreementReport(Public):
     """Report on the agreement of annotators; each family of label types adds its own numbers.
 
     Undefined numbers are None. ``print_report()`` prints the report, ``to_dict()`` returns it as JSON values; a
@@ -413,14 +413,14 @@ class AgreementReport:
         """Histogram of the scores of the samples.
 
         Args:
-            samples: the samples of the run, as ``agreement_samples(dataset, run_key)`` gives them
+            samples: the samples of the run, as ``run.samples()`` gives them
 
         Raises:
             AgreementInputError: if no sample has a score
         """
         if "score" not in list(getattr(samples, "columns", ())):
             raise AgreementInputError(
-                f"`samples` must be the table that agreement_samples() gives, got {type(samples).__name__}"
+                f"`samples` must be the table that run.samples() gives, got {type(samples).__name__}"
             )
         return shown_as("plot_scores", self, samples["score"].to_numpy())
 

@@ -56,7 +56,7 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
         if report.samples is None:
             raise AgreementInputError(
                 f"The table of {table} needs a report that was loaded from a dataset, got another one; use "
-                f"load_agreement(dataset, run_key).to_dataframe({table!r})"
+                f"load(dataset, run_key).to_dataframe({table!r})"
             )
         return report.samples.times(report) if table == "times" else report.samples.read(table)
     rows = _TABLES[table][1](report)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...names import FRAMES_PREFIX
 from ..text.sections import Part, Section
 from ..text.tables import Cell, Column, table
-from ..text.words import counted, percent, shown_share
+from ..text.words import counted, percent, shown_share, singular
 
 if TYPE_CHECKING:
     from ...agreement.disputes.judged import AnnotatorDecided, ClassDecided, DecisionReport
@@ -102,7 +102,7 @@ def applied_section(title: str, annotators: Sequence[Any]) -> Section:
 
 def but_left_out(numbers: Iterable[tuple[int, str]]) -> str:
     """End of a sentence that lists what was left out: numbers, each with the name of what it counts."""
-    said = [f"{n:,} {text}" for n, text in numbers if n]
+    said = [singular(f"{n:,} {text}") for n, text in numbers if n]
     return f"; left out: {', '.join(said)}" if said else ""
 
 

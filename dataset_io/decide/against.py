@@ -58,7 +58,7 @@ def report_decisions(
     Raises:
         AgreementInputError: if there is no such completed run, or no such field
     """
-    opened = open_decided(samples, run_key, gold)
+    opened = open_decided(samples, run_key, gold, if_any=True)
     labels, loaded = opened.labels, opened.labels.run.records()
     kept = np.ones(len(loaded.index), np.bool_)
     if opened.among is not None:

@@ -180,8 +180,8 @@ def decide(
     if rule == Rule() and not all and not preview:
         n = opened.decide(rule, decision, preview=True, engine=engine).n_decided
         raise AgreementInputError(
-            f"A decision must have a condition, such as `verdict` or `min_votes`, got none: it would decide {n:,} "
-            f"{opened.units.unit}s; say all=True to mean that"
+            "A decision must have a condition, such as `verdict` or `min_votes`, got none: it would decide "
+            f"{counted(n, opened.units.unit)}; say all=True to mean that"
         )
     return opened.decide(rule, decision, preview=preview, progress=progress, engine=engine)
 
@@ -281,14 +281,14 @@ def open_to_decide(labels: RunLabels, gold: str, *, among: tuple[ObjectId, ...] 
     return opened
 
 
-def open_decided(samples: SampleCollection, run_key: str, gold: str) -> ObjectsToDecide:
-    """The objects of a run in a dataset, or view, with decisions.
+def open_decided(samples: SampleCollection, run_key: str, gold: str, *, if_any: bool = False) -> ObjectsToDecide:
+    """The objects of a run in a dataset, or view, with decisions; with ``if_any`` also while there are none at all.
 
     Raises:
         AgreementInputError: if there is no such completed run, or no such field of decisions
     """
     labels = open_run_labels(samples, run_key)
-    Gold.open(samples, gold)
+    (Gold.open_if_any if if_any else Gold.open)(samples, gold)
     return open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
 
 

@@ -16,6 +16,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.settings.arguments import takes_arrays, text_of
+from ...agreement.settings.errors import AgreementInputError
 from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_samples
 from ..labels.kinds import kind_of
@@ -93,7 +94,9 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
     Raises:
         AgreementInputError: if there is no such field
     """
-    opened = Gold.open(dataset, gold)
+    opened = Gold.open_if_any(dataset, gold)
+    if opened is None:
+        return Decisions()
     only = None
     if isinstance(dataset, fo.DatasetView):
         samples = whole_samples(dataset)
@@ -162,16 +165,24 @@ def undo_decisions(
         gold: the field of decisions
 
     Returns:
-        number of decisions that were taken back; 0 if there are none of this step (any more)
+        number of decisions that were taken back; 0 if there is nothing to take back
 
     Raises:
-        AgreementInputError: if there is no such field, or all decisions of the step were applied
+        AgreementInputError: if there is no such field, there are no decisions of the step (any more), or all of them
+            were applied
     """
-    opened = Gold.open(dataset, gold)
+    opened = Gold.open_if_any(dataset, gold)
     by = None if by is None else text_of("by", by)
-    wanted = opened.latest_step(by) if step is None else text_of("step", step)
-    n = 0 if wanted is None else opened.undo(wanted)
-    reload_samples(opened.dataset)
+    wanted = None if step is None else text_of("step", step)
+    n = 0
+    if opened is not None and (wanted := wanted or opened.latest_step(by)) is not None:
+        n = opened.undo(wanted)
+        reload_samples(opened.dataset)
+    if step is not None and not n:
+        raise AgreementInputError(
+            f"`step` must be that of decisions which are there, got {step!r}, and none was taken back; "
+            "run.decisions.list() has the steps"
+        )
     return n
 
 

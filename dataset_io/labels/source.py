@@ -481,7 +481,8 @@ def refuse_decisions(source: Source) -> None:
         if gold_of(schema.get(name)) == name.removeprefix(names.FRAMES_PREFIX):
             raise AgreementInputError(
                 f"`fields` must hold what annotators gave, got {name!r}, which holds what was decided, mostly copies "
-                "of their labels: to agree with it is to agree with oneself; report_decisions() compares them with it"
+                "of their labels: to agree with it is to agree with oneself; run.decisions.report() compares them "
+                "with it"
             )
 
 

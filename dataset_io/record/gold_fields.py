@@ -65,10 +65,19 @@ class GoldField:
         if found is not None:
             raise AgreementInputError(found.what_is_missing())
         known, dataset = gold_fields(samples), dataset_of(samples)
+        if not known and name == names.DEFAULT_GOLD_FIELD:
+            raise AgreementInputError(
+                f"{dataset.name!r} must have decisions, but there are none; run.decisions.decide() makes some"
+            )
         raise AgreementInputError(
             f"`gold` must be a field of decisions of {dataset.name!r}, got {name!r}; there "
-            + (f"are {', '.join(known)}" if known else "is none: decide() makes it")
+            + (f"are {', '.join(known)}" if known else "is none: run.decisions.decide() makes it")
         )
+
+    @classmethod
+    def open_if_any(cls: type[Field], samples: SampleCollection, name: str) -> Field | None:
+        """The field of decisions, as :meth:`open` gives it; None while the dataset has no decisions at all."""
+        return cls.open(samples, name) if gold_fields(samples) or cls.left_in(samples, name) else None
 
     @property
     def paths(self) -> list[str]:

@@ -78,7 +78,7 @@ def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite
     true_or_false("overwrite", overwrite)
     if not labels.family.has_objects:
         raise AgreementInputError(
-            f"`{function}` needs a run on objects, got the run {labels.run_key!r} on {labels.title}"
+            f"{names.REPLACED_BY[function]}() needs a run on objects, got the run {labels.run_key!r} on {labels.title}"
         )
     dataset, path = labels.dataset, labels.path_of(suffix)
     field = dataset.get_field(path)

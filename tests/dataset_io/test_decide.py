@@ -449,8 +449,9 @@ def test_without_a_condition_nothing_is_decided_unless_all_are_meant(dataset):
 
 
 def test_without_decisions_there_is_nothing_to_list(dataset):
-    with pytest.raises(AgreementInputError, match=r"`gold` must be a field of decisions .* there is none: decide"):
-        list_decisions(dataset)
+    assert list_decisions(dataset) == []
+    with pytest.raises(AgreementInputError, match=r"`gold` must be a field of decisions .* there is none: run.decis"):
+        delete_decisions(dataset, gold="truth")
     decide(dataset, gold="truth", all=True)
     with pytest.raises(AgreementInputError, match="got 'agreement_gold'; there are truth"):
         undo_decisions(dataset)

@@ -191,7 +191,7 @@ def test_polygons_and_instance_masks_come_back(make_dataset, tmp_path):
 
 
 def test_what_cannot_be_exported_is_said(make_dataset, dataset, tmp_path):
-    with pytest.raises(AgreementInputError, match="must be a field of decisions"):
+    with pytest.raises(AgreementInputError, match="must have decisions, but there are none"):
         export_decided(make_dataset(), tmp_path / "a.json")
     with pytest.raises(AgreementInputError, match=r"`path` must end in \.json for these labels \(COCO\), got"):
         export_decided(dataset, tmp_path / "a.csv")

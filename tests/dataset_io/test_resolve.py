@@ -181,7 +181,9 @@ def test_labels_that_are_no_objects_have_no_consensus_of_units(make_dataset):
     dataset = make_dataset({})
     dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
     compute_agreement(dataset, ["a", "b"])
-    with pytest.raises(AgreementInputError, match="`resolve_units` needs a run on objects, got the run 'agreement'"):
+    with pytest.raises(
+        AgreementInputError, match=r"run.objects.consensus\(\) needs a run on objects, got the run 'agreement'"
+    ):
         resolve_units(dataset)
 
 

@@ -203,7 +203,7 @@ def test_labels_that_are_no_objects_have_no_units(make_dataset):
     assert stored(dataset) == before
     compute_agreement(dataset, ["a", "b"])
     with pytest.raises(
-        AgreementInputError, match="`add_units` needs a run on objects, got the run 'agreement' on Class"
+        AgreementInputError, match=r"run.objects.write\(\) needs a run on objects, got the run 'agreement' on Class"
     ):
         add_units(dataset)
 

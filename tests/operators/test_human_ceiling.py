@@ -46,6 +46,13 @@ def test_the_f1_of_a_model_is_a_share_of_that_of_the_annotators(dataset) -> None
     dataset.delete_evaluation("eval")
 
 
+def test_called_from_python_it_is_the_ceiling_of_the_run(dataset, operator) -> None:
+    ceiling = operator("human_ceiling")(dataset, "people", resamples=0)
+    assert ceiling.to_dict() == aa.load(dataset, "people").ceiling(resamples=0).to_dict()
+    with pytest.raises(TypeError, match=r"^human_ceiling\(\) has no option 'run_ky'; did you mean 'run_key'"):
+        operator("human_ceiling")(dataset, run_ky="people")
+
+
 def test_only_the_evaluated_images_count(dataset) -> None:
     results = _evaluate(dataset[:1])
     model = people = 2 * 2 / (2 + 3)

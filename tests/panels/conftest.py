@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from bson import ObjectId
 from tests.datasets import random_annotators
 
 from annotator_agreement import compute_agreement
+from annotator_agreement.panels.events import EVENTS
 from annotator_agreement.panels.tab_decide import WAY
 
 URI = "@annotator/agreement/agreement_panel"
@@ -123,6 +125,8 @@ def event(private_fiftyone) -> Callable[..., Sent]:
             request["view"] = view._serialize()
         ctx = ExecutionContext(request, executor=Executor(), operator_uri=uri)
         operator.execute(ctx)
+        named = set(re.findall(r"agreement/\w+_panel#(\w+)", repr(ctx.executor.to_json())))
+        assert named <= set(EVENTS), "what is drawn names methods that are no events"
         left = ctx.panel_state
         if isinstance(left, dict) and isinstance(ctx.panel_id, str) and not beside:
             # as if the App were told of everything

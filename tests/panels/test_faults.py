@@ -15,6 +15,7 @@ from tools.bench.database import make_dataset as generated_dataset
 
 from annotator_agreement import agreement_on, compute_agreement, delete_agreement, load_agreement, rename_agreement
 from annotator_agreement.agreement.evidence.ranking import least_first
+from annotator_agreement.panels import events
 
 #: every event of the panel but those that the App sends by itself
 EVENTS = [
@@ -45,11 +46,16 @@ def _check_clear(sent):
     assert not any(word in told + "".join(shown) for word in ("Traceback", "cannot be shown:"))
 
 
-def test_only_events_of_the_panel_can_be_called_by_name(event, dataset, state):
+def test_only_events_of_the_panel_can_be_called_by_name(event, dataset, state, monkeypatch):
     import fiftyone.operators as foo
 
-    names = set(dir(foo.Panel)) | {name for name in dir(foo.get_operator(URI)) if name.startswith("_")}
-    for method in [*sorted(names - {"on_load", "on_startup"}), "render", "nothing", "", 5, ["on_load"], {}]:
+    shown, beside = foo.get_operator(URI), foo.get_operator("@annotator/agreement/decide_panel")
+    assert [name for name in events.EVENTS if not hasattr(beside, name)] == []
+    assert [name for name in events.EVENTS if not hasattr(shown, name)] == ["open_next"]
+    monkeypatch.setattr(type(shown), "new_helper", lambda self, ctx: None, raising=False)
+    names = {*dir(foo.Panel), "render", "new_helper", "open_next"} - {"on_load", "on_startup"}
+    names |= {name for name in dir(foo.get_operator(URI)) if name.startswith("_")}
+    for method in [*sorted(names), "nothing", "", 5, ["on_load"], {}]:
         (told,) = event(method, dataset, state, panel="refusing").requests
         assert "`__method__` must be an event of the panel" in told["params"]["message"]
     # none of them holds the panel up

@@ -22,6 +22,7 @@ _ARGUMENTS = re.compile(r"(?<=begin with ``frames.``\n).*?(?=\n    Returns:\n)",
 _WIDTH = 120
 #: of an operator that is no function
 _ONLY_A_BUTTON = "; a button of the App: not in the operator browser, and not in Python"
+_A_METRIC = "; a metric of `evaluate_detections`, in Python the ceiling of a run, as `run.ceiling()`"
 
 
 def main() -> None:
@@ -49,14 +50,13 @@ def _operators_of(text: str) -> str:
         (
             f"`{form.name}`",
             form.label,
-            _markdown(form.sentence) + ("" if form.function is not None else _ONLY_A_BUTTON),
+            _markdown(form.sentence) + (_ONLY_A_BUTTON if form.config.get("unlisted") else ""),
             "yes" if form.delegated else "",
         )
         for form in FORMS
     ]
     metrics = [metric().config for metric in METRICS]
-    rows += [(f"`{each.name}`", each.label, f"{_markdown(each.description)}; a metric of `evaluate_detections`", "")
-             for each in metrics]  # fmt: skip
+    rows += [(f"`{each.name}`", each.label, f"{_markdown(each.description)}{_A_METRIC}", "") for each in metrics]
     of_panels = [(f"`{panel.config.name}`", panel.config.label) for panel in (entry() for entry in PANELS)]
     operators = _table(("operator", "in the App", "what it does", "delegated"), rows)
     return _replaced(text, "operators", [*operators, "", *_table(("panel", "in the App"), of_panels)])
