@@ -183,7 +183,9 @@ TAG_FIELDS = FieldSet(
     },
     label={
         "": FieldSpec(
-            "str", "Verdict of the tag: agreed, missed (somebody assigned did not give it) or lone (only one gave it)"
+            "str",
+            "Verdict of the tag: agreed, missed (somebody assigned did not give it) or lone (only one gave it); none "
+            "where its annotator gave it before",
         ),
         "_votes": FieldSpec("int", "Number of annotators who gave the tag"),
         "_of": FieldSpec("int", "Number of annotators assigned to the sample"),

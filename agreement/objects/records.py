@@ -21,6 +21,7 @@ from ..settings.config import AgreementConfig
 from ..statistics.records import (
     OF_SAMPLE,
     ROLE_ROWS,
+    UNCOUNTED_ROWS,
     AnyColumns,
     Columns,
     Records,
@@ -92,6 +93,7 @@ _ROWS = {
     "tally_units": _TALLY,
     "tally_differing": _TALLY,
     "tallied": _OBJECT,
+    **UNCOUNTED_ROWS,
     **ROLE_ROWS,
 }
 

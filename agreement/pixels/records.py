@@ -7,10 +7,21 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
 from ..settings.config import AgreementConfig
-from ..statistics.records import OF_SAMPLE, ROLE_ROWS, Columns, Records, SampleValues, compact, packed, unpacked
+from ..statistics.records import (
+    OF_SAMPLE,
+    ROLE_ROWS,
+    Columns,
+    Records,
+    SampleValues,
+    compact,
+    ids_of_given,
+    packed,
+    unpacked,
+)
 from .compute import PixelAgreement, measure
 from .counts import MaskCounts
 
@@ -45,6 +56,8 @@ class PixelRecords(Records):
         "shared": _SHARED,
         "boundaries": _SAMPLE_PAIR,
         "grid": _MASK,
+        "n_labels": OF_SAMPLE,
+        "label_id": "n_labels",
         **ROLE_ROWS,
     }
 
@@ -89,8 +102,10 @@ def _counts(part: Columns, assigned: BoolArray) -> MaskCounts:
     return MaskCounts(assigned, **columns, boundaries=part.get("boundaries"))
 
 
-def record_pixels(agreement: PixelAgreement, config: AgreementConfig) -> PixelRecords:
-    """The records of a batch."""
+def record_pixels(
+    agreement: PixelAgreement, config: AgreementConfig, label_ids: NDArray[np.uint8] | None = None
+) -> PixelRecords:
+    """The records of a batch; ids of its masks have the shape ``(S, R, 12)``."""
     counts = agreement.counts
     columns: Columns = {
         "assigned": packed(counts.assigned),
@@ -107,6 +122,7 @@ def record_pixels(agreement: PixelAgreement, config: AgreementConfig) -> PixelRe
         "values": compact(counts.values),
         "areas": compact(counts.areas),
         "shared": compact(counts.shared),
+        **ids_of_given(label_ids, counts.assigned),
     }
     if counts.grid is not None:
         columns["grid"] = compact(counts.grid)

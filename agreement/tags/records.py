@@ -9,7 +9,17 @@ from typing import ClassVar
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from ..statistics.records import OF_SAMPLE, ROLE_ROWS, AnyColumns, Columns, Records, SampleValues, compact, packed
+from ..statistics.records import (
+    OF_SAMPLE,
+    ROLE_ROWS,
+    UNCOUNTED_ROWS,
+    AnyColumns,
+    Columns,
+    Records,
+    SampleValues,
+    compact,
+    packed,
+)
 from .compute import TagAgreement, TagBatch, compute_tags
 
 _TAG = "n_objects"
@@ -19,7 +29,7 @@ _TAG = "n_objects"
 class TagRecords(Records):
     """The tags of any number of samples, each once per annotator.
 
-    About 40 bytes for a sample with three annotators and four tags each.
+    About 40 bytes for a sample with three annotators and four tags each, and 12 for the id of every label.
     """
 
     family: ClassVar[str] = "tags"
@@ -32,6 +42,8 @@ class TagRecords(Records):
         "n_disputed": OF_SAMPLE,
         "annotator": _TAG,
         "tag": _TAG,
+        "label_id": _TAG,
+        **UNCOUNTED_ROWS,
         **ROLE_ROWS,
     }
     of_classes: ClassVar[str | None] = "tag"
@@ -58,7 +70,7 @@ class TagRecords(Records):
         found = super(TagRecords, self)._recoded(part, classes, attributes)
         sample = np.repeat(np.arange(len(part["score"])), part["n_objects"])
         order = np.lexsort((found["tag"], part["annotator"], sample))
-        return {**found, "tag": found["tag"][order]}
+        return {**found, **{name: found[name][order] for name in ("tag", "label_id") if name in found}}
 
     def batch(self, assigned: BoolArray | None = None) -> TagBatch:
         """The tags, with who is assigned, or was by another reading."""
