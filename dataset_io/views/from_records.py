@@ -133,7 +133,7 @@ def ids_of_labels_naming(labels: RunLabels, relations: Sequence[str], annotators
     """Ids of the labels that would name any of some annotators in one of the relations; from the records of the run.
 
     Raises:
-        AgreementInputError: for tags, of which the run keeps no label ids
+        AgreementInputError: for tags
     """
     loaded = labels.run.records()
     records = loaded.records
