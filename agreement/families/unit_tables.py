@@ -179,7 +179,7 @@ def uncounted_labels(records: Records, context: ReportContext) -> dict[str, Any]
         "annotator": np.array([*context.annotators, None], object)[records.column("uncounted_annotator")],
         "label": np.array([*context.class_names, None], object)[records.column("uncounted_category")],
         "label_id": id_texts(records.column("uncounted_label_id")),
-        "verdict": np.where(is_crowd, CROWD, None),
+        "verdict": np.array([None, CROWD], object)[is_crowd.astype(np.int64)],
     }
 
 

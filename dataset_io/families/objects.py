@@ -297,7 +297,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         if not self._facts.crowd:
             return records
         objects = labels.batch.objects
-        columns = (column[~counted] for column in (objects.sample, objects.annotator, objects.category))
+        columns = (objects.sample[~counted], objects.annotator[~counted], objects.category[~counted])
         uncounted = uncounted_columns(*columns, label_ids[~counted], result.n_samples)
         return dataclasses.replace(records, parts=({**records.parts[0], **uncounted},))
 
