@@ -27,6 +27,8 @@ from annotator_agreement import (
     update_agreement,
     view_agreement,
 )
+from annotator_agreement.agreement.ratings.compute import record_ratings
+from annotator_agreement.dataset_io.families import ratings
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -226,6 +228,21 @@ def test_labels_keep_their_ids_in_any_order_of_fields_and_after_an_update(make_d
         sample["bob"] = other["alice"].copy() if other["alice"] is not None else None
         sample.save()
     dataset.delete_samples(dataset.skip(20).values("id"))
+    update_agreement(dataset, progress=False)
+    _same_ids(dataset, load_agreement(dataset).labels())
+
+
+def test_runs_of_before_that_kept_no_ids_are_read_and_updated(make_dataset, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr(ratings, "record_ratings", lambda result, _, **options: record_ratings(result, **options))
+        dataset = said_dataset(make_dataset, "labels")
+    labels = load_agreement(dataset).labels()
+    assert "label_id" not in labels
+    assert len(labels) == sum(dataset.count(f"{name}.label") for name in ANNOTATORS)
+    dataset.delete_samples(dataset.limit(2).values("id"))
+    first = dataset.first()
+    first["bob"] = fo.Classification(label="new")
+    first.save()
     update_agreement(dataset, progress=False)
     _same_ids(dataset, load_agreement(dataset).labels())
 
