@@ -221,7 +221,7 @@ PIXEL_FIELDS = FieldSet(
     },
     label={
         "_iou": FieldSpec("float", "Mean class IoU of the mask with the other masks, without background"),
-        "_of": FieldSpec("int", "Number of annotators with a mask of the sample"),
+        "_of": FieldSpec("int", "Number of annotators with a mask of the sample; none on masks that were left out"),
         REFERENCE_IOU: FieldSpec("float", "Mean class IoU of the mask with the reference", "reference"),
     },
 )
