@@ -191,7 +191,9 @@ TAG_FIELDS = FieldSet(
     },
     label={
         "": FieldSpec(
-            "str", "Verdict of the tag: agreed, missed (somebody assigned did not give it) or lone (only one gave it)"
+            "str",
+            "Verdict of the tag: agreed, missed (somebody assigned did not give it) or lone (only one gave it); none "
+            "where its annotator gave it before",
         ),
         "_votes": FieldSpec("int", "Number of annotators who gave the tag"),
         "_of": FieldSpec("int", "Number of annotators assigned to the sample"),
@@ -227,7 +229,7 @@ PIXEL_FIELDS = FieldSet(
     },
     label={
         "_iou": FieldSpec("float", "Mean class IoU of the mask with the other masks, without background"),
-        "_of": FieldSpec("int", "Number of annotators with a mask of the sample"),
+        "_of": FieldSpec("int", "Number of annotators with a mask of the sample; none on masks that were left out"),
         REFERENCE_IOU: FieldSpec("float", "Mean class IoU of the mask with the reference", "reference"),
     },
 )

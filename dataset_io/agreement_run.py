@@ -169,7 +169,8 @@ class AgreementRun(Methods):
         """The part of the run on the samples of a view: its report, tables, views, decisions.
 
         Labels that were edited since, or that the view hides, make no difference to the report: it comes from the
-        stored records. Numbers that exist only for a whole run are left out.
+        stored records, and has all that the report on the whole has, as a run on the view would find it. Only how long
+        the run took, and how many samples it left out as they were changed meanwhile or repeated, are of the whole.
 
         Args:
             view: a view of the dataset; samples that the run did not see are left out

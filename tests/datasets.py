@@ -285,3 +285,37 @@ def user_values(dataset: fo.Dataset, run_keys: Sequence[str]) -> list[dict[str, 
     for document in documents:
         document.pop("last_modified_at", None)
     return documents
+
+
+def with_regions(
+    make_dataset: Any,
+    seed: int,
+    *,
+    in_one_field: bool,
+    names: Sequence[str] = ("alice", "bob", "carol"),
+    n_samples: int = 12,
+) -> tuple[fo.Dataset, list[str], dict[str, str]]:
+    """Random boxes, with crowd regions, several of them on one image: a dataset, its fields, and options of a run."""
+    rng = np.random.default_rng(seed)
+    annotators = random_annotators(n_samples, seed=seed)
+    dataset = make_dataset({})
+    for k in range(n_samples):
+        everything: list[fo.Detection] = []
+        sample = fo.Sample(filepath=f"/images/{k}.jpg")
+        for n, name in enumerate(names):
+            labels = detections(annotators[list(annotators)[n % 3]][k])
+            if labels is None or (n > 2 and rng.random() < 0.3):
+                continue
+            for _ in range(rng.integers(0, 3)):
+                corner = rng.uniform(0, 0.5, 2).tolist()
+                labels.detections.append(fo.Detection(label="cat", bounding_box=[*corner, 0.45, 0.45], iscrowd=1))
+            for label in labels.detections if in_one_field else ():
+                label["who"] = name
+            everything += labels.detections
+            if not in_one_field:
+                sample[name] = labels
+        if in_one_field:
+            sample["all"] = fo.Detections(detections=everything)
+        dataset.add_sample(sample, dynamic=True)
+    fields = ["all"] if in_one_field else [name for name in names if dataset.has_field(name)]
+    return dataset, fields, {"annotator_attribute": "who"} if in_one_field else {}

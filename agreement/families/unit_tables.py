@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..disputes.costs import costs_of_units
 from ..matching.relations import asked_for, who_left_out
-from ..matching.verdicts import NO_VERDICT, verdict_names
+from ..matching.verdicts import AGREED, CLASS_CONFLICT, CROWD, NO_VERDICT, verdict_names
 from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, UnitColumns, agreement_of_part, unit_ids
 from ..pixels.counts import are_classes
 from ..pixels.mask_values import MaskValues
 from ..pixels.records import PixelRecords
 from ..ratings.compute import RatingRecords
-from ..statistics.records import Records
+from ..statistics.records import Records, id_texts
 from ..statistics.report import ReportContext
 from ..tags.records import TagRecords
 
@@ -32,7 +32,8 @@ _Texts = NDArray[np.object_]
 class RunTables:
     """Columns of both tables for some samples; ``row`` in them is the row of the sample in the records.
 
-    ``labels``: ``unit`` (row in ``units``), ``annotator``, ``label``, ``verdict``, and what the label type has more.
+    ``labels``: ``unit`` (row in ``units``), ``annotator``, ``label``, ``verdict``, ``label_id`` where labels have ids,
+    and what the label type has more.
     ``units``: ``unit`` (text), ``labels``, ``drawn_by`` and ``missed_by`` (lists), ``votes``, ``assigned``,
     ``verdict``, ``cost``, and what the label type has more.
     """
@@ -62,9 +63,9 @@ class RunTables:
         names = np.array([*context.annotators, None], object)[:-1]
         missed = who_left_out(asked, unit, annotator)
         lists = {
-            "labels": _lists(unit, labels["label"], n),
-            "drawn_by": _lists(unit, names[annotator], n),
-            "missed_by": _lists(missed.row, names[missed.annotator], n),
+            "labels": lists_by_row(unit, labels["label"], n),
+            "drawn_by": lists_by_row(unit, names[annotator], n),
+            "missed_by": lists_by_row(missed.row, names[missed.annotator], n),
         }
         votes = {"votes": np.bincount(unit, minlength=n), "assigned": asked.sum(axis=1)}
         return cls(
@@ -73,10 +74,10 @@ class RunTables:
         )
 
 
-def _lists(unit: IntArray, values: _Texts, n: int) -> list[list[Any]]:
-    """The values of every unit."""
-    ends = np.cumsum(np.bincount(unit, minlength=n)).tolist()
-    ordered = values[np.argsort(unit, kind="stable")].tolist()
+def lists_by_row(row: IntArray, values: _Texts, n: int) -> list[list[Any]]:
+    """The values of each of ``n`` rows."""
+    ends = np.cumsum(np.bincount(row, minlength=n)).tolist()
+    ordered = values[np.argsort(row, kind="stable")].tolist()
     return [ordered[first:end] for first, end in zip([0, *ends], ends, strict=False)]
 
 
@@ -86,20 +87,17 @@ def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[Ru
     for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
         found = agreement_of_part(part, records.n_annotators, context.config)
         units = UnitColumns.of(part, records.n_annotators)
-        ids = part["label_id"]
-        text, n = ids.tobytes().hex(), 2 * ids.shape[1]
-        label_ids = [text[k : k + n] for k in range(0, len(text), n)]
+        label_ids = id_texts(part["label_id"])
         first = np.full(len(units.sample), len(label_ids))
         np.minimum.at(first, found.unit, np.arange(len(label_ids)))
         names = unit_ids(
-            [label_ids[k] for k in first.tolist()], units.sample, units.annotator[first], context.annotators
+            [str(label_ids[k]) for k in first.tolist()], units.sample, units.annotator[first], context.annotators
         )
         iou, n_labels = found.object_iou, np.bincount(found.unit, minlength=len(first))
         of_unit = np.bincount(found.unit, np.nan_to_num(iou), len(first)) / n_labels
         labels = {
             "label_id": label_ids,
             "annotator": units.annotator,
-            "field": part["field"].astype(np.int64),
             "label": classes[units.category],
             "unit": found.unit,
             "verdict": verdict_names(found.object_verdict),
@@ -122,11 +120,12 @@ def tag_tables(records: TagRecords, context: ReportContext) -> Iterator[RunTable
     found, classes = records.agreement(), np.array([*context.class_names, None], object)
     sets, tags = found.sets, found.tags
     cost = tags.votes * (found.n_annotators[tags.sample] - tags.votes)
-    labels = {
+    labels: dict[str, Any] = {
         "annotator": found.annotator[sets.row],
         "label": classes[sets.tag],
         "unit": found.of_given,
         "verdict": verdict_names(tags.verdict[found.of_given]),
+        **_label_ids(records),
     }
     units = {
         "row": tags.sample,
@@ -146,10 +145,34 @@ def rating_tables(records: RatingRecords, context: ReportContext) -> Iterator[Ru
     if not context.details["numbers"]:
         said = np.array([*context.class_names, None], object)[said.astype(np.int64)]
     verdict = verdict_names(np.where(np.isnan(values.score), NO_VERDICT, values.n_disputed)[rated])
-    labels = {"annotator": annotator, "label": said, "unit": unit, "verdict": verdict[unit]}
+    labels = {"annotator": annotator, "label": said, "unit": unit, "verdict": verdict[unit], **_label_ids(records)}
     cost = costs_of_pairs(records)[rated]
     units = {"row": rated, "unit": np.full(len(rated), None, object), "verdict": verdict, "cost": cost}
     yield RunTables.of(labels, units, records.assigned[rated], context, 0)
+
+
+def _label_ids(records: Records) -> dict[str, list[str | None]]:
+    """The column of label ids; none for plain values, and for runs of an older version."""
+    return {"label_id": id_texts(records.column("label_id"))} if "label_id" in records.parts[0] else {}
+
+
+def uncounted_labels(records: Records, context: ReportContext) -> dict[str, Any]:
+    """Columns of the labels that make no unit: crowd regions, what they excuse, and tags that somebody gave again.
+
+    Columns: ``row`` (of the sample), ``annotator``, ``label``, ``label_id``, and ``verdict``, None for tags. Empty for
+    other labels.
+    """
+    if "n_uncounted" not in records.parts[0]:
+        return {}
+    row = np.repeat(np.arange(records.n_samples), records.column("n_uncounted"))
+    is_crowd = isinstance(records, ObjectRecords) & (records.sample_values().n_annotators[row] >= 2)
+    return {
+        "row": row,
+        "annotator": np.array([*context.annotators, None], object)[records.column("uncounted_annotator")],
+        "label": np.array([*context.class_names, None], object)[records.column("uncounted_category")],
+        "label_id": id_texts(records.column("uncounted_label_id")),
+        "verdict": np.array([None, CROWD], object)[is_crowd.astype(np.int64)],
+    }
 
 
 def costs_of_pairs(records: Records) -> NDArray[np.float64]:
@@ -161,8 +184,13 @@ def costs_of_pairs(records: Records) -> NDArray[np.float64]:
 
 def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunTables]:
     """The tables of masks; a class of a sample is a unit, with its mean IoU over the pairs of masks that used it, and
-    costs what this lacks to 1. Samples with fewer than two masks, and the background, are left out."""
-    meaning, start = MaskValues.from_dict(context.details), 0
+    costs what this lacks to 1. Samples with fewer than two masks, and the background, are left out.
+
+    Every class of a mask is a row of the labels, with the id of the mask; its verdict is that of the class, ``agreed``
+    where all masks are equal in it.
+    """
+    meaning, start, n_masks = MaskValues.from_dict(context.details), 0, 0
+    assigned, label_ids = records.assigned, np.array([*_label_ids(records).get("label_id", ()), None], object)[:-1]
     for found in records.agreements(meaning.background, context.config):
         counts = found.counts
         n_samples = len(counts.n_values)
@@ -173,7 +201,14 @@ def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunT
         is_rgb = bool(context.details["is_rgb"])
         names = np.array([*(meaning.name(value, is_rgb=is_rgb) for value in values.tolist()), None], object)[numbered]
         iou = found.class_iou[is_class]
-        labels = {"annotator": annotator, "label": names[unit], "unit": unit, "area": areas[unit, annotator]}
-        units = {"row": sample, "unit": names, "cost": 1.0 - iou, "iou": iou}
+        verdict = verdict_names(np.where(iou < 1.0, CLASS_CONFLICT, AGREED))
+        area = areas[unit, annotator]
+        labels = {"annotator": annotator, "label": names[unit], "unit": unit, "verdict": verdict[unit], "area": area}
+        if len(label_ids):
+            own = assigned[start : start + n_samples]
+            place = n_masks + np.cumsum(own).reshape(own.shape) - 1
+            labels["label_id"] = label_ids[place[sample[unit], annotator]]
+            n_masks += int(own.sum())
+        units = {"row": sample, "unit": names, "verdict": verdict, "cost": 1.0 - iou, "iou": iou}
         yield RunTables.of(labels, units, counts.assigned[sample], context, start)
         start += n_samples

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
 from ..settings.config import AgreementConfig
-from ..statistics.records import OF_SAMPLE, Columns, Records, compact, packed, rows_by_column, unpacked
+from ..statistics.records import OF_SAMPLE, Columns, Records, compact, ids_of_given, packed, rows_by_column, unpacked
 from .compute import PixelAgreement, measure
 from .counts import MaskCounts
 
@@ -30,13 +31,14 @@ class PixelRecords(Records):
         {
             OF_SAMPLE: (
                 *("assigned", "score", "alpha", "n_units", "n_disputed", "n_ignored"),
-                *("n_values", "n_areas", "n_shared", "n_pairs", "n_masks"),
+                *("n_values", "n_areas", "n_shared", "n_pairs", "n_masks", "n_labels"),
             ),
             "n_values": ("values",),
             "n_areas": ("areas",),
             "n_shared": ("shared",),
             "n_pairs": ("boundaries",),
             "n_masks": ("grid",),
+            "n_labels": ("label_id",),
         }
     )
 
@@ -70,8 +72,10 @@ def _counts(part: Columns, assigned: BoolArray) -> MaskCounts:
     return MaskCounts(assigned, **columns, boundaries=part.get("boundaries"))
 
 
-def record_pixels(agreement: PixelAgreement, config: AgreementConfig) -> PixelRecords:
-    """The records of a batch."""
+def record_pixels(
+    agreement: PixelAgreement, config: AgreementConfig, label_ids: NDArray[np.uint8] | None = None
+) -> PixelRecords:
+    """The records of a batch; ids of its masks have the shape ``(S, R, 12)``."""
     counts = agreement.counts
     columns: Columns = {
         "assigned": packed(counts.assigned),
@@ -88,6 +92,7 @@ def record_pixels(agreement: PixelAgreement, config: AgreementConfig) -> PixelRe
         "values": compact(counts.values),
         "areas": compact(counts.areas),
         "shared": compact(counts.shared),
+        **ids_of_given(label_ids, counts.assigned),
     }
     if counts.grid is not None:
         columns["grid"] = compact(counts.grid)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...metrics.consensus.consensus import majority_of_others, unit_votes
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
-from ..statistics.records import OF_SAMPLE, Records, SampleValues, compact
+from ..statistics.records import OF_SAMPLE, Records, SampleValues, compact, ids_of_given
 from ..statistics.values import masked_means
 
 VERDICTS = ("agreed", "class_conflict")
@@ -120,11 +121,14 @@ def mean_and_spread(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
 class RatingRecords(Records):
     """The ratings of any number of samples: class codes (0: not rated) or numbers (nan: not rated).
 
-    With three annotators 11 bytes per sample; 32 bytes for numbers.
+    With three annotators 11 bytes per sample; 32 bytes for numbers; and 12 for the id of every label.
     """
 
     family: ClassVar[str] = "ratings"
-    rows: ClassVar[Mapping[str, str]] = {"ratings": OF_SAMPLE, "score": OF_SAMPLE, "role_ratings": OF_SAMPLE}
+    rows: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("ratings", "score", "n_labels", "role_ratings", "role_label_id"), OF_SAMPLE),
+        "label_id": "n_labels",
+    }
     of_classes: ClassVar[str | None] = "ratings"
 
     @property
@@ -147,11 +151,15 @@ class RatingRecords(Records):
         return replace(found, n_units=n_units, n_disputed=n_disputed)
 
 
-def record_ratings(agreement: RatingAgreement, *, numbers: bool) -> RatingRecords:
+def record_ratings(
+    agreement: RatingAgreement, label_ids: NDArray[np.uint8] | None = None, *, numbers: bool
+) -> RatingRecords:
     """The ratings of a batch.
 
     Args:
+        label_ids: id of every rating, shape ``(S, R, 12)``; None where they are plain values
         numbers: whether the ratings are numbers, not class codes from 1
     """
     table = agreement.ratings if numbers else compact(np.nan_to_num(agreement.ratings, nan=0.0).astype(np.int64))
-    return RatingRecords(table.shape[1], ({"ratings": table, "score": agreement.score},))
+    columns = {"ratings": table, "score": agreement.score}
+    return RatingRecords(table.shape[1], ({**columns, **ids_of_given(label_ids, agreement.given)},))

@@ -120,10 +120,10 @@ class AgainstNumbers(AgainstGiven):
             yield name, self.matched, values
 
 
-def given_columns(roles: Sequence[tuple[BoolArray, IntArray, IntArray]]) -> Columns:
-    """Tags of all roles as columns of stored records: who has which samples, then sample and class of every tag."""
+def given_columns(roles: Sequence[tuple[BoolArray, IntArray, IntArray, NDArray[np.uint8]]]) -> Columns:
+    """Tags of all roles as columns of stored records: who has which samples, then sample, class and id of every tag."""
     n_samples = len(roles[0][0])
-    sample, category = (np.concatenate([role[k] for role in roles]) for k in (1, 2))
+    sample, category, ids = (np.concatenate([role[k] for role in roles]) for k in (1, 2, 3))
     number = np.repeat(np.arange(len(roles)), [len(role[1]) for role in roles])
     order = np.argsort(sample, kind="stable")
     return {
@@ -131,6 +131,7 @@ def given_columns(roles: Sequence[tuple[BoolArray, IntArray, IntArray]]) -> Colu
         "n_role_labels": compact(np.bincount(sample, minlength=n_samples)),
         "role": compact(number[order]),
         "role_category": compact(category[order]),
+        "role_label_id": ids[order],
     }
 
 

@@ -15,7 +15,7 @@ from ..pixels.records import PixelRecords
 from ..statistics.content_order import Hashes, content_ranks
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import Numbers
-from ..statistics.records import Records
+from ..statistics.records import Records, id_texts
 from ..statistics.report import ReportContext, mean_defined
 from ..statistics.role_reports import AttributeComparison, PartComparison, RoleComparison, RoleReport
 from ..tags.records import TagRecords
@@ -221,13 +221,14 @@ def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
 
     Columns: ``row`` (of the sample), ``drawn`` (a label of annotators in the same unit, -1 without one), ``annotator``
     (the name of the role), ``role`` (``reference`` or ``model``), ``field``, ``label``, ``verdict`` (what all
-    annotators together say of it, None where nobody should have drawn it), of objects ``label_id`` and ``area``, and
-    ``reference``, which has the rows of the labels of annotators.
+    annotators together say of it, None where nobody should have drawn it), ``label_id`` unless they are plain values,
+    of objects ``area``, and ``reference``, which has the rows of the labels of annotators.
     """
     columns: dict[str, list[Any]] = defaultdict(list)
     drawn, said = [np.empty(0, np.int64)], np.full(len(records.labels()[0]), None, object)
     of_attribute = {each["name"] for each in context.details.get("roles", ()) if each["of_attribute"]}
-    for (name, _), (_, compared) in zip(role_names(context), compared_roles(records, context), strict=True):
+    roles = zip(role_names(context), compared_roles(records, context), strict=True)
+    for number, ((name, _), (_, compared)) in enumerate(roles):
         stored = compared.stored
         n, places = len(stored.sample), stored.category.tolist()
         names, _, of_role = compared.classes
@@ -236,9 +237,10 @@ def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
             of_part = np.concatenate([part["unit"].astype(np.int64) for part in records.parts])
             n_units = records.column("n_units").astype(np.int64)
             unit, places = of_part + (np.cumsum(n_units) - n_units)[compared.drawn_sample], of_role.tolist()
-            ids = records.column("role_label_id")[stored.row].tobytes().hex()
-            columns["label_id"] += [ids[24 * k : 24 * (k + 1)] for k in range(n)]
             columns["area"] += records.column("role_area")[stored.row].astype(np.float64).tolist()
+        if "role_label_id" in records.parts[0]:
+            ids = records.column("role_label_id")[stored.row]  # of classes and numbers, those of all roles
+            columns["label_id"] += id_texts(ids[:, number] if ids.ndim == 3 else ids)
         columns["row"] += stored.sample.tolist()
         drawn.append(most_matched(stored.pairs, unit, n))
         columns["annotator"] += [name] * n

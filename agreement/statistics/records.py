@@ -35,12 +35,23 @@ _ROLE_ROWS = {
     "n_left_out": tuple(f"left_out_{name}" for name in ("label", "drawn", "a", "b", "kind", "iou")),
 }
 
+#: columns of labels that make no unit: crowd regions, what they excuse, and tags that an annotator gave again
+_UNCOUNTED_ROWS = {
+    OF_SAMPLE: ("n_uncounted",),
+    "n_uncounted": tuple(f"uncounted_{name}" for name in ("annotator", "category", "label_id")),
+}
+
 R = TypeVar("R", bound="Records")
 
 
 def rows_by_column(own: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """What counts the rows of every column, also of those of roles, from the columns that each counts."""
-    return {name: counted for rows in (own, _ROLE_ROWS) for counted, names in rows.items() for name in names}
+    """What counts the rows of every column, also of those of roles and of labels that make no unit."""
+    return {
+        name: counted
+        for rows in (own, _UNCOUNTED_ROWS, _ROLE_ROWS)
+        for counted, names in rows.items()
+        for name in names
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +163,8 @@ class Records:
     def _recoded(self, part: AnyColumns, classes: IntArray, attributes: Sequence[IntArray]) -> AnyColumns:
         if self.of_classes is None or part[self.of_classes].dtype.kind == "f":  # numbers are no codes
             return part
-        changed = {self.of_classes: compact(classes[part[self.of_classes]])}
+        coded = {self.of_classes, "uncounted_category"} & {*part}
+        changed = {name: compact(classes[part[name]]) for name in coded}
         for name in {"attributes", "role_attributes"} & {*part}:
             columns = [new[part[name][:, k]] for k, new in enumerate(attributes)]
             changed[name] = compact(np.column_stack(columns))
@@ -262,6 +274,37 @@ def packed(assigned: BoolArray) -> NDArray[np.uint8]:
 def unpacked(bits: NDArray[np.uint8], n_annotators: int) -> BoolArray:
     """Assignments, shape ``(S, R)``, from the bits of :func:`packed`."""
     return np.unpackbits(bits, axis=1, count=n_annotators).astype(np.bool_)
+
+
+def uncounted_columns(
+    sample: IntArray, annotator: IntArray, category: IntArray, label_ids: NDArray[np.uint8], n_samples: int
+) -> Columns:
+    """The columns of labels that make no unit, sorted by sample; ids have the shape ``(N, 12)``."""
+    return {
+        "n_uncounted": compact(np.bincount(sample, minlength=n_samples)),
+        "uncounted_annotator": compact(annotator),
+        "uncounted_category": compact(category),
+        "uncounted_label_id": label_ids,
+    }
+
+
+def ids_of_given(label_ids: NDArray[np.uint8] | None, given: BoolArray) -> Columns:
+    """The column of label ids where every annotator gives a sample at most one label.
+
+    Args:
+        label_ids: shape ``(S, R, 12)``; None where labels have none
+        given: shape ``(S, R)``, who gave one
+    """
+    return {} if label_ids is None else {"n_labels": compact(given.sum(axis=1)), "label_id": label_ids[given]}
+
+
+def id_texts(label_ids: NDArray[np.uint8]) -> list[str | None]:
+    """Ids as texts from their bytes ``(N, 12)``; None for zeros, which stand for none."""
+    text, n = label_ids.tobytes().hex(), 2 * label_ids.shape[1]
+    texts: list[str | None] = [text[k : k + n] for k in range(0, len(text), n)]
+    for k in np.flatnonzero(~label_ids.any(axis=1)).tolist():
+        texts[k] = None
+    return texts
 
 
 def _with_codes_of_roles(part: AnyColumns, roles: IntArray) -> AnyColumns:

@@ -110,8 +110,9 @@ class RunFacts:
     ``n_videos`` is the number of videos if the samples are frames; else None. ``n_of`` is the number of samples of the
     whole run if the report covers a part of it; else None. ``chosen_by`` is the run whose results chose the samples, if
     they are such a view. ``filtered`` names the annotators whose labels the view of the run filters while it leaves
-    those of others as they are. ``lists`` counts the label lists of every annotator; it is empty if the report covers a
-    part.
+    those of others as they are. ``lists`` counts the label lists of every annotator. Of a report on a part,
+    ``n_changed``, ``n_repeated`` and ``seconds`` are those of the whole run, and ``n_invalid`` leaves out fields that
+    hold no labels at all.
     """
 
     n_changed: int = 0
@@ -322,16 +323,17 @@ class AgreementReport(Public):
         return shown_as("report_frame", self, table)
 
     def labels(self) -> DataFrame:
-        """All labels that were read, one row each, sorted by sample, from the stored records.
+        """All labels that were compared, one row each, sorted by sample, from the stored records.
 
         Columns: ``sample_id`` (on videos also ``frame_number``), ``unit`` (the object, tag, class of a mask, or sample
         that the label belongs to; for objects the match id that stands on the labels), ``annotator``, ``field``, with
         a reference or models ``role`` (annotator, reference or model) and ``reference`` (what it says of the label),
-        ``label_id`` (objects), ``label`` (class, tag, text or number), ``verdict``, ``iou`` (objects: mean with the
-        other labels of the object, nan without others) and ``area`` (objects: share of the image; masks: pixels).
-        Regions that are crowd, and labels that were left out, have none; a tag that an annotator gave twice has one.
-        ``verdict`` is None on samples with one annotator. Labels and units have ``sample_id``, ``frame_number`` and
-        ``unit`` in common.
+        ``label_id`` (plain values have none), ``label`` (class, tag, text or number), ``verdict``, ``iou`` (objects:
+        mean with the other labels of the object, nan without others) and ``area`` (objects: share of the image; masks:
+        pixels). A mask has a row for every class on it. Crowd regions, and labels that they excuse, have the verdict
+        ``crowd`` and no unit; a tag that its annotator gave before has neither. Labels that were left out, as they
+        cannot be compared, have no row. Nothing has a verdict on samples with one annotator. Labels and units have
+        ``sample_id``, ``frame_number`` and ``unit`` in common.
 
         Raises:
             AgreementInputError: if the report was not loaded from a dataset, or an older version computed the run
@@ -341,7 +343,7 @@ class AgreementReport(Public):
     def units(self) -> DataFrame:
         """All objects (tags, classes of masks, rated samples), one row each, sorted by sample, from the stored records.
 
-        Columns: ``sample_id`` (on videos also ``frame_number``), ``unit`` (as in :meth:`labels`), ``labels``,
+        Columns: ``sample_id`` (on videos also ``frame_number``), ``unit`` (as in :meth:`labels`), ``labels`` (classes),
         ``drawn_by`` and ``missed_by`` (who was asked and did not) as lists, ``votes`` (annotators who drew it),
         ``assigned`` (annotators who should have), ``verdict`` (None where only one annotator was asked), ``iou`` (mean
         over its labels; nan for one) and ``cost`` (what fixing it would change: 1 for every two annotators of whom one

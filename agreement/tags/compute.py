@@ -116,6 +116,17 @@ def compute_tags(batch: TagBatch) -> TagAgreement:
     )
 
 
+def first_labels(batch: TagBatch) -> IntArray:
+    """Rows of the labels that stand for the tags of annotators, by sample, annotator and tag.
+
+    If an annotator gave a tag more than once, the first label counts.
+    """
+    annotator = batch.sample * batch.assigned.shape[1] + batch.annotator
+    key = annotator * (int(batch.tag.max(initial=0)) + 1) + batch.tag
+    first: IntArray = np.unique(key, return_index=True)[1]
+    return first
+
+
 def _keys(sets: TagSets, sample: IntArray, tag: IntArray) -> IntArray:
     """One number for every (sample, tag), ascending by sample, then tag."""
     keys: IntArray = sample * max(sets.n_tags, 1) + tag

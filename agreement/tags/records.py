@@ -17,14 +17,14 @@ from .compute import TagAgreement, TagBatch, compute_tags
 class TagRecords(Records):
     """The tags of any number of samples, each once per annotator.
 
-    About 40 bytes for a sample with three annotators and four tags each.
+    About 40 bytes for a sample with three annotators and four tags each, and 12 for the id of every label.
     """
 
     family: ClassVar[str] = "tags"
     rows: ClassVar[Mapping[str, str]] = rows_by_column(
         {
             OF_SAMPLE: ("assigned", "otherwise", "score", "n_objects", "n_units", "n_disputed"),
-            "n_objects": ("annotator", "tag"),
+            "n_objects": ("annotator", "tag", "label_id"),
         }
     )
     of_classes: ClassVar[str | None] = "tag"
@@ -43,7 +43,7 @@ class TagRecords(Records):
         found = super(TagRecords, self)._recoded(part, classes, attributes)
         sample = np.repeat(np.arange(len(part["score"])), part["n_objects"])
         order = np.lexsort((found["tag"], part["annotator"], sample))
-        return {**found, "tag": found["tag"][order]}
+        return {**found, **{name: found[name][order] for name in ("tag", "label_id") if name in found}}
 
     def batch(self, assigned: BoolArray | None = None) -> TagBatch:
         """The tags, with who is assigned, or was by another reading."""

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...agreement.ratings.compute import RatingAgreement, agreeing
 from ...agreement.roles.given_labels import given_columns
@@ -13,7 +14,7 @@ from ...agreement.roles.matching import EXTRA, RIGHT, SAID, WRONG_CLASS
 from ...agreement.statistics.codes import ClassCodes
 from ...agreement.statistics.records import Columns, compact
 from ...agreement.statistics.report import ReportContext
-from ...agreement.tags.compute import TagAgreement
+from ...agreement.tags.compute import TagAgreement, first_labels
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...names import REFERENCE, REFERENCE_F1
 from ..labels.stored import StoredSample
@@ -21,7 +22,7 @@ from .protocol import Labels, LabelsRead, Result
 from .ratings import RatingFamily, RatingLabels
 from .role_rows import FamilyWithRoles, RoleRows, WithRoles
 from .role_values import write_missed, write_of_annotators
-from .tags import TagFamily, TagLabels
+from .tags import TagFamily, TagLabels, counted_labels
 
 
 class _GivenLabels(FamilyWithRoles[Labels, Result]):
@@ -63,7 +64,13 @@ class RatingRoleFamily(_GivenLabels[RatingLabels, RatingAgreement]):
     def role_columns(self, labels: WithRoles[RatingLabels], result: RatingAgreement) -> Columns:
         """The columns of the records on roles."""
         table = np.column_stack([each.ratings[:, 0] for each in labels.roles])
-        return {"role_ratings": table if self.inner.numbers else compact(np.nan_to_num(table).astype(np.int64))}
+        table = table if self.inner.numbers else compact(np.nan_to_num(table).astype(np.int64))
+        columns, n_samples = {"role_ratings": table}, len(table)
+        ids = [each.label_ids for each in labels.roles]
+        if any(each is not None for each in ids):
+            none = np.zeros((n_samples, 1, 12), np.uint8)
+            columns["role_label_id"] = np.concatenate([none if each is None else each for each in ids], axis=1)
+        return columns
 
 
 class TagRoleFamily(_GivenLabels[TagLabels, TagAgreement]):
@@ -99,7 +106,7 @@ class TagRoleFamily(_GivenLabels[TagLabels, TagAgreement]):
         tag = self.role_codes.codes_in(self.inner.codes)[true.tag]
         n_tags = int(max(drawn.tag.max(initial=0), tag.max(initial=0))) + 1
         wanted, given = true.sample * n_tags + tag, drawn.sample * n_tags + drawn.tag
-        right, judged = np.isin(given, wanted), np.flatnonzero(true.assigned[drawn.sample, 0])
+        right, judged = np.isin(given, wanted), np.flatnonzero(true.assigned[drawn.sample, 0] & counted_labels(drawn))
         columns = (drawn.sample[judged], own.field[judged], own.position[judged], right[judged])
         for sample, field, position, is_right in zip(*(column.tolist() for column in columns), strict=True):
             path = f"{source.label_paths[field]}.{position}.{source.config.run_key}{REFERENCE}"
@@ -108,8 +115,9 @@ class TagRoleFamily(_GivenLabels[TagLabels, TagAgreement]):
         shape, n_annotators = both.shape, both.shape[1]
         by_annotator = given * n_annotators + drawn.annotator
         missed = both[true.sample] & ~np.isin(wanted[:, None] * n_annotators + np.arange(n_annotators), by_annotator)
+        missed &= counted_labels(true)[:, None]
         write_missed(source, source.roles[0], (true.sample, reference.position), missed, updates)
-        first = np.unique(by_annotator, return_index=True)[1]  # who gave a tag twice gave it once
+        first = first_labels(drawn)  # who gave a tag twice gave it once
         cell = drawn.sample[first] * n_annotators + drawn.annotator[first]
         n_given, n_right = (np.bincount(cell[kept], minlength=both.size) for kept in (slice(None), right[first]))
         n_wanted = np.bincount(np.unique(wanted) // n_tags, minlength=len(both))
@@ -123,9 +131,7 @@ class TagRoleFamily(_GivenLabels[TagLabels, TagAgreement]):
         return given_columns([_different(each) for each in labels.roles])
 
 
-def _different(labels: TagLabels) -> tuple[BoolArray, IntArray, IntArray]:
-    """Samples with labels of a role; sample and code of its tags, each once, in the order of the database."""
-    batch = labels.batch
-    key = batch.sample * (int(batch.tag.max(initial=0)) + 1) + batch.tag
-    first = np.sort(np.unique(key, return_index=True)[1])
-    return batch.assigned[:, 0], batch.sample[first], batch.tag[first]
+def _different(labels: TagLabels) -> tuple[BoolArray, IntArray, IntArray, NDArray[np.uint8]]:
+    """Samples with labels of a role; sample, code and id of its tags, each once, in the order of the database."""
+    batch, first = labels.batch, np.sort(first_labels(labels.batch))
+    return batch.assigned[:, 0], batch.sample[first], batch.tag[first], labels.label_ids[first]

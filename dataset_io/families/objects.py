@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from bson import ObjectId
-from numpy.typing import NDArray
 
 from ...agreement.matching.batch import NO_TRACK, Batch, Tracks
 from ...agreement.matching.compute import MatchedBatch, compute_agreement_of
@@ -19,6 +18,7 @@ from ...agreement.matching.relations import differs_from, is_named, missed_by
 from ...agreement.matching.verdicts import CROWD, verdict_names
 from ...agreement.objects.records import ObjectRecords, record, unit_ids
 from ...agreement.statistics.codes import NO_LABEL, AttributeCodes, ClassCodes, CodeNames, is_number
+from ...agreement.statistics.records import uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
@@ -45,7 +45,7 @@ from ..labels.label_facts import (
 )
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
-from ..labels.stored import StoredSample, of_each_label, subsample_keys
+from ..labels.stored import StoredSample, id_bytes, of_each_label, subsample_keys
 from .protocol import (
     LabelFamily,
     LabelsRead,
@@ -60,7 +60,6 @@ from .protocol import (
 OF_LABELS = ("", "_id", "_iou", "_votes", "_of", MISSED_BY, DIFFERS_FROM)
 #: number of mask pixels that count as one label when batches are limited
 PIXELS_OF_A_LABEL = 2_500
-_BYTES_OF_AN_ID = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,9 +292,14 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
 
     def record(self, labels: ObjectLabels, result: MatchedBatch) -> ObjectRecords:
         """The records of a batch."""
-        counted = np.flatnonzero(result.counted)
-        label_ids = id_bytes([labels.label_ids[k] for k in counted.tolist()])
-        return record(result, label_ids, labels.field[counted])
+        label_ids, counted = id_bytes(labels.label_ids), result.counted
+        records = record(result, label_ids[counted], labels.field[counted])
+        if not self._facts.crowd:
+            return records
+        objects = labels.batch.objects
+        columns = (objects.sample[~counted], objects.annotator[~counted], objects.category[~counted])
+        uncounted = uncounted_columns(*columns, label_ids[~counted], result.n_samples)
+        return dataclasses.replace(records, parts=({**records.parts[0], **uncounted},))
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
@@ -388,11 +392,6 @@ def _facts_of_run(source: Source, known: ReportContext | None) -> LabelFacts:
     if facts != LabelFacts(facts.masks | found.masks, facts.crowd or found.crowd) or facts != everywhere:
         raise WholeRunNeededError(WholeRunReason.OTHER_GEOMETRY)
     return facts
-
-
-def id_bytes(label_ids: Sequence[ObjectId]) -> NDArray[np.uint8]:
-    """The bytes of ids, shape ``(N, 12)``."""
-    return np.frombuffer(b"".join(label_id.binary for label_id in label_ids), np.uint8).reshape(-1, _BYTES_OF_AN_ID)
 
 
 def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:

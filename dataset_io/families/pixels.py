@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from bson import Binary, ObjectId
 from fiftyone.core.utils import serialize_numpy_array
+from numpy.typing import NDArray
 
 from ... import names
 from ...agreement.pixels.compute import NUMBERS, PixelAgreement, PixelBatch, TooManyValuesError, compare_masks, measure
@@ -33,7 +34,7 @@ from ..labels.mask_reading import (
     read_mask,
 )
 from ..labels.source import Source
-from ..labels.stored import StoredSample
+from ..labels.stored import StoredSample, id_bytes
 from .map_files import check_map_folder, encoded_map, map_path, write_map
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 
@@ -53,6 +54,7 @@ class PixelLabels:
     ids: list[ObjectId]  #: ids of the samples
     shown: BoolArray  #: shape ``(S, F)``, whether a field has a label
     maps: list[bytes | None]  #: heatmap of every sample, encoded; None where there is none
+    label_ids: NDArray[np.uint8]  #: shape ``(S, R, 12)``, the id of every mask, zeros where there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,9 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             raise masks_error(problems)
         assigned = np.zeros((len(rows), len(self.source.annotators)), np.bool_)
         shown_fields = np.zeros((len(rows), len(self.source.kinds)), np.bool_)
+        label_ids = np.zeros((*assigned.shape, 12), np.uint8)
+        for field, annotator in enumerate(self.source.field_annotator):
+            label_ids[:, annotator] = id_bytes((row[f"id{field}"] or [None])[0] for row in rows)
         for k, (row, entry) in enumerate(zip(rows, compared, strict=True)):
             assigned[k, list(entry.annotators)] = True
             shown_fields[k, self.present(row)] = True
@@ -151,6 +156,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             ids=[sample.sample_id for sample in samples],
             shown=shown_fields,
             maps=[entry.map for entry in compared],
+            label_ids=label_ids,
         )
         none = np.zeros(len(rows), np.int64)
         return LabelsRead(labels, np.array([entry.n_invalid for entry in compared], np.int64), none, none.copy())
@@ -199,6 +205,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             [labels.ids[k] for k in rows],
             labels.shown[kept],
             [labels.maps[k] for k in rows],
+            labels.label_ids[kept],
         )
 
     # ---- comparing ----
@@ -210,7 +217,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
 
     def record(self, labels: PixelLabels, result: PixelAgreement) -> PixelRecords:
         """The records of a batch."""
-        return record_pixels(result, self.source.config)
+        return record_pixels(result, self.source.config, labels.label_ids)
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
@@ -227,6 +234,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             if content is not None:
                 updates[k][f"{self._key}_map"] = self._map_document(labels.ids[k], content)
         n_annotators, mask_iou = agreement.n_annotators.tolist(), agreement.mask_iou.tolist()
+        compared = labels.batch.assigned
         for field, (path, annotator) in enumerate(
             zip(self.source.label_paths, self.source.field_annotator, strict=True)
         ):
@@ -234,7 +242,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
             for k in np.flatnonzero(labels.shown[:, field]).tolist():
                 iou = mask_iou[k][annotator]
                 updates[k][of_iou] = iou if iou == iou else None  # nan is not equal to itself
-                updates[k][of_assigned] = n_annotators[k]
+                updates[k][of_assigned] = n_annotators[k] if compared[k, annotator] else None
         return updates
 
     def _sample_values(self, agreement: PixelAgreement) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...agreement.matching.relations import MOST_NAMED, Relation
 from ...agreement.matching.verdicts import NO_VERDICT, verdict_names
@@ -27,7 +28,7 @@ from ...names import DIFFERING_PAIRS, DIFFERS_FROM, pair_name
 from ..labels.checks import NAMING, document_title, unusable_labels_error
 from ..labels.label_facts import NOT_COMPARED, is_class
 from ..labels.source import Source
-from ..labels.stored import StoredSample
+from ..labels.stored import StoredSample, id_bytes
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 
 #: larger integers are not exact as floats; the squares of other numbers must not overflow
@@ -42,6 +43,8 @@ class RatingLabels:
 
     ratings: FloatArray  #: shape ``(S, R)``, class codes or numbers, nan where an annotator did not rate
     class_names: Sequence[str]  #: name of every class code; empty for numbers
+    #: shape ``(S, R, 12)``, the id of every label, zeros where there is none; None where all are plain values
+    label_ids: NDArray[np.uint8] | None
 
 
 class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
@@ -142,8 +145,12 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             AgreementInputError: if numbers cannot be compared and the config does not say to leave them out
         """
         ratings = np.full((len(rows), len(self.source.annotators)), np.nan)
-        n_invalid = np.zeros(len(rows), np.int64)
+        n_invalid, label_ids = np.zeros(len(rows), np.int64), None
+        if any(kind.is_label for kind in self.source.kinds):
+            label_ids = np.zeros((*ratings.shape, 12), np.uint8)
         for field, (kind, annotator) in enumerate(zip(self.source.kinds, self.source.field_annotator, strict=True)):
+            if kind.is_label and label_ids is not None:
+                label_ids[:, annotator] = id_bytes((row[f"id{field}"] or [None])[0] for row in rows)
             for k, row in enumerate(rows):
                 held = row[f"id{field}"]
                 if held is None:
@@ -157,7 +164,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
         if len(self._class_names) != self.codes.n_codes:
             # a new list, because batches that are being written use the old one
             self._class_names = self.codes.names()
-        labels = RatingLabels(ratings, [] if self.numbers else self._class_names)
+        labels = RatingLabels(ratings, [] if self.numbers else self._class_names, label_ids)
         none_unknown = np.zeros(len(rows), np.int64)
         return LabelsRead(labels, n_invalid, none_unknown, none_unknown.copy())
 
@@ -173,7 +180,8 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
 
     def without(self, labels: RatingLabels, kept: BoolArray) -> RatingLabels:
         """The ratings of some of the samples."""
-        return RatingLabels(labels.ratings[kept], labels.class_names)
+        label_ids = None if labels.label_ids is None else labels.label_ids[kept]
+        return RatingLabels(labels.ratings[kept], labels.class_names, label_ids)
 
     # ---- comparing ----
 
@@ -183,7 +191,7 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
 
     def record(self, labels: RatingLabels, result: RatingAgreement) -> RatingRecords:
         """The records of a batch."""
-        return record_ratings(result, numbers=self.numbers)
+        return record_ratings(result, labels.label_ids, numbers=self.numbers)
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""

@@ -18,8 +18,8 @@ from ...agreement.statistics.records import Columns
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.source import Role, Source
-from ..labels.stored import StoredSample, half_of
-from .objects import ObjectFamily, ObjectLabels, id_bytes
+from ..labels.stored import StoredSample, half_of, id_bytes
+from .objects import ObjectFamily, ObjectLabels
 from .protocol import LabelsRead
 from .role_rows import FamilyWithRoles, RoleRows, WithRoles
 from .role_values import role_values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +11,15 @@ from typing import Any
 
 import numpy as np
 from bson import ObjectId
+from numpy.typing import NDArray
 
 from ...agreement.matching.relations import MOST_NAMED, who_left_out
 from ...agreement.matching.verdicts import verdict_names
 from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
+from ...agreement.statistics.records import uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...agreement.tags.compute import TagAgreement, TagBatch, compute_tags
+from ...agreement.tags.compute import TagAgreement, TagBatch, compute_tags, first_labels
 from ...agreement.tags.records import TagRecords, record_tags
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ...names import MISSED_BY
@@ -25,7 +28,7 @@ from ..labels.checks import LABEL_REQUIREMENT, check_labels, unusable_labels_err
 from ..labels.label_facts import are_labels, codes_of, is_class
 from ..labels.object_columns import label_positions
 from ..labels.source import Source
-from ..labels.stored import StoredSample, of_each_label
+from ..labels.stored import StoredSample, id_bytes, of_each_label
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 
 
@@ -36,6 +39,7 @@ class TagLabels:
     batch: TagBatch  #: the ``N`` tags
     field: IntArray  #: shape ``(N,)``, index of the field of every tag
     position: IntArray  #: shape ``(N,)``, index of every tag in the label list in the database
+    label_ids: NDArray[np.uint8]  #: shape ``(N, 12)``, ids of the labels
     tag_names: Sequence[str]  #: name of every tag code
 
 
@@ -75,7 +79,8 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[TagLabels]:
         """The tags of query results."""
         parts = [self._field_columns(rows, samples, field) for field in range(len(self.source.kinds))]
-        sample, annotator, tag, field, position = (np.concatenate(column) for column in zip(*parts, strict=True))
+        columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+        sample, annotator, tag, field, position, label_ids = columns
         n_unknown = np.zeros(len(rows), np.int64)
         if (annotator == UNKNOWN).any() and not self.source.config.annotators:
             n_unknown = np.bincount(sample[annotator == UNKNOWN], minlength=len(rows))
@@ -91,13 +96,13 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
         if len(self._tag_names) != self.codes.n_codes:
             self._tag_names = self.codes.names()  # a new list, because batches that are being written use the old one
         batch = TagBatch(sample, annotator, tag, assignment.assigned, assignment.otherwise)
-        labels = TagLabels(batch, field[known], position[known], self._tag_names)
+        labels = TagLabels(batch, field[known], position[known], label_ids[known], self._tag_names)
         return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
 
     def _field_columns(
         self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int
-    ) -> tuple[IntArray, ...]:
-        """Sample, annotator (of damaged labels ``NOT_NAMED``), tag, field and position of the labels of a field."""
+    ) -> tuple[NDArray[Any], ...]:
+        """Sample, annotator (of damaged labels ``NOT_NAMED``), tag, field, position and id of the labels of a field."""
         ids: list[Sequence[ObjectId]] = [row[f"id{field}"] or () for row in rows]
         counts = np.array([len(entry) for entry in ids], np.int64)
         n = int(counts.sum())
@@ -108,17 +113,19 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
         given = values("label")
         tag = codes_of(self.codes, [NO_LABEL if name is None else _tag_name(name) for name in given])
         annotator = annotators_of(self.source, field, n, values)
-        annotator = np.where(are_labels(list(chain.from_iterable(ids)), given), annotator, NOT_NAMED)
+        label_ids = list(chain.from_iterable(ids))
+        annotator = np.where(are_labels(label_ids, given), annotator, NOT_NAMED)
         sample = np.repeat(np.arange(len(rows)), counts)
         position = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
         if self.source.is_view:
             position = label_positions(ids, [stored.label_ids[field] for stored in samples])
-        return sample, annotator, tag, np.full(n, field), position
+        return sample, annotator, tag, np.full(n, field), position, id_bytes(label_ids)
 
     def without(self, labels: TagLabels, kept: BoolArray) -> TagLabels:
         """The tags of some of the samples."""
         rows = kept[labels.batch.sample]
-        return TagLabels(labels.batch.select(kept), labels.field[rows], labels.position[rows], labels.tag_names)
+        columns = (labels.field[rows], labels.position[rows], labels.label_ids[rows])
+        return TagLabels(labels.batch.select(kept), *columns, labels.tag_names)
 
     # ---- comparing ----
 
@@ -128,7 +135,13 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
 
     def record(self, labels: TagLabels, result: TagAgreement) -> TagRecords:
         """The records of a batch."""
-        return record_tags(result, len(self.source.annotators))
+        records, batch = record_tags(result, len(self.source.annotators)), labels.batch
+        again = np.flatnonzero(~counted_labels(batch))
+        again = again[np.argsort(batch.sample[again], kind="stable")]
+        columns = (batch.sample[again], batch.annotator[again], batch.tag[again], labels.label_ids[again])
+        uncounted = uncounted_columns(*columns, len(batch.assigned))
+        part = {**records.parts[0], "label_id": labels.label_ids[first_labels(batch)], **uncounted}
+        return dataclasses.replace(records, parts=(part,))
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
@@ -141,9 +154,12 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
     # ---- writing ----
 
     def values(self, labels: TagLabels, agreement: TagAgreement) -> list[dict[str, Any]]:
-        """The values of every sample by path; undefined ones are None on labels and left out on samples."""
+        """The values of every sample by path; undefined ones are None on labels and left out on samples.
+
+        Of the labels of a tag that an annotator gave more than once the first has them; those of the others are None.
+        """
         updates = self._sample_values(labels, agreement)
-        tags, row = agreement.tags, agreement.of_label
+        tags, row, counts = agreement.tags, agreement.of_label, counted_labels(labels.batch)
         columns = zip(
             labels.batch.sample.tolist(),
             labels.field.tolist(),
@@ -151,16 +167,17 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
             verdict_names(tags.verdict[row]).tolist(),
             tags.votes[row].tolist(),
             agreement.n_annotators[labels.batch.sample].tolist(),
+            counts.tolist(),
             strict=True,
         )
         paths, run_key = self.source.label_paths, self.source.config.run_key
-        for sample, field, position, verdict, votes, assigned in columns:
+        for sample, field, position, verdict, votes, assigned, is_counted in columns:
             values, path = updates[sample], f"{paths[field]}.{position}.{run_key}"
-            values[path] = verdict
-            values[path + "_votes"] = votes
-            values[path + "_of"] = assigned
+            values[path] = verdict if is_counted else None
+            values[path + "_votes"] = votes if is_counted else None
+            values[path + "_of"] = assigned if is_counted else None
         asked = labels.batch.assigned[tags.sample] & (agreement.n_annotators <= MOST_NAMED)[tags.sample, None]
-        missed = who_left_out(asked, row, labels.batch.annotator).of_rows(row)
+        missed = who_left_out(asked, row, labels.batch.annotator).of_rows(row).where(counts)
         for label, named in missed.names(self.source.annotators).items():
             path = f"{paths[labels.field[label]]}.{labels.position[label]}.{run_key}{MISSED_BY}"
             updates[labels.batch.sample[label]][path] = named
@@ -181,6 +198,13 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
             "n_annotators": agreement.n_annotators.tolist(),
         }
         return values_by_path(self.source.config.run_key, columns)
+
+
+def counted_labels(batch: TagBatch) -> BoolArray:
+    """True for labels that count, shape ``(N,)``: the first with its tag by its annotator."""
+    counts = np.zeros(len(batch.tag), np.bool_)
+    counts[first_labels(batch)] = True
+    return counts
 
 
 def _tag_name(value: object) -> object:

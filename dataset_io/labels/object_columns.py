@@ -13,9 +13,8 @@ from bson import ObjectId
 from ...metrics.geometry.objects import Geometry
 from ...metrics.geometry.regions import joined
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated
+from .stored import id_bytes
 
-#: stands for the id of a damaged label, which is not usable
-_NO_ID = bytes(12)
 _COLUMNS = (
     *("sample", "annotator", "category", "field", "position"),
     *("usable", "crowd", "track", "confidence", "attributes"),
@@ -63,9 +62,7 @@ class ObjectColumns:
     def sorted(self) -> ObjectColumns:
         """The usable rows sorted by sample, annotator and label id (the order that breaks ties)."""
         usable = self if self.usable.all() else self.rows(self.usable)
-        binaries = [_NO_ID if label_id is None else label_id.binary for label_id in self.label_ids]
-        ids = np.frombuffer(b"".join(binaries), dtype=">u4").reshape(-1, 3)
-        ids = ids.astype(np.int64)[usable.origin]
+        ids = id_bytes(self.label_ids).view(">u4").astype(np.int64)[usable.origin]
         high, low = (ids[:, 0] << 32) | ids[:, 1], ids[:, 2]
         block = usable.sample * (int(usable.annotator.max(initial=0)) + 1) + usable.annotator
         order = np.argsort(block, kind="stable")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from bson import ObjectId
+from numpy.typing import NDArray
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...metrics.numeric.arrays import IntArray
@@ -69,6 +70,16 @@ def label_ids(kind: LabelKind, path: str) -> dict[str, Any]:
     is_id = {"$eq": [{"$type": "$$this._id"}, "objectId"]}
     ids = of_each_label(path, {"$cond": [is_id, "$$this._id", None]})
     return {"$ifNull": [ids, {"$cond": [_is_emptied(path), [], None]}]}
+
+
+#: stands for the id of a label that has none
+_NO_ID = bytes(12)
+
+
+def id_bytes(label_ids: Iterable[Any]) -> NDArray[np.uint8]:
+    """The bytes of ids, shape ``(N, 12)``; zeros for what is no id."""
+    ids = (label_id.binary if isinstance(label_id, ObjectId) else _NO_ID for label_id in label_ids)
+    return np.frombuffer(b"".join(ids), np.uint8).reshape(-1, len(_NO_ID))
 
 
 def label_count(kind: LabelKind, path: str) -> dict[str, Any]:

@@ -15,9 +15,11 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 from numpy.typing import NDArray
 
+from ...agreement.settings.no_labels import AnnotatorLists
 from ...agreement.statistics.records import compact
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..database.fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
+from ..labels.assignment import LIST_STATES
 from ..labels.source import flattened
 from ..labels.stored import StoredSample, milliseconds
 
@@ -200,6 +202,16 @@ class ReadCounts:
     def concatenate(cls, parts: Sequence[ReadCounts]) -> ReadCounts:
         """The facts of all parts."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _FACTS))
+
+    def totals(self, annotators: Sequence[str]) -> dict[str, Any]:
+        """The facts of all samples as entries of :class:`RunFacts`."""
+        states = zip(annotators, *((self.lists == state).sum(axis=0).tolist() for state in LIST_STATES), strict=True)
+        return {
+            "n_invalid": int(self.n_invalid.sum()),
+            "n_unknown": int(self.n_unknown.sum()),
+            "n_added_assignments": int(self.n_added.sum()),
+            "lists": [AnnotatorLists(name, *reversed(counts)) for name, *counts in states],
+        }
 
     def select(self, rows: BoolArray | IntArray) -> ReadCounts:
         """The facts of some rows."""

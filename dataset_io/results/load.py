@@ -18,6 +18,7 @@ from pymongo.collection import Collection
 from ... import names
 from ...agreement.disputes.judged import DecisionReport
 from ...agreement.families.family import build_report
+from ...agreement.families.unit_tables import lists_by_row
 from ...agreement.roles.summary import reference_of_samples
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError
@@ -101,10 +102,11 @@ def records_on(
     if not kept.any():
         raise AgreementInputError(f"`view` must have samples of the run {run_key!r}, got none among {len(view)}")
     records, index = loaded.records.select(kept), loaded.index.select(kept)
+    counts = {} if kept.all() else loaded.facts.select(kept).totals(loaded.context.annotators)
     facts = dataclasses.replace(
         loaded.report.run,
+        **counts,
         n_of=loaded.report.n_samples,
-        lists=[],
         n_videos=None if index.frame_numbers() is None else len(np.unique(index.numbers())),
     )
     context = dataclasses.replace(
@@ -260,11 +262,12 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
         run_key: key of the run
 
     Returns:
-        a pandas DataFrame with ``id`` and ``filepath`` of the sample (of the video, and ``frame_number``, for frames),
-        ``score`` and ``alpha`` (nan where undefined), ``n_annotators``, ``n_objects``, ``n_units`` and ``n_disputed``;
-        with a reference the F1 of each annotator against it, ``reference_f1.<annotator>`` (masks: ``reference_iou.…``;
-        classes and numbers: ``reference_accuracy.…``, 1 or 0), nan where one of the two is not there or neither has a
-        label. Samples deleted since have no ``filepath``
+        a pandas DataFrame with ``id`` (``sample_id`` in the tables of labels and units) and ``filepath`` of the sample
+        (of the video, and ``frame_number``, for frames), ``score`` and ``alpha`` (nan where undefined),
+        ``n_annotators``, ``n_objects``, ``n_units`` and ``n_disputed``; ``annotators``, the list of those who were
+        asked; with a reference the F1 of each annotator against it, ``reference_f1.<annotator>`` (masks:
+        ``reference_iou.…``; classes and numbers: ``reference_accuracy.…``, 1 or 0), nan where one of the two is not
+        there or neither has a label. Samples deleted since have no ``filepath``
 
     Raises:
         AgreementInputError: if there is no such run, or it did not complete
@@ -278,7 +281,8 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
         {"_id": {"$in": [ObjectId(sample_id) for sample_id in sorted(set(ids))]}}, {"filepath": True}
     )
     filepaths = {str(row["_id"]): row.get("filepath") for row in found}
-    frames = loaded.index.frame_numbers()
+    frames, (sample, annotator) = loaded.index.frame_numbers(), np.nonzero(loaded.records.assigned)
+    annotators = np.array([*loaded.context.annotators, None], object)[:-1]
     table = pd.DataFrame(
         {
             "id": ids,
@@ -290,6 +294,7 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
             "n_objects": values.n_objects,
             "n_units": values.n_units,
             "n_disputed": values.n_disputed,
+            "annotators": lists_by_row(sample, annotators[annotator], len(ids)),
             **reference_of_samples(loaded.records, loaded.context),
         }
     )

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import fiftyone as fo
 import numpy as np
 from fiftyone.core.collections import SampleCollection
+from numpy.typing import NDArray
 
 from ...agreement.families.family import FAMILIES
+from ...agreement.families.unit_tables import uncounted_labels
 from ...agreement.roles.summary import role_table
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.records import Records
@@ -40,12 +42,12 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
     import pandas as pd  # a run does not need it
 
     loaded = Run(view, run_key).records()
-    records, index, config = loaded.records, loaded.index, loaded.context.config
+    records, index = loaded.records, loaded.index
     on_frames = index.frame_numbers() is not None
     if not isinstance(view, fo.Dataset):
         kept = index.among(keys_of(view, on_frames=on_frames))
         records, index = records.select(kept), index.select(kept)
-    if "label_id" in records.rows and "label_id" not in records.parts[0]:
+    if loaded.report.has_objects and "label_id" not in records.parts[0]:
         raise AgreementInputError(
             f"The run {run_key!r} was computed by an older version, which kept no ids of labels; compute it again with "
             "overwrite=True"
@@ -58,37 +60,54 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
         for name, values in chosen.items():
             columns.setdefault(name, []).append(values)
     whole = {name: _joined(values) for name, values in columns.items()}
-    rows = np.asarray(whole.pop("row"), np.int64)
-    ids, frames = np.array([*index.ids(), None], object)[rows], index.frame_numbers()
-    if "field" in whole:
-        whole["field"] = np.array([*config.fields, None], object)[whole["field"]]
-    elif table == "labels":
-        annotators = dict.fromkeys(loaded.context.annotators, config.fields[0])
-        if not config.attribute_mode:
-            annotators = dict(zip(loaded.context.annotators, config.fields, strict=True))
-        whole["field"] = [annotators[name] for name in whole["annotator"]]
-    if table == "labels" and loaded.context.details.get("roles") and records.of_classes is not None:
-        rows = _with_role_labels(whole, rows, records, loaded.context)
-        ids = np.array([*index.ids(), None], object)[rows]
+    rows, ids = np.asarray(whole.pop("row"), np.int64), np.array([*index.ids(), None], object)
+    whole["unit"] = [unit if unit is not None else of for unit, of in zip(whole["unit"], ids[rows], strict=True)]
+    if table == "labels":
+        rows = _with_other_labels(whole, rows, ids, records, loaded.context)
+    frames = index.frame_numbers()
     numbers = np.empty(0, np.int64) if frames is None else frames
-    where = {"sample_id": ids, **({"frame_number": numbers[rows]} if on_frames else {})}
-    whole["unit"] = [unit if unit is not None else of for unit, of in zip(whole["unit"], ids, strict=True)]
+    where = {"sample_id": ids[rows], **({"frame_number": numbers[rows]} if on_frames else {})}
     found = pd.DataFrame({**where, **{name: whole[name] for name in TABLES[table] if name in whole}})
     return found.sort_values(list(where), kind="stable", ignore_index=True)
 
 
-def _with_role_labels(whole: dict[str, Any], rows: IntArray, records: Records, context: ReportContext) -> IntArray:
-    """Add the labels of roles to the columns, and what they say of the others; also returns the rows of all samples."""
-    n = len(rows)
-    found = role_table(records, context)
-    whole["unit"] = [*whole["unit"], *(None if k < 0 else whole["unit"][k] for k in found.pop("drawn").tolist())]
-    whole["reference"] = [*found.pop("reference"), *[None] * len(found["row"])]
-    whole["role"] = [*["annotator"] * n, *found["role"]]
-    of_roles = np.asarray(found.pop("row"), np.int64)
-    for name in set(whole) - {"unit", "reference", "role"}:
-        added = found.get(name, [np.nan if name == "iou" else None] * len(of_roles))
-        whole[name] = [*whole[name], *added]
-    return np.concatenate([rows, of_roles])
+def _with_other_labels(
+    whole: dict[str, Any], rows: IntArray, ids: NDArray[Any], records: Records, context: ReportContext
+) -> IntArray:
+    """Add fields, the labels of roles and what they say of the others, and the labels that make no unit.
+
+    Returns:
+        the row of the sample of every label
+    """
+    config = context.config
+    field_of = dict.fromkeys(context.annotators, config.fields[0])
+    if not config.attribute_mode:
+        field_of = dict(zip(config.annotators, config.fields, strict=True))
+    whole["field"] = [field_of[name] for name in whole["annotator"]]
+    has_roles = context.details.get("roles") and records.of_classes is not None
+    if has_roles:
+        found, units = role_table(records, context), whole["unit"]
+        drawn = zip(found.pop("drawn").tolist(), ids[found["row"]], strict=True)
+        found["unit"] = [of if k < 0 else units[k] for k, of in drawn]
+        whole |= {"reference": found.pop("reference"), "role": ["annotator"] * len(rows)}
+        rows = _with_rows(whole, rows, found)
+    found = uncounted_labels(records, context)
+    if found:
+        found["field"] = [field_of[name] for name in found["annotator"]]
+        if has_roles:
+            found["role"] = ["annotator"] * len(found["row"])
+        rows = _with_rows(whole, rows, found)
+    return rows
+
+
+def _with_rows(whole: dict[str, Any], rows: IntArray, found: dict[str, Any]) -> IntArray:
+    """Add the rows of other columns, with nothing where one of the two has no such column; returns those of samples."""
+    added = np.asarray(found.pop("row"), np.int64)
+    for name in {*whole, *found}:
+        nothing = np.nan if name in ("iou", "area") else None
+        before, after = (of.get(name, [nothing] * len(at)) for of, at in ((whole, rows), (found, added)))
+        whole[name] = [*before, *after]
+    return np.concatenate([rows, added])
 
 
 def _joined(parts: list[Any]) -> Any:

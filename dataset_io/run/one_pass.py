@@ -13,14 +13,13 @@ import numpy as np
 from bson import ObjectId
 
 from ...agreement.families.family import build_report
-from ...agreement.settings.no_labels import NOT_ASSIGNED, AnnotatorLists, null_policy
+from ...agreement.settings.no_labels import NOT_ASSIGNED, null_policy
 from ...agreement.statistics.codes import CodeNames
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..families.frames import VideoScores
 from ..families.protocol import LabelFamily
-from ..labels.assignment import LIST_STATES
 from ..labels.checks import count_damaged_fields
 from ..labels.source import Source
 from ..record.run import Run, versions
@@ -120,18 +119,14 @@ def run_facts(source: Source, compared: Compared, noticed: Noticed, *, started: 
         noticed: what was noticed meanwhile
         started: when it began, by ``time.perf_counter()``
     """
-    rows = compared.facts
-    states = zip(source.annotators, *((rows.lists == state).sum(axis=0).tolist() for state in LIST_STATES), strict=True)
+    counts = compared.facts.totals(source.annotators)
     return RunFacts(
-        n_invalid=noticed.n_damaged + int(rows.n_invalid.sum()),
-        n_unknown=int(rows.n_unknown.sum()),
-        n_added_assignments=int(rows.n_added.sum()),
+        **{**counts, "n_invalid": noticed.n_damaged + counts["n_invalid"]},
         coverage=_coverage(source),
         seconds=round(time.perf_counter() - started, 3),
         chosen_by=run_behind(source.samples),
         filtered=filtered_annotators(source),
         versions=versions(),
-        lists=[AnnotatorLists(name, *reversed(counts)) for name, *counts in states],
         n_changed=noticed.n_changed,
         n_repeated=noticed.n_repeated,
         n_videos=noticed.n_videos,

@@ -7,7 +7,7 @@ from typing import Any
 from ...agreement.settings.options import value_name
 from ..families.pixels import BYTES_OF_A_LABEL, LABELS_OF_A_MASK
 from ..families.ratings import is_comparable
-from ..labels.label_facts import is_class
+from ..labels.label_facts import are_labels, is_class
 from ..labels.source import Source
 from ..labels.stored import label_ids
 from .unit_members import LabelColumns, UnitReader
@@ -30,14 +30,16 @@ class TagReader(UnitReader):
         return [None if value is None else value_name(value) for value in columns.values("label")]
 
     def _unit_ids(self, rows: list[dict[str, Any]], columns: LabelColumns) -> list[Any]:
+        compared = are_labels(columns.values("id"), columns.values("label")).tolist()
         codes = [self.codes[name] for name in self._classes(columns)]
         given = list(zip(columns.sample.tolist(), self._annotators(columns).tolist(), codes, strict=True))
         first: dict[Any, int] = {}
         for k, key in enumerate(given):
-            first.setdefault(key, k)
+            if compared[k]:
+                first.setdefault(key, k)
         names = self.codes.names()
         return [
-            f"{rows[key[0]]['_id']} {names[key[2]]}" if first[key] == k else None for k, key in enumerate(given)
+            f"{rows[key[0]]['_id']} {names[key[2]]}" if first.get(key) == k else None for k, key in enumerate(given)
         ]  # fmt: skip
 
 
@@ -113,7 +115,9 @@ class MaskReader(ValueReader):
     def _value(self, field: int) -> Any:
         path = self.source.label_paths[field]
         held = {"$ifNull": [f"${path}.mask", f"${path}.mask_path", None]}
-        return {"$cond": [{"$eq": [held, None]}, None, "mask"]}
+        # masks that the run left out, as they cannot be compared, have null; those of others, added since, have nothing
+        is_left_out = {"$eq": [{"$type": f"${path}.{self._key}_of"}, "null"]}
+        return {"$cond": [{"$or": [{"$eq": [held, None]}, is_left_out]}, None, "mask"]}
 
     def load(self, row: dict[str, Any]) -> int:
         """Masks count by their bytes in the database, with a high minimum."""

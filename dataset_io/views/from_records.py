@@ -136,7 +136,7 @@ def ids_of_labels_naming(
     """Ids, by field, of the labels that would name any of some annotators in one of the relations.
 
     Raises:
-        AgreementInputError: for tags, of which the run keeps no label ids
+        AgreementInputError: for tags
     """
     asked = [labels.annotators.index(name) for name in annotators]
     found = []

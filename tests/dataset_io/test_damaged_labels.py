@@ -25,6 +25,7 @@ from annotator_agreement import (
     import_annotations,
     join_annotators,
     list_agreements,
+    load,
     rename_agreement,
     split_annotators,
 )
@@ -168,6 +169,9 @@ def test_ratings_and_tags_that_are_no_texts(make_dataset, kind: str, path: str, 
     dataset = rated_dataset(make_dataset, {"alice": given, "bob": given, "carol": given}, kind)
     _set(dataset, path, value)
     _both_ways(dataset, ["alice", "bob", "carol"], 1)
+    run = load(dataset)
+    assert (run.changed(), run.decisions.decide("skip", all=True, preview=True).n_left_out) == (0, 0)
+    assert [run.on(dataset.skip(k).limit(1)).report.run.n_invalid for k in range(2)] == [1, 0]
 
 
 @pytest.mark.parametrize("value", ["text", 5, [], {"_cls": "Detections", "detections": "text"}], ids=repr)

@@ -13,7 +13,7 @@ from PIL import Image
 from tests.dataset_io.masked import masked_dataset, segmentation
 from tests.datasets import stored
 
-from annotator_agreement import AgreementInputError, compute_agreement
+from annotator_agreement import AgreementInputError, agreement_on, compute_agreement, load
 from annotator_agreement.agreement.pixels import compute
 from annotator_agreement.dataset_io.database import stored_arrays
 from annotator_agreement.dataset_io.labels import mask_reading
@@ -59,8 +59,15 @@ def test_files_that_are_no_images_are_refused(make_dataset, tmp_path, how):
     _refused(dataset, rf"must have a mask .*, got 1 that do not \(first: '.*broken.png' cannot be read.* {sample_id};")
     report = compute_agreement(dataset, FIELDS, invalid="skip")
     assert dataset.values("agreement_n_annotators") == [2, 1, 2]
-    assert dataset.values("bob.agreement_of") == [2, 1, 2]
+    assert dataset.values("bob.agreement_of") == [2, None, 2]
     assert (report.run.n_invalid, report.n_rated) == (1, 2)
+    assert [agreement_on(dataset.skip(k).limit(1)).run.n_invalid for k in range(3)] == [0, 1, 0]
+    run = load(dataset)
+    assert (run.labels()["label_id"].nunique(), run.changed()) == (4, 0)
+    of_both = [run.decisions.decide("version", annotator=name, all=True, preview=True) for name in FIELDS]
+    assert [(each.n_decided, each.n_without, each.n_left_out) for each in of_both] == [(3, 0, 0), (2, 1, 0)]
+    dataset.set_values("bob", {sample_id: fo.Segmentation(mask=GOOD)}, key_field="id")  # added since
+    assert run.decisions.decide("version", annotator="alice", all=True, preview=True).n_left_out == 1
 
 
 def test_a_file_that_must_not_be_read_is_refused(make_dataset, tmp_path, monkeypatch):

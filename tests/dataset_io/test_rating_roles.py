@@ -136,6 +136,9 @@ def test_the_table_of_labels_has_those_of_the_reference(rated: fo.Dataset) -> No
         assert ((own == "right").sum(), (own == "wrong_class").sum()) == (one.n_right, one.n_wrong_class)
     of_gold = labels[labels.annotator == "gold"].set_index("sample_id").label.to_dict()
     assert of_gold == {sample.id: sample.gold.label for sample in rated if sample.gold is not None}
+    for name in ("alice", "gold", "net"):
+        own = labels[labels.annotator == name]
+        assert sorted(own.label_id) == sorted(sample[name].id for sample in rated if sample[name] is not None)
     sizes = aa.compute(rated, [f"{name}_size" for name in NAMES], reference="gold_size", run_key="sizes").labels()
     of_gold = [sample.gold_size.value for sample in rated if sample.gold_size is not None]
     assert sorted(sizes[sizes.annotator == "gold_size"].label) == sorted(of_gold)

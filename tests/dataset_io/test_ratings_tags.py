@@ -67,10 +67,10 @@ def test_values_of_an_example(make_dataset):
     assert dataset.values("agreement_disputed") == [False, True, False, True, None]
     assert dataset.values("agreement_n_annotators") == [3, 3, 3, 2, 1]
     assert dataset.values("alice.classifications.agreement") == [
-        ["agreed", "agreed"], ["missed", "lone", "lone"], [], ["lone"], [None]
+        ["agreed", "agreed"], ["missed", "lone", None], [], ["lone"], [None]
     ]  # fmt: skip
-    assert dataset.values("alice.classifications.agreement_votes") == [[3, 3], [2, 1, 1], [], [1], [1]]
-    assert dataset.values("alice.classifications.agreement_of") == [[3, 3], [3, 3, 3], [], [2], [1]]
+    assert dataset.values("alice.classifications.agreement_votes") == [[3, 3], [2, 1, None], [], [1], [1]]
+    assert dataset.values("alice.classifications.agreement_of") == [[3, 3], [3, 3, None], [], [2], [1]]
     assert dataset.values("carol.classifications.agreement") == [["agreed", "agreed"], ["lone"], [], None, None]
     assert (report.family, report.set_distance, report.label_types) == ("tags", "masi", ["Classifications"])
     assert (report.n_samples, report.n_rated, report.n_objects, report.n_disputed) == (5, 4, 11, 2)

@@ -11,7 +11,7 @@ from tests.datasets import frames_of
 from annotator_agreement import AgreementInputError, agreement_on, agreement_samples, compute_agreement, load_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
-COLUMNS = ["id", "filepath", "score", "alpha", "n_annotators", "n_objects", "n_units", "n_disputed"]
+COLUMNS = ["id", "filepath", "score", "alpha", "n_annotators", "n_objects", "n_units", "n_disputed", "annotators"]
 BOX = ("cat", (0.1, 0.1, 0.4, 0.2))
 
 
@@ -29,6 +29,8 @@ def test_every_sample_has_a_row_with_what_was_written_on_it(make_dataset):
     assert list(table["filepath"]) == ordered.values("filepath")
     for name in ("score", "alpha", "n_annotators"):
         _same(table[name], ordered.values(f"agreement_{name}"))
+    asked = [[name for name in ANNOTATORS if sample[name] is not None] for sample in ordered]
+    assert list(table["annotators"]) == asked
     drawn = [ordered.values(f"{name}.detections.label") for name in ANNOTATORS]
     rated = table["n_annotators"] > 1
     labels = [sum(len(of[k] or []) for of in drawn) for k in range(len(table))]

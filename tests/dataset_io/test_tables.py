@@ -15,8 +15,9 @@ import pandas as pd
 import pytest
 
 from tests.dataset_io.said import said_dataset
-from tests.datasets import detections, random_annotators, videos_dataset
+from tests.datasets import detections, random_annotators, videos_dataset, with_regions
 
+import annotator_agreement as aa
 from annotator_agreement import (
     agreement_on,
     compute_agreement,
@@ -24,7 +25,10 @@ from annotator_agreement import (
     join_annotators,
     load_agreement,
     update_agreement,
+    view_agreement,
 )
+from annotator_agreement.agreement.ratings.compute import record_ratings
+from annotator_agreement.dataset_io.families import ratings
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -194,15 +198,102 @@ def test_what_was_said_of_samples_stands_in_the_tables(make_dataset, kind):
     labels = report.labels()
     assert sorted(zip(labels["annotator"], labels["label"], strict=True)) == sorted(itertools.chain(*said.values()))
     assert set(labels["field"]) == set(ANNOTATORS)
+    _same_ids(dataset, labels)
 
 
 def _plain(value):
     return getattr(value, "label", getattr(value, "value", value))
 
 
+def _same_ids(dataset, labels, fields=ANNOTATORS):
+    """Compare ids, fields and verdicts with what stands on the labels; plain values have no ids."""
+    written = {
+        label.id: (sample.id, name, getattr(label, "agreement", None))
+        for sample, name in itertools.product(dataset, fields)
+        for label in getattr(sample[name], "classifications", [sample[name]])
+        if isinstance(label, fo.Label)
+    }
+    assert ("label_id" in labels) == bool(written)
+    named = labels.astype(object).where(labels.notna(), None)
+    columns = [named[name] for name in ("label_id", "sample_id", "field", "verdict") if written]
+    assert {label_id: tuple(row) for label_id, *row in zip(*columns, strict=True)} == written
+    assert not written or len(labels) == len(written)
+
+
+@pytest.mark.parametrize("kind", ["tags", "labels"])
+def test_labels_keep_their_ids_in_any_order_of_fields_and_after_an_update(make_dataset, kind):
+    dataset, fields = said_dataset(make_dataset, kind), ["carol", "alice", "bob"]
+    compute_agreement(dataset, fields, resamples=0, overwrite=True, progress=False)
+    for sample, other in zip(dataset.limit(4), dataset.skip(4), strict=False):
+        sample["bob"] = other["alice"].copy() if other["alice"] is not None else None
+        sample.save()
+    dataset.delete_samples(dataset.skip(20).values("id"))
+    update_agreement(dataset, progress=False)
+    _same_ids(dataset, load_agreement(dataset).labels())
+
+
+def test_runs_of_before_that_kept_no_ids_are_read_and_updated(make_dataset, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr(ratings, "record_ratings", lambda result, _, **options: record_ratings(result, **options))
+        dataset = said_dataset(make_dataset, "labels")
+    labels = load_agreement(dataset).labels()
+    assert "label_id" not in labels
+    assert len(labels) == sum(dataset.count(f"{name}.label") for name in ANNOTATORS)
+    dataset.delete_samples(dataset.limit(2).values("id"))
+    first = dataset.first()
+    first["bob"] = fo.Classification(label="new")
+    first.save()
+    update_agreement(dataset, progress=False)
+    _same_ids(dataset, load_agreement(dataset).labels())
+
+
+def test_a_tag_that_somebody_gave_twice_counts_once(make_dataset):
+    dataset = said_dataset(make_dataset, "tags")
+    rng = np.random.default_rng(5)
+    for sample, name in itertools.product(dataset, ANNOTATORS):
+        given = sample[name].classifications if sample[name] is not None else []
+        given += [fo.Classification(label=label.label) for label in given if rng.random() < 0.5]
+        sample.save()
+    report = compute_agreement(dataset, ANNOTATORS, resamples=0, overwrite=True, progress=False)
+    labels = report.labels()
+    _same_ids(dataset, labels)
+    again = labels["unit"].isna()
+    assert (report.n_objects, (again & labels["verdict"].isna()).sum()) == ((~again).sum(), again.sum())
+    assert again.sum() > 5
+    for entry, verdict in itertools.product(report.annotators, ("agreed", "missed", "lone")):
+        view = view_agreement(dataset, verdict=verdict, annotators=entry.name)
+        shown = [label for given in view.values(f"{entry.name}.classifications.id") for label in given]
+        counted = labels[(labels["annotator"] == entry.name) & (labels["verdict"] == verdict)]
+        assert sorted(shown) == sorted(counted["label_id"])
+        assert len(shown) == entry.verdicts.get(verdict, 0)
+    members = aa.load(dataset).decisions.decide("version", annotator="bob", all=True)
+    assert (members.n_left_out, members.n_decided + members.n_without) == (0, len(report.units()))
+
+
+@pytest.mark.parametrize("in_one_field", [False, True])
+def test_crowd_regions_have_rows_without_a_unit(make_dataset, in_one_field):
+    dataset, fields, options = with_regions(make_dataset, 4, in_one_field=in_one_field)
+    report = compute_agreement(dataset, fields, resamples=0, progress=False, **options)
+    annotator_of = (lambda field, label: label.who) if in_one_field else (lambda field, label: field)
+    labels, expected = report.labels(), _stored_labels(dataset, fields, annotator_of)
+    _same_labels(labels, expected)
+    crowd = labels[labels["verdict"] == "crowd"]
+    assert len(crowd) == sum(entry.n_crowd for entry in report.annotators) > 10
+    assert crowd[["unit", "iou", "area"]].isna().all(axis=None)
+    shown = view_agreement(dataset, verdict="crowd").values(f"{fields[0]}.detections.id", unwind=True)
+    assert sorted(shown) == sorted(crowd[crowd["field"] == fields[0]]["label_id"])
+    view = dataset.limit(5)
+    part = agreement_on(view, resamples=0).labels()
+    pd.testing.assert_frame_equal(part, labels[labels["sample_id"].isin(view.values("id"))].reset_index(drop=True))
+
+
 def test_classes_of_masks_are_units(make_dataset):
     dataset = said_dataset(make_dataset, "masks")
-    report = load_agreement(dataset)
+    for name in ANNOTATORS:  # an image on which all agree
+        dataset.set_values(
+            name, {dataset.first().id: fo.Segmentation(mask=np.eye(2, 3, dtype=np.uint8))}, key_field="id"
+        )
+    report = compute_agreement(dataset, ANNOTATORS, resamples=0, overwrite=True, progress=False)
     labels, units = report.labels(), report.units()
     masks = {
         (sample.id, name): sample[name].mask
@@ -213,6 +304,14 @@ def test_classes_of_masks_are_units(make_dataset):
     expected = {(key, name): int((mask == 1).sum()) for (key, name), mask in masks.items() if key in rated}
     areas = dict(zip(zip(labels["sample_id"], labels["annotator"], strict=True), labels["area"], strict=True))
     assert areas == {key: area for key, area in expected.items() if area}
+    for row in labels.itertuples():
+        assert row.label_id == dataset[row.sample_id][row.field].id
+    disputed = labels.merge(units, on=["sample_id", "unit"])
+    assert (disputed["verdict_x"] == disputed["verdict_y"]).all()
+    n_disputed = units[units["verdict"] == "class_conflict"]["sample_id"].value_counts().to_dict()
+    of_samples = zip(*dataset.values(["id", "agreement_n_disputed"]), strict=True)
+    assert n_disputed == {key: n for key, n in of_samples if n}
+    assert set(units["verdict"]) == {"agreed", "class_conflict"}
     assert len(units) == len({key for key, _ in areas})
     for row in units.itertuples():
         of_sample = {name: mask == 1 for (key, name), mask in masks.items() if key == row.sample_id}
@@ -238,8 +337,6 @@ def test_the_tables_are_exported(boxes, tmp_path):
 
 
 def test_the_snippets_of_the_guide_run(boxes):
-    import annotator_agreement as aa
-
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "tables.md").read_text(encoding="utf-8")
     known = {"aa": aa, "dataset": boxes}
     for code in re.findall(r"```python\n(.*?)```", guide, re.DOTALL):

@@ -222,7 +222,10 @@ def test_a_report_on_a_view_reads_both_ways(make_dataset):
     expected = compute_agreement(view, ["alice", "bob"], run_key="of_view", no_labels="drew_nothing")
     assert other_numbers(part) == pytest.approx(main_numbers(expected))
     assert part.other_reading.n_samples == 2
-    assert part.run.lists == []
+    assert part.run.lists == expected.run.lists
+    title = "Samples by what each annotator's field holds"
+    assert title in report_text(part, full=True)
+    assert agreement_on(dataset).run.lists == load_agreement(dataset).run.lists
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,16 @@ import re
 from collections import Counter
 from random import Random
 
-import fiftyone as fo
 import numpy as np
 import pytest
 
 from tests.chance import seeds
-from tests.datasets import detections, random_annotators
-from tools.stress.labelled import ANNOTATORS, TYPES
+from tests.datasets import with_regions
+from tools.stress.labelled import TYPES
 
 from annotator_agreement import compute_agreement
 from annotator_agreement.agreement.ratings.compute import agreeing
 from annotator_agreement.agreement.settings.options import value_name
-from annotator_agreement.agreement.statistics.codes import NO_LABEL
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.dataset_io.record.run_labels import open_run_labels
 from annotator_agreement.panels.drill_down import samples_behind
@@ -45,9 +43,10 @@ class Expected:
         for row in report.units().to_dict("records"):
             self.units[_document(row), row["unit"]] = {**row, "members": []}
         for row in report.labels().to_dict("records"):
-            unit = self.units[_document(row), row["unit"]]
-            unit["members"].append(row)
-            self.rows.append((row, unit))
+            if isinstance(row["unit"], str):  # not crowd, and no tag that somebody gave again
+                unit = self.units[_document(row), row["unit"]]
+                unit["members"].append(row)
+                self.rows.append((row, unit))
 
     def of(self, options):
         """The rows of the labels that fulfil the options of a link."""
@@ -108,7 +107,7 @@ def _document(row):
 
 
 def _found(view, labels):
-    """What a view shows: the ids of labels, tags by name, or samples; of videos on their frames.
+    """What a view shows: the ids of labels, or samples; of videos on their frames.
 
     From the documents as they are stored: samples of FiftyOne take ten times as long.
     """
@@ -127,13 +126,8 @@ def _found(view, labels):
             for field in fields:
                 held = document.get(field.removeprefix("frames.")) or {}
                 for label in held.get(kind.list_name) or ():
-                    what = str(label["_id"]) if labels.family.has_objects else _class(label.get("label"), labels)
-                    found.add((*key, field, what))
+                    found.add((*key, field, str(label["_id"])))
     return found
-
-
-def _class(stored, labels):
-    return labels.config.aliases.get(stored, NO_LABEL if stored is None else stored)
 
 
 def _with_masks(dataset, labels, annotators):
@@ -157,8 +151,7 @@ def _keys(rows, labels):
     """The same of rows of the table of labels."""
     if labels.kinds[0].list_name is None:
         return {_document(row) for row, _ in rows}
-    last = "label_id" if labels.family.has_objects else "label"
-    return {(*_document(row), row["field"], row[last]) for row, _ in rows}
+    return {(*_document(row), row["field"], row["label_id"]) for row, _ in rows}
 
 
 def _counted(rows, what, options):
@@ -234,36 +227,10 @@ def check_every_link(dataset, report):
     return n_links
 
 
-def _with_regions(make_dataset, seed, *, in_one_field, names=ANNOTATORS, n_samples=12):
-    """Random boxes, with crowd regions, several of them on one image."""
-    rng = np.random.default_rng(seed)
-    annotators = random_annotators(n_samples, seed=seed)
-    dataset = make_dataset({})
-    for k in range(n_samples):
-        sample, everything = fo.Sample(filepath=f"/images/{k}.jpg"), []
-        for n, name in enumerate(names):
-            labels = detections(annotators[ANNOTATORS[n % 3]][k])
-            if labels is None or (n > 2 and rng.random() < 0.3):
-                continue
-            for _ in range(rng.integers(0, 3)):
-                corner = rng.uniform(0, 0.5, 2).tolist()
-                labels.detections.append(fo.Detection(label="cat", bounding_box=[*corner, 0.45, 0.45], iscrowd=1))
-            for label in labels.detections if in_one_field else ():
-                label["who"] = name
-            everything += labels.detections
-            if not in_one_field:
-                sample[name] = labels
-        if in_one_field:
-            sample["all"] = fo.Detections(detections=everything)
-        dataset.add_sample(sample, dynamic=True)
-    fields = ["all"] if in_one_field else [name for name in names if dataset.has_field(name)]
-    return dataset, fields, {"annotator_attribute": "who"} if in_one_field else {}
-
-
 @pytest.mark.parametrize("seed", seeds(2))
 @pytest.mark.parametrize("in_one_field", [False, True])
 def test_with_crowd_regions(make_dataset, seed, in_one_field):
-    dataset, fields, options = _with_regions(make_dataset, seed, in_one_field=in_one_field)
+    dataset, fields, options = with_regions(make_dataset, seed, in_one_field=in_one_field)
     report = compute_agreement(dataset, fields, resamples=0, sensitivity=False, progress=False, **options)
     n_links = check_every_link(dataset, report)
     assert {"verdicts", "votes", "classes", "pairs", "Missed", "left_out", "confusion"} <= set(n_links)
@@ -273,7 +240,7 @@ def test_with_crowd_regions(make_dataset, seed, in_one_field):
 def test_of_crowds_labels_are_found_by_their_ids(make_dataset, n, in_one_field):
     """More annotators than labels name; more fields than an expression names."""
     names = [f"w{k:02d}" for k in range(n)]
-    dataset, fields, options = _with_regions(
+    dataset, fields, options = with_regions(
         make_dataset, 3, in_one_field=in_one_field, names=names, n_samples=2 if in_one_field else 3
     )
     report = compute_agreement(dataset, fields, resamples=0, sensitivity=False, progress=False, **options)
