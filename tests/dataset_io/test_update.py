@@ -139,14 +139,14 @@ KINDS = {
 }
 
 
-def _sample(rng, make_labels, names=ANNOTATORS):
+def random_sample(rng, make_labels, names=ANNOTATORS):
     labels = {name: make_labels(rng) for name in names if rng.random() < 0.9}
     sample = fo.Sample(f"/images/{rng.integers(1 << 60)}.jpg", **labels)
     sample.metadata = fo.ImageMetadata(width=200, height=100)
     return sample
 
 
-def _random_edits(rng, dataset, make_labels, names=ANNOTATORS):
+def random_edits(rng, dataset, make_labels, names=ANNOTATORS):
     """What an editor does: edits, deletes and adds labels, lists and samples."""
     ids = dataset.values("id")
     for sample_id in rng.choice(ids, 3, replace=False).tolist():
@@ -162,7 +162,7 @@ def _random_edits(rng, dataset, make_labels, names=ANNOTATORS):
     if rng.random() < 0.6:
         dataset.delete_samples(rng.choice(ids, 2, replace=False).tolist())
     if rng.random() < 0.6:
-        dataset.add_samples([_sample(rng, make_labels, names)])
+        dataset.add_samples([random_sample(rng, make_labels, names)])
 
 
 @pytest.fixture
@@ -183,10 +183,10 @@ def test_updated_runs_are_like_new_ones_after_random_edits(make_dataset, no_whol
     options = {"resamples": 0, **options}
     rng = np.random.default_rng(len(kind))
     dataset = make_dataset({})
-    dataset.add_samples([_sample(rng, make_labels) for _ in range(16)], dynamic=True)
+    dataset.add_samples([random_sample(rng, make_labels) for _ in range(16)], dynamic=True)
     compute_agreement(dataset, ANNOTATORS, **options)
     for _ in range(2):
-        _random_edits(rng, dataset, make_labels)
+        random_edits(rng, dataset, make_labels)
         assert changed_since(dataset) > 0
         updated = update_agreement(dataset)
     assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, **options)
@@ -201,13 +201,13 @@ def test_runs_with_an_annotator_attribute(make_dataset, no_whole_run):
 
     rng = np.random.default_rng(5)
     dataset = make_dataset({})
-    dataset.add_samples([_sample(rng, make_labels, ["labels"]) for _ in range(20)], dynamic=True)
+    dataset.add_samples([random_sample(rng, make_labels, ["labels"]) for _ in range(20)], dynamic=True)
     for sample in dataset:
         sample["asked"] = sorted(rng.choice(ANNOTATORS, 2, replace=False).tolist())
         sample.save()
     options = {"annotator_attribute": "rater", "assigned_field": "asked", "resamples": 0}
     compute_agreement(dataset, "labels", **options)
-    _random_edits(rng, dataset, make_labels, ["labels"])
+    random_edits(rng, dataset, make_labels, ["labels"])
     sample = dataset.first()
     sample["asked"] = ANNOTATORS
     sample.save()
@@ -218,7 +218,7 @@ def test_runs_with_an_annotator_attribute(make_dataset, no_whole_run):
 def test_runs_on_views_follow_what_is_in_the_view(make_dataset, no_whole_run):
     rng = np.random.default_rng(1)
     dataset = make_dataset({})
-    dataset.add_samples([_sample(rng, _boxes) for _ in range(20)], dynamic=True)
+    dataset.add_samples([random_sample(rng, _boxes) for _ in range(20)], dynamic=True)
     for position, sample in enumerate(dataset):
         sample.tags = ["ready"] if position < 14 else []
         sample.save()
@@ -264,7 +264,7 @@ def test_runs_on_groups(make_dataset, no_whole_run):
     for _ in range(6):
         group = fo.Group()
         for name in ("left", "right"):
-            sample = _sample(rng, _boxes)
+            sample = random_sample(rng, _boxes)
             sample["group"] = group.element(name)
             samples.append(sample)
     dataset.add_samples(samples, dynamic=True)
