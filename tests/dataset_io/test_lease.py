@@ -243,7 +243,7 @@ def _meanwhile(monkeypatch, action):
             done.extend(errors)
         return work_through(*arguments)
 
-    for module in ("run.one_pass", "units.derived_fields"):
+    for module in ("run.one_pass", "run.work_through"):
         monkeypatch.setattr(f"annotator_agreement.dataset_io.{module}.work_through", work)
     return done
 
