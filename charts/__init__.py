@@ -5,18 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..agreement.statistics.presentation import present_with
+from ..agreement.statistics.values import present_with
 
 _PLOTS = ("pairs", "confusion", "classes", "annotators", "votes", "iou", "scores", "thresholds", "bias", "models")
 _PUBLIC = {
     **{f"plot_{name}": ".figures" for name in _PLOTS},
-    **{f"ceiling_{name}": ".reports.ceilings" for name in ("frame", "sections", "sentence")},
-    **{f"acceptance_{name}": ".reports.acceptance" for name in ("frame", "sections")},
+    **{f"ceiling_{name}": ".reports.other_results" for name in ("frame", "sections", "sentence")},
+    **{f"acceptance_{name}": ".reports.other_results" for name in ("frame", "sections")},
     **{f"comparison_{name}": ".reports.comparison" for name in ("frame", "markdown", "text")},
     "comparison_html": ".page.page",
     "decisions_frame": ".reports.dataframes",
     "decisions_sections": ".reports.decided",
-    **{f"parts_{name}": ".reports.parts" for name in ("frame", "sections")},
+    **{f"parts_{name}": ".reports.curves" for name in ("frame", "sections")},
     "plot_parts": ".figures",
     "report_html": ".page.page",
     "report_frame": ".reports.dataframes",

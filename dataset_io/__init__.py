@@ -13,25 +13,21 @@ from .decide.made_decisions import delete_decisions, list_decisions, undo_decisi
 from .decide.own_labels import record_own_labels
 from .decide.undo_applied import undo_applied
 from .jobs.compute import compute_agreement, run_agreement
-from .jobs.delete import delete_agreement
-from .jobs.rename import rename_agreement
+from .jobs.lifecycle import delete_agreement, rename_agreement
 from .jobs.split_join import join_annotators, split_annotators
 from .jobs.update import update_agreement
 from .record.run import list_agreements
 from .results.check import check_agreement
 from .results.compare import compare_agreement
-from .results.decided_labels import export_decided
-from .results.decided_list import export_decided_against
+from .results.decided_labels import export_decided, export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
 from .run_parts import RunDecisions, RunObjects
 from .units.annotate import annotate_disputed
-from .units.label_tags import tag_agreement_labels
+from .units.labels_in_view import tag_agreement_labels
 from .units.patches import agreement_patches
-from .units.resolve import resolve_units
-from .units.units_field import add_units
-from .views.agreement_view import view_agreement
-from .views.saved_views import save_agreement_views
+from .units.units_field import add_units, resolve_units
+from .views.agreement_view import save_agreement_views, view_agreement
 
 __all__ = [
     "AgreementRun",

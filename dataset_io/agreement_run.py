@@ -13,7 +13,7 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
-from ..agreement.families.comparison import AgreementComparison
+from ..agreement.families.compare import AgreementComparison
 from ..agreement.parts.result import AgreementParts, trend_of
 from ..agreement.settings.arguments import Public, called_as, check_call, takes_arrays, texts_of
 from ..agreement.settings.errors import AgreementInputError
@@ -23,12 +23,11 @@ from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
 from .jobs.compute import compute_agreement
-from .jobs.delete import delete_agreement
-from .jobs.rename import rename_agreement
+from .jobs.lifecycle import delete_agreement, rename_agreement
 from .jobs.split_join import join_annotators, split_annotators
 from .jobs.update import update_agreement
-from .record.fields import fields_marked
 from .record.run import Run, dataset_of, list_agreements
+from .record.schema import fields_marked
 from .results.anonymous import anonymous_report
 from .results.check import check_agreement
 from .results.compare import compare_agreement
@@ -38,8 +37,7 @@ from .results.measure_ceiling import agreement_ceiling
 from .results.parts import OpenParts, open_parts
 from .run.work_through import Progress
 from .run_methods import RUN_PARTS, Method, Methods, documented
-from .views.agreement_view import view_agreement
-from .views.saved_views import save_agreement_views
+from .views.agreement_view import save_agreement_views, view_agreement
 
 if TYPE_CHECKING:
     from pandas import DataFrame

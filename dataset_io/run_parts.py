@@ -15,15 +15,13 @@ from .decide.decide import decide
 from .decide.made_decisions import delete_decisions, list_decisions, undo_decisions
 from .decide.own_labels import record_own_labels
 from .decide.undo_applied import undo_applied
-from .results.decided_labels import export_decided
-from .results.decided_list import export_decided_against
+from .results.decided_labels import export_decided, export_decided_against
 from .results.load import report_decisions_with
 from .run_methods import DatasetMethod, Method, RunPart, part_of_runs
 from .units.annotate import annotate_disputed
-from .units.label_tags import tag_agreement_labels
+from .units.labels_in_view import tag_agreement_labels
 from .units.patches import agreement_patches
-from .units.resolve import resolve_units
-from .units.units_field import add_units
+from .units.units_field import add_units, resolve_units
 
 report_decisions_with(report_decisions)
 

@@ -20,11 +20,16 @@ from .alpha.kappas import (
 from .alpha.nominal import NominalTally, alpha_by_group
 from .alpha.rated import krippendorff_alpha, percent_agreement
 from .alpha.sets import TagSets
-from .bootstrap.confidence import MIN_SAMPLES, ConfidenceIntervals, wilson_interval
-from .bootstrap.resampling import Resampling, bootstrap, sums_of_clusters
+from .bootstrap.confidence import (
+    MIN_SAMPLES,
+    ConfidenceIntervals,
+    Resampling,
+    bootstrap,
+    sums_of_clusters,
+    wilson_interval,
+)
 from .consensus.consensus import Votes, unit_votes
-from .detection.average_precision import average_precision, expected_average_precision
-from .detection.detection_matching import match_detections
+from .detection.average_precision import average_precision, expected_average_precision, match_detections
 from .geometry.boxes import box_iou, box_overlaps, boxes_as_polygons
 from .geometry.keypoints import COCO_SIGMAS, Keypoints, oks, visibility_agreement
 from .geometry.lines import Lines, line_overlap, lines_from_points
@@ -38,7 +43,7 @@ from .matching import Matching, match_objects
 from .matching.pairs import Alignment, f1_score, panoptic_quality, segmentation_quality
 from .matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from .matching.threshold import ThresholdFromData, best_similarities, similarities_between_samples, threshold_from_data
-from .numeric.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
+from .numeric.rate_tests import AlternativeAnnotatorTest, alternative_annotator_test
 from .pixels.boundaries import BoundaryAgreement, boundary_agreement
 from .pixels.joint_counts import JointCounts, disagreement_map, ignored_pixels, joint_counts
 

@@ -8,9 +8,8 @@ from .form import operator_of
 from .gold import APPLY, DECIDE, UNDO_APPLIED, UNDO_DECISIONS
 from .human_ceiling import HumanCeiling
 from .import_labels import IMPORT
-from .object_labels import ADD_UNITS, RESOLVE
 from .runs import CHECK, COMPARE, CONFIGURE_APP, DELETE, OPEN_PANEL, RENAME, SHOW, UPDATE
-from .views import ANNOTATE, PATCHES, SAVE_VIEWS, TAG_LABELS, VIEW
+from .views import ADD_UNITS, ANNOTATE, PATCHES, RESOLVE, SAVE_VIEWS, TAG_LABELS, VIEW
 
 FORMS = (
     *(IMPORT, COMPUTE, UPDATE, SHOW, OPEN_PANEL, VIEW, SAVE_VIEWS, ADD_UNITS, PATCHES, RESOLVE),

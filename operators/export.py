@@ -19,15 +19,14 @@ from ..dataset_io.decide.decisions import Gold
 from ..dataset_io.labels.source import comparable_fields
 from ..dataset_io.record.gold_fields import gold_fields
 from ..dataset_io.record.run import list_agreements
+from ..dataset_io.results.check import read_requirements
 from ..dataset_io.results.decided_labels import decided_to_export, format_of_decided
 from ..dataset_io.results.export import checked_path
 from ..dataset_io.results.file_writing import checked_file
 from ..dataset_io.results.parts import dividing_fields
-from ..dataset_io.results.requirements_file import read_requirements
 from .form import Filled, Form, given_names
 from .gold import counted_first
-from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Switch, warning
-from .option_inputs import unfolded
+from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Switch, unfolded, warning
 
 _PLACE = "A file on the machine of the App's server; missing folders are created"
 _DOWNLOAD = Switch("download", "Download it with the browser, too", default=True)

@@ -1,12 +1,21 @@
-"""Inputs that an operator's form can declare: text, number, switch, choice, files; and notices to the user."""
+"""Inputs of an operator's form: text, number, switch, choice, files, the options of a run; notices to the user."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import fiftyone as fo
 from fiftyone.operators import types
+
+from ..agreement.settings.errors import AgreementInputError
+from ..agreement.settings.options import OPTIONS, Option, WholeFrom
+from ..charts.text.sections import Column, Section, as_markdown, table
+from ..dataset_io.labels.annotator_attributes import is_likely_reference, is_of_model
+from ..dataset_io.labels.assignment import FieldCounts
+from ..dataset_io.labels.kinds import LabelKind
 
 
 @dataclass(frozen=True)
@@ -157,3 +166,200 @@ class Folded(FormField):
         inputs.define_property(self.name, folded, view=types.ObjectView(label=self.label, collapsible=True))
         for field in self.fields:
             field.add(folded)
+
+
+#: switch of the form for the option ``iou="auto"``
+_IOU_FROM_DATA = "iou_from_data"
+#: value for None in a form
+_NONE = "none"
+#: name of the part of a form that is folded until the user opens it
+FOLDED = "advanced"
+#: fields whose label lists are counted in a form
+_MOST_LISTED = 12
+#: options that are asked for beside the fields
+_ASKED_WITH_FIELDS = ("no_labels",)
+
+
+def unfolded(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a form, those of its folded part beside the others."""
+    folded = params.get(FOLDED)
+    others = {name: value for name, value in params.items() if name != FOLDED}
+    return {**others, **folded} if isinstance(folded, Mapping) else others
+
+
+def option_fields(
+    params: Mapping[str, Any], kinds: Sequence[LabelKind], presets: Mapping[str, Any]
+) -> Iterator[FormField]:
+    """The inputs of the options that have an effect on labels of some types.
+
+    Args:
+        presets: values of options when the form opens, where they differ from the defaults
+    """
+    groups = frozenset[str]().union(*(kind.groups for kind in kinds))
+    for option in _shown(params, groups):
+        if option.name in _ASKED_WITH_FIELDS:
+            continue
+        if option.input == "slider":
+            yield from _threshold(option, params, kinds[0].measure, presets.get(option.name, option.default))
+        else:
+            yield _input(option, groups, params.get(option.name), presets.get(option.name, option.default))
+
+
+def list_fields(found: Sequence[FieldCounts], what: str, *, asked: bool, preset: str) -> Iterator[FormField]:
+    """Table of the label lists of the fields, and the choice of what a null list means where there are some.
+
+    Args:
+        found: what every field holds
+        what: what the samples are called
+        asked: whether no list can mean two things
+        preset: what it means when the form opens
+    """
+    without = [entry for entry in found if entry.lists.n_null]
+    shown = without if len(found) > _MOST_LISTED else found
+    if shown:
+        columns = [
+            Column("field", "lists.name"),
+            Column("labels", "n_labels", "{:,}".format),
+            Column(f"{what} with labels", "lists.n_labels", "{:,}".format),
+            Column("with an empty list", "lists.n_empty", "{:,}".format),
+            Column("without a list", "lists.n_null", "{:,}".format),
+        ]
+        tables = [table(columns, shown[:_MOST_LISTED])]
+        yield Text("lists", as_markdown([Section("What the fields hold", tables)]))
+    if without and asked:
+        option = OPTIONS["no_labels"]
+        titles = {str(value): meaning for value, meaning in option.choices.items()}
+        label = f"{what.capitalize()} without a list: the annotator …"
+        yield Choice(option.name, label, default=preset, values=titles, as_radio_buttons=True)
+
+
+def role_fields(
+    dataset: fo.Dataset,
+    candidates: Mapping[str, LabelKind],
+    fields: Sequence[str],
+    values: Mapping[str, str],
+    presets: Mapping[str, Any],
+) -> Iterator[FormField]:
+    """The reference and the models: values of the attribute, and other fields with labels of the annotators' kind.
+
+    Args:
+        fields: the chosen fields of annotators
+        values: values of the attribute that names the annotators, and the option that each looks like
+        presets: values of options when the form opens
+    """
+    chosen = [candidates[name] for name in fields if name in candidates]
+    beside = [name for name, kind in candidates.items()
+              if name not in (*fields, *values) and chosen and kind.comparable == chosen[0].comparable]  # fmt: skip
+    others = [*values, *beside]
+    if not others:
+        return
+    # without two annotators beside them, what looks like a reference or a model is likely to be one
+    guessed = values if list(values.values()).count("") > 1 else {}
+    models = presets.get("models", [name for name in others if guessed.get(name) == "models"
+                                    or (name in beside and is_of_model(dataset, name, candidates[name]))])  # fmt: skip
+    likely = [name for name in others if guessed.get(name) == "reference"
+              or (name in beside and is_likely_reference(dataset, name) and name not in models)]  # fmt: skip
+    preset = presets.get("reference", likely[0] if likely else None)
+    # not an enumeration: FiftyOne would refuse what an earlier choice of fields left in the form
+    view = types.AutocompleteView(allow_user_input=bool(values), allow_duplicates=False)
+    for name in others:
+        view.add_choice(name, label=name)
+    option = OPTIONS["reference"]
+    hint = "Optional: the true labels, such as honeypots or decisions, with which every annotator is compared"
+    yield FormField(option.name, option.title, hint, default=preset if preset in others else None, view=view)
+    hint = "Optional: predictions, compared with every annotator; nobody's numbers change by them"
+    yield Several("models", OPTIONS["models"].title, hint, default=[name for name in models if name in others],
+                  view=view)  # fmt: skip
+
+
+def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind] | None = None) -> dict[str, Any]:
+    """The options from a form or a caller.
+
+    Args:
+        params: values from the form or the caller
+        kinds: leave out options without effect on labels of these types; None: leave out nothing
+    """
+    groups = None if kinds is None else frozenset[str]().union(*(kind.groups for kind in kinds))
+    given = {option.name: _value(option, params[option.name]) for option in _shown(params, groups)
+             if params.get(option.name) not in (None, "", [])}  # fmt: skip
+    if params.get(_IOU_FROM_DATA) and OPTIONS["iou"] in _shown(params, groups):
+        given["iou"] = "auto"
+    return given
+
+
+def _shown(params: Mapping[str, Any], groups: frozenset[str] | None) -> list[Option]:
+    """The options that have an input in the form."""
+    # a folder from a caller implies the maps
+    params = {**params, "disagreement_map": params.get("disagreement_map", params.get("map_folder"))}
+    asked = [option for option in OPTIONS.values() if option.input or option.choices or _is_switch(option)]
+    if groups is None:
+        return asked
+    without = "iou" if params.get("method") == "mutual_best" else None  # this method has no threshold
+    return [option for option in asked if option.name != without and groups and option.has_effect(groups, params)]
+
+
+def _is_switch(option: Option) -> bool:
+    return isinstance(option.default, bool) and option.name != "overwrite"  # that input is next to the run key
+
+
+def _threshold(option: Option, params: Mapping[str, Any], measure: str, preset: float | str) -> Iterator[FormField]:
+    """The threshold, or whether to take it from the data."""
+    hint = "The threshold at which a match is as likely chance as agreement, from up to 2,000 samples"
+    yield Switch(_IOU_FROM_DATA, "Threshold from the data", hint, default=preset == "auto")
+    if not params.get(_IOU_FROM_DATA, preset == "auto"):
+        default = preset if isinstance(preset, float) else option.default
+        yield Slider(option.name, option.title, f"Least {measure} of a match", default=default)
+
+
+def _input(option: Option, groups: frozenset[str], given: Any, preset: Any) -> FormField:
+    text = option.hint or option.sentence.replace("``", "").replace('"', "")
+    hint = text[0].upper() + text[1:]
+    if option.choices:
+        offered = {value: text for value, text in option.choices.items()
+                   if value is None or option.choices_of.get(value) in (None, *groups)}  # fmt: skip
+        titles = {str(value or _NONE): f"{value or _NONE}: {text.replace('``', '')}" for value, text in offered.items()}
+        return Choice(option.name, option.title, default=str(preset or _NONE), values=titles)
+    if _is_switch(option):
+        return Switch(option.name, option.title, hint, default=preset)
+    if option.input == "number":
+        check = option.check
+        least, most = (check.least, check.most) if isinstance(check, WholeFrom) else (0.0, None)
+        problem = _why_refused(option, given)
+        return Number(
+            option.name, option.title, hint, preset, least=least, most=most, is_whole=most is not None, problem=problem
+        )
+    if option.input == "text":
+        return FormField(option.name, option.title, hint, default=preset if preset is None else str(preset))
+    # names and what they stand for as texts: ``["a=b"]``
+    pairs = [f"{name}={meant}" for name, meant in preset.items()] if isinstance(preset, Mapping) else []
+    return Several(option.name, option.title, hint, default=pairs or list(map(str, preset or ())))
+
+
+def _why_refused(option: Option, given: Any) -> str:
+    """Why a number in the form is refused; empty if it is not, or nothing is given."""
+    try:
+        option.checked(option.default if given in (None, "") else given, option.title)
+    except AgreementInputError as error:
+        return str(error)
+    return ""
+
+
+def _value(option: Option, given: Any) -> Any:
+    """The value of an option from the value in a form, or from a caller."""
+    can_be_none = option.input == "text" or None in option.choices
+    if can_be_none and isinstance(given, str) and given.strip().lower() == _NONE:
+        return None
+    if option.input == "renamings" and isinstance(given, list | tuple):
+        if not all(isinstance(entry, str) and "=" in entry for entry in given):
+            return given
+        return {name: meant for name, _, meant in (entry.rpartition("=") for entry in given)}
+    if option.input == "values" and isinstance(given, list | tuple):
+        return [_number_if_one(entry) for entry in given]
+    if option.input == "text" and isinstance(given, str) and re.fullmatch(r"\s*\d*\.\d+\s*", given):
+        return float(given)
+    return _number_if_one(given) if option.input == "text" else given
+
+
+def _number_if_one(value: Any) -> Any:
+    text = value.strip() if isinstance(value, str) else value
+    return int(text) if isinstance(text, str) and re.fullmatch(r"\d{1,18}", text) else text

@@ -14,9 +14,9 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
-from ..charts.reports.acceptance import acceptance_sentence
 from ..charts.reports.comparison import comparison_markdown
 from ..charts.reports.document import report_markdown
+from ..charts.reports.other_results import acceptance_sentence
 from ..charts.text.headline import alpha_sentence
 from ..charts.text.sections import Facts, Section, as_markdown
 from ..charts.text.words import counted, listed
@@ -35,10 +35,9 @@ from ..dataset_io import (
 )
 from ..dataset_io.app.settings import AppSettings, app_settings_of, check_settings
 from ..dataset_io.database.fiftyone_private import open_panel
-from ..dataset_io.jobs.delete import what_is_deleted
-from ..dataset_io.jobs.rename import check_rename
+from ..dataset_io.jobs.lifecycle import check_rename, what_is_deleted
 from ..dataset_io.record.run import Run, completed_kinds
-from ..dataset_io.results.requirements_file import read_requirements
+from ..dataset_io.results.check import read_requirements
 from ..dataset_io.run.work_through import Progress
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Switch, Text, warning

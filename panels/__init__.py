@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .agreement_panel import AgreementPanel
-from .decide_panel import DecidePanel
+from .agreement_panel import AgreementPanel, DecidePanel
 
 PANELS = [AgreementPanel, DecidePanel]

@@ -33,8 +33,7 @@ from .drawing import safe_title
 from .events import state_part
 from .items import Item, Link
 from .layout import GRID_TITLE
-from .model_cache import hash_of_view
-from .panel_state import PanelState
+from .panel_state import PanelState, hash_of_view
 from .view_model import ViewModel
 
 Click = dict[str, Any]

@@ -25,8 +25,7 @@ import fiftyone.operators as foo
 from ..dataset_io.database.fiftyone_private import DatasetContent, content_of
 from ..dataset_io.run.work_through import rare_collections
 from .drawing import DECIDER
-from .model_cache import hash_of
-from .panel_state import damaged_parts
+from .panel_state import damaged_parts, hash_of
 from .tab_decide import WAY
 
 T = TypeVar("T")

@@ -9,8 +9,7 @@ from fiftyone.operators import types
 from ..names import UPDATE_AGREEMENT
 from .drawing import LINE, LINK, NARROW, Handlers, button, choice, draw_item, said
 from .items import Item
-from .model_cache import hash_of
-from .panel_state import PanelState
+from .panel_state import PanelState, hash_of
 from .view_model import DECIDE_TAB, ViewModel
 
 #: what the grid shows is part of the panel's data, not of its schema: a new schema would draw all charts anew. The App

@@ -1,17 +1,41 @@
-"""The state of the panel: the run that it shows, or why there is none and what to do."""
+"""The state of the panel: the run that it shows, or why there is none; the cache of its report and tables."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import hashlib
+import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import fiftyone as fo
+import fiftyone.operators as foo
+from fiftyone.core.collections import SampleCollection
+from fiftyone.operators.cache import execution_cache
 
 from .. import names
+from ..agreement.disputes.costs import CostlyUnits, LeftOut, SoughtUnits, disputed_by_class, left_out
+from ..agreement.families.family import FAMILIES, build_report
+from ..agreement.matching.verdicts import VERDICTS
+from ..agreement.parts.result import AgreementParts
+from ..agreement.statistics.records import Records
+from ..agreement.statistics.report import AgreementReport, ReportContext
+from ..charts.reports.families import family_of
+from ..charts.text.advice import whom_to_talk_to
 from ..dataset_io import changed_since
 from ..dataset_io.app.settings import lacks_colors
+from ..dataset_io.database.fiftyone_private import dataset_id, serialized_stages
+from ..dataset_io.decide.next_object import Sought
 from ..dataset_io.record.run import COMPLETED, FAILED, Run, completed_kinds, newest_first
+from ..dataset_io.record.sample_index import SampleIndex
+from ..dataset_io.record.stored_records import OpenRecords
+from ..dataset_io.results.load import records_on
+from ..dataset_io.results.parts import OpenParts
+from ..dataset_io.results.times import time_attribute, times_of
+from ..dataset_io.run.work_list import WorkList, work_list
 
 #: meaning of the status of a run that is not completed
 _UNDER_WAY = {
@@ -194,3 +218,198 @@ def _lost_fields(dataset: fo.Dataset, config: dict[str, Any]) -> list[str]:
         f"Fields of this run were deleted: {shown}. The numbers are still correct, but the samples and labels behind "
         "them cannot be shown; compute it again with “overwrite”."
     ]
+
+
+#: views with more samples get no intervals, which would take more than a second
+MOST_RESAMPLED = 2_000
+#: more samples are divided without intervals
+MOST_DIVIDED = 20_000
+#: records of a run up to this size are cached for the next view
+_MOST_KEPT = 150_000_000
+
+
+def hash_of(*parts: Any) -> str:
+    """A short hash of some values."""
+    return hashlib.md5(json.dumps(parts, sort_keys=True, default=str).encode(), usedforsecurity=False).hexdigest()[:10]
+
+
+def hash_of_view(view: SampleCollection | None) -> str:
+    """A hash of the stages of a view; different views of a dataset have different hashes."""
+    stages = [] if view is None else serialized_stages(view, with_ids=False)
+    return hash_of(stages)
+
+
+class Shown:
+    """A report, and what the panel shows in addition to it: the scores and disputes of single samples."""
+
+    def __init__(
+        self,
+        report: AgreementReport,
+        records: Records,
+        index: SampleIndex,
+        context: ReportContext,
+        version: str = "1",
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.report: AgreementReport = report
+        self.version = version  #: identifies this content
+        self.notes = list(notes)  #: remarks on the numbers
+        self._records = records
+        self._index = index
+        self._context = context
+        self._costly: dict[Sought, CostlyUnits] = {}
+        self._parts: dict[str, AgreementParts] = {}
+        self._divided: OpenParts | None = None
+        self._times: list[dict[str, Any]] | None = None
+        self.scores = records.column("score")  #: shape ``(S,)``, nan where undefined
+        values = records.sample_values()
+        self.n_disputed = int(values.n_disputed[values.n_annotators >= 2].sum())  #: disputed units of rated samples
+
+    @functools.cached_property
+    def work(self) -> WorkList:
+        """The samples with disputes, the most costly first."""
+        return work_list(self._records, self._index)
+
+    @functools.cached_property
+    def findings(self) -> tuple[list[str], list[str]]:
+        """Findings: the main cause and whom to talk to, for above all tabs; and all others."""
+        family = family_of(self.report)
+        cause, *others = family.findings(self.report)
+        whom = whom_to_talk_to(self.report, family.phrases)
+        return ([cause, whom], others) if whom else ([cause, *others[:1]], others[1:])
+
+    def described(self, dataset: fo.Dataset | None, first: int, end: int) -> list[dict[str, Any]]:
+        """Some entries of the work list: id, file, frame, and why it is disputed."""
+        rows = self.work.row[first:end]
+        reasons = family_of(self.report).reasons(self._records.take(rows), self._context)
+        samples = self._index.list_samples(dataset, rows.tolist()) if dataset is not None else [{}] * len(rows)
+        return [{**sample, "reason": reason} for sample, reason in zip(samples, reasons, strict=True)]
+
+    @functools.cached_property
+    def left_out(self) -> LeftOut:
+        """Misses and lone objects by class and annotator; of objects alone."""
+        return left_out(self._records, len(self._context.class_names), range(len(self._context.annotators)))  # type: ignore[arg-type]
+
+    @functools.cached_property
+    def disputed_by_class(self) -> list[tuple[str, int, int]]:
+        """Every class with disputed objects, its objects and how many of them are disputed; most disputed first."""
+        counts = disputed_by_class(self._records, len(self._context.class_names))  # type: ignore[arg-type]
+        found = zip(self._context.class_names, *(count.tolist() for count in counts), strict=True)
+        return sorted((entry for entry in found if entry[2]), key=lambda entry: (-entry[2], entry[0]))
+
+    def divided(self, dataset: fo.Dataset) -> OpenParts:
+        """The samples, to be divided; of very many without intervals, which would take seconds."""
+        context = self._context
+        if self._records.n_samples > MOST_DIVIDED:
+            context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
+        self._divided = self._divided or OpenParts(
+            dataset, context.config.run_key, self._records, self._index, context, self.report
+        )
+        return self._divided
+
+    def times(self, dataset: fo.Dataset | None) -> list[dict[str, Any]]:
+        """Annotation times of the annotators; nothing where labels do not tell them."""
+        if self._times is None:
+            config = self._context.config
+            if dataset is None or time_attribute(dataset, config.fields) is None:
+                return []
+            found = times_of(dataset, self._records, self._index, self.report, self._context)
+            self._times = found.to_dict("records")
+        return self._times
+
+    def parts_by(self, dataset: fo.Dataset, by: str) -> AgreementParts:
+        """The numbers of the parts by something that is offered."""
+        if by not in self._parts:
+            self._parts[by] = self.divided(dataset).by_offered(by)
+        return self._parts[by]
+
+    @property
+    def index(self) -> SampleIndex:
+        """The samples of the records."""
+        return self._index
+
+    def costly(self, sought: Sought) -> CostlyUnits:
+        """The disputed units that somebody looks for, the most costly first."""
+        key = dataclasses.replace(sought, skipped=False, sample_id=None)
+        if key not in self._costly:
+            codes = SoughtUnits(
+                verdict=None if sought.verdict is None else VERDICTS.index(sought.verdict),
+                annotator=None if sought.annotator is None else self.annotator_codes[sought.annotator],
+                category=None if sought.label is None else self.class_code(sought.label),
+                votes=sought.votes,
+            )
+            self._costly[key] = FAMILIES[self._records.family].costly_units(self._records, codes)
+        return self._costly[key]
+
+    def run_filters(self, decide: Mapping[str, Any]) -> dict[str, Any]:
+        """Filters of Decide, without the annotator and the class of another run."""
+        has = {"verdict": VERDICTS, "annotator": self.annotator_codes, "label": self.class_names}
+        return {**decide, **{name: None for name, values in has.items() if decide.get(name) not in values}}
+
+    @property
+    def annotator_codes(self) -> dict[str, int]:
+        """Code of every annotator in the records."""
+        return {name: k for k, name in enumerate(self._context.annotators)}
+
+    @property
+    def class_names(self) -> list[str]:
+        """The classes of the labels, sorted."""
+        return sorted(self._context.class_names[1:])
+
+    def class_code(self, name: str) -> int:
+        """Code of a class in the records."""
+        return list(self._context.class_names).index(name)
+
+
+def cached_shown(
+    ctx: foo.ExecutionContext, run_key: str, results_id: str, view: SampleCollection | None, refreshed: int
+) -> Shown:
+    """Cached content of the panel for a run.
+
+    Args:
+        results_id: id of its results, different for every run with this key
+        view: the samples that the numbers describe; None for all
+        refreshed: how often the user refreshed
+    """
+    of_view = "" if view is None else hash_of_view(view)
+    shown: Shown = _shown(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, of_view, refreshed, _View(view))
+    return shown
+
+
+class _View:
+    """Wrapper that keeps a view out of the cache key; the key has its hash."""
+
+    def __init__(self, view: SampleCollection | None) -> None:
+        self.samples = view
+
+
+@execution_cache(residency="ephemeral", max_size=8, key_fn=lambda ctx, *values: list(values[:-1]))
+def _shown(
+    ctx: foo.ExecutionContext,
+    dataset_id: str,
+    run_key: str,
+    results_id: str,
+    of_view: str,
+    refreshed: int,
+    view: _View,
+) -> Shown:
+    version = hash_of(dataset_id, run_key, results_id, of_view, refreshed)
+    kept = Run(ctx.dataset, run_key).stored_bytes <= _MOST_KEPT
+    loaded: OpenRecords = (_records if kept else _records.uncached)(ctx, dataset_id, run_key, results_id, refreshed)
+    if view.samples is None:
+        return Shown(loaded.report, loaded.records, loaded.index, loaded.context, version)
+    records, index, context = records_on(view.samples, run_key, loaded)
+    notes = []
+    if context.config.resamples and records.n_samples > MOST_RESAMPLED:
+        context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
+        notes.append(
+            f"Without intervals, which the panel computes for views of up to {MOST_RESAMPLED:,} samples; "
+            "“Show the annotator agreement report” and `run.on(view)` do it for all."
+        )
+    return Shown(build_report(records, context), records, index, context, version, notes)
+
+
+@execution_cache(residency="ephemeral", max_size=2)
+def _records(ctx: foo.ExecutionContext, dataset_id: str, run_key: str, results_id: str, refreshed: int) -> OpenRecords:
+    """The records of a run, cached for the numbers of several views."""
+    return Run(ctx.dataset, run_key).records()

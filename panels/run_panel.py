@@ -31,8 +31,7 @@ from .events import (
     tell_noted,
 )
 from .layout import message_schema
-from .model_cache import Shown, cached_shown, hash_of, hash_of_view
-from .panel_state import WITHOUT_DATASET, PanelState, panel_state_of
+from .panel_state import WITHOUT_DATASET, PanelState, Shown, cached_shown, hash_of, hash_of_view, panel_state_of
 from .tab_decide import WAY, after_edits
 from .view_model import DECIDE_TAB
 

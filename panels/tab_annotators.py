@@ -14,8 +14,7 @@ from ..charts.figures import plot_models
 from ..charts.figures.matrices import annotator_order
 from ..charts.figures.people import plot_skill
 from ..charts.reports.families import family_of
-from ..charts.reports.person_section import measure_of, person_sentence, test_sentences
-from ..charts.reports.role_sections import NUMBERS, worst_first
+from ..charts.reports.role_sections import NUMBERS, measure_of, person_sentence, test_sentences, worst_first
 from ..charts.text.advice import OF_TWO, finding_text
 from ..charts.text.sections import plain_markdown
 from ..charts.text.shortlists import MOST_ANNOTATORS, annotators_by_evidence, shortlist_annotators

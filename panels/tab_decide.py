@@ -19,11 +19,11 @@ from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
 from ..dataset_io.decide.decide import Decided, open_to_decide
 from ..dataset_io.decide.decision_units import DecisionUnits
 from ..dataset_io.decide.decisions import Gold
-from ..dataset_io.decide.editing import LabelToEdit, can_edit, close_unedited, edit_object
 from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
+from ..dataset_io.decide.own_labels import LabelToEdit, can_edit, close_unedited, edit_object
 from ..dataset_io.decide.stored_decisions import is_opened
-from ..dataset_io.record.changes import stamps_of
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
+from ..dataset_io.record.sample_index import stamps_of
 from ..dataset_io.results.load import MOST_DECIDED
 from ..dataset_io.results.picture import picture_of
 from ..names import (
@@ -38,8 +38,7 @@ from ..names import (
 from .items import Choices, Field, Item, button_item, link, table_item, text_item
 
 if TYPE_CHECKING:
-    from .model_cache import Shown
-    from .panel_state import PanelState
+    from .panel_state import PanelState, Shown
 
 #: what the dropdowns call all objects
 ALL = "all"

@@ -22,7 +22,7 @@ from ..names import ADD_AGREEMENT_UNITS, RESOLVE_UNITS, TAG_AGREEMENT_LABELS, VE
 from .items import Choices, Field, Item, Link, button_item, chart_item, link, matrix_item, table_item
 
 if TYPE_CHECKING:
-    from .model_cache import Shown
+    from .panel_state import Shown
 
 #: rows of the tables on a page, and of the matrices
 PER_PAGE, _FEW = 10, 6

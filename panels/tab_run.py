@@ -11,12 +11,11 @@ import fiftyone as fo
 
 from ..agreement.parts.result import AgreementParts, DataPart
 from ..agreement.settings.errors import AgreementInputError
-from ..agreement.statistics.main_numbers import MainNumber
+from ..agreement.statistics.numbers import MainNumber
 from ..charts.figures import plot_parts, plot_scores, plot_thresholds
-from ..charts.reports.acceptance import MARKS, acceptance_sentence, shown_value
 from ..charts.reports.document import computation_markdown, overview_markdown
 from ..charts.reports.families import family_of
-from ..charts.reports.parts import arrow_of, finding_sentences
+from ..charts.reports.other_results import MARKS, acceptance_sentence, arrow_of, finding_sentences, shown_value
 from ..charts.text.headline import CARD_FORMS
 from ..charts.text.sections import plain_markdown
 from ..charts.text.words import counted, documents, file_name, shown_number, shown_share
@@ -36,8 +35,7 @@ from .items import Choices, Field, Item, Link, button_item, chart_item, link, ov
 
 if TYPE_CHECKING:
     from ..agreement.acceptance.outcome import Checked
-    from .model_cache import Shown
-    from .panel_state import PanelState
+    from .panel_state import PanelState, Shown
 
 
 #: other runs that are offered for a comparison

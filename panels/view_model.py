@@ -18,8 +18,7 @@ from .tab_objects import class_items, object_items
 from .tab_run import image_items, overview_items, part_items, rule_items
 
 if TYPE_CHECKING:
-    from .model_cache import Shown
-    from .panel_state import PanelState
+    from .panel_state import PanelState, Shown
 
 ViewModel = dict[str, Any]
 

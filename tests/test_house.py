@@ -24,7 +24,7 @@ FAMILY_OBJECTS = {"agreement/families/family.py", "charts/reports/families.py", 
 #: short by nature: an error, and the interface of families
 MAY_BE_SHORT = {
     "agreement/settings/errors.py",
-    "agreement/statistics/presentation.py",
+    "agreement/statistics/values.py",
     "dataset_io/families/protocol.py",
 }
 

@@ -25,10 +25,8 @@ from ..statistics.numbers import Key
 from ..statistics.records import Records
 from ..statistics.report import AgreementReport, ReportContext, number
 from ..statistics.values import at_path, interval_at
-from ..tags.compute import compute_tags
-from ..tags.records import TagRecords, record_tags
-from .against_reference import Found, FoundOf, against_reference, field_of, is_of_report, of_report
-from .kept_objects import kept_objects
+from ..tags.compute import TagRecords, compute_tags, record_tags
+from .kept_objects import Found, FoundOf, against_reference, field_of, is_of_report, kept_objects, of_report
 from .outcome import FAILED, NOT_ENOUGH, PASSED, AcceptanceCheck, Checked
 from .requirements import INTERVAL, METRICS, OF_ANNOTATOR, OF_REFERENCE, REFERENCE, Requirement
 

@@ -9,15 +9,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from ...metrics.detection.detection_matching import COCO_THRESHOLDS
+from ...metrics.detection.average_precision import COCO_THRESHOLDS
 from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import FloatArray, IntArray, distinct
 from ..settings.errors import AgreementInputError
 from ..statistics.estimates import Fields
-from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import WithIntervals, number
-from .directed import AREAS, N_AREAS, PairCounts, parts_of_key
-from .measured import Means, Ordered, Scored, by_confidence, expected, intervals, values
+from ..statistics.values import ShowsItself, shown_as
+from .measured import (
+    AREAS,
+    N_AREAS,
+    Means,
+    Ordered,
+    PairCounts,
+    Scored,
+    by_confidence,
+    expected,
+    intervals,
+    parts_of_key,
+    values,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame

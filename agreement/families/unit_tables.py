@@ -17,13 +17,12 @@ from ..disputes.costs import costs_of_units
 from ..matching.relations import asked_for, who_left_out
 from ..matching.verdicts import AGREED, CLASS_CONFLICT, CROWD, NO_VERDICT, verdict_names
 from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, UnitColumns, agreement_of_part, unit_ids
-from ..pixels.counts import are_classes
-from ..pixels.mask_values import MaskValues
+from ..pixels.counts import MaskValues, are_classes
 from ..pixels.records import PixelRecords
 from ..ratings.compute import RatingRecords
 from ..statistics.records import Records, id_texts
 from ..statistics.report import ReportContext
-from ..tags.records import TagRecords
+from ..tags.compute import TagRecords
 
 _Texts = NDArray[np.object_]
 

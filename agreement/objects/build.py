@@ -12,7 +12,6 @@ import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, sums_by
 from ..settings.annotators import AnnotatorPairs
-from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.estimates import (
     Fields,
     kept_by_sample,
@@ -23,6 +22,7 @@ from ..statistics.estimates import (
     sample_numbers,
 )
 from ..statistics.numbers import BySample, Numbers
+from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.report import ReportContext, mean_defined, number
 from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
@@ -33,11 +33,10 @@ from .object_effects import ObjectEffects
 from .pairs import PairNumbers, PairSums, clusters, pair_numbers, pair_summaries, sessions
 from .records import ObjectRecords, track_counts
 from .report import ObjectReport
-from .sensitivity import Sensitivity
+from .sensitivity import Sensitivity, VitalityNumbers
 from .sizes import SizeRule, SizeSums, size_summaries, size_sums
 from .sums import Additive, Chunk
 from .threshold_sample import data_threshold
-from .vitality import VitalityNumbers
 
 #: up to this many samples, and pairs collected at once, all columns are collected in one pass (about 3 kB per sample);
 #: else of a few kinds in each pass
@@ -196,7 +195,7 @@ def headline_numbers(records: ObjectRecords, context: ReportContext) -> Iterator
 
 
 def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..content_order.content_ranks`; independent of order and ids.
+    """Content of the samples for :func:`~..records.content_ranks`; independent of order and ids.
 
     Returns:
         hashes of the labels with their annotators, classes and verdicts ``(S,)``, and values ``(S, 2)``

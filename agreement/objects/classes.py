@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_squares, nominal_alpha_of_sums
-from ...metrics.bootstrap.draws import SparseColumns, sparse
-from ...metrics.bootstrap.moments import Summable
+from ...metrics.bootstrap.draws import SparseColumns, Summable, sparse
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..evidence.confusions import Confused

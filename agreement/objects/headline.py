@@ -16,8 +16,7 @@ import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.alpha.nominal import nominal_coefficients_of_sums, unit_disagreement
-from ...metrics.bootstrap.draws import SparseColumns, hstack, sparse
-from ...metrics.bootstrap.moments import Summable, column_sums
+from ...metrics.bootstrap.draws import SparseColumns, Summable, column_sums, hstack, sparse
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.pairs import f1_score
 from ...metrics.matching.partition import TIE

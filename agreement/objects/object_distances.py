@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.keypoints import Keypoints
 from ...metrics.geometry.objects import Geometry, Objects
-from ...metrics.geometry.outlines import Outlines
+from ...metrics.geometry.regions import Outlines
 from ...metrics.matching.pairs import panoptic_quality
 from ...metrics.numeric.arrays import FloatArray, IntArray, ranges, sums_by
 from ..image_alpha.expected import Annotations, ExpectedDistances, are_scored
 from ..matching.compute import matched_pairs, matching_of
 from ..settings.config import AgreementConfig
-from ..statistics.content_order import Hashes, hash_sums, mixed, name_hashes
+from ..statistics.records import Hashes, hash_sums, mixed, name_hashes
 from ..statistics.report import ReportContext
 from .records import ObjectRecords
 

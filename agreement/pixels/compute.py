@@ -16,8 +16,7 @@ from ...metrics.pixels.boundaries import boundary_agreement
 from ...metrics.pixels.joint_counts import ClassMask, ignored_pixels, joint_counts
 from ..settings.config import AgreementConfig
 from ..statistics.values import masked_means
-from .counts import GRID, MaskCounts, MaskTable, SampleMasks, are_classes, count_areas
-from .mask_values import MaskValues
+from .counts import GRID, MaskCounts, MaskTable, MaskValues, SampleMasks, are_classes, count_areas
 
 #: numbers of every pair of annotators and (as means over pairs) of every sample; columns of all tables of numbers
 NUMBERS = (

@@ -11,14 +11,12 @@ import numpy as np
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
-from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
+from ..statistics.numbers import PIXEL_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals, mean_defined
 from .compute import ALPHA_REASONS
-from .mask_distances import mask_distances
-from .mask_values import MaskValues
-from .numbers import pixel_numbers, sample_contents
-from .pixel_effects import PixelEffects
-from .records import PixelRecords
+from .counts import MaskValues
+from .numbers import PixelEffects, pixel_numbers, sample_contents
+from .records import PixelRecords, mask_distances
 
 #: number of listed classes; classes with the fewest pixels are left out
 MAX_CLASSES = 1_000

@@ -26,11 +26,10 @@ from ..evidence.confusions import Confused
 from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
-from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
+from ..statistics.numbers import RATING_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
-from .numbers import SAMPLES_AT_ONCE, numbers_of_table, sample_contents
-from .rating_effects import rating_effects
+from .numbers import SAMPLES_AT_ONCE, numbers_of_table, rating_effects, sample_contents
 from .scale import RatingTable, ScaledRatings
 
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs

@@ -21,8 +21,7 @@ from ..objects.sums import MEASURES
 from ..statistics.numbers import GroupRows, Key, Numbers, ratio
 from ..statistics.records import Records
 from ..statistics.report import ReportContext
-from .columns import StoredRole, compared_values
-from .matching import COVERED, EXCUSED, EXTRA, LOOSELY, RIGHT, SAID, WRONG_CLASS
+from .matching import COVERED, EXCUSED, EXTRA, LOOSELY, RIGHT, SAID, WRONG_CLASS, StoredRole, compared_values
 
 #: columns of every annotator, class or size; the offsets of boxes follow
 COLUMNS = (

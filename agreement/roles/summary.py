@@ -12,17 +12,14 @@ from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..objects.records import ObjectRecords
 from ..objects.sizes import SIZES
 from ..pixels.records import PixelRecords
-from ..statistics.content_order import Hashes, content_ranks
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import Numbers
-from ..statistics.records import Records, id_texts
+from ..statistics.records import Hashes, Records, content_ranks, id_texts
 from ..statistics.report import ReportContext, mean_defined
 from ..statistics.role_reports import AttributeComparison, PartComparison, RoleComparison, RoleReport
-from ..tags.records import TagRecords
-from .columns import most_matched
-from .given_labels import AgainstClasses, AgainstNumbers, AgainstTags
-from .mask_roles import AgainstMasks
-from .matching import EXTRA, SAID, UNDECIDED, WRONG_ATTRIBUTE, WRONG_CLASS
+from ..tags.compute import TagRecords
+from .given_labels import AgainstClasses, AgainstMasks, AgainstNumbers, AgainstTags
+from .matching import EXTRA, SAID, UNDECIDED, WRONG_ATTRIBUTE, WRONG_CLASS, most_matched
 from .numbers import COLUMNS, AgainstRole, AttributeValues, role_names
 from .person import person_comparison
 

@@ -18,8 +18,7 @@ from ..settings.arguments import Public, print_to, true_or_false
 from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError
 from ..settings.no_labels import AnnotatorLists, OtherReading
-from .main_numbers import MainNumber
-from .presentation import shown_as
+from .numbers import MainNumber
 from .role_reports import RoleReport
 from .values import Coefficients as Coefficients
 from .values import Interval as Interval
@@ -28,6 +27,7 @@ from .values import mean_defined as mean_defined
 from .values import number as number
 from .values import numbers_for_json as numbers_for_json
 from .values import read as read
+from .values import shown_as
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -6,8 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from ...metrics.numeric.alternative_annotator import MIN_ANNOTATORS as MIN_ANNOTATORS
-from ...metrics.numeric.alternative_annotator import MIN_ITEMS as MIN_ITEMS
+from ...metrics.numeric.rate_tests import MIN_ANNOTATORS as MIN_ANNOTATORS
+from ...metrics.numeric.rate_tests import MIN_ITEMS as MIN_ITEMS
 from .values import WithIntervals
 
 

@@ -21,12 +21,10 @@ from ..statistics.estimates import (
     report_of,
     sample_numbers,
 )
-from ..statistics.main_numbers import TAG_NUMBERS, MainNumber
+from ..statistics.numbers import TAG_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals
-from .compute import VERDICTS, TagAgreement
-from .numbers import alpha_of_sets, numbers_of_sets, sample_contents
-from .records import TagRecords
-from .tag_effects import tag_effects
+from .compute import VERDICTS, TagAgreement, TagRecords
+from .numbers import alpha_of_sets, numbers_of_sets, sample_contents, tag_effects
 
 
 @dataclass(frozen=True, slots=True)

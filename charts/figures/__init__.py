@@ -6,13 +6,10 @@ from collections.abc import Callable
 
 from plotly.graph_objects import Figure
 
-from .class_bars import plot_classes
-from .distributions import plot_iou, plot_scores, plot_votes
+from .bars import plot_classes, plot_iou, plot_models, plot_scores, plot_votes
+from .curves import plot_parts, plot_thresholds
 from .matrices import plot_confusion, plot_pairs
-from .model_bars import plot_models
-from .parts import plot_parts
 from .people import plot_annotators, plot_bias, plot_verdicts
-from .thresholds import plot_thresholds
 
 #: figures that need only the report, by the name that sections use
 FIGURES: dict[str, Callable[..., Figure]] = {

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from ...agreement.evidence.ranking import ends_of_ranking, most_first, n_labels_of, supported
 from ...agreement.settings.errors import AgreementInputError
 from ...names import VERDICT_COLORS
-from ..objects.bias import bias_in_words, has_evidence
+from ..objects.annotators import bias_in_words, has_evidence
 from ..reports.families import VerdictShares, family_of
 from ..text.shortlists import AT_EACH_END, MOST_ANNOTATORS, shortlist_annotators
 from ..text.words import percent, shortened, shown_share

@@ -1,4 +1,4 @@
-"""Sections of the report on objects: annotators, with misses, verdicts, bias and consensus."""
+"""Sections of the report on objects: annotators, pairs, sessions of one person; bias in words and numbers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import functools
 import math
 from typing import TYPE_CHECKING
 
-from ..text.sections import Section
-from ..text.shortlists import shortlist_annotators, shortlist_parts
-from ..text.tables import Cell, Column, Table, other_class_column, share_of, table, verdict_column
+from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, most_first
+from ...agreement.statistics.numbers import MEASURES, OBJECT_PAIR_NUMBERS
+from ..text.headline import FORMS
+from ..text.sections import Cell, Column, Part, Section, Table, other_class_column, share_of, table, verdict_column
+from ..text.shortlists import PAIR_NAMES, pair_sections, shortlist_annotators, shortlist_parts
 from ..text.words import (
+    UNDEFINED,
     VERDICTS,
     documents,
     listed,
@@ -20,10 +23,73 @@ from ..text.words import (
     shown_share,
     signed,
 )
-from .bias import BOX_SIDES, OFFSETS, bias_in_words, offset_cell
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import AnnotatorSummary, Bias, ObjectReport, Sessions
+    from ...agreement.statistics.report import Interval
+
+
+#: what offsets are of, and what they mean
+BOX_SIDES = ("size", "left", "top", "right", "bottom")
+OFFSETS = "in per cent; positive: larger, further right, lower"
+#: smaller differences, in per cent, are not mentioned
+_SLIGHT = 1.0
+#: name of an edge, words for positive and negative offsets, and the offset for each per cent of size
+_EDGES = {
+    "left": ("left edge", "further right", "further left", -0.5),
+    "top": ("upper edge", "lower", "higher", -0.5),
+    "right": ("right edge", "further right", "further left", 0.5),
+    "bottom": ("lower edge", "lower", "higher", 0.5),
+}
+
+
+def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
+    """``12 % larger, lower edge 9 % lower``: the size first, then the edges that the size does not explain.
+
+    A box that is 12 % larger on all sides has its edges 6 % further out, which is not mentioned. Only offsets whose
+    interval excludes 0 are mentioned, and none without intervals or on fewer than 20 labels.
+    """
+    if bias is None or not has_evidence(bias):
+        return UNDEFINED
+    words = []
+    size = _told(bias, "size")
+    if size is not None and abs(size) >= _SLIGHT:
+        words.append(f"{abs(size):.0f} % {'larger' if size > 0 else 'smaller'}")
+    for name, value in _odd_edges(bias)[:at_most]:
+        title, positive, negative, _ = _EDGES[name]
+        words.append(f"{title} {abs(value):.0f} % {positive if value > 0 else negative}")
+    return ", ".join(words) if words else "like the others"
+
+
+def has_evidence(bias: Bias) -> bool:
+    """True if enough labels on enough images support a bias."""
+    return bias.n >= MIN_LABELS and any(interval.n >= MIN_IMAGES for interval in bias.intervals.values())
+
+
+def _odd_edges(bias: Bias) -> list[tuple[str, float]]:
+    """Edges whose offset the size does not explain, the largest unexplained offset first."""
+    size = bias.mean.get("size") or 0.0
+    odd = []
+    for name, (*_, share) in _EDGES.items():
+        value = _told(bias, name)
+        if value is not None and min(abs(value), abs(value - share * size)) >= _SLIGHT:
+            odd.append((abs(value - share * size), name, value))
+    return [(name, value) for _, name, value in sorted(odd, key=lambda edge: -edge[0])]
+
+
+def _told(bias: Bias, name: str) -> float | None:
+    """A mean; None if its interval contains zero, or if it has none."""
+    value, interval = bias.mean.get(name), bias.intervals.get(name)
+    if value is None or interval is None:
+        return None
+    return value if interval.low > 0.0 or interval.high < 0.0 else None
+
+
+def offset_cell(value: float | None, interval: Interval | None) -> Cell:
+    """A mean offset in per cent, with its interval: ``+2.1 [0.9, 3.4]``."""
+    shown = shown_interval(value, interval, functools.partial(shown_number, digits=1))
+    return Cell(value, f"+{shown}" if value is not None and value >= 0.05 else shown)
+
 
 #: verdicts that are shown only if they occur
 _RARE = ("attribute_conflict", "split", "duplicate")
@@ -169,3 +235,52 @@ def _sessions(report: ObjectReport) -> list[Section]:
 def _session_cell(sessions: Sessions, kind: str, name: str) -> Cell:
     value = getattr(sessions, f"{kind}_{name}")
     return Cell(value, shown_interval(value, sessions.intervals.get(f"{kind}_{name}")))
+
+
+_ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precision", "f_score": "F"}
+
+
+def pairs_section(report: ObjectReport) -> list[Section]:
+    """The main numbers of pairs."""
+    measure = MEASURES[report.localisation.measure]
+    columns = [
+        Column("score", "score", shown_number),
+        Column("alpha of objects", "alpha", shown_number, interval=True),
+        Column("F1", "f1", shown_number),
+        Column("same class", "class_agreement", shown_number),
+        Column(f"mean {measure.name}", "mean_iou", shown_number),
+        *([Column("visibility", "visibility", shown_number)] if measure.of_points else []),
+        *([Column("tracks kept", "track_consistency", shown_number)] if report.track_consistency is not None else []),
+        Column(
+            "matched objects", lambda pair: Cell(pair.n_matched, f"{pair.n_matched:,} of {pair.n_a:,} / {pair.n_b:,}")
+        ),
+    ]
+    return pair_sections(report, columns)
+
+
+def pair_details(report: ObjectReport) -> list[Section]:
+    """Everything on pairs."""
+    shown_pairs = most_first(report.pairs)
+    measure = report.localisation.measure
+    tables = {group: list(PAIR_NAMES) for group in dict.fromkeys(number.group for number in OBJECT_PAIR_NUMBERS)}
+    for number in OBJECT_PAIR_NUMBERS:
+        if number.concerns(measure):
+            tables[number.group].append(Column(number.name(measure), number.key, FORMS[number.form], interval=True))
+    tables[""] += [
+        Column(f"mean best {measure}", "mean_max_iou.symmetric.mean", shown_number),
+        Column("most frequent conflict", "confusion", most_frequent),
+    ]
+    if any(pair.intra for pair in report.pairs):
+        tables[""].append(Column("one person", lambda pair: "yes" if pair.intra else ""))
+    parts: list[Part] = [table(columns, shown_pairs, title) for title, columns in tables.items()]
+    aligned = [pair for pair in shown_pairs if pair.alignment is not None]
+    if aligned:
+        of_alignment = [Column(title, f"alignment.{key}", _shown_count) for key, title in _ALIGNMENT.items()]
+        parts.append(table([*PAIR_NAMES, *of_alignment], aligned, "Alignment (a as the reference)"))
+    text = "PQ is the panoptic quality of all objects together, SQ times RQ; kappa and AC1 are over shared objects."
+    parts.append(text)
+    return [Section("Pairs in detail", parts)]
+
+
+def _shown_count(value: float | None) -> str:
+    return str(value) if isinstance(value, int) else shown_number(value)

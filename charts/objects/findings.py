@@ -2,16 +2,68 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...agreement.statistics.main_numbers import MEASURES
+from ...agreement.statistics.numbers import MEASURES
 from ..text.advice import Phrase, against, against_median_box, loose, stands_out, write_down
-from ..text.words import shown_share
-from .causes import NOTHING, Losses, cause_sentence, losses
+from ..text.words import listed, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.evidence.hypotheses import Finding
     from ...agreement.objects.report import ObjectReport
+
+
+#: smaller losses are rounding
+NOTHING = 0.0005
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Loss of panoptic quality of all pairs together (1: full agreement), by cause.
+
+    F1 counts matched objects, RQ only those with the same class, PQ also their IoU. The losses from 1 to F1 (missed
+    objects), from F1 to RQ (classes) and from RQ to PQ (outlines) add up to the total loss, 1 - PQ.
+    """
+
+    missed: float
+    classes: float
+    places: float
+
+    @property
+    def total(self) -> float:
+        """The total loss."""
+        return self.missed + self.classes + self.places
+
+
+def losses(report: ObjectReport) -> Losses | None:
+    """The loss by cause; None if no pair has a label."""
+    n = sum(pair.n_a + pair.n_b for pair in report.pairs)
+    if not n:
+        return None
+    matched = sum(pair.n_matched for pair in report.pairs)
+    same = [(pair.class_agreement or 0.0) * pair.n_matched for pair in report.pairs]
+    iou = sum(count * (pair.sq or 0.0) for count, pair in zip(same, report.pairs, strict=True))
+    f1, rq, pq = 2.0 * matched / n, 2.0 * sum(same) / n, 2.0 * iou / n
+    return Losses(1.0 - f1, f1 - rq, rq - pq)
+
+
+def cause_sentence(report: ObjectReport) -> str:
+    """The share of every cause in what the score loses, as a sentence."""
+    lost = losses(report)
+    if lost is None:
+        return "No two annotators have labels to compare, so there is no disagreement."
+    if lost.total < NOTHING:
+        return "The annotators agree: they drew the same objects, in the same places, with the same classes."
+    missed = "missed objects" if len(report.annotators) > 2 else "lone objects (only one of the two drew them)"
+    named = {missed: lost.missed, "different classes": lost.classes, "how objects are drawn": lost.places}
+    ordered = sorted(named, key=lambda name: -round(named[name], 9))
+    shares = {name: round(100.0 * named[name] / lost.total) for name in ordered}
+    largest, *others = [name for name in ordered if shares[name]]
+    if not others:
+        return f"All that the score loses is about {largest}."
+    rest = [f"{shares[name]} % about {name}" for name in others]
+    return f"Of what the score loses, {listed([f'{shares[largest]} % is about {largest}', *rest])}."
 
 
 def object_findings(report: ObjectReport) -> list[str]:

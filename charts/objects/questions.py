@@ -1,4 +1,4 @@
-"""Section of the report on objects: do annotators see, name and draw the same objects?"""
+"""Sections of the report on objects: do annotators see, name and draw the same objects? Classes and confusions."""
 
 from __future__ import annotations
 
@@ -6,17 +6,185 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...agreement.statistics.main_numbers import MEASURES, QUESTIONS
+from ...agreement.statistics.numbers import MEASURES, QUESTIONS
+from ..text.advice import conflict_counts, confusions_section, merge_effect, unclear_conflicts
 from ..text.headline import shown_numbers
-from ..text.sections import Answer, Facts, Part, Section
-from ..text.tables import Cell, Column, sample_table, table
-from ..text.words import documents, most_frequent, percent, shown_interval, shown_number, shown_share
-from .classes import missed_or_lone
-from .sentences import class_sentence, existence_sentence, localisation_sentence
+from ..text.sections import Answer, Cell, Column, Facts, Part, Section, part_of, sample_table, table
+from ..text.words import (
+    UNDEFINED,
+    counted,
+    documents,
+    listed,
+    most_frequent,
+    percent,
+    shown_interval,
+    shown_number,
+    shown_share,
+    signed,
+)
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport, SizeSummary
+    from ...agreement.objects.report import Merge, ObjectReport, SizeSummary
     from ...agreement.statistics.report import Coefficients
+
+
+#: a pair of labels with a lower similarity is loose
+LOOSE = 0.7
+#: small objects are mentioned if they are worse than large ones by this much IoU
+_WORSE_IOU = 0.05
+
+
+def existence_sentence(report: ObjectReport) -> str:
+    """Do they see the same objects?"""
+    votes = [entry for entry in report.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1]
+    n = sum(entry["units"] for entry in votes)
+    n_missed = sum(entry["units"] for entry in votes if entry["votes"] < entry["assigned"])
+    n_lone = sum(entry["units"] for entry in votes if entry["votes"] == 1)
+    if not n:
+        return "Nobody drew anything where two annotators were assigned, so there was nothing to miss."
+    if not n_missed:
+        what = "the only object was" if n == 1 else f"all {n:,} objects were"
+        return f"Nothing was missed: {what} drawn by everybody assigned."
+    share = shown_share(1.0 - n_missed / n)
+    head = f"{n - n_missed:,} of {counted(n, 'object')} ({share}) were drawn by everybody assigned"
+    if n_lone == n_missed:
+        return f"{head}, the others by one annotator alone (lone)."
+    return f"{head}, {n_lone:,} ({shown_share(n_lone / n)}) by one annotator alone (lone)."
+
+
+def class_sentence(report: ObjectReport) -> str:
+    """Do they name a shared object alike? And what the alpha of objects says."""
+    return " ".join(filter(None, [_conflict_sentence(report), object_alpha_sentence(report)]))
+
+
+def _conflict_sentence(report: ObjectReport) -> str:
+    given = report.class_given_match
+    if not given.n_units or given.percent_agreement is None:
+        return "No object was drawn by two annotators, so there are no classes to compare."
+    conflicts = 1.0 - given.percent_agreement
+    if conflicts < 1e-9:
+        return "Whoever drew the same object gave it the same class."
+    if not given.confusion:
+        return f"Two labels of one object have different classes in {shown_share(conflicts)} of cases."
+    total = sum(entry["n"] for entry in given.confusion) + given.n_unlisted
+    confused = next((finding for finding in report.findings if finding.kind == "confused"), None)
+    if confused is None:
+        verb = "has" if total == 1 else "have"
+        which = unclear_conflicts(report, conflict_counts(given.confusion), given.n_unlisted)
+        return f"{counted(total, 'pair')} of labels of one object {verb} different classes; {which}."
+    first, second = confused.classes
+    effect = merge_effect(report, {first, second})
+    n = round(confused.value * total)
+    return f"Confused more often than by chance are {first!r} and {second!r}: {n:,} of {total:,} times{effect}."
+
+
+def object_alpha_sentence(report: ObjectReport) -> str:
+    """Sentence on the use of the alpha of objects, or why it is no verdict; empty if missing objects do not count."""
+    if report.alpha.pooled is None or report.config["missing"] != "category":
+        return ""
+    given = report.class_given_match.percent_agreement
+    if len(report.classes) + report.n_classes_unlisted < 2:
+        alone = "With one class"
+    elif given is None or given > 1.0 - 1e-9:
+        alone = "Without a conflict of classes"
+    else:
+        return "Compare the alpha of objects only between runs with equal numbers of annotators and similar classes."
+    why = "only says who drew what, and rises with the number of annotators: it is no verdict"
+    return f"{alone} the alpha of objects {why}."
+
+
+def localisation_sentence(report: ObjectReport) -> str:
+    """Do they draw a shared object alike?"""
+    local = report.localisation
+    if not local.n_pairs or local.mean_iou is None:
+        return "No object was drawn by two annotators, so there is no difference in how they draw."
+    if local.mean_iou > 1.0 - 1e-9:
+        return "Whoever drew the same object drew it at exactly the same place."
+    told = []
+    if local.median_iou is not None:
+        told.append(f"half of the pairs of labels have {shown_number(local.median_iou)} or more")
+    loose = share_below(local.iou_histogram, LOOSE)
+    if loose:
+        told.append(f"{shown_share(loose)} have less than {LOOSE:g}")
+    sizes = {entry.size: entry for entry in report.sizes}
+    small, large = (getattr(sizes.get(name), "mean_iou", None) for name in ("small", "large"))
+    if small is not None and large is not None and large - small > _WORSE_IOU:
+        told.append(f"small objects do worse ({shown_number(small)}) than large ones ({shown_number(large)})")
+    text = "; ".join(told)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def share_below(histogram: list[int], limit: float) -> float | None:
+    """The share of values below a limit, which must be an edge of a bin; None without values."""
+    n = sum(histogram)
+    return sum(histogram[: round(limit * len(histogram))]) / n if n else None
+
+
+_MANY = 10
+
+
+def confused_classes(report: ObjectReport) -> list[Section]:
+    """The classes that are confused, the effect of merging them, and similar class names."""
+    more: list[Part] = []
+    if report.similar_names:
+        shown = [listed([repr(name) for name in group]) for group in report.similar_names[:_MANY]]
+        n_more = len(report.similar_names) - len(shown)
+        groups = "; ".join([*shown, *([f"and {counted(n_more, 'more group')}"] if n_more else [])])
+        more.append(f"Names that may mean one class, counted as different: {groups}.")
+    given = report.class_given_match
+    return confusions_section(report, conflict_counts(given.confusion), given.n_unlisted, more)
+
+
+def class_details(report: ObjectReport) -> list[Section]:
+    """Everything on classes, and on merging them."""
+    sections = []
+    if report.classes:
+        sections.append(_class_table(report))
+    if report.merges:
+        columns = [
+            Column("classes", "classes", listed),
+            Column("confused", "n_confused"),
+            Column("alpha now", "alpha_before", shown_number),
+            Column("as one class", "alpha_after", shown_number),
+            Column("change", _change),
+        ]
+        text = "Whether to merge similar classes depends on the task; a higher alpha alone is not a reason."
+        sections.append(Section("Effect of merging two classes", [table(columns, report.merges), text]))
+    return sections
+
+
+def _change(merge: Merge) -> Cell:
+    before, after = merge.alpha_before, merge.alpha_after
+    change = None if before is None or after is None else after - before
+    return Cell(change, signed(change))
+
+
+def _class_table(report: ObjectReport) -> Section:
+    columns = [
+        *(Column("class", "name"), Column("labels", "n_objects"), Column("objects", "n_units")),
+        Column("share", "prevalence", shown_share),
+        Column("alpha", "alpha", shown_number, interval=True),
+        Column("same class", "agreement_given_match", shown_share),
+        missed_or_lone(report),
+        Column(f"mean {report.localisation.measure}", "mean_iou", shown_number),
+        Column(
+            "confused with",
+            lambda entry: ", ".join(f"{each['class']} ({each['n']})" for each in entry.confused_with[:3]) or UNDEFINED,
+        ),
+    ]
+    parts: list[Part] = [table(columns, report.classes)]
+    if report.n_classes_unlisted:
+        parts.append(f"{report.n_classes_unlisted} rarer classes are not listed.")
+    note = "alpha of the class against all others"
+    return Section("Classes, the most frequent first", parts, note, ("classes",))
+
+
+def missed_or_lone(report: ObjectReport) -> Column:
+    """Column with the misses of a class or size; of two annotators, with its lone objects."""
+    if len(report.annotators) > 2:
+        return Column("missed", "miss_rate", shown_share)
+    return Column("lone", lambda entry: part_of(entry.n_lone, entry.n_units))
+
 
 #: sentences that explain the numbers of each question
 _SENTENCES: dict[str, Callable[[ObjectReport], str]] = {

@@ -10,15 +10,26 @@ import pandas as pd
 from ...agreement.families.family import FAMILIES
 from ...agreement.settings.arguments import one_of, without_numpy
 from ...agreement.settings.options import OPTIONS
-from ...agreement.statistics.main_numbers import IMAGE_ALPHA
+from ...agreement.statistics.numbers import IMAGE_ALPHA
 from ..text.headline import FEW_SAMPLES
-from ..text.sections import MOST_LINES, Facts, Note, Part, Section, as_markdown, as_text
-from ..text.tables import Cell, Column, sample_table, table
+from ..text.sections import (
+    MOST_LINES,
+    Cell,
+    Column,
+    Facts,
+    Note,
+    Part,
+    Section,
+    as_markdown,
+    as_text,
+    sample_table,
+    table,
+)
 from ..text.words import counted, listed, shown_number, signed
 from .dataframes import frame_of
 
 if TYPE_CHECKING:
-    from ...agreement.families.comparison import AgreementComparison, Change, PartChanges
+    from ...agreement.families.compare import AgreementComparison, Change, PartChanges
 
 #: maximum number of rows in tables of classes, pairs, annotators and samples, and the least of all but the last
 _AT_MOST, _AT_LEAST = 10, 3

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...names import FRAMES_PREFIX
-from ..text.sections import Part, Section
-from ..text.tables import Cell, Column, table
+from ..text.sections import Cell, Column, Part, Section, table
 from ..text.words import counted, percent, shown_share, singular
 
 if TYPE_CHECKING:

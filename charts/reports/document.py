@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from ...agreement.statistics.estimates import are_resampled
 from ..text.headline import headline, image_alpha_details, single_alphas
-from ..text.sections import MOST_LINES, Facts, Part, Section, as_markdown, as_text, with_texts
-from ..text.tables import Cell, Column, sample_table, table
+from ..text.sections import (
+    MOST_LINES,
+    Cell,
+    Column,
+    Facts,
+    Part,
+    Section,
+    as_markdown,
+    as_text,
+    sample_table,
+    table,
+    with_texts,
+)
 from ..text.words import counted, documents, shortened, shown_number, shown_seconds, shown_share
 from .decided import DECIDED, decisions_section
 from .families import family_of

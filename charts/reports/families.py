@@ -10,13 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..objects.annotators import annotator_details, annotators_section
-from ..objects.classes import class_details, confused_classes
+from ..objects.annotators import annotator_details, annotators_section, pair_details, pairs_section
 from ..objects.findings import OBJECT_PHRASES, object_findings
-from ..objects.pairs import pair_details, pairs_section
-from ..objects.questions import question_details, questions_section
-from ..objects.rules import object_rules, object_words, other_rules
-from ..objects.thresholds import threshold_details, threshold_section
+from ..objects.questions import class_details, confused_classes, question_details, questions_section
+from ..objects.rules import object_rules, object_words, other_rules, threshold_details, threshold_section
 from ..text.advice import Phrases, all_findings
 from ..text.sections import Section
 from ..text.words import VERDICTS

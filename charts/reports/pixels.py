@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
 from ..text.advice import Phrase, by_share, loose, similarities, stands_out, write_down
-from ..text.sections import Facts, Part, Section
+from ..text.sections import Cell, Column, Facts, Part, Section, table
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title, shortlist_annotators
-from ..text.tables import Cell, Column, table
 from ..text.words import documents, percent, shown_number, shown_share
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from ..text.advice import (
     stands_out,
     write_down,
 )
-from ..text.sections import Part, Section
+from ..text.sections import Cell, Column, Part, Section, other_class_column, table
 from ..text.shortlists import annotator_sections, pair_sections, shortlist_pairs
-from ..text.tables import Cell, Column, other_class_column, table
 from ..text.words import all_agree, other_class, shown_number
 
 if TYPE_CHECKING:

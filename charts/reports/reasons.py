@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...agreement.disputes.of_samples import Disputes, disputes_of
+from ...agreement.disputes.costs import Disputes, disputes_of
 from ...agreement.evidence.ranking import natural_key
-from ...agreement.pixels.mask_values import MaskValues
+from ...agreement.pixels.counts import MaskValues
 from ..text.words import counted, shortened, shown_number, shown_share
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...agreement.pixels.records import PixelRecords
     from ...agreement.ratings.compute import RatingRecords
     from ...agreement.statistics.report import ReportContext
-    from ...agreement.tags.records import TagRecords
+    from ...agreement.tags.compute import TagRecords
 
 #: annotators, conflicts, or classes that are named; characters of a name
 _NAMED, _LONGEST = 2, 24

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
 from ..text.advice import Phrase, against, by_points, stands_out, write_down
-from ..text.sections import Section
+from ..text.sections import Column, Section, part_of, table, verdict_column
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
-from ..text.tables import Column, part_of, table, verdict_column
 from ..text.words import all_agree, counted, shown_number, shown_share
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...agreement.evidence.hypotheses import KINDS, by_subject
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, natural_key
-from .sections import Part, Section
-from .tables import Cell, Column, table
+from .sections import Cell, Column, Part, Section, table
 from .words import UNDEFINED, counted, listed, shown_number, shown_share
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, ends_of_ranking, least_first, most_first, supported
-from .sections import Part, Section
-from .tables import Column, table
+from .sections import Column, Part, Section, table
 from .words import documents, shown_number
 
 #: so many annotators, or pairs, are all listed

@@ -12,7 +12,7 @@ import shapely
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
-from ..labels.label_facts import is_crowd
+from ..labels.checks import is_crowd
 from .annotation_set import (
     OF_RUN,
     AnnotationSet,

@@ -33,8 +33,7 @@ from ..record.run_labels import RunLabels, open_run_labels
 from ..results.file_writing import checked_file, replacing
 from ..run.read import Reader
 from ..run.work_through import Progress, work_through
-from ..units.resolve import consensus_documents
-from ..units.units_field import open_units
+from ..units.units_field import consensus_documents, open_units
 from .annotation_set import (
     OF_RUN,
     QUESTION,

@@ -25,8 +25,8 @@ from ...metrics.geometry.regions import Regions
 from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import document_fields, list_of
 from ..labels.geometry_readers import is_finite, is_usable_box, lies_outside
-from ..labels.instance_masks import decode_mask, placed_masks, read_mask_file
 from ..labels.kinds import LabelKind
+from ..labels.shape_readers import decode_mask, placed_masks, read_mask_file
 from .annotation_set import QUESTION, AnnotationSet, DrawnLabel, ImageLabels, Point, Tally, as_number, plain_attributes
 from .run_length import MOST_PIXELS, Mask, cut_out
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
 from ...agreement.settings.arguments import print_to
-from ...charts.text.sections import Note, Section, as_markdown, as_text
-from ...charts.text.tables import Column, table
+from ...charts.text.sections import Column, Note, Section, as_markdown, as_text, table
 from ...charts.text.words import counted
 
 

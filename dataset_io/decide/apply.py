@@ -33,12 +33,11 @@ from ..record.run_labels import open_run_labels
 from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
 from ..shards.engines import Engine
 from ..shards.shared_pass import SharedPass, part_done
-from .annotator_labels import hash_of_label
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
 from .decisions import Gold
 from .document_changes import Applying, DocumentChanges
-from .stored_decisions import Stored
+from .stored_decisions import Stored, hash_of_label
 
 if TYPE_CHECKING:
     from pandas import DataFrame

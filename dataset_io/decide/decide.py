@@ -25,20 +25,19 @@ from ...charts.text.words import counted
 from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import reload_samples
 from ..labels.paths import attributes_of_runs
-from ..record.changes import now
 from ..record.lease import unless_deleted
 from ..record.run_labels import RunLabels, open_run_labels
+from ..record.sample_index import now
 from ..run.read import Reader
 from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
 from ..shards.engines import Engine
 from ..shards.shared_pass import SharedPass, part_done
 from ..units.unit_members import UnitMembers
-from .annotator_labels import StoredLabel, stored_labels
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decision_log import Made
 from .decision_units import DecidableReader, decision_units
 from .decisions import Gold
-from .stored_decisions import BY_RULE, Choice, Stored
+from .stored_decisions import BY_RULE, Choice, Stored, StoredLabel, stored_labels
 
 
 @dataclass(frozen=True, slots=True, repr=False)

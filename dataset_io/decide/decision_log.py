@@ -41,14 +41,15 @@ from ..labels.kinds import LabelKind
 from ..labels.stored import NoRoomError
 from ..record.gold_fields import APPLIED
 from ..run.write import too_large_ids
-from .annotator_labels import hash_of_label, labels_in
 from .stored_decisions import (
     BEFORE,
     LABEL,
     REPLACED_BY,
     Stored,
+    hash_of_label,
     is_decision,
     is_opened,
+    labels_in,
     whole_decisions,
     whole_labels,
 )

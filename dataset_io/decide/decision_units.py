@@ -25,19 +25,17 @@ from ..database.fiftyone_private import list_of
 from ..families.protocol import LabelsRead
 from ..families.ratings import is_comparable
 from ..labels.assignment import assigned_annotators
+from ..labels.checks import is_class
 from ..labels.kinds import KINDS, LabelKind
-from ..labels.label_facts import is_class
 from ..labels.stored import StoredSample
 from ..record.run_labels import RunLabels
 from ..units.consensus_geometry import consensus_maker
-from ..units.unit_members import UnitMembers, UnitReader
+from ..units.unit_members import MaskReader, TagReader, UnitMembers, UnitReader, ValueReader
 from ..units.units_field import unit_documents
-from ..units.value_units import MaskReader, TagReader, ValueReader
-from .annotator_labels import label_key, stored_labels
 from .decidable import Decidable
 from .decisions import Gold
 from .label_edits import is_same, new_label
-from .stored_decisions import Stored
+from .stored_decisions import Stored, label_key, stored_labels
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
 _LEAST_IOU = 0.5

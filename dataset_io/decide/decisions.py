@@ -22,14 +22,12 @@ from ..database.fiftyone_private import list_of, reload_dataset, reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import all_fields, run_of
 from ..labels.source import refuse_read_only
-from ..record.fields import delete_fields, new_field, unset_undeclared
 from ..record.gold_fields import APPLIED, GoldField
 from ..record.lease import writing
 from ..record.run import list_agreements
-from ..record.schema import declare
-from .annotator_labels import label_key, labels_in
+from ..record.schema import declare, delete_fields, new_field, unset_undeclared
 from .decision_log import MISSING, DecisionLog, is_edited, write_all
-from .stored_decisions import BY_RULE, ENTRIES, REPLACED_BY, Stored
+from .stored_decisions import BY_RULE, ENTRIES, REPLACED_BY, Stored, label_key, labels_in
 
 _BATCH = 1_000
 #: in a name of decisions: they are indexed, and names in indexes must not be long

@@ -13,14 +13,13 @@ from pymongo import UpdateOne
 from ... import names
 from ...agreement.settings.options import value_name
 from ..labels.paths import attributes_of_runs
-from ..record.changes import now
 from ..record.gold_fields import APPLIED
-from .annotator_labels import label_key
+from ..record.sample_index import now
 from .decidable import Decidable
 from .decide import ObjectsToDecide
 from .decision_log import DecisionLog, is_edited
 from .label_edits import LabelEdits, new_label
-from .stored_decisions import ADDED, DELETED, Stored
+from .stored_decisions import ADDED, DELETED, Stored, label_key
 
 
 class Applying:

@@ -17,9 +17,8 @@ from pymongo import UpdateOne
 
 from ...agreement.settings.options import value_name
 from ..labels.kinds import LabelKind
-from .annotator_labels import hash_of_label, label_key, labels_in
 from .decision_log import MISSING, guarded_update
-from .stored_decisions import ADDED, DELETED, GIVEN, Stored
+from .stored_decisions import ADDED, DELETED, GIVEN, Stored, hash_of_label, label_key, labels_in
 
 #: attributes with the shape of an object within its box
 _MASKS = ("mask", "mask_path")

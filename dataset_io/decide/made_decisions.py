@@ -23,10 +23,9 @@ from ..labels.kinds import kind_of
 from ..labels.source import whole_samples
 from ..record.gold_fields import APPLIED
 from ..run.work_through import rare_collections
-from .annotator_labels import hash_of_label, stored_labels
 from .decision_log import DecisionLog
 from .decisions import Gold
-from .stored_decisions import Choice, Stored, is_by_rule
+from .stored_decisions import Choice, Stored, hash_of_label, is_by_rule, stored_labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame

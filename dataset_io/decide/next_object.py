@@ -13,10 +13,9 @@ from ..database.fiftyone_private import frame_collection, sample_collection
 from ..record.run_labels import RunLabels
 from ..record.sample_index import SampleIndex
 from ..units.patches import DISPUTED
-from .annotator_labels import stored_labels
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decide import ObjectsToDecide, open_to_decide
-from .stored_decisions import Stored
+from .stored_decisions import Stored, stored_labels
 
 #: verdicts of objects that somebody looks for; a part of a whole, or a duplicate, is one that others did not draw
 MEANT: dict[str | None, tuple[str, ...]] = {

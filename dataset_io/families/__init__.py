@@ -8,8 +8,7 @@ from typing import Any
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ...agreement.statistics.report import ReportContext
 from ..labels.source import Source
-from .given_role_families import RatingRoleFamily, TagRoleFamily
-from .mask_role_family import MaskRoleFamily
+from .given_role_families import MaskRoleFamily, RatingRoleFamily, TagRoleFamily
 from .objects import ObjectFamily
 from .pixels import PixelFamily
 from .protocol import LabelFamily

@@ -26,23 +26,21 @@ from ...names import DIFFERS_FROM, MISSED_BY
 from ..labels.assignment import NOT_NAMED, OF_ROLE, UNKNOWN, annotators_of, assigned_annotators
 from ..labels.checks import (
     LABEL_REQUIREMENT,
-    check_files,
-    check_labels,
-    check_sizes,
-    unknown_sizes_error,
-    unusable_labels_error,
-)
-from ..labels.geometry_readers import pixels_or_0
-from ..labels.label_facts import (
     LabelFacts,
     are_labels,
     check_attributes,
+    check_files,
+    check_labels,
+    check_sizes,
     codes_of,
     is_crowd,
     label_facts,
+    unknown_sizes_error,
+    unusable_labels_error,
     value_of,
     with_masks,
 )
+from ..labels.geometry_readers import pixels_or_0
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
 from ..labels.stored import StoredSample, id_bytes, of_each_label, subsample_keys

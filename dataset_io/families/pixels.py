@@ -15,22 +15,23 @@ from numpy.typing import NDArray
 
 from ... import names
 from ...agreement.pixels.compute import NUMBERS, PixelAgreement, PixelBatch, TooManyValuesError, compare_masks, measure
-from ...agreement.pixels.counts import MaskCounts, SampleMasks
-from ...agreement.pixels.mask_values import mask_values
+from ...agreement.pixels.counts import MaskCounts, SampleMasks, mask_values
 from ...agreement.pixels.records import PixelRecords, record_pixels
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray
 from ...metrics.pixels.joint_counts import ClassMask, disagreement_map
-from ..labels.mask_checks import check_masks, check_same_shape, masks_error
 from ..labels.mask_reading import (
     MaskShape,
     PhotographError,
     ReadMask,
     StoredMask,
     UnusableMaskError,
+    check_masks,
+    check_same_shape,
     mask_shape,
+    masks_error,
     read_mask,
 )
 from ..labels.source import Source

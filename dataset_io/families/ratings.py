@@ -25,8 +25,7 @@ from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ...names import DIFFERING_PAIRS, DIFFERS_FROM, pair_name
-from ..labels.checks import NAMING, document_title, unusable_labels_error
-from ..labels.label_facts import NOT_COMPARED, is_class
+from ..labels.checks import NAMING, NOT_COMPARED, document_title, is_class, unusable_labels_error
 from ..labels.source import Source
 from ..labels.stored import StoredSample, id_bytes
 from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated

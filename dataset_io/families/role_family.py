@@ -11,8 +11,8 @@ import numpy as np
 
 from ...agreement.matching.batch import Batch
 from ...agreement.matching.compute import MatchedBatch
-from ...agreement.roles.columns import MatchedRole, matched_role, role_columns
-from ...agreement.roles.left_out import left_out_columns
+from ...agreement.roles.matching import MatchedRole, matched_role, role_columns
+from ...agreement.roles.person import left_out_columns
 from ...agreement.statistics.codes import ClassCodes
 from ...agreement.statistics.records import Columns
 from ...agreement.statistics.report import ReportContext, RunFacts
@@ -21,8 +21,7 @@ from ..labels.source import Role, Source
 from ..labels.stored import StoredSample, half_of, id_bytes
 from .objects import ObjectFamily, ObjectLabels
 from .protocol import LabelsRead
-from .role_rows import FamilyWithRoles, RoleRows, WithRoles
-from .role_values import role_values
+from .role_rows import FamilyWithRoles, RoleRows, WithRoles, role_values
 
 
 @dataclass(frozen=True, slots=True)

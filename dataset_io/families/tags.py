@@ -19,13 +19,11 @@ from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
 from ...agreement.statistics.records import uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...agreement.tags.compute import TagAgreement, TagBatch, compute_tags, first_labels
-from ...agreement.tags.records import TagRecords, record_tags
+from ...agreement.tags.compute import TagAgreement, TagBatch, TagRecords, compute_tags, first_labels, record_tags
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ...names import MISSED_BY
 from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
-from ..labels.checks import LABEL_REQUIREMENT, check_labels, unusable_labels_error
-from ..labels.label_facts import are_labels, codes_of, is_class
+from ..labels.checks import LABEL_REQUIREMENT, are_labels, check_labels, codes_of, is_class, unusable_labels_error
 from ..labels.object_columns import label_positions
 from ..labels.source import Source
 from ..labels.stored import StoredSample, id_bytes, of_each_label

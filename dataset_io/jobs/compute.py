@@ -50,11 +50,11 @@ from ..labels.checks import check_annotators, check_room, count_damaged_fields
 from ..labels.roles import with_roles
 from ..labels.source import Source, open_source, refuse_decisions
 from ..labels.stored import NoRoomError
-from ..record.fields import fields_marked
 from ..record.gold_fields import applied_steps
 from ..record.lease import unless_deleted, writing
 from ..record.run import FAILED, Run, refresh
 from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
+from ..record.schema import fields_marked
 from ..record.stored_records import delete_files, part_names
 from ..results.load import with_samples
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
@@ -64,7 +64,7 @@ from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
 from ..shards.share import continued_run, share_out
 from ..units.units_field import add_units
-from .delete import delete_agreement
+from .lifecycle import delete_agreement
 
 logger = logging.getLogger(__name__)
 

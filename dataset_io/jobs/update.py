@@ -27,13 +27,12 @@ from ..families.protocol import LabelFamily, WholeRunNeededError, WholeRunReason
 from ..labels.checks import check_room, count_damaged_fields
 from ..labels.roles import with_roles
 from ..labels.source import Source, annotators_found, flattened, refuse_decisions, refuse_read_only
-from ..record.changes import RECORD, Changes, changes_since, new_record
-from ..record.fields import unset_values
 from ..record.gold_fields import applied_steps
 from ..record.lease import unless_deleted, writing
 from ..record.run import Run, versions
 from ..record.run_labels import open_run_labels
-from ..record.sample_index import ids_of, sample_keys
+from ..record.sample_index import RECORD, Changes, changes_since, ids_of, new_record, sample_keys
+from ..record.schema import unset_values
 from ..record.stored_records import OpenRecords
 from ..results.load import with_samples
 from ..run.one_pass import Compared, Noticed, Pass, run_facts

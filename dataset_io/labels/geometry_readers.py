@@ -1,7 +1,8 @@
-"""Read the geometry of labels from the database, one reader per label type."""
+"""Read the geometry of labels from the database: boxes, keypoints, temporal detections; one reader per label type."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -11,8 +12,10 @@ import numpy as np
 
 from ...agreement.settings.config import AgreementConfig
 from ...metrics.geometry.boxes import Boxes
+from ...metrics.geometry.keypoints import Keypoints
 from ...metrics.geometry.objects import Geometry
-from ...metrics.numeric.arrays import BoolArray, FloatArray
+from ...metrics.geometry.temporal import Intervals
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 
 #: numbers with a greater absolute value count as infinite, so that nothing overflows
 LARGEST = 1e9
@@ -170,3 +173,163 @@ def to_xyxy(boxes_xywh: FloatArray) -> FloatArray:
     boxes = boxes_xywh.copy()
     boxes[:, 2:] += boxes[:, :2]
     return boxes
+
+
+_LABELLED = {"$gt": -math.inf, "$lt": math.inf}
+#: MongoDB integers are at least minus this number, and less than it
+_INTEGERS = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class KeypointReader(GeometryReader):
+    """Keypoints: points ``(x, y)``, nan or None where a point is not labelled."""
+
+    columns: ClassVar[dict[str, str]] = {"points": "points"}
+    requirement: ClassVar[str] = (
+        f"Keypoints must have points (x, y) that are finite (to {LARGEST:g}), or nan where not labelled, "
+        'at least one labelled, and, where `sigmas` names a constant for every point ("coco" names 17), as many points '
+        "as constants"
+    )
+
+    def unusable(self, config: AgreementConfig) -> dict[str, Any]:
+        """A query for keypoints without a labelled point, with values that are not numbers, or of wrong length."""
+        not_a_number = {"$not": {"$type": ["number", "null"]}}
+        conditions: list[dict[str, Any]] = [
+            {"points": {"$not": {"$elemMatch": {"0": _LABELLED, "1": _LABELLED}}}},
+            {"points": {"$elemMatch": {"$not": {"$size": 2}}}},
+            {"points": {"$elemMatch": {"$elemMatch": {"$gt": LARGEST}}}},
+            {"points": {"$elemMatch": {"$elemMatch": {"$lt": -LARGEST}}}},
+            {"points": {"$elemMatch": {"$elemMatch": not_a_number}}},
+        ]
+        n_points = number_of_points(config)
+        if n_points is not None:
+            conditions.append({"points": {"$not": {"$size": n_points}}})
+        return {"$or": conditions}
+
+    def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
+        """True if all points are two numbers or nan, at least one is labelled, and their number is right."""
+        return are_usable_keypoints(label.get("points"), number_of_points(config))
+
+    def needs_size(self, config: AgreementConfig) -> bool:
+        """Yes: relative coordinates distort distances on images that are not square."""
+        return True
+
+    def read(
+        self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
+    ) -> tuple[Keypoints, BoolArray]:
+        """The points in pixels; unusable objects have none."""
+        if size_px is None:
+            raise ValueError("`size_px` must be given to measure distances, got None")
+        points, usable = read_keypoints(values["points"], number_of_points(config))
+        return Keypoints(points * size_px[:, None, :], config.point_sigmas), usable
+
+
+def number_of_points(config: AgreementConfig) -> int | None:
+    """Required number of points of every object; None: any number."""
+    sigmas = config.point_sigmas
+    return None if isinstance(sigmas, float) else len(sigmas)
+
+
+def read_keypoints(values: list[Any], n_points: int | None) -> tuple[FloatArray, BoolArray]:
+    """Stored keypoints of ``N`` objects as ``(N, L, 2)``, nan where not labelled, and which are usable ``(N,)``."""
+    try:
+        counts = np.fromiter(map(len, values), np.int64, len(values))
+        every = list(chain.from_iterable(values))
+        if set(map(len, every)) <= {2} and set(map(type, chain.from_iterable(every))) <= {float, int}:
+            coordinates = np.fromiter(chain.from_iterable(every), np.float64, 2 * len(every)).reshape(-1, 2)
+            if not (np.abs(coordinates) > LARGEST).any():
+                points = _padded(coordinates, counts)
+                usable: BoolArray = ~np.all(np.any(np.isnan(points), axis=2), axis=1)
+                if n_points is not None:
+                    usable &= counts == n_points
+                return _resized(np.where(usable[:, None, None], points, np.nan), n_points), usable
+    except (TypeError, ValueError):
+        pass  # not all are numbers: check one by one
+    usable = np.fromiter((are_usable_keypoints(points, n_points) for points in values), np.bool_, len(values))
+    kept = [points if ok else [] for points, ok in zip(values, usable.tolist(), strict=True)]
+    flat = chain.from_iterable(chain.from_iterable(kept))
+    coordinates = np.fromiter((math.nan if value is None else value for value in flat), np.float64).reshape(-1, 2)
+    counts = np.fromiter(map(len, kept), np.int64, len(kept))
+    return _resized(_padded(coordinates, counts), n_points), usable
+
+
+def _padded(coordinates: FloatArray, counts: IntArray) -> FloatArray:
+    """The points of every object ``(N, L, 2)``, padded with nan to the largest number of points."""
+    points = np.full((len(counts), int(counts.max(initial=0)), 2), np.nan)
+    column = np.arange(len(coordinates)) - np.repeat(np.cumsum(counts) - counts, counts)
+    points[np.repeat(np.arange(len(counts)), counts), column] = coordinates
+    return points
+
+
+def _resized(points: FloatArray, n_points: int | None) -> FloatArray:
+    """The points with as many columns as there are constants; points of unusable objects are nan anyway."""
+    if n_points is None:
+        return points
+    n_absent = max(0, n_points - points.shape[1])
+    return np.pad(points[:, :n_points], ((0, 0), (0, n_absent), (0, 0)), constant_values=np.nan)
+
+
+def are_usable_keypoints(points: object, n_points: int | None) -> bool:
+    """True for a list of the required number of points ``(x, y)``, at least one labelled."""
+    if not isinstance(points, list | tuple) or (n_points is not None and len(points) != n_points):
+        return False
+    n_labelled = 0
+    for point in points:
+        if not isinstance(point, list | tuple) or len(point) != 2:
+            return False
+        x, y = point
+        for value in point:
+            if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
+                return False
+            if value is not None and abs(value) > LARGEST:
+                return False
+        n_labelled += x is not None and y is not None and x == x and y == y  # nan is not equal to itself
+    return n_labelled > 0
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalReader(GeometryReader):
+    """Temporal detections: intervals ``[first, last]`` of frames, both included."""
+
+    columns: ClassVar[dict[str, str]] = {"support": "support"}
+    requirement: ClassVar[str] = "Temporal detections must have a support [first, last] of two integers in this order"
+
+    def unusable(self, config: AgreementConfig) -> dict[str, Any]:
+        """A query for supports that are not two integers; :meth:`unusable_lists` finds those in the wrong order."""
+        not_an_integer = {"$not": {"$type": ["int", "long"]}}
+        return {
+            "$or": [
+                {"support": {"$not": {"$size": 2}}},
+                {"support.0": not_an_integer},
+                {"support.1": not_an_integer},
+            ]
+        }
+
+    def unusable_lists(self, path: str) -> list[dict[str, Any]]:
+        """A query for documents that have a support that ends before it begins."""
+        ends_early = {"$lt": [{"$arrayElemAt": ["$$this.support", 1]}, {"$arrayElemAt": ["$$this.support", 0]}]}
+        checked = {"$and": [{"$isArray": "$$this.support"}, ends_early]}
+        labels = {"$cond": [{"$isArray": f"${path}"}, f"${path}", []]}
+        return [{"$expr": {"$anyElementTrue": {"$map": {"input": labels, "in": checked}}}}]
+
+    def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
+        """True if the support is two integers in ascending order."""
+        return is_usable_support(label.get("support"))
+
+    def read(
+        self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
+    ) -> tuple[Intervals, BoolArray]:
+        """The supports; unusable ones are one frame."""
+        usable = np.fromiter(map(is_usable_support, values["support"]), np.bool_, len(values["support"]))
+        supports = [support if ok else (1, 1) for support, ok in zip(values["support"], usable.tolist(), strict=True)]
+        frames: IntArray = np.array(supports, np.int64).reshape(-1, 2)
+        return Intervals(frames[:, 0], frames[:, 1]), usable
+
+
+def is_usable_support(support: object) -> bool:
+    """True for two integers ``[first, last]`` in ascending order."""
+    if not isinstance(support, list | tuple) or len(support) != 2:
+        return False
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in support):
+        return False
+    return bool(-_INTEGERS <= support[0] <= support[1] < _INTEGERS)

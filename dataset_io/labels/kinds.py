@@ -10,8 +10,7 @@ import fiftyone.core.labels as fol
 
 from ... import names
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS, Family
-from .geometry_readers import BoxReader, GeometryReader
-from .point_readers import KeypointReader, TemporalReader
+from .geometry_readers import BoxReader, GeometryReader, KeypointReader, TemporalReader
 from .shape_readers import InstanceMaskReader, PolylineReader
 
 

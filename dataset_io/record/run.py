@@ -34,10 +34,10 @@ from ..database.fiftyone_private import (
     view_from_stages,
 )
 from ..database.stored_arrays import DAMAGED
-from . import changes
-from .fields import declare_fields, delete_fields, fields_marked, unset_undeclared
+from . import sample_index as changes
 from .lease import has_died, this_process, writing
 from .sample_index import SampleIndex
+from .schema import declare_fields, delete_fields, fields_marked, unset_undeclared
 from .stored_records import (
     OpenRecords,
     StoredRecords,

@@ -1,4 +1,4 @@
-"""Declare, rename and delete fields of a dataset: every change of the schema is one write that others cannot spoil.
+"""Declare, rename and delete fields, those of runs with their marks: every change of the schema is one write.
 
 FiftyOne saves changes of the schema by their position in a list. If another process shortens the list meanwhile, that
 leaves entries without a name, and the dataset never opens again. Here the whole list is written, on condition that it
@@ -8,9 +8,12 @@ is still the one that was read; if it is not, the change is made again on what i
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import fiftyone as fo
+from bson import ObjectId
 
 from ... import names
 from ...agreement.settings.errors import AgreementInputError
@@ -24,7 +27,7 @@ from ..database.fiftyone_private import (
     reload_dataset,
     rename_indexes,
 )
-from ..labels.paths import is_of_frames
+from ..labels.paths import Place, all_fields, is_marked, is_of_frames, mark_of, outermost, places, run_of
 from .lease import lost_lease, require_lease, writing
 
 #: entries of a dataset's document that name fields, and those of its App settings that do
@@ -196,3 +199,82 @@ def _replace(of_app: Document, renamed: Mapping[str, str | None]) -> None:
     for name in ("grid_media_field", "modal_media_field"):
         if of_app.get(name) is not None:
             of_app[name] = new_path(of_app[name]) or _MEDIA_FIELD
+
+
+#: FiftyOne's field for every type of :class:`~..names.FieldSpec`
+_FIELD_TYPES: dict[str, Callable[..., fo.Field]] = {
+    "float": fo.FloatField,
+    "int": fo.IntField,
+    "str": fo.StringField,
+    "bool": fo.BooleanField,
+    "time": fo.DateTimeField,
+    "list": functools.partial(fo.ListField, fo.StringField()),
+    "heatmap": functools.partial(fo.EmbeddedDocumentField, fo.Heatmap),
+}
+
+
+def new_field(spec: names.FieldSpec, **options: Any) -> fo.Field:
+    """A FiftyOne field from its specification, not declared yet."""
+    return _FIELD_TYPES[spec.type](description=spec.description, **options)
+
+
+def declare_fields(dataset: fo.Dataset, run_key: str, fields: Mapping[str, names.FieldSpec]) -> None:
+    """Declare everything that a run writes, by path, unless it is declared."""
+    declared = all_fields(dataset)
+    absent = {path: spec for path, spec in fields.items() if path not in declared}
+    declare(dataset, {path: new_field(spec, info={names.RUN_METHOD: run_key}) for path, spec in absent.items()})
+
+
+def fields_marked(dataset: fo.Dataset, run_key: str) -> dict[str, fo.Field]:
+    """Declared fields that carry the mark of a run, by path, whether or not the run still exists.
+
+    This includes copies that the user made under other names, which belong to the user.
+    """
+    return {path: field for path, field in all_fields(dataset).items() if run_of(path, field) == run_key}
+
+
+def refuse_field_of_user(dataset: fo.Dataset, path: str, run_key: str) -> None:
+    """Raise :class:`AgreementInputError` if there is a field that a run did not write."""
+    field = dataset.get_field(path)
+    if field is not None and mark_of(field) != run_key:
+        raise AgreementInputError(f"`{path}` must be free, but it is a field of the dataset; rename or delete it")
+
+
+def delete_fields(dataset: fo.Dataset, paths: Iterable[str], *, being_written: bool = False) -> None:
+    """Delete fields and their values.
+
+    Args:
+        being_written: whether somebody may be writing them. All samples get a new time stamp then, so that nobody who
+            read them before writes them now; all runs take that for a change
+    """
+    deleted = outermost(paths)
+    if not deleted:
+        return
+    with writing(dataset):
+        # what we wrote is no part of what runs compared
+        own = all(is_marked(dataset.get_field(path)) for path in deleted)
+        # values first: FiftyOne cannot save a sample with values of which the schema does not know
+        for place in places(dataset, deleted):
+            _unset(place, {}, changes=being_written or not own)
+        undeclare(dataset, deleted)
+
+
+def unset_values(dataset: fo.Dataset, paths: Sequence[str], sample_ids: Sequence[ObjectId]) -> None:
+    """Remove the values of a run from some samples, and their frames."""
+    for place in places(dataset, paths):
+        of_samples = {"_sample_id" if place.prefix else "_id": {"$in": list(sample_ids)}}
+        _unset(place, of_samples)
+
+
+def unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:
+    """Remove values of fields that are not in the schema (any more)."""
+    declared = all_fields(dataset)
+    undeclared = [path for path in paths if path not in declared]
+    for place in places(dataset, undeclared):
+        _unset(place, {"$or": [{path: {"$exists": True}} for path in place.paths]})
+
+
+def _unset(place: Place, query: Mapping[str, Any], *, changes: bool = False) -> None:
+    """Remove values; whether that counts as a change of the samples."""
+    stamp: list[dict[str, Any]] = [{"$set": {"last_modified_at": "$$NOW"}}] if changes else []
+    place.collection.update_many(query, [{"$unset": place.paths}, *stamp])

@@ -10,8 +10,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
-from ...agreement.families.compare import AppliedBetween, ComparedRun, compare_runs
-from ...agreement.families.comparison import AgreementComparison
+from ...agreement.families.compare import AgreementComparison, AppliedBetween, ComparedRun, compare_runs
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import OPTIONS

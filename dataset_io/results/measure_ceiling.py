@@ -12,8 +12,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.ceiling.ceiling import Ceiling, Measured, Order, ceiling_of
-from ...agreement.ceiling.directed import N_AREAS, Directed, PairCounts
-from ...agreement.ceiling.measured import Ordered
+from ...agreement.ceiling.measured import N_AREAS, Directed, Ordered, PairCounts
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.settings.options import OPTIONS
@@ -23,8 +22,7 @@ from ..labels.assignment import EMPTY_LIST, LABELS
 from ..labels.source import Source, comparable_fields, values_found
 from ..record.run_labels import RunLabels, open_run_labels
 from ..record.sample_index import SampleIndex, keys_of
-from ..run.read import ReadBatch, Reader
-from ..run.read_ahead import read_ahead
+from ..run.read import ReadBatch, Reader, read_ahead
 from ..run.work_through import Progress, rare_collections, return_memory
 
 #: the attribute by which detections of a model are ordered

@@ -17,16 +17,17 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ...agreement.families.family import FAMILIES
-from ...agreement.parts.compute import PartColumns, parts_of
-from ...agreement.parts.groups import (
+from ...agreement.parts.compute import (
     NONE,
     UNITS_OF_TIME,
     Groups,
+    PartColumns,
     Span,
     groups_of_dates,
     groups_of_numbers,
     groups_of_sets,
     groups_of_values,
+    parts_of,
 )
 from ...agreement.parts.result import AgreementParts, DataPart
 from ...agreement.settings.arguments import count_of, is_real, one_of, texts_of, true_or_false

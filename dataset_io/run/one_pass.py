@@ -27,9 +27,8 @@ from ..record.run_keys import filtered_annotators, run_behind
 from ..record.sample_index import ReadCounts, SampleIndex
 from ..record.stored_records import StoredRecords, surely_written
 from .read import ReadBatch, Reader
-from .work_list import look_first
+from .work_list import look_first, worst_samples
 from .work_through import Progress, return_memory, work_through
-from .worst import worst_samples
 from .write import Writer, Written
 
 

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 import fiftyone.core.utils as fou
 from bson import ObjectId
 
-from .read import Reader
-from .read_ahead import read_ahead
+from .read import Reader, read_ahead
 
 #: maximum number of times that an edited sample is read again
 MAX_ATTEMPTS = 3

@@ -21,9 +21,8 @@ from ..database.fiftyone_private import dataset_id, sample_collection
 from ..record.run import versions
 from ..record.run_labels import RunLabels, open_run_labels
 from ..run.work_through import CountingPass, Progress, rare_collections
-from .engines import Engine
-from .tasks import GivenUpError, Tasks, answered
-from .work import opened_dataset
+from .engines import Engine, GivenUpError, Tasks, answered
+from .share import opened_dataset
 
 logger = logging.getLogger(__name__)
 

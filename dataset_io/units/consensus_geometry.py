@@ -27,8 +27,16 @@ from ...metrics.geometry.masks import MaskCrops
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions, as_regions
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
-from ..labels.geometry_readers import BoxReader, GeometryReader, read_boxes, to_xyxy
-from ..labels.point_readers import KeypointReader, TemporalReader, is_usable_support, read_keypoints
+from ..labels.geometry_readers import (
+    BoxReader,
+    GeometryReader,
+    KeypointReader,
+    TemporalReader,
+    is_usable_support,
+    read_boxes,
+    read_keypoints,
+    to_xyxy,
+)
 from ..labels.shape_readers import InstanceMaskReader, PolylineReader
 from ..labels.source import Source
 from .unit_members import UnitMembers

@@ -21,11 +21,10 @@ from ..database.fiftyone_private import list_name, reload_samples
 from ..labels.paths import mark_of, places
 from ..labels.source import refuse_read_only
 from ..labels.stored import NoRoomError
-from ..record.fields import delete_fields, new_field, refuse_field_of_user
 from ..record.lease import unless_deleted, writing
 from ..record.run import COMPLETED, FAILED, RUNNING, Run
 from ..record.run_labels import RunLabels
-from ..record.schema import declare
+from ..record.schema import declare, delete_fields, new_field, refuse_field_of_user
 from ..run.read import Reader
 from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
 from ..run.write import Writer

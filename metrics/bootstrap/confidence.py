@@ -1,17 +1,42 @@
-"""Confidence intervals from resampled values and leave-one-out values: percentile, BCa and jackknife.
+"""Confidence intervals from resamples of samples (percentile, BCa, jackknife), and by the delta method.
 
 Axes: ``B`` resamples, ``V`` values of a statistic.
+
+To first order a sample moves a statistic by the derivatives of the statistic, times its own columns (the infinitesimal
+jackknife). Their squares add up from products of columns, so that no sample has to be kept.
+
+Axes: ``C`` columns, ``V`` values of a statistic.
+
+A statistic is a function of sums of additive columns over the samples. A resample therefore costs one row of a matrix
+product; nothing is measured or matched again. Units of one sample are correlated (one image, one scene): resampling
+them one by one would give intervals that are too narrow.
+
+Axes: ``S`` samples, ``C`` columns, ``B`` resamples, ``V`` values of a statistic.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri, stdtrit
 
 from ..numeric.arrays import BoolArray, FloatArray, IntArray
+from .draws import (
+    ColumnMoments,
+    Columns,
+    Draws,
+    Part,
+    Statistic,
+    checked_columns,
+    column_sums,
+    left_out_power_sums,
+    resampled,
+    values_of,
+)
 
 #: fewer samples give no interval of a number that uses only some samples
 MIN_SAMPLES = 10
@@ -230,3 +255,221 @@ def _standard_deviation(values: FloatArray, n_defined: IntArray) -> FloatArray:
     squares = np.where(present, values - mean, 0.0) ** 2
     deviation = np.sqrt(squares.sum(axis=0) / np.maximum(n_defined - 1, 1))
     return np.where(n_defined >= 2, deviation, np.nan)
+
+
+#: more samples (videos, groups) are not resampled: numbers of reports then have intervals by the delta method
+MOST_RESAMPLED = 50_000
+#: how far sums are moved, of their size, to see how a statistic changes
+_STEP = 1e-5
+#: sums that are moved at once, times their columns
+_MOST_MOVED = 2**20
+#: a spread of less than this share of what cancels out in it is rounding
+_CANCELLED = 1e-12
+
+
+def gradient(statistic: Statistic, sums: FloatArray) -> FloatArray:
+    """Derivatives of a statistic by the columns at some sums ``(C,)``, shape ``(C, V)``; 0 for a column that sums to 0.
+
+    Undefined:
+        nan where the statistic is undefined beside the sums
+    """
+    used = np.flatnonzero(sums)
+    n_values = len(values_of(statistic, sums))
+    found = np.zeros((len(sums), n_values))
+    at_once = max(1, _MOST_MOVED // max(len(sums), 1))
+    for start in range(0, len(used), at_once):
+        some = used[start : start + at_once]
+        size = _STEP * np.abs(sums[some])
+        step = np.zeros((len(some), len(sums)))
+        step[np.arange(len(some)), some] = size
+        change = values_of(statistic, sums + step) - values_of(statistic, sums - step)
+        found[some] = change / (2.0 * size)[:, None]
+    return found
+
+
+def delta_intervals(
+    moments: ColumnMoments, statistic: Statistic, n_samples: int, n_used: IntArray, level: float = 0.95
+) -> ConfidenceIntervals:
+    """Intervals of a statistic of sums over many samples: the estimate ± z standard errors.
+
+    ``z`` is the normal quantile of :func:`~.confidence.expanded_tails`; all three standard errors are the same.
+
+    Args:
+        moments: of the samples; samples whose columns are all 0 may be left out
+        statistic: function of their sums
+        n_samples: number of samples (or clusters, if the moments are those of the sums of clusters), ``>= 2``
+        n_used: shape ``(V,)``, samples that every value uses
+        level: confidence level, in (0, 1)
+
+    Undefined:
+        all but the estimate are nan where the estimate, or its derivative, is undefined
+
+    References:
+        B. Efron, R. J. Tibshirani, "An Introduction to the Bootstrap", 1993, sections 21.4 to 21.8; L. A. Jaeckel, "The
+        infinitesimal jackknife", 1972
+    """
+    sums = column_sums(moments)
+    estimate, change = values_of(statistic, sums), gradient(statistic, sums)
+    spread = (change * (moments.products @ change)).sum(axis=0) - (sums @ change) ** 2 / n_samples
+    size = np.sqrt(moments.products.diagonal()) @ np.abs(change)
+    spread = np.where(spread > _CANCELLED * size**2, spread, 0.0 * size)
+    error = np.where(np.isnan(estimate), np.nan, np.sqrt(spread * n_samples / (n_samples - 1)))
+    low, high = estimate + ndtri(expanded_tails(level, n_used)) * error
+    return ConfidenceIntervals(
+        estimate, low, high, low, high, error, error, np.zeros(len(estimate), np.int64), n_samples
+    )
+
+
+def _check_draws(resamples: int, seed: int) -> None:
+    if resamples < 1:
+        raise ValueError(f"`resamples` must be at least 1, got {resamples!r}")
+    if seed < 0:
+        raise ValueError(f"`seed` must be at least 0, got {seed!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """Scheme by which samples are resampled.
+
+    Attributes:
+        resamples: number of resamples, ``>= 1``
+        seed: seed of the random numbers, ``>= 0``
+        level: confidence level, in (0, 1)
+        clusters: shape ``(S,)``, cluster (video or group) of every sample; whole clusters are then resampled
+    """
+
+    resamples: int = 1000
+    seed: int = 51
+    level: float = 0.95
+    clusters: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        _check_draws(self.resamples, self.seed)
+        if not 0 < self.level < 1:
+            raise ValueError(f"`level` must be in (0, 1), got {self.level!r}")
+
+
+DEFAULT = Resampling()
+
+
+def sums_of_clusters(columns: Columns, clusters: IntArray) -> Columns:
+    """Add up the rows of every cluster, in ascending order of the clusters' numbers.
+
+    Args:
+        columns: shape ``(S, C)``
+        clusters: shape ``(S,)``, cluster of every row
+
+    Returns:
+        shape ``(G, C)`` for ``G`` clusters; sparse if ``columns`` are
+
+    Undefined:
+        never
+
+    Raises:
+        ValueError: if there is not one cluster for every row, or the columns are unusable as in :func:`bootstrap`
+    """
+    rows = checked_columns(columns, "columns")
+    if np.shape(clusters) != rows.shape[:1]:
+        raise ValueError(f"`clusters` must have shape ({rows.shape[0]},), one for every row, got {np.shape(clusters)}")
+    found, number = np.unique(clusters, return_inverse=True)
+    n_rows = len(number)
+    members = csr_array((np.ones(n_rows), (number, np.arange(n_rows))), shape=(len(found), n_rows))
+    return members @ rows
+
+
+def bootstrap(columns: Columns, statistic: Statistic, resampling: Resampling = DEFAULT) -> ConfidenceIntervals:
+    """Confidence intervals of a statistic by resampling samples, or clusters of them.
+
+    Args:
+        columns: shape ``(S, C)``, additive columns of every sample, in a reproducible order such as by id
+        statistic: function of their sums
+        resampling: number of resamples, seed, level and clusters
+
+    Returns:
+        percentile and BCa intervals and standard errors; see :func:`~.confidence.confidence_intervals`. If the standard
+        errors of bootstrap and jackknife differ much, trust neither
+
+    Undefined:
+        all nan with fewer than two samples (clusters), and for an undefined value. All but the estimate are nan where
+        more than half of the resamples are undefined, or leaving out one sample makes the value undefined. Fewer
+        undefined resamples are left out and counted
+
+    Raises:
+        ValueError: if the columns do not have two dimensions or are not finite, there is not one cluster for every
+            sample, or the statistic does not keep leading axes
+
+    Example:
+        >>> lengths = np.array([[1, 48], [1, 36], [1, 20], [1, 29], [1, 42]], dtype=float)
+        >>> mean = bootstrap(lengths, lambda sums: sums[..., 1:] / sums[..., :1])
+        >>> mean.estimate, mean.jackknife_error.round(4)
+        (array([35.]), array([4.899]))
+
+    References:
+        B. Efron, R. J. Tibshirani, "An Introduction to the Bootstrap", 1993; A. C. Davison, D. V. Hinkley, "Bootstrap
+        Methods and their Application", 1997, section 3.8, and A. C. Cameron, J. B. Gelbach, D. L. Miller,
+        "Bootstrap-based improvements for inference with clustered errors", 2008 (resampling clusters)
+    """
+    rows = checked_columns(columns, "columns")
+    return bootstrap_parts([Part(rows, statistic)], int(rows.shape[0]), resampling)[0]
+
+
+def bootstrap_parts(
+    parts: Sequence[Part], n_samples: int, resampling: Resampling = DEFAULT, draws: Draws | None = None
+) -> list[ConfidenceIntervals]:
+    """Confidence intervals of several statistics of the same samples; each as :func:`bootstrap` gives.
+
+    The samples are drawn once for all parts. A part costs only its own samples and columns, so that many statistics of
+    few columns need no table of all columns.
+
+    Args:
+        parts: the statistics
+        n_samples: number of samples ``S``
+        resampling: as for :func:`bootstrap`
+        draws: of these samples (or clusters), resamples and seed, if they are used several times; None: new ones
+
+    Undefined:
+        as for :func:`bootstrap`
+
+    Raises:
+        ValueError: as for :func:`bootstrap`; if a part does not have one row for each of its samples
+    """
+    if resampling.clusters is not None and np.shape(resampling.clusters) != (n_samples,):
+        raise ValueError(
+            f"`clusters` must have shape ({n_samples},), one for every row, got {np.shape(resampling.clusters)}"
+        )
+    parts = [_cluster_sums(part, n_samples, resampling.clusters) for part in parts]
+    if resampling.clusters is not None:
+        n_samples = len(np.unique(resampling.clusters))
+    totals = [np.asarray(part.columns.sum(axis=0), dtype=np.float64) for part in parts]
+    estimates = [values_of(part.statistic, total) for part, total in zip(parts, totals, strict=True)]
+    if n_samples < 2:
+        return [ConfidenceIntervals.undefined(len(each), resampling.resamples, n_samples) for each in estimates]
+    values: list[list[FloatArray]] = [[] for _ in parts]
+    for chunk in resampled(parts, draws or Draws(n_samples, resampling.resamples, resampling.seed)):
+        for part, sums, found in zip(parts, chunk, values, strict=True):
+            found.append(values_of(part.statistic, sums))
+    return [
+        confidence_intervals(
+            estimate,
+            np.concatenate(found),
+            left_out_power_sums(part, total, estimate),
+            n_samples=n_samples,
+            level=resampling.level,
+            n_used=part.n_used,
+        )
+        for part, total, estimate, found in zip(parts, totals, estimates, values, strict=True)
+    ]
+
+
+def _cluster_sums(part: Part, n_samples: int, clusters: IntArray | None) -> Part:
+    """The part with checked columns; with clusters, with the sums of every cluster."""
+    rows = checked_columns(part.columns, "columns")
+    samples = part.samples
+    if rows.shape[0] != (n_samples if samples is None else len(samples)):
+        raise ValueError(f"`columns` must have a row for every sample of the part, got {rows.shape[0]} rows")
+    if clusters is None:
+        return Part(rows, part.statistic, samples, part.n_used)
+    number = np.unique(clusters, return_inverse=True)[1].ravel()
+    if samples is None:
+        return Part(sums_of_clusters(rows, number), part.statistic, n_used=part.n_used)
+    return Part(sums_of_clusters(rows, number[samples]), part.statistic, np.unique(number[samples]), part.n_used)

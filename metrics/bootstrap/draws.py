@@ -1,6 +1,8 @@
-"""Draw resamples, and sum additive columns over the drawn samples, in chunks of bounded memory.
+"""Draw resamples, and sum additive columns, and products of two, over samples, in chunks of bounded memory.
 
 Axes: ``S`` samples, ``T`` samples of a part, ``C`` columns, ``B`` resamples, ``V`` values of a statistic.
+
+Axes: ``S`` samples, ``C`` columns.
 """
 
 from __future__ import annotations
@@ -268,3 +270,69 @@ def hstack(blocks: Sequence[FloatArray | SparseColumns]) -> SparseColumns:
     """Stack the columns of all blocks horizontally."""
     parts = [csr_array(block) for block in blocks]
     return parts[0] if len(parts) == 1 else csr_array(scipy.sparse.hstack(parts, format="csr"))
+
+
+#: digits of an exact sum, and the size of one
+_N_DIGITS, _DIGIT = 4, 2.0**26
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMoments:
+    """Sums over any number of samples; ``+`` joins the moments of different samples, ``[:, chosen]`` takes columns."""
+
+    digits: FloatArray  #: shape ``(4, C)``, exact sums, see :func:`column_sums`
+    products: SparseColumns  #: shape ``(C, C)``, sums of the products of two columns
+    n_given: IntArray  #: shape ``(C,)``, samples in which a column is not 0
+
+    @classmethod
+    def of(cls, columns: SparseColumns) -> ColumnMoments:
+        """The moments of some samples, from their columns ``(S, C)``."""
+        n_given = np.bincount(columns.indices[columns.data != 0], minlength=columns.shape[1])
+        return cls(_digit_sums(columns), csr_array(columns.T @ columns), n_given)
+
+    def __add__(self, other: ColumnMoments) -> ColumnMoments:
+        return ColumnMoments(self.digits + other.digits, self.products + other.products, self.n_given + other.n_given)
+
+    def __getitem__(self, key: tuple[slice, Any]) -> ColumnMoments:
+        _, chosen = key
+        return ColumnMoments(self.digits[:, chosen], self.products[chosen][:, chosen], self.n_given[chosen])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """As of columns of a single sample."""
+        return 1, len(self.n_given)
+
+
+#: columns of every sample, or what is summed up of them
+Summable: TypeAlias = SparseColumns | ColumnMoments
+
+
+def column_sums(columns: Summable) -> FloatArray:
+    """Sum of every column, shape ``(C,)``, exactly independent of the order of the rows.
+
+    Values are split into an integer and three "digits" of 26 bits, whose float sums are exact up to 2^27 rows; the
+    rest below 2^-78 is dropped.
+    """
+    digits = columns.digits if isinstance(columns, ColumnMoments) else _digit_sums(columns)
+    result = np.zeros(digits.shape[1])
+    for digit in reversed(digits):
+        result = result / _DIGIT + digit
+    return result
+
+
+def _digit_sums(columns: SparseColumns) -> FloatArray:
+    found, rest = np.zeros((_N_DIGITS, columns.shape[1])), columns.data
+    for digit in found:
+        whole = np.trunc(rest)
+        digit += np.bincount(columns.indices, weights=whole, minlength=len(digit))
+        rest = (rest - whole) * _DIGIT
+        if not rest.any():
+            break
+    return found
+
+
+def n_given(columns: Summable) -> IntArray:
+    """Number of samples in which every column is not 0, shape ``(C,)``."""
+    if isinstance(columns, ColumnMoments):
+        return columns.n_given
+    return np.bincount(columns.indices[columns.data != 0], minlength=columns.shape[1])

@@ -10,8 +10,7 @@ import shapely
 
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, ranges, sums_by
 from .boxes import check_boxes
-from .edges import Edges, polygon_edges, shared_areas
-from .vertices import GeometryArray, distinct_geometries
+from .vertices import Edges, GeometryArray, distinct_geometries, polygon_edges, shared_areas
 
 #: a shared area below this share of the pair's extent is rounding and counts as 0
 ROUNDING_SHARE = 1e-12

@@ -9,8 +9,7 @@ import numpy as np
 import shapely
 
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, concatenated
-from .crowded import overlapping_boxes
-from .edges import polygon_edges, shared_areas
+from .objects import overlapping_boxes
 from .vertices import (
     GeometryArray,
     Overlay,
@@ -19,6 +18,8 @@ from .vertices import (
     distinct_geometries,
     intersection_measure,
     overlay,
+    polygon_edges,
+    shared_areas,
 )
 
 #: shapes with a ring or line that crosses itself more often are not repaired, which would take longer than two seconds

@@ -9,8 +9,7 @@ from PIL import Image, ImageDraw
 
 from ..numeric.arrays import BoolArray, FloatArray, IntArray
 from .masks import MaskCrops
-from .outlines import crossings
-from .regions import BOX, LINE, MASK, Regions
+from .regions import BOX, LINE, MASK, Regions, crossings
 from .vertices import GeometryArray
 
 #: relative coordinates times the size of an image miss an integer by about 1e-13, and truncation would lose a pixel

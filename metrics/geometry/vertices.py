@@ -1,16 +1,17 @@
-"""Vertices of shapes with several rings or lines as columns, and GEOS overlays in bounded memory."""
+"""Vertices of shapes as columns, GEOS overlays in bounded memory, and areas shared by polygons from their edges."""
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ..numeric.arrays import BoolArray, FloatArray, IntArray, number_by_first
+from ..numeric.arrays import BoolArray, FloatArray, IntArray, number_by_first, ranges, sums_by
 
 #: geometries of shapely
 GeometryArray: TypeAlias = NDArray[np.object_]
@@ -141,3 +142,147 @@ def intersection_measure(measure: Measure, a: GeometryArray, b: GeometryArray) -
         return rows_from(0)
     with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as threads:
         return np.concatenate(list(threads.map(rows_from, starts)))
+
+
+#: edges, or polygons, processed at once, so that intermediate arrays fit in the processor's cache
+MAX_EDGES_AT_ONCE = 20_000
+MAX_POLYGONS_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Edges of ``N`` polygons as columns, one row each, sorted by polygon, then ``x_left``.
+
+    Vertical edges are left out: they bound no area above or below them.
+    """
+
+    start: IntArray  #: shape ``(N + 1,)``, first row of every polygon, and the number of rows
+    x_left: FloatArray  #: abscissa of the left end
+    x_right: FloatArray  #: abscissa of the right end, ``> x_left``
+    y_left: FloatArray  #: ordinate of the left end
+    slope: FloatArray  #: change of y per unit of x
+    sign: FloatArray  #: 1 if the polygon lies on the side of smaller y of the edge, else -1
+
+
+_COLUMNS = ("x_left", "x_right", "y_left", "slope", "sign")
+
+
+def polygon_edges(geometry: GeometryArray) -> Edges:
+    """Edges of valid polygons.
+
+    Args:
+        geometry: shape ``(N,)``, valid Polygons and MultiPolygons; may be empty
+    """
+    starts = range(0, max(len(geometry), 1), MAX_POLYGONS_AT_ONCE)
+    blocks = [_edges_of(geometry[start : start + MAX_POLYGONS_AT_ONCE]) for start in starts]
+    n_edges = np.concatenate([np.diff(block.start) for block in blocks])
+    return Edges(
+        np.r_[0, np.cumsum(n_edges)],
+        *(np.concatenate([getattr(block, name) for block in blocks]) for name in _COLUMNS),
+    )
+
+
+def _edges_of(geometry: GeometryArray) -> Edges:
+    parts, polygon_of_part = shapely.get_parts(geometry, return_index=True)
+    rings, part_of_ring = shapely.get_rings(parts, return_index=True)
+    is_hole = np.zeros(len(rings), np.bool_)
+    is_hole[1:] = part_of_ring[1:] == part_of_ring[:-1]  # the shell comes first
+    xy, ring_of_vertex = shapely.get_coordinates(rings, return_index=True)
+    starts_edge = np.flatnonzero(ring_of_vertex[1:] == ring_of_vertex[:-1])
+    ring = ring_of_vertex[starts_edge]
+    x, y = np.ascontiguousarray(xy[:, 0]), np.ascontiguousarray(xy[:, 1])
+    x_from, x_to, y_from, y_to = x[starts_edge], x[starts_edge + 1], y[starts_edge], y[starts_edge + 1]
+    # cross products relative to a vertex of the ring: relative to a far origin they would lose digits
+    origin = np.searchsorted(ring_of_vertex, np.arange(len(rings)))[ring]
+    cross = (x_from - x[origin]) * (y_to - y[origin]) - (x_to - x[origin]) * (y_from - y[origin])
+    counter_clockwise = np.bincount(ring, weights=cross, minlength=len(rings)) > 0
+    inside_is_left = counter_clockwise ^ is_hole
+    leftward = x_to < x_from
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = (y_to - y_from) / (x_to - x_from)
+    # an edge too steep for a finite slope counts as vertical
+    kept = np.flatnonzero((x_to != x_from) & np.isfinite(slope))
+    polygon = polygon_of_part[part_of_ring[ring[kept]]]
+    order = np.lexsort((np.minimum(x_from, x_to)[kept], polygon))
+    kept, polygon = kept[order], polygon[order]
+    left, right = (starts_edge + leftward)[kept], (starts_edge + ~leftward)[kept]
+    return Edges(
+        start=np.searchsorted(polygon, np.arange(len(geometry) + 1)).astype(np.int64, copy=False),
+        x_left=x[left],
+        x_right=x[right],
+        y_left=y[left],
+        slope=slope[kept],
+        sign=np.where(leftward == inside_is_left[ring], 1.0, -1.0)[kept],
+    )
+
+
+def shared_areas(edges: Edges, bounds: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
+    """Areas shared by the polygons of two index columns, shape ``(P,)``, up to rounding: may be slightly below 0.
+
+    With ``y_e(x)`` the ordinate of edge ``e``, a polygon's indicator function is ``Σ sign_e [y < y_e(x)]`` over its
+    edges. The area shared by two polygons is therefore ``Σ sign_e sign_f ∫ min(y_e, y_f) dx`` over the pairs of their
+    edges and their common abscissas. At every ``x`` the signs of a polygon's edges add up to 0, so ``y_f`` may be
+    subtracted from the minimum: the rest is the area between ``e`` and ``f`` where ``e`` is below ``f``.
+
+    Args:
+        edges: of ``N`` polygons
+        bounds: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``
+        i: shape ``(P,)``, rows of polygons
+        j: shape ``(P,)``, rows of polygons
+    """
+    n_edges = np.diff(edges.start)
+    total = np.cumsum(n_edges[i] + n_edges[j])
+    shared = np.empty(len(i))
+    first = 0
+    while first < len(i):
+        done = int(total[first - 1]) if first else 0
+        end = max(first + 1, int(np.searchsorted(total, done + MAX_EDGES_AT_ONCE, side="right")))
+        rows = slice(first, end)
+        shared[rows] = _shared_areas(edges, bounds, i[rows], j[rows])
+        first = end
+    return shared
+
+
+def _shared_areas(edges: Edges, bounds: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
+    # one ascending key for the abscissas of all pairs; rounding may make two keys equal, but never reverses them
+    x_min = np.minimum(bounds[i, 0], bounds[j, 0])
+    per_unit = 0.5 / (np.maximum(bounds[i, 2], bounds[j, 2]) - x_min)
+    e, pair_e = _rows_of(edges, i)
+    f, pair_f = _rows_of(edges, j)
+    left_e, right_e = (pair_e + (x[e] - x_min[pair_e]) * per_unit[pair_e] for x in (edges.x_left, edges.x_right))
+    left_f, right_f = (pair_f + (x[f] - x_min[pair_f]) * per_unit[pair_f] for x in (edges.x_left, edges.x_right))
+
+    # edges e and f have common abscissas if f begins within e, or e begins within f
+    row_e, row_f = _beginning_within(left_e, right_e, left_f)
+    within_e = edges.x_left[f[row_f]] >= edges.x_left[e[row_e]]
+    other_f, other_e = _beginning_within(left_f, right_f, left_e)
+    within_f = edges.x_left[e[other_e]] > edges.x_left[f[other_f]]
+    row_e = np.concatenate([row_e[within_e], other_e[within_f]])
+    row_f = np.concatenate([row_f[within_e], other_f[within_f]])
+    pair, e, f = pair_e[row_e], e[row_e], f[row_f]
+    left = np.maximum(edges.x_left[e], edges.x_left[f])
+    right = np.minimum(edges.x_right[e], edges.x_right[f])
+
+    # height of edge f above edge e at both ends of the common abscissas
+    apart = edges.y_left[f] - edges.y_left[e]
+    above_left = apart + edges.slope[f] * (left - edges.x_left[f]) - edges.slope[e] * (left - edges.x_left[e])
+    above_right = apart + edges.slope[f] * (right - edges.x_left[f]) - edges.slope[e] * (right - edges.x_left[e])
+    # a trapezoid, or a triangle where the edges cross: one formula of the mean height holds for both
+    positive = np.maximum(above_left, 0.0) + np.maximum(above_right, 0.0)
+    both = np.abs(above_left) + np.abs(above_right)
+    mean_height = 0.5 * positive * (positive / np.where(both > 0, both, 1.0))
+    area = mean_height * np.maximum(right - left, 0.0) * (edges.sign[e] * edges.sign[f])
+    return -sums_by(pair, area, len(i))
+
+
+def _rows_of(edges: Edges, polygon: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows of the edges of some polygons, and the entry of ``polygon`` that each belongs to."""
+    counts = edges.start[polygon + 1] - edges.start[polygon]
+    return ranges(edges.start[polygon], counts), np.repeat(np.arange(len(polygon)), counts)
+
+
+def _beginning_within(left: FloatArray, right: FloatArray, begin: FloatArray) -> tuple[IntArray, IntArray]:
+    """All pairs (interval, value of an ascending column in the closed interval), as two index columns."""
+    first = np.searchsorted(begin, left, side="left")
+    counts = np.searchsorted(begin, right, side="right") - first
+    return np.repeat(np.arange(len(left)), counts), ranges(first, counts)

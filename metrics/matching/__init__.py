@@ -19,10 +19,9 @@ import numpy as np
 
 from ..geometry.objects import Objects, Overlaps, Similarity
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, number_by_first
-from .mutual_best import match_mutual_best
 from .optimal import ClassHandling as ClassHandling
 from .optimal import match_optimal
-from .recursive import match_recursive
+from .sequential import match_mutual_best, match_recursive
 
 Method = Literal["optimal", "recursive", "mutual_best"]
 

@@ -17,7 +17,7 @@ from ..numeric.arrays import (
     sums_by,
     sums_of_keys,
 )
-from .linkage import Nodes, average_linkage_of, improved, places_of, sharing, sides_of
+from .merging import Nodes, average_linkage_of, improved, places_of, sharing, sides_of
 from .partition import TIE, best_partitions
 
 ClassHandling = Literal["prefer", "ignore", "require"]

@@ -10,8 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from annotator_agreement.agreement.ceiling.directed import Directed, PairCounts
-from annotator_agreement.agreement.ceiling.measured import Means, Ordered, Scored, by_confidence, values
+from annotator_agreement.agreement.ceiling.measured import (
+    Directed,
+    Means,
+    Ordered,
+    PairCounts,
+    Scored,
+    by_confidence,
+    values,
+)
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.settings.config import make_config
 

@@ -19,16 +19,14 @@ from annotator_agreement.agreement.families.family import build_report
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.pixels.compute import compare_masks, measure
-from annotator_agreement.agreement.pixels.counts import MaskCounts
-from annotator_agreement.agreement.pixels.mask_values import MaskValues
+from annotator_agreement.agreement.pixels.counts import MaskCounts, MaskValues
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
 from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.codes import AttributeCodes
 from annotator_agreement.agreement.statistics.records import Records
 from annotator_agreement.agreement.statistics.report import AgreementReport, ReportContext, RunFacts
-from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
-from annotator_agreement.agreement.tags.records import record_tags
+from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags, record_tags
 
 NAMES = ("alice", "bob", "carol")
 MEANING = MaskValues(0, (9,), {1: "sky", 2: "road (2)", 3: "road (3)"})

@@ -12,8 +12,8 @@ from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import sample_contents
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.roles.columns import matched_role, role_columns
-from annotator_agreement.agreement.roles.left_out import left_out_columns
+from annotator_agreement.agreement.roles.matching import matched_role, role_columns
+from annotator_agreement.agreement.roles.person import left_out_columns
 from annotator_agreement.agreement.roles.summary import role_reports
 from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts

@@ -17,8 +17,7 @@ from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.charts.objects.classes import confused_classes
-from annotator_agreement.charts.objects.sentences import class_sentence
+from annotator_agreement.charts.objects.questions import class_sentence, confused_classes
 from annotator_agreement.charts.text.advice import clearly_confused, unclear_conflicts
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes

@@ -11,8 +11,7 @@ import numpy as np
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of
 from tests.agreement.found import N_ANNOTATORS, Found, each_case, found
 
-from annotator_agreement.agreement.disputes.costs import left_out
-from annotator_agreement.agreement.disputes.of_samples import Disputes, disputes_of
+from annotator_agreement.agreement.disputes.costs import Disputes, disputes_of, left_out
 from annotator_agreement.agreement.families.family import FAMILIES
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import ObjectRecords, record

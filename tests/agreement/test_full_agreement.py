@@ -10,8 +10,7 @@ from tests.agreement.found import each_case, found, same
 
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
 from annotator_agreement.agreement.statistics.estimates import sample_numbers
-from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
-from annotator_agreement.agreement.tags.records import record_tags
+from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags, record_tags
 
 KEY = "share_full_agreement"
 BOX, OTHER = (1, 0.1, 0.1, 0.4, 0.4), (1, 0.6, 0.6, 0.9, 0.9)

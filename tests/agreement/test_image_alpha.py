@@ -20,8 +20,7 @@ from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.pixels.compute import compare_masks, measure
-from annotator_agreement.agreement.pixels.counts import MaskCounts
-from annotator_agreement.agreement.pixels.mask_values import MaskValues
+from annotator_agreement.agreement.pixels.counts import MaskCounts, MaskValues
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.report import AgreementReport, ImageAlpha, ReportContext, RunFacts

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from annotator_agreement.agreement.statistics import estimates, main_numbers
+from annotator_agreement.agreement.statistics import estimates
+from annotator_agreement.agreement.statistics import numbers as main_numbers
 
 PAGE = (Path(__file__).parents[2] / "docs" / "method" / "numbers.md").read_text(encoding="utf-8")
 #: numbers in the first column of a table, or in a sentence of the page

@@ -14,17 +14,18 @@ from tests.chance import seeds
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.parts import compute
-from annotator_agreement.agreement.parts.compute import PartColumns, parts_of
-from annotator_agreement.agreement.parts.groups import (
+from annotator_agreement.agreement.parts.compute import (
+    PartColumns,
     Span,
     groups_of_dates,
     groups_of_numbers,
     groups_of_sets,
     groups_of_values,
+    parts_of,
 )
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.metrics.bootstrap.resampling import Resampling, bootstrap
+from annotator_agreement.metrics.bootstrap.confidence import Resampling, bootstrap
 
 N = 240
 ANNOTATORS = [Habits("alice", miss=0.05), Habits("bob", miss=0.15), Habits("carol", miss=0.1, size=1.05)]

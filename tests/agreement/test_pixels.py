@@ -20,8 +20,7 @@ from annotator_agreement.agreement.pixels.compute import (
     means_defined,
     measure,
 )
-from annotator_agreement.agreement.pixels.counts import MaskCounts
-from annotator_agreement.agreement.pixels.mask_values import MaskValues, mask_values
+from annotator_agreement.agreement.pixels.counts import MaskCounts, MaskValues, mask_values
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report
 from annotator_agreement.agreement.settings.config import make_config

@@ -20,8 +20,7 @@ from annotator_agreement.agreement.matching.verdicts import verdict_names
 from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.tags import numbers
-from annotator_agreement.agreement.tags.compute import TagAgreement, TagBatch, compute_tags
-from annotator_agreement.agreement.tags.records import record_tags
+from annotator_agreement.agreement.tags.compute import TagAgreement, TagBatch, compute_tags, record_tags
 from annotator_agreement.agreement.tags.report import TagReport, build_tag_report
 from annotator_agreement.metrics import krippendorff_alpha
 

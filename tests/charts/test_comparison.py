@@ -8,7 +8,7 @@ import pytest
 
 from tests.charts.filled import interval
 
-from annotator_agreement.agreement.families.comparison import AgreementComparison
+from annotator_agreement.agreement.families.compare import AgreementComparison
 from annotator_agreement.charts.reports.comparison import comparison_markdown, comparison_text
 
 

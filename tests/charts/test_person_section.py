@@ -12,8 +12,8 @@ from annotator_agreement.agreement.statistics.role_reports import (
     SideBySide,
 )
 from annotator_agreement.agreement.statistics.values import Interval
-from annotator_agreement.charts.reports.person_section import person_sentence
-from annotator_agreement.charts.reports.person_section import test_sentences as sentences_of_test
+from annotator_agreement.charts.reports.role_sections import person_sentence
+from annotator_agreement.charts.reports.role_sections import test_sentences as sentences_of_test
 
 
 def _person(difference: float, low: float | None, high: float | None) -> PersonComparison:

@@ -9,16 +9,16 @@ import pytest
 from tests.charts.filled import around, filled_report, filled_values, interval, unfilled_report
 
 from annotator_agreement.agreement.objects.report import Bias, ObjectReport
-from annotator_agreement.charts.objects.bias import bias_in_words
-from annotator_agreement.charts.objects.causes import cause_sentence, losses
-from annotator_agreement.charts.objects.sentences import (
+from annotator_agreement.charts.objects.annotators import bias_in_words
+from annotator_agreement.charts.objects.findings import cause_sentence, losses
+from annotator_agreement.charts.objects.questions import (
     class_sentence,
     existence_sentence,
     localisation_sentence,
     object_alpha_sentence,
     share_below,
 )
-from annotator_agreement.charts.objects.thresholds import alpha_by_threshold, suggested_threshold
+from annotator_agreement.charts.objects.rules import alpha_by_threshold, suggested_threshold
 from annotator_agreement.charts.text.headline import alpha_sentence, interval_notes
 from annotator_agreement.metrics.matching.threshold import NO_CROSSING, NO_VARIATION, TOO_FEW
 

@@ -29,7 +29,7 @@ from annotator_agreement import (
     undo_applied,
     update_agreement,
 )
-from annotator_agreement.agreement.families.comparison import AgreementComparison
+from annotator_agreement.agreement.families.compare import AgreementComparison
 from annotator_agreement.charts.reports.comparison import comparison_markdown, comparison_text
 
 NAMES = ["alice", "bob", "carol"]

@@ -88,7 +88,7 @@ def test_links_go_with_a_label_field_that_was_renamed(dataset):
 
 
 def test_a_label_that_is_deleted_meanwhile_shifts_no_link(dataset, monkeypatch):
-    from annotator_agreement.dataset_io.app import instances
+    from annotator_agreement.dataset_io.app import settings as instances
 
     compute_agreement(dataset, ANNOTATORS)
     full = {f"{name}.detections.2": {"$exists": True} for name in ANNOTATORS}

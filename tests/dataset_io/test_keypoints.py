@@ -14,7 +14,7 @@ from tests.chance import examples
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement, load_agreement
-from annotator_agreement.dataset_io.labels.point_readers import are_usable_keypoints, read_keypoints
+from annotator_agreement.dataset_io.labels.geometry_readers import are_usable_keypoints, read_keypoints
 from annotator_agreement.dataset_io.run import read
 
 WIDTH, HEIGHT = 400, 100

@@ -13,8 +13,8 @@ from tests.datasets import detections, random_annotators, stored, user_values
 
 from annotator_agreement import delete_agreement, import_annotations, list_agreements, load_agreement
 from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.lease import writing
+from annotator_agreement.dataset_io.record.schema import fields_marked
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

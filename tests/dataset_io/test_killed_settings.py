@@ -17,8 +17,8 @@ from annotator_agreement import (
     save_agreement_views,
 )
 from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.lease import writing
+from annotator_agreement.dataset_io.record.schema import fields_marked
 
 
 def _views(dataset):

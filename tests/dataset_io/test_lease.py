@@ -25,8 +25,9 @@ from annotator_agreement import (
     names,
     rename_agreement,
 )
-from annotator_agreement.dataset_io.jobs import delete
-from annotator_agreement.dataset_io.record import fields, lease, run, schema
+from annotator_agreement.dataset_io.jobs import lifecycle as delete
+from annotator_agreement.dataset_io.record import lease, run, schema
+from annotator_agreement.dataset_io.record import schema as fields
 from annotator_agreement.dataset_io.run.work_through import work_through
 
 

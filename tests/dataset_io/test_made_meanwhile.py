@@ -12,7 +12,8 @@ from annotator_agreement import AgreementInputError, add_units, delete_agreement
 from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read
-from annotator_agreement.dataset_io.units import derived_fields, resolve
+from annotator_agreement.dataset_io.units import derived_fields
+from annotator_agreement.dataset_io.units import units_field as resolve
 
 
 def _elsewhere(killable, dataset, function, **options):

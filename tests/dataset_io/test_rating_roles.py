@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, mean_absolute_err
 
 import annotator_agreement as aa
 from annotator_agreement.agreement import AgreementInputError
-from annotator_agreement.charts.reports.person_section import person_sentence
+from annotator_agreement.charts.reports.role_sections import person_sentence
 from annotator_agreement.dataset_io.record.run import Run
 
 NAMES = ("alice", "bob", "carol")

@@ -33,7 +33,8 @@ from annotator_agreement import (
 )
 from annotator_agreement.dataset_io.record import stored_records
 from annotator_agreement.dataset_io.record.run import FAILED, RUNNING, Run
-from annotator_agreement.dataset_io.shards import share, work
+from annotator_agreement.dataset_io.shards import share
+from annotator_agreement.dataset_io.shards import share as work
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

@@ -25,7 +25,8 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io.record import changes, run
+from annotator_agreement.dataset_io.record import run
+from annotator_agreement.dataset_io.record import sample_index as changes
 from annotator_agreement.dataset_io.run import read, work_through
 from annotator_agreement.dataset_io.units import derived_fields
 

@@ -8,9 +8,10 @@ import pytest
 from tests.chance import seeds
 from tests.metrics.matching_oracle import best_by_enumeration, best_by_subsets, partition_of, total_of
 
-from annotator_agreement.metrics.matching import branching, partition
-from annotator_agreement.metrics.matching.branching import search
+from annotator_agreement.metrics.matching import partition
+from annotator_agreement.metrics.matching import partition as branching
 from annotator_agreement.metrics.matching.merging import FORBIDDEN, merge_and_move
+from annotator_agreement.metrics.matching.partition import search
 
 Graph = tuple[np.ndarray, np.ndarray]
 

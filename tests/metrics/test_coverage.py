@@ -13,8 +13,8 @@ from annotator_agreement.metrics import (
     nominal_alpha_of_sums,
     wilson_interval,
 )
+from annotator_agreement.metrics.bootstrap.confidence import bootstrap_parts
 from annotator_agreement.metrics.bootstrap.draws import Part
-from annotator_agreement.metrics.bootstrap.resampling import bootstrap_parts
 
 pytestmark = pytest.mark.slow
 

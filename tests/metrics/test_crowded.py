@@ -7,8 +7,7 @@ import pytest
 
 from annotator_agreement.metrics.geometry import objects as compared
 from annotator_agreement.metrics.geometry.boxes import Boxes, box_area, box_intersection
-from annotator_agreement.metrics.geometry.crowded import near_pairs
-from annotator_agreement.metrics.geometry.objects import Objects, iou_from_areas
+from annotator_agreement.metrics.geometry.objects import Objects, iou_from_areas, near_pairs
 
 
 def _boxes(n: int, seed: int, size: tuple[float, float]) -> np.ndarray:

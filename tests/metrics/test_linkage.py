@@ -13,8 +13,9 @@ from scipy.spatial.distance import squareform
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry import objects as compared
 from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.matching import match_objects, optimal, recursive
-from annotator_agreement.metrics.matching.linkage import Nodes, average_linkage_of, places_of, sides_of
+from annotator_agreement.metrics.matching import match_objects, optimal
+from annotator_agreement.metrics.matching import sequential as recursive
+from annotator_agreement.metrics.matching.merging import Nodes, average_linkage_of, places_of, sides_of
 from annotator_agreement.metrics.matching.optimal import annotator_bits
 from annotator_agreement.metrics.matching.sweep import sweep_thresholds
 

@@ -8,8 +8,8 @@ import shapely
 from numpy.testing import assert_allclose, assert_array_equal
 
 from annotator_agreement.metrics import MaskCrops, Objects, Regions
-from annotator_agreement.metrics.geometry.outlines import OUTLINE_BYTES, Outlines
 from annotator_agreement.metrics.geometry.polygons import Polygons
+from annotator_agreement.metrics.geometry.regions import OUTLINE_BYTES, Outlines
 
 
 def _outlines(regions: Regions) -> Outlines:

@@ -25,8 +25,8 @@ from annotator_agreement.metrics import (
     sums_of_clusters,
 )
 from annotator_agreement.metrics.bootstrap import draws
-from annotator_agreement.metrics.bootstrap.moments import column_sums
-from annotator_agreement.metrics.bootstrap.resampling import Columns, Part, bootstrap_parts
+from annotator_agreement.metrics.bootstrap.confidence import Columns, Part, bootstrap_parts
+from annotator_agreement.metrics.bootstrap.draws import column_sums
 
 NORMAL = NormalDist()
 ENDS = ("percentile_low", "percentile_high", "bca_low", "bca_high")

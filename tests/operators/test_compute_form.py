@@ -114,7 +114,7 @@ def test_attributes_of_any_list_can_name_the_annotator(dataset, compute_form):
 
 def test_texts_of_the_form_become_the_options_they_stand_for():
     from annotator_agreement.dataset_io.labels.kinds import KINDS
-    from annotator_agreement.operators.option_inputs import given_options
+    from annotator_agreement.operators.inputs import given_options
 
     params = {
         "rasterize": "none",
@@ -140,7 +140,7 @@ def test_texts_of_the_form_become_the_options_they_stand_for():
 
 def test_attributes_and_class_names_become_the_options_they_stand_for():
     from annotator_agreement.dataset_io.labels.kinds import KINDS
-    from annotator_agreement.operators.option_inputs import given_options
+    from annotator_agreement.operators.inputs import given_options
 
     boxes, masks = ([kind for kind in KINDS if kind.title == title] for title in ("Detections", "Segmentation"))
     params = {"attributes": ["occluded", "2"], "aliases": ["Car =car", "a=b=c"], "tolerance": 0.5}
@@ -153,7 +153,7 @@ def test_attributes_and_class_names_become_the_options_they_stand_for():
 
 def test_the_threshold_can_be_found_in_the_data(compute_form):
     from annotator_agreement.dataset_io.labels.kinds import KINDS
-    from annotator_agreement.operators.option_inputs import given_options
+    from annotator_agreement.operators.inputs import given_options
 
     boxes, masks = ([kind for kind in KINDS if kind.title == title] for title in ("Detections", "Segmentation"))
     assert given_options({"iou_from_data": True, "iou": 0.3}, boxes) == {"iou": "auto"}

@@ -18,8 +18,7 @@ from annotator_agreement.agreement.settings.errors import AgreementInputError
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.panels.drill_down import link_of, samples_behind
 from annotator_agreement.panels.items import Choices
-from annotator_agreement.panels.model_cache import Shown
-from annotator_agreement.panels.panel_state import panel_state_of
+from annotator_agreement.panels.panel_state import Shown, panel_state_of
 from annotator_agreement.panels.tab_annotators import annotator_items
 from annotator_agreement.panels.view_model import TABS, view_model
 

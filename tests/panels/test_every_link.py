@@ -23,8 +23,7 @@ from annotator_agreement.agreement.settings.options import value_name
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.dataset_io.record.run_labels import open_run_labels
 from annotator_agreement.panels.drill_down import samples_behind
-from annotator_agreement.panels.model_cache import Shown
-from annotator_agreement.panels.panel_state import panel_state_of
+from annotator_agreement.panels.panel_state import Shown, panel_state_of
 from annotator_agreement.panels.view_model import view_model
 
 #: columns of tables whose numbers count units, or pairs of labels; those of all others count labels, or images

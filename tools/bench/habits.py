@@ -71,8 +71,7 @@ def _rated(ratings: NDArray[np.float64], rng: np.random.Generator, context: Any)
 def report_on_tags(n_images: int, n_annotators: int, seed: int, habit: float = 0.0) -> Any:
     """Equally frequent tags, wrong on images that differ in difficulty; the first annotator leaves out a share."""
     context = _context(n_annotators, _TAGS, "Classifications")
-    from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
-    from annotator_agreement.agreement.tags.records import record_tags
+    from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags, record_tags
     from annotator_agreement.agreement.tags.report import build_tag_report
 
     rng = np.random.default_rng(seed)
@@ -90,8 +89,7 @@ def report_on_masks(n_images: int, n_annotators: int, seed: int, habit: float = 
     details = {"background": 0, "ignored": [], "names": {"1": "road", "2": "grass"}, "is_rgb": False}
     context = _context(n_annotators, (), "Segmentation", **details)
     from annotator_agreement.agreement.pixels.compute import compare_masks, measure
-    from annotator_agreement.agreement.pixels.counts import MaskCounts
-    from annotator_agreement.agreement.pixels.mask_values import MaskValues
+    from annotator_agreement.agreement.pixels.counts import MaskCounts, MaskValues
     from annotator_agreement.agreement.pixels.records import record_pixels
     from annotator_agreement.agreement.pixels.report import build_pixel_report
 

@@ -87,7 +87,7 @@ def our_polygons(drawn: Drawn) -> Callable[[], float]:
 def our_masks(crops: list[tuple[NDArray[np.bool_], int, int]], n_samples: int) -> Callable[[], float]:
     """From the annotators' masks and boxes to the IoU of every overlapping pair; gives the sum."""
     load_plugin()
-    from annotator_agreement.dataset_io.labels.instance_masks import placed_masks
+    from annotator_agreement.dataset_io.labels.shape_readers import placed_masks
     from annotator_agreement.metrics import Objects
     from annotator_agreement.metrics.geometry.regions import Regions
 

@@ -142,8 +142,7 @@ def _read(name: str, limits: tuple[str | None, str | None], most: int | None = N
     from annotator_agreement.agreement import make_config
     from annotator_agreement.dataset_io.families import open_family
     from annotator_agreement.dataset_io.labels.source import Shard, open_source
-    from annotator_agreement.dataset_io.run.read import Reader
-    from annotator_agreement.dataset_io.run.read_ahead import read_ahead
+    from annotator_agreement.dataset_io.run.read import Reader, read_ahead
     from annotator_agreement.dataset_io.run.work_through import rare_collections
 
     low, high = (None if limit is None else ObjectId(limit) for limit in limits)

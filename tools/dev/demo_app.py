@@ -43,7 +43,7 @@ def set_up_app(dataset: fo.Dataset) -> None:
     The views and the run's group in the sidebar are removed with the run.
     """
     plugin = load_plugin()
-    from annotator_agreement.dataset_io.views.saved_views import marked
+    from annotator_agreement.dataset_io.views.agreement_view import marked
 
     plugin.configure_agreement_app(dataset, MAIN_RUN, sidebar=True, indexes=True)
     plugin.save_agreement_views(dataset, MAIN_RUN)

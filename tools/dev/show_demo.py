@@ -69,8 +69,7 @@ def build(all_reports: bool = False) -> Any:
 
 def _print_summary(reports: dict[str, Any]) -> None:
     from annotator_agreement.charts.text.headline import leading_alpha
-    from annotator_agreement.charts.text.sections import Section, as_text
-    from annotator_agreement.charts.text.tables import Cell, Column, table
+    from annotator_agreement.charts.text.sections import Cell, Column, Section, as_text, table
     from annotator_agreement.charts.text.words import shown_number
 
     columns = [

@@ -24,9 +24,9 @@ from annotator_agreement import (
     undo_applied,
     undo_decisions,
 )
-from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.gold_fields import applied_steps, gold_fields
 from annotator_agreement.dataset_io.record.run import COMPLETED, Run
+from annotator_agreement.dataset_io.record.schema import fields_marked
 from annotator_agreement.dataset_io.shards import share
 
 

@@ -1,0 +1,252 @@
+"""Other results as text, Markdown and tables: parts of the samples, human ceiling, check of requirements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ...agreement.settings.arguments import one_of, without_numpy
+from ..text.headline import FORMS
+from ..text.sections import Cell, Column, Note, Part, Section, table
+from ..text.sections import Part as Shown
+from ..text.words import counted, ends_of, listed, shown_interval, shown_number, shown_share, signed
+from .dataframes import flat, frame_of
+
+if TYPE_CHECKING:
+    from ...agreement.acceptance.outcome import AcceptanceCheck, Checked
+    from ...agreement.ceiling.ceiling import Ceiling
+    from ...agreement.parts.result import AgreementParts, DataPart, PartNumber
+    from ...agreement.statistics.numbers import MainNumber
+
+
+#: numbers in a table, and parts that sentences name
+_MOST_NUMBERS, _MOST_NAMED = 4, 5
+#: what the number of a part that stands out is marked with
+LOWER, HIGHER = "↓", "↑"
+
+
+def parts_sections(parts: AgreementParts, figure: str | None = None) -> list[Section]:
+    """The parts in one section: which of them stand out, and all in a table."""
+    of_run = "" if parts.run_key is None else f" of run '{parts.run_key}'"
+    columns = [
+        Column(parts.by, "name"),
+        Column(parts.what, "n_rated"),
+        *([Column("labels", "n_objects")] if parts.run_key is not None else []),
+        *(_column(number, parts.measure) for number in parts.shown[:_MOST_NUMBERS]),
+    ]
+    rows = [*parts.parts, *([parts.whole] if parts.run_key is not None else [])]
+    shown: list[Shown] = [*finding_sentences(parts), table(columns, rows), *_notes(parts)]
+    figures = () if figure is None else (figure,)
+    return [Section(f"Agreement{of_run} by {parts.by}", shown, figures=figures)]
+
+
+def finding_sentences(parts: AgreementParts) -> Iterator[str]:
+    """Sentences on the parts that differ from the others by test: the greatest difference of each."""
+    if not parts.n_tested:
+        return
+    said: dict[str, str] = {}
+    for part, number, found in parts.findings:
+        if part.name not in said:
+            said[part.name] = f"{part.name}: {difference_text(number, found, parts)}."
+    if not said:
+        yield "No part differs from the others by test: the differences may be chance."
+        return
+    yield " ".join([*said.values()][:_MOST_NAMED])
+    if len(said) > _MOST_NAMED:
+        yield f"{len(said) - _MOST_NAMED:,} more parts differ."
+
+
+def difference_text(number: MainNumber, found: PartNumber, parts: AgreementParts) -> str:
+    """A number of a part against all other samples."""
+    show = FORMS[number.form]
+    ends = "" if found.low is None else f" [{_signed(number, found.low)}, {_signed(number, found.high)}]"
+    others = f"{show(found.rest)} on all other {parts.what}"
+    return (
+        f"{number.name(parts.measure)} {show(found.value)} against {others} ({_signed(number, found.difference)}{ends})"
+    )
+
+
+def _signed(number: MainNumber, value: float | None) -> str:
+    if value is None or number.form == "number":
+        return signed(value)
+    return f"{signed(100.0 * value, 1)} %"
+
+
+def arrow_of(found: PartNumber) -> str:
+    """An arrow where a number stands out."""
+    return "" if not found.stands_out else f" {HIGHER if (found.difference or 0.0) > 0 else LOWER}"
+
+
+def _column(number: MainNumber, measure: str) -> Column:
+    show = FORMS[number.form]
+
+    def cell(part: DataPart) -> Cell:
+        found = part.numbers.get(number.key)
+        if found is None:
+            return Cell(None, show(None))
+        return Cell(found.value, shown_interval(found.value, found.interval, show) + arrow_of(found))
+
+    return Column(number.name(measure), cell)
+
+
+def _notes(parts: AgreementParts) -> Iterator[str]:
+    if parts.n_tested:
+        yield (
+            f"{LOWER} {HIGHER}: differs from all other {parts.what} by more than 0.02 by one of "
+            f"{counted(parts.n_tested, 'test')}, at a false discovery rate of 5 %. […] are 95 % intervals."
+        )
+    left = [part.name for part in parts.parts if part.n_samples > part.n_rated]
+    if left and parts.run_key is not None:
+        n = sum(part.n_samples - part.n_rated for part in parts.parts)
+        yield f"{n:,} {parts.what} have fewer than two annotators and no numbers ({listed(left[:_MOST_NAMED])})."
+    if parts.n_merged:
+        yield f"(others): {parts.n_merged:,} values that fewer {parts.what} have."
+
+
+def parts_frame(parts: AgreementParts) -> pd.DataFrame:
+    """One row for every part and number."""
+    rows: list[dict[str, Any]] = []
+    for part in parts.parts:
+        counts = {"part": part.name, "n_samples": part.n_samples, "n_rated": part.n_rated, "n_objects": part.n_objects}
+        for number in parts.numbers:
+            found = part.numbers.get(number.key)
+            if found is None:
+                continue
+            ends = {end: getattr(found.interval, end, None) for end in ("low", "high")}
+            test = {"rest": found.rest, "difference": found.difference, "difference_low": found.low}
+            test |= {"difference_high": found.high, "p_value": found.p_value, "stands_out": found.stands_out}
+            rows.append({**counts, "number": number.key, "value": found.value, **ends, **test})
+    return frame_of(rows)
+
+
+_UNDEFINED = {
+    "one_annotator": "There is no ceiling: no image has labels of two annotators who were asked about it.",
+    "no_objects": "There is no ceiling: nobody drew an object on an image about which two annotators were asked.",
+}
+_NO_AREAS = (
+    "No numbers by size: they need labels with an area, and the sizes of all images; dataset.compute_metadata() finds "
+    "them."
+)
+_CONSTANT = (
+    "All labels have one score and the order in which they are stored, on which the number depends: without intervals."
+)
+#: rows of a table of pairs in the text
+_MOST_PAIRS = 20
+_TABLES = ("summary", "classes", "areas", "pairs", "model")
+
+
+def _value(value: float | None) -> str:
+    return shown_number(value, 2)
+
+
+def ceiling_sentence(ceiling: Ceiling) -> str:
+    """The ceiling in one sentence."""
+    if ceiling.undefined is not None:
+        return _UNDEFINED[ceiling.undefined]
+    ends = ends_of(ceiling.intervals.get("map"), _value)
+    best = f"{_value(ceiling.map)} {ends}".rstrip()
+    said = f"Annotators reach mAP {best} against each other: what a model can be expected to reach on these labels."
+    model = ceiling.model
+    if model is None:
+        return said
+    if model.map is None:
+        return f"{said} {model.name} has no mAP."
+    said += f" {model.name} has mAP {_value(model.map)}, {shown_share(model.share)} of that"
+    more = "; its confidence, which annotators do not give, puts its doubtful labels last"
+    return f"{said}{more if model.share is not None and model.share > 1 else ''}."
+
+
+def ceiling_sections(ceiling: Ceiling) -> list[Section]:
+    """The ceiling with its tables."""
+    parts: list[Part] = [ceiling_sentence(ceiling)]
+    if ceiling.undefined is None:
+        model = ceiling.model
+        of_model = [] if model is None else [Column(model.name, "model", _value)]
+        number = Column("mAP", "map", _value, interval=True)
+        at_half = Column("mAP at .50", "map_50", _value, interval=True)
+        parts.append(
+            f"mAP at .50 is {_value(ceiling.map_50)}, at .75 {_value(ceiling.map_75)}, by {ceiling.measure}, on "
+            f"{ceiling.n_samples:,} images with two or more annotators."
+        )
+        parts += [Note(text) for told, text in ((ceiling.order == "constant", _CONSTANT),
+                                                (ceiling.no_areas, _NO_AREAS)) if told]  # fmt: skip
+        labels = Column("labels", "n_labels")
+        if ceiling.areas:
+            parts.append(table([Column("size", "name"), number, *of_model, labels], ceiling.areas))
+        parts.append(table([Column("class", "name"), number, at_half, *of_model, labels], ceiling.classes))
+        pairs = [*([] if model is None else model.pairs), *ceiling.pairs]
+        who = [Column("reference", "reference"), Column("as a detector", "detector")]
+        parts.append(table([*who, number, at_half, Column("images", "n_samples")], pairs[:_MOST_PAIRS]))
+        if len(pairs) > _MOST_PAIRS:
+            parts.append(f"{len(pairs) - _MOST_PAIRS:,} more pairs: to_dataframe('pairs').")
+    return [Section(f"The ceiling of a model on run '{ceiling.run_key}'", parts, is_first=True)]
+
+
+def ceiling_frame(ceiling: Ceiling, name: str) -> pd.DataFrame:
+    """A table of the ceiling; undefined numbers are nan."""
+    name = one_of("table", without_numpy(name), _TABLES)
+    rows: list[Any] = [ceiling]
+    if name == "model":
+        rows = [] if ceiling.model is None else ceiling.model.pairs
+    elif name != "summary":
+        rows = getattr(ceiling, name)
+    return frame_of([flat(entry) for entry in rows])
+
+
+#: how outcomes are marked, so that they are told apart without colours
+MARKS = {"passed": "✓ passed", "failed": "✗ failed", "not enough data": "? not enough data"}
+
+
+def shown_value(result: Checked) -> str:
+    """The value with its interval."""
+    ends = "" if result.low is None else f" [{shown_number(result.low)}, {shown_number(result.high)}]"
+    return f"{shown_number(result.value)}{ends}"
+
+
+_COLUMNS = (
+    Column("requirement", "title"),
+    Column("outcome", "outcome", lambda outcome: MARKS[outcome]),
+    Column("must be", "condition"),
+    Column("value", lambda each: Cell(each.value, shown_value(each))),
+    Column("objects", "n_objects"),
+    Column("images", "n_images"),
+)
+
+
+def acceptance_sentence(check: AcceptanceCheck) -> str:
+    """The outcome of all requirements in a sentence."""
+    n = [(len(check.of(outcome)), outcome) for outcome in ("failed", "not enough data", "passed")]
+    has = {"not enough data": "has" if n[1][0] == 1 else "have"}
+    said = listed([" ".join(filter(None, (str(count), has.get(outcome), outcome))) for count, outcome in n if count])
+    verdict = {"passed": "Accepted", "failed": "Not accepted"}.get(check.outcome, "Cannot be judged")
+    return f"{verdict} by {check.source}: of {counted(len(check.results), 'requirement')} {said}."
+
+
+def acceptance_section(check: AcceptanceCheck) -> Section:
+    """The check as a section of a report."""
+    parts: list[Part] = [acceptance_sentence(check), table(_COLUMNS, check.results)]
+    parts += [f"{each.title}: {each.reason}." for each in check.results if each.reason][:_MOST_REASONS]
+    if check.n_unlisted:
+        parts.append(f"{check.n_unlisted:,} more results are not listed.")
+    if check.left_out:
+        names = listed([*check.left_out[:_MOST_REASONS]]) + ", …" * (len(check.left_out) > _MOST_REASONS)
+        parts.append(f"Left out, as they are for labels of other types: {names}.")
+    return Section("Acceptance", parts, key="acceptance")
+
+
+_MOST_REASONS = 20
+
+
+def acceptance_sections(check: AcceptanceCheck) -> list[Section]:
+    """The check alone."""
+    return [Section(f"Acceptance of run '{check.run_key}'", acceptance_section(check).parts, is_first=True)]
+
+
+def acceptance_frame(check: AcceptanceCheck) -> pd.DataFrame:
+    """The results as a table."""
+    names = ("name", "annotator", "outcome", "condition", "value", "low", "high", "n_objects", "n_images", "reason")
+    rows = [{name: getattr(each, name) for name in names} for each in check.results]
+    frame = pd.DataFrame(rows, columns=list(names))
+    return frame.astype(dict.fromkeys(("value", "low", "high"), float))
