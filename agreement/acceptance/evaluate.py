@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics.matching.partition import TIE
+from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import BoolArray
 from ..families.family import FAMILIES, build_report
 from ..objects.build import object_numbers, sample_contents

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...metrics.geometry.objects import Objects, dice_from_iou
-from ...metrics.matching.partition import TIE
+from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, components, pairs_within
 from ..families.family import FAMILIES
 from ..matching.batch import CrowdExemptions, SamplePairs

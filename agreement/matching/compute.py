@@ -13,8 +13,8 @@ import numpy as np
 from ...metrics.alpha.nominal import alpha_by_group, ratings_by_group
 from ...metrics.geometry.objects import Geometry, Objects, Overlaps, dice_from_iou, iou_from_areas
 from ...metrics.matching import Matching, match_objects, without_units_of
+from ...metrics.matching.merging import TIE
 from ...metrics.matching.pairs import panoptic_quality
-from ...metrics.matching.partition import TIE
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ..settings.config import AgreementConfig, Empty, Missing
 from ..statistics.codes import MISSING

@@ -18,8 +18,8 @@ from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.alpha.nominal import nominal_coefficients_of_sums, unit_disagreement
 from ...metrics.bootstrap.draws import SparseColumns, Summable, column_sums, hstack, sparse
 from ...metrics.geometry.objects import dice_from_iou
+from ...metrics.matching.merging import TIE
 from ...metrics.matching.pairs import f1_score
-from ...metrics.matching.partition import TIE
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..matching.compute import ALPHA_REASONS, Agreement, Ratings, sample_scores
 from ..settings.annotators import AnnotatorPairs

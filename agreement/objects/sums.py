@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...metrics.consensus.consensus import medians_by_group
 from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import dice_from_iou
-from ...metrics.matching.partition import TIE
+from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.compute import Agreement
 from ..matching.verdicts import NO_VERDICT

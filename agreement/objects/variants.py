@@ -17,7 +17,7 @@ import numpy as np
 from ...metrics.alpha.nominal import unit_disagreement
 from ...metrics.geometry.objects import Objects
 from ...metrics.matching import ClassHandling, Method
-from ...metrics.matching.partition import TIE
+from ...metrics.matching.merging import TIE
 from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by, sums_of_keys
 from ..matching.batch import CrowdExemptions, SamplePairs

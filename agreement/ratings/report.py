@@ -29,7 +29,7 @@ from ..statistics.estimates import Fields, rated_only, report_estimates, report_
 from ..statistics.numbers import RATING_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
-from .numbers import SAMPLES_AT_ONCE, numbers_of_table, rating_effects, sample_contents
+from .numbers import ROWS_AT_ONCE, numbers_of_table, rating_effects, sample_contents
 from .scale import RatingTable, ScaledRatings
 
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs
@@ -254,8 +254,8 @@ def _against_most(records: RatingRecords, tolerance: float) -> tuple[list[int], 
     n_annotators = records.n_annotators
     n_majority, said = np.zeros(n_annotators, np.int64), [Counter[tuple[float, float]]() for _ in range(n_annotators)]
     table = records.ratings
-    for start in range(0, len(table), SAMPLES_AT_ONCE):
-        some = table[start : start + SAMPLES_AT_ONCE]
+    for start in range(0, len(table), ROWS_AT_ONCE):
+        some = table[start : start + ROWS_AT_ONCE]
         majority = rating_of_others(some)
         n_majority += (~np.isnan(majority)).sum(axis=0)
         sample, annotator = np.nonzero(~np.isnan(majority) & ~agreeing(some, majority, tolerance))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ...agreement.statistics.role_reports import LeftOutTest, PersonComparison, SideBySide
 
 
-#: rows of the table of classes
-_MOST_PERSON_ROWS = 60
+#: rows of the tables of classes and sizes at most
+_MOST_ROWS = 60
 _VERDICTS = {
     "better": "{name} agrees with the annotators better than they agree with each other",
     "as_well": "{name} agrees with the annotators as well as they agree with each other",
@@ -112,9 +112,7 @@ def person_section(model: RoleReport, what: str, *, full: bool) -> Section | Non
             if entries:
                 columns = [Column(title, "name"), Column(f"labels of {model.name}", "n_labels")]
                 columns += _sides(model.name, "annotators")
-                parts.append(
-                    table(columns, entries[:_MOST_PERSON_ROWS], f"By {title}", [entry.name for entry in entries])
-                )
+                parts.append(table(columns, entries[:_MOST_ROWS], f"By {title}", [entry.name for entry in entries]))
     figures = ("models",) if person.classes or person.sizes else ()
     return Section(f"Is {model.name} as good as a person?", parts, figures=figures, key="person")
 
@@ -171,8 +169,8 @@ NUMBERS: dict[str, tuple[str, Callable[[float | None], str]]] = {
 _DECIDING = ("f1", "mean_iou", *NUMBERS)
 #: the numbers of the short report
 _FEW = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
-#: the numbers of classes and sizes, and rows of their tables at most
-_OF_PARTS, _MOST_ROWS = ("f1", "precision", "recall", "mean_iou", "iou"), 60
+#: the numbers of classes and sizes
+_OF_PARTS = ("f1", "precision", "recall", "mean_iou", "iou")
 #: the numbers of attributes
 _OF_ATTRIBUTES = ("accuracy", "kappa", "mean_error", "mean_absolute_error")
 #: numbers of which the greatest is the worst

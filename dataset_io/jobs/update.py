@@ -31,7 +31,7 @@ from ..record.gold_fields import applied_steps
 from ..record.lease import unless_deleted, writing
 from ..record.run import Run, versions
 from ..record.run_labels import open_run_labels
-from ..record.sample_index import RECORD, Changes, changes_since, ids_of, new_record, sample_keys
+from ..record.sample_index import CHANGES_RECORD, Changes, changes_since, ids_of, new_changes_record, sample_keys
 from ..record.schema import unset_values
 from ..record.stored_records import OpenRecords
 from ..results.load import with_samples
@@ -108,11 +108,13 @@ def _update(run: Run, engine: Engine, progress: Progress, started: float) -> Agr
     with writing(dataset):
         loaded, record = run.records(), run.config
         run = Run(dataset, run.key, record["results_id"])
-        read = new_record(dataset)
+        read = new_changes_record(dataset)
         run.begin_update(new_id)
     try:
         source = _source(run, record)
-        changes = changes_since(dataset, run.config.get(RECORD), lambda: loaded.index, on_frames=source.on_frames)
+        changes = changes_since(
+            dataset, run.config.get(CHANGES_RECORD), lambda: loaded.index, on_frames=source.on_frames
+        )
         if changes is None or record.get("versions") != versions():
             raise WholeRunNeededError(WholeRunReason.OTHER_VERSION)
         known = loaded.context.details.get("roles", ())

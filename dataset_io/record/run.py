@@ -34,9 +34,8 @@ from ..database.fiftyone_private import (
     view_from_stages,
 )
 from ..database.stored_arrays import DAMAGED
-from . import sample_index as changes
 from .lease import has_died, this_process, writing
-from .sample_index import SampleIndex
+from .sample_index import CHANGES_RECORD, SampleIndex, new_changes_record
 from .schema import declare_fields, delete_fields, fields_marked, unset_undeclared
 from .stored_records import (
     OpenRecords,
@@ -330,7 +329,7 @@ class Run:
             versions=versions(),
             seed=config.seed,
             process=this_process(),
-            **{changes.RECORD: changes.new_record(dataset)},
+            **{CHANGES_RECORD: new_changes_record(dataset)},
         )
         samples.register_run(config.run_key, record)
         return cls(dataset, config.run_key, run_id)
@@ -380,7 +379,7 @@ class Run:
         """Forget an update that came to nothing; with a new record, the changes that it found do not matter."""
         update = {"$unset": _config_filter({"updating": ""})}
         if record is not None:
-            update["$set"] = _config_filter({changes.RECORD: dict(record)})
+            update["$set"] = _config_filter({CHANGES_RECORD: dict(record)})
         self._update(update, _config_filter({"updating": new_id}))
         delete_files(new_id)
 
@@ -411,7 +410,7 @@ class Run:
                 "results_id": new_id,
                 "previous": self.run_id,
                 "files_id": record.get("files_id") or self.run_id,
-                changes.RECORD: dict(read),
+                CHANGES_RECORD: dict(read),
             }
             stored = {"results": self._store_report(report, new_id, applied), **_config_filter(new)}
             update = {"$set": stored, "$unset": _config_filter({"updating": ""})}

@@ -311,7 +311,7 @@ def _source_keys(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes
 
 
 #: entry of a run's config: when its samples were read, and how many there were
-RECORD = "changes"
+CHANGES_RECORD = "changes"
 #: how far the clocks of the machines that write may differ
 _CLOCKS_DIFFER = timedelta(seconds=10)
 #: milliseconds until the year 9999, the last that Python knows
@@ -331,7 +331,7 @@ def stamps_of(dataset: fo.Dataset, sample_ids: Sequence[str]) -> dict[str, str]:
     return {str(row["_id"]): str(row.get("last_modified_at")) for row in rows}
 
 
-def new_record(dataset: fo.Dataset) -> dict[str, Any]:
+def new_changes_record(dataset: fo.Dataset) -> dict[str, Any]:
     """The record of a run that begins to read."""
     return {"at": milliseconds(now()), "n_samples": _n_samples(dataset)}
 
@@ -350,7 +350,7 @@ def changes_since(
     """Find the samples changed since a completed run; None if they are not known.
 
     Args:
-        record: the :data:`RECORD` in the config of the run
+        record: the :data:`CHANGES_RECORD` in the config of the run
         index: gives the samples of the run with their time stamps; called if any sample has a recent one
         on_frames: whether the run compares frames
     """

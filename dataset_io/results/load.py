@@ -31,7 +31,7 @@ from ..database.fiftyone_private import pipeline_of, root_dataset, sample_collec
 from ..labels.paths import is_of_frames
 from ..record.gold_fields import GoldField, gold_fields
 from ..record.run import COMPLETED, Run
-from ..record.sample_index import RECORD, SampleIndex, changes_since, ids_of, keys_of, sample_keys
+from ..record.sample_index import CHANGES_RECORD, SampleIndex, changes_since, ids_of, keys_of, sample_keys
 from ..record.stored_records import OpenRecords
 from ..run.work_list import look_first, worst_samples
 from .times import times_of
@@ -271,7 +271,7 @@ def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.D
     if config.get("status") != COMPLETED:
         run.require_completed()  # which reads the dataset again, and takes most of the time
     on_frames = any(map(is_of_frames, config["fields_written"]))
-    found = changes_since(run.dataset, config.get(RECORD), run.index, on_frames=on_frames)
+    found = changes_since(run.dataset, config.get(CHANGES_RECORD), run.index, on_frames=on_frames)
     if found is None or not (found.samples or found.n_deleted):
         return None if found is None else 0
     collection, view = sample_collection(run.dataset), run.target()

@@ -10,7 +10,7 @@ import numpy as np
 from ..alpha.nominal import unit_disagreement
 from ..alpha.rated import check_ratings, count_ratings
 from ..geometry.masks import MaskCrops
-from ..matching.partition import TIE
+from ..matching.merging import TIE
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 
 #: class of a unit where several classes tie for the most votes

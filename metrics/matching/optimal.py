@@ -17,8 +17,8 @@ from ..numeric.arrays import (
     sums_by,
     sums_of_keys,
 )
-from .merging import Nodes, average_linkage_of, improved, places_of, sharing, sides_of
-from .partition import TIE, best_partitions
+from .merging import TIE, Nodes, average_linkage_of, improved, places_of, sharing, sides_of
+from .partition import best_partitions
 
 ClassHandling = Literal["prefer", "ignore", "require"]
 

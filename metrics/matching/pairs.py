@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..numeric.arrays import FloatArray
-from .partition import TIE
+from .merging import TIE
 
 
 def f1_score(n_matched: ArrayLike, n_a: ArrayLike, n_b: ArrayLike) -> FloatArray:

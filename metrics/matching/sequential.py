@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from ..geometry.objects import Objects, Overlaps
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, components, number_by_first
-from .partition import TIE
+from .merging import TIE
 
 
 def match_mutual_best(objects: Objects, overlaps: Overlaps, classes: str) -> tuple[IntArray, int, IntArray]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..geometry.objects import MAX_PAIRS_AT_ONCE, Geometry, Objects, Overlaps, iom_from_areas, iou_from_areas
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, group_ends, number_by_first, pairs_between
-from .partition import TIE
+from .merging import TIE
 
 #: least intersection over minimum (IoM) of a part and its whole, and of a part within a larger part
 LEAST_INCLUSION = 0.7

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from ..geometry.objects import Objects, Overlaps, Similarity
 from ..numeric.arrays import BoolArray, FloatArray, IntArray, components, sums_by
 from . import Matching
-from .merging import Nodes, average_linkage_of, contracted, improved, places_of
+from .merging import TIE, Nodes, average_linkage_of, contracted, improved, places_of
 from .optimal import ClassHandling, annotator_bits, are_large, match_optimal
-from .partition import TIE
 
 #: the thresholds of a report
 THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(2, 20))

@@ -25,9 +25,8 @@ from annotator_agreement import (
     names,
     rename_agreement,
 )
-from annotator_agreement.dataset_io.jobs import lifecycle as delete
+from annotator_agreement.dataset_io.jobs import lifecycle
 from annotator_agreement.dataset_io.record import lease, run, schema
-from annotator_agreement.dataset_io.record import schema as fields
 from annotator_agreement.dataset_io.run.work_through import work_through
 
 
@@ -176,7 +175,7 @@ def test_fields_that_somebody_adds_between_reading_and_writing_stay(make_dataset
     monkeypatch.setattr(schema, "_flat", flat)
     schema.declare(dataset, {"mine": fo.FloatField()})
     assert {*added, "mine"} <= dataset.get_field_schema().keys()
-    fields.delete_fields(dataset, ["mine"])
+    schema.delete_fields(dataset, ["mine"])
     assert {*added} <= dataset.get_field_schema().keys()
     assert "mine" not in dataset.get_field_schema()
 
@@ -188,7 +187,7 @@ def test_what_fiftyone_saves_by_position_while_fields_are_deleted_is_mended(make
     dataset.add_sample_field("of_user", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     n = len(_document(dataset)["sample_fields"])
     nested = {f"sample_fields.{n - 1}.fields": _document(dataset)["sample_fields"][-1]["fields"]}
-    module, function = {"at once": (schema, "dataset_id"), "later": (delete, "_forget")}[when]
+    module, function = {"at once": (schema, "dataset_id"), "later": (lifecycle, "_forget")}[when]
     original, done = getattr(module, function), []
 
     def save_meanwhile(*arguments):
@@ -222,7 +221,7 @@ def test_nothing_names_a_deleted_field(make_dataset):
     dataset.app_config.media_fields.append("score")
     dataset.app_config.grid_media_field = "score"
     dataset.save()
-    fields.delete_fields(dataset, ["score"])
+    schema.delete_fields(dataset, ["score"])
     assert "score" not in dataset.list_indexes()
     assert "score" not in repr(dataset.app_config)
     assert dataset.app_config.grid_media_field == "filepath"
@@ -289,7 +288,7 @@ def test_a_dataset_deleted_during_a_run_leaves_one_sentence_and_nothing_else(mak
         connected.datasets.delete_one({"_id": document_id})
         connected[dataset._sample_collection_name].drop()
 
-    _meanwhile(monkeypatch, delete)
+    _meanwhile(monkeypatch, lifecycle)
     with pytest.raises(AgreementInputError, match=f"The dataset '{name}' was deleted meanwhile; nothing is left"):
         add_units(dataset) if also_units else compute_quickly(dataset)
     assert connected.runs.count_documents({"_dataset_id": document_id}) == 0

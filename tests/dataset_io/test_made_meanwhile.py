@@ -12,8 +12,7 @@ from annotator_agreement import AgreementInputError, add_units, delete_agreement
 from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read
-from annotator_agreement.dataset_io.units import derived_fields
-from annotator_agreement.dataset_io.units import units_field as resolve
+from annotator_agreement.dataset_io.units import derived_fields, units_field
 
 
 def _elsewhere(killable, dataset, function, **options):
@@ -47,7 +46,7 @@ def test_what_somebody_else_records_meanwhile_is_kept(killable, make_dataset, mo
     dataset = make_dataset()
     before = stored(dataset)
     compute_quickly(dataset)
-    original = resolve.open_units
+    original = units_field.open_units
 
     def open_late(*arguments):
         opened = original(*arguments)
@@ -55,7 +54,7 @@ def test_what_somebody_else_records_meanwhile_is_kept(killable, make_dataset, mo
         _elsewhere(killable, dataset, "configure_agreement_app", sidebar=True)
         return opened
 
-    monkeypatch.setattr(resolve, "open_units", open_late)
+    monkeypatch.setattr(units_field, "open_units", open_late)
     resolve_units(dataset)
     config = run.Run(dataset, "agreement").config
     assert {suffix: made["status"] for suffix, made in config["derived_fields"].items()} == {

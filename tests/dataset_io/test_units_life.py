@@ -25,8 +25,7 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.record import sample_index as changes
+from annotator_agreement.dataset_io.record import run, sample_index
 from annotator_agreement.dataset_io.run import read, work_through
 from annotator_agreement.dataset_io.units import derived_fields
 
@@ -280,7 +279,7 @@ def test_an_edit_in_the_millisecond_of_our_own_write_is_seen(make_dataset, befor
     dataset = make_dataset()
     compute_quickly(dataset)
     stamp = datetime(2030, 1, 1)
-    monkeypatch.setattr(changes, "now", lambda: stamp)
+    monkeypatch.setattr(sample_index, "now", lambda: stamp)
     batches = []
 
     def edit_once(batch):

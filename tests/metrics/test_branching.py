@@ -9,7 +9,6 @@ from tests.chance import seeds
 from tests.metrics.matching_oracle import best_by_enumeration, best_by_subsets, partition_of, total_of
 
 from annotator_agreement.metrics.matching import partition
-from annotator_agreement.metrics.matching import partition as branching
 from annotator_agreement.metrics.matching.merging import FORBIDDEN, merge_and_move
 from annotator_agreement.metrics.matching.partition import search
 
@@ -80,7 +79,7 @@ def test_it_finds_what_an_integer_programme_finds(n: int) -> None:
 
 
 def test_every_graph_is_searched_as_if_it_were_alone(monkeypatch) -> None:
-    monkeypatch.setattr(branching, "_WIDTHS", (3, 9))
+    monkeypatch.setattr(partition, "_WIDTHS", (3, 9))
     graphs = [_crowd(14, seed) for seed in range(12)]
     groups, proven = _search(graphs)
     assert 0 < proven.sum() < len(graphs)
@@ -88,14 +87,14 @@ def test_every_graph_is_searched_as_if_it_were_alone(monkeypatch) -> None:
         again, proven_again = _search([graphs[k] for k in order])
         np.testing.assert_array_equal(again, groups[list(order)])
         np.testing.assert_array_equal(proven_again, proven[list(order)])
-    monkeypatch.setattr(branching, "_MAX_ENTRIES", 9 * 14 * 14)  # one or two graphs at a time
+    monkeypatch.setattr(partition, "_MAX_ENTRIES", 9 * 14 * 14)  # one or two graphs at a time
     again, proven_again = _search(graphs)
     np.testing.assert_array_equal(again, groups)
     np.testing.assert_array_equal(proven_again, proven)
 
 
 def test_a_search_that_is_cut_short_claims_no_proof_and_is_not_worse_than_its_start(monkeypatch) -> None:
-    monkeypatch.setattr(branching, "_WIDTHS", (1,))
+    monkeypatch.setattr(partition, "_WIDTHS", (1,))
     graphs = [_crowd(16, seed, n_annotators=8) for seed in range(20)]
     weights = np.array([np.where(forbidden, FORBIDDEN, weights) for weights, forbidden in graphs])
     start = merge_and_move(weights)

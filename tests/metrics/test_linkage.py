@@ -13,8 +13,7 @@ from scipy.spatial.distance import squareform
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry import objects as compared
 from annotator_agreement.metrics.geometry.boxes import Boxes
-from annotator_agreement.metrics.matching import match_objects, optimal
-from annotator_agreement.metrics.matching import sequential as recursive
+from annotator_agreement.metrics.matching import match_objects, optimal, sequential
 from annotator_agreement.metrics.matching.merging import Nodes, average_linkage_of, places_of, sides_of
 from annotator_agreement.metrics.matching.optimal import annotator_bits
 from annotator_agreement.metrics.matching.sweep import sweep_thresholds
@@ -136,7 +135,7 @@ def test_assignments_of_few_candidates_are_as_good_as_those_of_the_whole_table(m
     similarity = overlaps.similarity("iou")
     totals = []
     for cells in (10**9, 0):
-        monkeypatch.setattr(recursive, "_MAX_CELLS", cells)
+        monkeypatch.setattr(sequential, "_MAX_CELLS", cells)
         unit = match_objects(objects, overlaps, method="recursive", classes="ignore").unit
         totals.append(similarity[unit[overlaps.i] == unit[overlaps.j]].sum())
     assert totals[0] == pytest.approx(totals[1], abs=1e-9)
