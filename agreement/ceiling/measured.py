@@ -1,9 +1,8 @@
 """Mean average precision of labels as detections of another's objects: match counts, intervals, ranked detections.
 
-Axes: ``K`` classes of ordered pairs of annotators, ``D`` ordered pairs, ``T`` thresholds, ``S`` images.
-
-Axes: ``A`` areas (all, small, medium, large), ``T`` thresholds, ``E`` labels, once for every other annotator who was
-asked about the image, ``N`` labels, ``R`` annotators, ``S`` images.
+Axes: ``K`` classes of ordered pairs of annotators, ``D`` ordered pairs, ``A`` areas (all, small, medium, large), ``T``
+thresholds, ``E`` labels, once for every other annotator who was asked about the image, ``N`` labels, ``R`` annotators,
+``S`` images.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ Everything else follows from these three: the value of a number, its confidence 
 its numbers in one function that yields :class:`Numbers`.
 
 Text, Markdown, HTML page, the panel with its cards, the table ``summary`` and the comparison of runs all follow from
-these declarations. A new number needs an entry here, and its value (and interval) under the same key in the report.
+the declarations of the main numbers. A new number needs an entry here, and its value (and interval) under the same key
+in the report.
 """
 
 from __future__ import annotations

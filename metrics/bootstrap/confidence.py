@@ -1,15 +1,11 @@
 """Confidence intervals from resamples of samples (percentile, BCa, jackknife), and by the delta method.
 
-Axes: ``B`` resamples, ``V`` values of a statistic.
-
-To first order a sample moves a statistic by the derivatives of the statistic, times its own columns (the infinitesimal
-jackknife). Their squares add up from products of columns, so that no sample has to be kept.
-
-Axes: ``C`` columns, ``V`` values of a statistic.
-
 A statistic is a function of sums of additive columns over the samples. A resample therefore costs one row of a matrix
 product; nothing is measured or matched again. Units of one sample are correlated (one image, one scene): resampling
 them one by one would give intervals that are too narrow.
+
+Delta method: to first order a sample moves a statistic by the derivatives of the statistic, times its own columns (the
+infinitesimal jackknife). Their squares add up from products of columns, so that no sample has to be kept.
 
 Axes: ``S`` samples, ``C`` columns, ``B`` resamples, ``V`` values of a statistic.
 """

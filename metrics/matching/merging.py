@@ -2,9 +2,10 @@
 
 Deterministic: of equal gains, the first group in the order of the nodes wins.
 
-The two groups with the greatest mean similarity are joined, again and again, never two groups of one annotator. A pair
-that does not overlap has the similarity 0. Joining two groups gains if their mean similarity exceeds the threshold, and
-means never grow by joining, so the groups at a threshold are what was joined at that mean similarity or above.
+Average linkage: the two groups with the greatest mean similarity are joined, again and again, never two groups of one
+annotator. A pair that does not overlap has the similarity 0. Joining two groups gains if their mean similarity exceeds
+the threshold, and means never grow by joining, so the groups at a threshold are what was joined at that mean similarity
+or above.
 """
 
 from __future__ import annotations

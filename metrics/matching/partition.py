@@ -3,8 +3,9 @@
 The core of the method ``optimal``: nodes are objects (or units of the first stage), a weight is what two nodes gain by
 sharing a group, and pairs with a common annotator are forbidden. Components of many samples are solved together.
 
-The nodes are placed one after another: into a group that there is, or alone. Of all partitions of the nodes placed so
-far, those are kept that may still become better than the best one known. What the other nodes can add is at most
+Search: the nodes are placed one after another, into a group that there is, or alone. Of all partitions of the nodes
+placed so far, those are kept that may still become better than the best one known. What the other nodes can add is at
+most
 
 - for each of them, its weight with the best group, and
 - for every pair of them on different sides, half of what each gains with its best partner on the other's side.
