@@ -137,7 +137,7 @@ def _fields(report: AgreementReport) -> Iterator[Field]:
     yield Field.number("Score", "score")
     entries: list[Any] = report.annotators
     several = len(entries) > 2
-    if several and hasattr(entries[0], "n_missed"):
+    if several and "missed_by" not in FAMILIES[report.family].not_in_views:
         yield Field("Missed", _missed, lambda entry: getattr(entry, "miss_rate", entry.n_missed), _missed_link)
     if family_of(report).verdicts is not None:
         for verdict in _VERDICTS:

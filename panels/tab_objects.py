@@ -146,7 +146,7 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
     fields = [
         Field.named(classes.kind.capitalize(), classes.name),
         Field.count("Images", "n_samples", leads if classes.has_labels else None),
-        *([Field.count("Given by all", "n_agreed")] if hasattr(entries[0], "n_agreed") else []),
+        *([Field.count("Given by all", classes.agreed)] if classes.agreed else []),
         dataclasses.replace(Field.number(classes.title, classes.number), first_down=False),
     ]
     title = "Tags" if classes.kind == "tag" else "Classes"

@@ -9,13 +9,36 @@ What has no evidence comes last, in the order of names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from ...metrics.bootstrap.confidence import MIN_SAMPLES
 
-E = TypeVar("E")
+
+class Limits(Protocol):
+    """The interval of a number."""
+
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def n(self) -> int: ...
+
+
+class Ranked(Protocol):
+    """An annotator, a pair, a class or a tag in a report, with the intervals of its numbers by their names."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def intervals(self) -> Mapping[str, Limits]: ...
+
+
+E = TypeVar("E", bound=Ranked)
 
 #: nothing is named on fewer labels, or on fewer images (videos, groups)
 MIN_LABELS, MIN_IMAGES = 20, MIN_SAMPLES
@@ -35,25 +58,15 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=natural_key)
 
 
-def name_of(entry: Any) -> tuple[Any, ...]:
+def name_of(entry: Ranked) -> tuple[Any, ...]:
     """The sort key of an annotator, a pair, a class or a tag by its name."""
-    names = (entry.a, entry.b) if hasattr(entry, "b") else (getattr(entry, "tag", None) or entry.name,)
-    return tuple(map(natural_key, names))
+    return tuple(map(natural_key, entry.names))
 
 
-def n_labels_of(entry: Any) -> int:
-    """Number of labels behind the agreement of an annotator, a pair, a class or a tag; one a sample if not counted."""
-    if hasattr(entry, "b"):
-        n: int = entry.n_a + entry.n_b if hasattr(entry, "n_a") else 2 * entry.n_samples
-        return n
-    counted = ("n_objects", "n_samples", "n_assigned")
-    return next(int(getattr(entry, name)) for name in counted if hasattr(entry, name))
-
-
-def supported(entry: Any, number: str = "score") -> Any:
+def supported(entry: Ranked, number: str = "score") -> Limits | None:
     """The interval (``low``, ``high``) of a number, if there is enough evidence to rank or name by it; else None."""
     interval = entry.intervals.get(number)
-    if interval is None or interval.n < MIN_IMAGES or n_labels_of(entry) < MIN_LABELS:
+    if interval is None or interval.n < MIN_IMAGES or entry.n_labels < MIN_LABELS:
         return None
     return interval
 
@@ -71,7 +84,7 @@ def least_first(entries: Sequence[E], number: str = "score") -> list[E]:
 def lowest_first(entries: Sequence[E], number: str) -> list[E]:
     """By the number itself, for lists that show it; what has no evidence last, by name."""
 
-    def key(entry: Any) -> tuple[Any, ...]:
+    def key(entry: E) -> tuple[Any, ...]:
         is_known = supported(entry, number) is not None
         return (not is_known, round(getattr(entry, number), 9) if is_known else 0.0, name_of(entry))
 
@@ -79,7 +92,7 @@ def lowest_first(entries: Sequence[E], number: str) -> list[E]:
 
 
 def _ranked(entries: Sequence[E], number: str, end: str, sign: float) -> list[E]:
-    def key(entry: Any) -> tuple[Any, ...]:
+    def key(entry: E) -> tuple[Any, ...]:
         interval = supported(entry, number)
         # rounded, so that rounding errors do not decide the order
         return (interval is None, 0.0 if interval is None else sign * round(getattr(interval, end), 9), name_of(entry))

@@ -16,7 +16,7 @@ from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, spar
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.pairs import Alignment, average_linkage, f1_score, panoptic_quality, segmentation_quality
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
-from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order, n_labels_of
+from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order
 from ..image_alpha.expected import pair_alpha
 from ..matching.batch import TrackCounts
 from ..matching.compute import Agreement, Counting
@@ -469,7 +469,7 @@ def clusters(pairs: Sequence[PairSummary], annotators: Sequence[str]) -> list[Cl
     place = {name: k for k, name in enumerate(names)}
     similarity = np.full((len(names), len(names)), np.nan)
     for pair in pairs:
-        if pair.score is not None and pair.n_samples >= MIN_IMAGES and n_labels_of(pair) >= MIN_LABELS:
+        if pair.score is not None and pair.n_samples >= MIN_IMAGES and pair.n_labels >= MIN_LABELS:
             a, b = place[pair.a], place[pair.b]
             similarity[a, b] = similarity[b, a] = pair.score
     return [Cluster([names[k] for k in members], value) for members, value in average_linkage(similarity)]

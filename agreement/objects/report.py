@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ..evidence.confusions import Confused
 from ..settings.no_labels import NOT_ASSIGNED
 from ..statistics.numbers import OBJECT_NUMBERS, MainNumber
-from ..statistics.report import AgreementReport, Coefficients, WithIntervals
+from ..statistics.report import AgreementReport, Coefficients, OfOne, OfPair, WithIntervals
 
 #: ``{id, filepath, value}``, on videos also ``frame_number``. Lists of worst samples have at most five entries, without
 #: perfect samples; ties are broken by the number of labels (or pairs of labels), then by the size of the labels
@@ -144,7 +144,7 @@ class SampleMean:
 
 
 @dataclass(frozen=True, slots=True)
-class PairSummary(WithIntervals):
+class PairSummary(OfPair):
     """Agreement of two annotators on the samples that both were assigned to.
 
     ``score`` is the mean over samples of the panoptic quality; ``pq`` is pooled over samples (``sq`` times ``rq``).
@@ -191,6 +191,11 @@ class PairSummary(WithIntervals):
     n_unlisted: int = 0
     intra: bool = False
 
+    @property
+    def n_labels(self) -> int:
+        """Number of labels of both."""
+        return self.n_a + self.n_b
+
 
 @dataclass(frozen=True, slots=True)
 class Bias(WithIntervals):
@@ -230,7 +235,7 @@ class ConsensusAgreement(WithIntervals):
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotatorSummary(WithIntervals):
+class AnnotatorSummary(OfOne):
     """The labels and the agreement of one annotator.
 
     ``verdicts`` counts the annotator's labels by verdict; ``verdict_shares`` divides by all labels with a verdict.
@@ -312,7 +317,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassSummary(WithIntervals):
+class ClassSummary(OfOne):
     """One class, on rated samples. ``n_units`` counts units with at least one label of this class.
 
     ``prevalence`` is the share of all labels with this class; ``alpha`` has two categories, this class and everything

@@ -12,7 +12,7 @@ from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
 from ..statistics.numbers import PIXEL_NUMBERS, MainNumber
-from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals, mean_defined
+from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, mean_defined
 from .compute import ALPHA_REASONS
 from .counts import MaskValues
 from .numbers import PixelEffects, pixel_numbers, sample_contents
@@ -42,7 +42,7 @@ class PixelNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class MaskPairSummary(WithIntervals):
+class MaskPairSummary(OfPair):
     """Agreement of two annotators on the samples with masks of both.
 
     ``score`` is the mean over samples; ``alpha``, ``accuracy`` and ``kappa`` (Cohen's) are over all pixels together.
@@ -61,7 +61,7 @@ class MaskPairSummary(WithIntervals):
 
 
 @dataclass(frozen=True, slots=True)
-class MaskClassSummary(WithIntervals):
+class MaskClassSummary(OfOne):
     """One class.
 
     ``iou`` and ``dice`` are over all pixels of all pairs of annotators together, ``mean_iou`` and ``mean_dice`` means
@@ -78,9 +78,14 @@ class MaskClassSummary(WithIntervals):
     mean_iou: float | None
     mean_dice: float | None
 
+    @property
+    def n_labels(self) -> int:
+        """Number of samples with the class."""
+        return self.n_samples
+
 
 @dataclass(frozen=True, slots=True)
-class MaskAnnotatorSummary(WithIntervals):
+class MaskAnnotatorSummary(OfOne):
     """One annotator: ``score`` is the mean with the others; ``classes`` are shares of the annotator's pixels."""
 
     name: str
@@ -89,6 +94,11 @@ class MaskAnnotatorSummary(WithIntervals):
     n_pixels: int
     score: float | None
     classes: dict[str, float]
+
+    @property
+    def n_labels(self) -> int:
+        """Number of samples that the annotator was assigned to."""
+        return self.n_assigned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -27,7 +27,7 @@ from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
 from ..statistics.numbers import RATING_NUMBERS, MainNumber
-from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals, number
+from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
 from .numbers import ROWS_AT_ONCE, numbers_of_table, rating_effects, sample_contents
 from .scale import RatingTable, ScaledRatings
@@ -52,7 +52,7 @@ MAX_OTHER_CLASSES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class RatingPairSummary(WithIntervals):
+class RatingPairSummary(OfPair):
     """Agreement of two annotators on the samples that both rated.
 
     ``score`` is the share of samples on which they agree. ``kappa`` is Cohen's, by weights; the kappas and ``scott_pi``
@@ -74,7 +74,7 @@ class RatingPairSummary(WithIntervals):
 
 
 @dataclass(frozen=True, slots=True)
-class RaterSummary(WithIntervals):
+class RaterSummary(OfOne):
     """The ratings and the agreement of one annotator.
 
     ``score`` is the share of the others' ratings on the same samples that agree with this annotator. ``verdicts``

@@ -22,6 +22,8 @@ from .numbers import MainNumber
 from .role_reports import RoleReport
 from .values import Coefficients as Coefficients
 from .values import Interval as Interval
+from .values import OfOne as OfOne
+from .values import OfPair as OfPair
 from .values import WithIntervals as WithIntervals
 from .values import mean_defined as mean_defined
 from .values import number as number

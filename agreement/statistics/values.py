@@ -49,6 +49,43 @@ class WithIntervals:
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict, kw_only=True)
 
 
+class OfOne(WithIntervals):
+    """Agreement of one annotator with the others, or on one class."""
+
+    __slots__ = ()
+    name: str
+    n_objects: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The annotator, or class."""
+        return (self.name,)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels behind the agreement."""
+        return self.n_objects
+
+
+class OfPair(WithIntervals):
+    """Agreement of two annotators, ``a`` and ``b``."""
+
+    __slots__ = ()
+    a: str
+    b: str
+    n_samples: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The two annotators."""
+        return (self.a, self.b)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels behind the agreement: one of each on a sample."""
+        return 2 * self.n_samples
+
+
 @dataclass(frozen=True, slots=True)
 class Coefficients:
     """Chance-corrected agreement on categories, with several definitions of chance; None where undefined.

@@ -22,13 +22,13 @@ from ..statistics.estimates import (
     sample_numbers,
 )
 from ..statistics.numbers import TAG_NUMBERS, MainNumber
-from ..statistics.report import AgreementReport, AlphaSummary, ReportContext, WithIntervals
+from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, WithIntervals
 from .compute import VERDICTS, TagAgreement, TagRecords
 from .numbers import alpha_of_sets, numbers_of_sets, sample_contents, tag_effects
 
 
 @dataclass(frozen=True, slots=True)
-class TagPairSummary(WithIntervals):
+class TagPairSummary(OfPair):
     """Agreement of two annotators on the samples that both were assigned to.
 
     ``score`` is the mean Jaccard index of their tags, ``same_tags`` the share of samples with identical tags.
@@ -42,7 +42,7 @@ class TagPairSummary(WithIntervals):
 
 
 @dataclass(frozen=True, slots=True)
-class TaggerSummary(WithIntervals):
+class TaggerSummary(OfOne):
     """The tags and the agreement of one annotator.
 
     ``n_objects`` counts the annotator's tags, ``n_missed`` tags that at least two others gave and this one did not;
@@ -74,6 +74,16 @@ class TagSummary(WithIntervals):
     votes: int
     share: float
     alpha: float | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tag."""
+        return (self.tag,)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of samples with the tag."""
+        return self.n_samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

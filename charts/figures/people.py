@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from ...agreement.evidence.ranking import ends_of_ranking, most_first, n_labels_of, supported
+from ...agreement.evidence.ranking import ends_of_ranking, most_first, supported
 from ...agreement.settings.errors import AgreementInputError
 from ...names import VERDICT_COLORS
 from ..objects.annotators import bias_in_words, has_evidence
@@ -65,7 +65,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
     colours = {entry.name: RED for entry in ends.least} | {entry.name: GREEN for entry in ends.most}
     named = {entry.name for entry in (*ends.least[:AT_EACH_END], *ends.most[:AT_EACH_END])}
     points = go.Scatter(
-        x=[n_labels_of(entry) for entry in annotators],
+        x=[entry.n_labels for entry in annotators],
         y=[entry.score for entry in annotators],
         mode="markers+text",
         text=[safe(shortened(entry.name, 16)) if entry.name in named else "" for entry in annotators],
@@ -78,7 +78,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
         },
         error_y=error_bars(
             [entry.score for entry in annotators],
-            [supported(entry) if entry.name in named else None for entry in annotators],
+            [entry.intervals["score"] if supported(entry) and entry.name in named else None for entry in annotators],
             thickness=1,
             color=LINE,
         ),
@@ -100,13 +100,13 @@ def plot_skill(report: AgreementReport) -> go.Figure:
 
 def _free_places(annotators: Sequence[Any], named: Collection[str]) -> list[str]:
     """On which side of its point every name stands, so that names do not overlap, in a figure of usual width."""
-    width = max(n_labels_of(entry) for entry in annotators) or 1
+    width = max(entry.n_labels for entry in annotators) or 1
     scores = [entry.score for entry in annotators]
     height = max(max(scores) - min(scores), 1e-9)
     taken: list[tuple[float, float, float]] = []
     places = []
     for entry in annotators:
-        x, y = n_labels_of(entry) / width * _WIDE, (entry.score - min(scores)) / height * _HIGH
+        x, y = entry.n_labels / width * _WIDE, (entry.score - min(scores)) / height * _HIGH
         half = len(shortened(entry.name, 16)) * _LETTER / 2
         sides = {"top center": (x, y + _LINE), "bottom center": (x, y - _LINE),
                  "middle right": (x + half + _LINE, y), "middle left": (x - half - _LINE, y)}  # fmt: skip

@@ -37,6 +37,7 @@ class ClassValues:
     kind: str = "class"  #: word for a class
     counted: str = "n_samples"  #: attribute with the number of what a class is given to
     things: str = "samples"  #: word for these
+    agreed: str = ""  #: attribute with the number of samples on which everybody gave a class, if that is counted
     has_labels: bool = True  #: whether labels have one class each, so that they can be shown; a mask holds all classes
 
 
@@ -152,7 +153,7 @@ FAMILY_CHARTS = {
         sections=(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
         details=(all_findings, *_in_full(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs)),
         pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
-        classes=ClassValues("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
+        classes=ClassValues("tags", "tag", "alpha", "alpha (given or not given)", kind="tag", agreed="n_agreed"),
         verdicts=VerdictShares(
             {name: VERDICTS[name] for name in ("lone", "missed")},
             "share of their tags",
