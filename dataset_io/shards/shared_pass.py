@@ -22,7 +22,7 @@ from ..record.run import versions
 from ..record.run_labels import RunLabels, open_run_labels
 from ..run.work_through import CountingPass, Progress, rare_collections
 from .engines import Engine, GivenUpError, Tasks, answered
-from .share import opened_dataset
+from .work import opened_dataset
 
 logger = logging.getLogger(__name__)
 
