@@ -16,7 +16,7 @@ _PUBLIC = {
     "comparison_html": ".page.page",
     "decisions_frame": ".reports.dataframes",
     "decisions_sections": ".reports.decided",
-    **{f"parts_{name}": ".reports.curves" for name in ("frame", "sections")},
+    **{f"parts_{name}": ".reports.other_results" for name in ("frame", "sections")},
     "plot_parts": ".figures",
     "report_html": ".page.page",
     "report_frame": ".reports.dataframes",

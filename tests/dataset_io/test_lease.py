@@ -288,7 +288,7 @@ def test_a_dataset_deleted_during_a_run_leaves_one_sentence_and_nothing_else(mak
         connected.datasets.delete_one({"_id": document_id})
         connected[dataset._sample_collection_name].drop()
 
-    _meanwhile(monkeypatch, lifecycle)
+    _meanwhile(monkeypatch, delete)
     with pytest.raises(AgreementInputError, match=f"The dataset '{name}' was deleted meanwhile; nothing is left"):
         add_units(dataset) if also_units else compute_quickly(dataset)
     assert connected.runs.count_documents({"_dataset_id": document_id}) == 0
