@@ -11,7 +11,7 @@ import fiftyone as fo
 
 from ..agreement.parts.result import AgreementParts, DataPart
 from ..agreement.settings.errors import AgreementInputError
-from ..agreement.statistics.numbers import MainNumber
+from ..agreement.statistics.main_numbers import MainNumber
 from ..charts.figures import plot_parts, plot_scores, plot_thresholds
 from ..charts.reports.document import computation_markdown, overview_markdown
 from ..charts.reports.families import family_of

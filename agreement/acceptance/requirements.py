@@ -9,7 +9,7 @@ from typing import Any
 
 from ..objects.sizes import SIZES
 from ..settings.errors import AgreementInputError, did_you_mean, shown
-from ..statistics.numbers import NUMBER_KEYS
+from ..statistics.main_numbers import NUMBER_KEYS
 from . import given as must_be
 from .given import Given
 

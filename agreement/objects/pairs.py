@@ -24,7 +24,8 @@ from ..settings.annotators import AnnotatorPairs
 from ..settings.config import AgreementConfig, Undefined
 from ..statistics.codes import MISSING
 from ..statistics.estimates import Fields
-from ..statistics.numbers import MEASURES, BySample, GroupRows, Numbers, Rows, ratio
+from ..statistics.main_numbers import MEASURES
+from ..statistics.numbers import BySample, GroupRows, Numbers, Rows, ratio
 from ..statistics.report import ReportContext, number, numbers_for_json
 from ..statistics.values import masked_means
 from .classes import Listed, listed_by_row

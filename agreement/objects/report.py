@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ..evidence.confusions import Confused
 from ..settings.no_labels import NOT_ASSIGNED
-from ..statistics.numbers import OBJECT_NUMBERS, MainNumber
+from ..statistics.main_numbers import OBJECT_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, Coefficients, OfOne, OfPair, WithIntervals
 
 #: ``{id, filepath, value}``, on videos also ``frame_number``. Lists of worst samples have at most five entries, without

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ..settings.arguments import repeated
 from ..settings.errors import AgreementInputError, did_you_mean
-from ..statistics.numbers import COMPARED, MainNumber
+from ..statistics.main_numbers import COMPARED, MainNumber
 from ..statistics.report import AgreementReport, Interval
 from ..statistics.values import ShowsItself, shown_as
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
-from ..statistics.numbers import PIXEL_NUMBERS, MainNumber
+from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, mean_defined
 from .compute import ALPHA_REASONS
 from .counts import MaskValues

@@ -26,7 +26,7 @@ from ..evidence.confusions import Confused
 from ..settings.annotators import AnnotatorPairs
 from ..settings.options import value_name
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
-from ..statistics.numbers import RATING_NUMBERS, MainNumber
+from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
 from .numbers import ROWS_AT_ONCE, numbers_of_table, rating_effects, sample_contents

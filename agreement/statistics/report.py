@@ -18,7 +18,7 @@ from ..settings.arguments import Public, print_to, true_or_false
 from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError
 from ..settings.no_labels import AnnotatorLists, OtherReading
-from .numbers import MainNumber
+from .main_numbers import MainNumber
 from .role_reports import RoleReport
 from .values import Coefficients as Coefficients
 from .values import Interval as Interval

@@ -21,7 +21,7 @@ from ..statistics.estimates import (
     report_of,
     sample_numbers,
 )
-from ..statistics.numbers import TAG_NUMBERS, MainNumber
+from ..statistics.main_numbers import TAG_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, WithIntervals
 from .compute import VERDICTS, TagAgreement, TagRecords
 from .numbers import alpha_of_sets, numbers_of_sets, sample_contents, tag_effects

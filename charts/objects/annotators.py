@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, most_first
-from ...agreement.statistics.numbers import MEASURES, OBJECT_PAIR_NUMBERS
+from ...agreement.statistics.main_numbers import MEASURES, OBJECT_PAIR_NUMBERS
 from ..text.headline import FORMS
 from ..text.sections import Cell, Column, Part, Section, Table, other_class_column, share_of, table, verdict_column
 from ..text.shortlists import PAIR_NAMES, pair_sections, shortlist_annotators, shortlist_parts

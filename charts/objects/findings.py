@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...agreement.statistics.numbers import MEASURES
+from ...agreement.statistics.main_numbers import MEASURES
 from ..text.advice import Phrase, against, against_median_box, loose, stands_out, write_down
 from ..text.words import listed, shown_share
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...agreement.statistics.numbers import MEASURES, QUESTIONS
+from ...agreement.statistics.main_numbers import MEASURES, QUESTIONS
 from ..text.advice import conflict_counts, confusions_section, merge_effect, unclear_conflicts
 from ..text.headline import shown_numbers
 from ..text.sections import Answer, Cell, Column, Facts, Part, Section, part_of, sample_table, table

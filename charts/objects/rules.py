@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
 from ...agreement.settings.no_labels import null_policy
 from ...agreement.settings.options import OPTIONS
-from ...agreement.statistics.numbers import IMAGE_ALPHA, MEASURES
+from ...agreement.statistics.main_numbers import IMAGE_ALPHA, MEASURES
 from ..text.sections import Column, Section, table
 from ..text.words import counted, listed, shown_number
 

@@ -10,7 +10,7 @@ import pandas as pd
 from ...agreement.families.family import FAMILIES
 from ...agreement.settings.arguments import one_of, without_numpy
 from ...agreement.settings.options import OPTIONS
-from ...agreement.statistics.numbers import IMAGE_ALPHA
+from ...agreement.statistics.main_numbers import IMAGE_ALPHA
 from ..text.headline import FEW_SAMPLES
 from ..text.sections import (
     MOST_LINES,

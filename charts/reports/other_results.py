@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...agreement.acceptance.outcome import AcceptanceCheck, Checked
     from ...agreement.ceiling.ceiling import Ceiling
     from ...agreement.parts.result import AgreementParts, DataPart, PartNumber
-    from ...agreement.statistics.numbers import MainNumber
+    from ...agreement.statistics.main_numbers import MainNumber
 
 
 #: numbers in a table, and parts that sentences name

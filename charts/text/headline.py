@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...agreement.statistics.estimates import are_resampled
-from ...agreement.statistics.numbers import HEADLINE
+from ...agreement.statistics.main_numbers import HEADLINE
 from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
 from .words import counted, documents, ends_of, listed, shown_interval, shown_number, shown_share, singular
 
 if TYPE_CHECKING:
-    from ...agreement.statistics.numbers import MainNumber
+    from ...agreement.statistics.main_numbers import MainNumber
     from ...agreement.statistics.report import AgreementReport, ImageAlpha, Interval
 
 #: intervals from fewer samples are rough

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from annotator_agreement.agreement.statistics import estimates, numbers
+from annotator_agreement.agreement.statistics import estimates, main_numbers
 
 PAGE = (Path(__file__).parents[2] / "docs" / "method" / "numbers.md").read_text(encoding="utf-8")
 #: numbers in the first column of a table, or in a sentence of the page
@@ -42,7 +42,7 @@ def test_every_number_of_a_report_is_on_the_page() -> None:
 
 
 def test_every_main_number_is_on_the_page() -> None:
-    listed = (getattr(numbers, name) for name in dir(numbers) if name.endswith("_NUMBERS"))
+    listed = (getattr(main_numbers, name) for name in dir(main_numbers) if name.endswith("_NUMBERS"))
     assert {each.key for entries in listed for each in entries if not known(each.key.rpartition(".")[2])} == set()
 
 

@@ -10,7 +10,7 @@ from markupsafe import escape
 from tests.agreement.families import KINDS, each_kind
 
 from annotator_agreement.agreement.families.compare import ComparedRun, compare_runs
-from annotator_agreement.agreement.statistics.numbers import COMPARED, OBJECT_PAIR_NUMBERS
+from annotator_agreement.agreement.statistics.main_numbers import COMPARED, OBJECT_PAIR_NUMBERS
 from annotator_agreement.agreement.statistics.report import Interval
 from annotator_agreement.charts.page.page import report_page
 from annotator_agreement.charts.reports.comparison import comparison_frame, comparison_text

@@ -13,7 +13,7 @@ from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement.families.family import report_from_dict
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.statistics.numbers import MainNumber
+from annotator_agreement.agreement.statistics.main_numbers import MainNumber
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.reports.document import computation_markdown, report_head, report_markdown, report_text
 from annotator_agreement.charts.text.sections import Cell, NumberRow, Section, Table, as_markdown, as_text

@@ -88,12 +88,12 @@ def test_links_go_with_a_label_field_that_was_renamed(dataset):
 
 
 def test_a_label_that_is_deleted_meanwhile_shifts_no_link(dataset, monkeypatch):
-    from annotator_agreement.dataset_io.app import settings
+    from annotator_agreement.dataset_io.app import instances
 
     compute_agreement(dataset, ANNOTATORS)
     full = {f"{name}.detections.2": {"$exists": True} for name in ANNOTATORS}
     sample_id = dataset.match({**full, "agreement_iou": {"$gt": 0}}).first().id
-    original = settings._values
+    original = instances._values
     edited = []
 
     def edit_once(labels, place, row, prefix, number):
@@ -103,7 +103,7 @@ def test_a_label_that_is_deleted_meanwhile_shifts_no_link(dataset, monkeypatch):
             collection.update_one({"_id": ObjectId(sample_id)}, {"$pop": {"alice.detections": -1}})
         return original(labels, place, row, prefix, number)
 
-    monkeypatch.setattr(settings, "_values", edit_once)
+    monkeypatch.setattr(instances, "_values", edit_once)
     configure_agreement_app(dataset, link_instances=True)
     assert edited
     dataset.reload()

@@ -1,0 +1,187 @@
+"""The main numbers of every report: key, title and meaning of each.
+
+Text, Markdown, HTML page, the panel with its cards, the table ``summary`` and the comparison of runs all follow from
+these declarations. A new number needs an entry here, and its value (and interval) under the same key in the report.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+#: numbers of the headline, and numbers that only a comparison of two runs lists
+HEADLINE, COMPARED = "headline", "compared"
+#: the questions of a report, by the group of the numbers that answer each
+QUESTIONS = {
+    "existence": "Do they see the same objects?",
+    "class_given_match": "Do they name a shared object alike?",
+    "localisation": "Do they draw a shared object alike?",
+    "tracks": "Do they follow it through the video?",
+    "counts": "Do they draw equally many objects?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectMeasure:
+    """Similarity measure of the extents of two objects, such as IoU or OKS."""
+
+    name: str = "IoU"
+    where: str = "where an object ends"  #: what a guideline should say if annotators draw objects differently
+    of_points: bool = False  #: whether objects are made of points, which may be visible, and have no area
+
+
+#: the measures of all label types, by name
+MEASURES = {
+    measure.name: measure
+    for measure in (
+        ObjectMeasure(),
+        ObjectMeasure("OKS", "where exactly its points lie", of_points=True),
+        ObjectMeasure("temporal IoU", "when it begins and ends"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MainNumber:
+    """A number with the same name on every surface."""
+
+    key: str  #: path of its value in the report, and the key of its interval
+    title: str  #: name; ``{measure}`` is replaced by the name of the similarity
+    #: meaning in one sentence; ``{report…}`` and ``{documents}`` (samples or frames) are filled in
+    meaning: str = ""
+    form: str = "number"  #: format: ``number`` or ``share``
+    group: str = HEADLINE  #: place: the headline, one of the questions, or only comparisons
+    is_optional: bool = False  #: whether it is left out if undefined
+    of_areas: bool = False  #: whether it is left out if objects are made of points
+    leads: bool = False  #: whether it stands in the headline too
+    card: str = ""  #: its title on a card of the panel; empty: it has none
+    #: what stands on the card below the value, filled in as the meaning, and the card is left out if it is undefined;
+    #: empty: the interval
+    below: str = ""
+    hint: str = ""  #: what the pointer on the card tells
+    is_judged: bool = False  #: whether Krippendorff's limits say how reliable it is
+
+    def value(self, report: Any) -> float | None:
+        """The value in a report; None where undefined, and in reports of versions without it."""
+        found = report
+        for name in self.key.split("."):
+            found = getattr(found, name, None)
+        value: float | None = found
+        return value
+
+    def concerns(self, measure: str) -> bool:
+        """True if objects that are compared by this measure have the number."""
+        return not (self.of_areas and MEASURES[measure].of_points)
+
+    def name(self, measure: str = "IoU") -> str:
+        """The title, with the name of the similarity."""
+        return self.title.format(measure=measure)
+
+    def full_name(self) -> str:
+        """The title, preceded by the question that the number answers."""
+        question = QUESTIONS.get(self.group)
+        return f"{question} {self.name()}" if question else self.name()
+
+
+def score(what: str) -> MainNumber:
+    """The mean score of samples; ``what`` explains the score."""
+    meaning = f"{what}, mean of {{report.score.n:,}} {{documents}}"
+    return MainNumber("score.mean", "Score", meaning, card="Score")
+
+
+def alpha(what: str, title: str = "Krippendorff's alpha", group: str = HEADLINE) -> MainNumber:
+    """The pooled alpha, over units that ``what`` names."""
+    meaning = f"over all {{report.alpha.n_units:,}} {what} (0: as by chance, 1: perfect)"
+    return MainNumber("alpha.pooled", title, meaning, group=group)
+
+
+def leading(number: MainNumber, card: str) -> MainNumber:
+    """An alpha that the verdict is about, with a title of its card."""
+    hint = "Krippendorff's alpha: 1 is full agreement, 0 agreement as by chance"
+    return dataclasses.replace(number, card=card, hint=hint, is_judged=True)
+
+
+IMAGE_ALPHA = leading(
+    MainNumber(
+        "image_alpha.value",
+        "Alpha of images",
+        "1 - {report.image_alpha.observed:.3f} / {report.image_alpha.expected:.3f}, distances (1 - score) within / "
+        "between images",
+        is_optional=True,
+    ),
+    "α of images",
+)
+MEAN_ALPHA = MainNumber("alpha.mean", "Mean alpha of single images", group=COMPARED)
+FULL_AGREEMENT = MainNumber(
+    "share_full_agreement", "Full agreement", "of {report.n_rated:,} {documents}: nothing on them is disputed", "share"
+)
+#: the same with a card, where there is no F1
+NOTHING_DISPUTED = dataclasses.replace(FULL_AGREEMENT, card="Nothing disputed", below="of {report.n_rated:,} {things}")
+PERCENT_AGREEMENT = MainNumber("alpha.percent_agreement", "percent agreement", form="share", group=COMPARED)
+
+OBJECT_NUMBERS = (
+    score("objects, classes and outlines in common (panoptic quality)"),
+    MainNumber("existence.f1", "F1", "objects that both of a pair drew", group="existence", leads=True, card="F1"),
+    IMAGE_ALPHA,
+    MEAN_ALPHA,
+    FULL_AGREEMENT,
+    PERCENT_AGREEMENT,
+    MainNumber("counts.icc", "ICC of counts", "number of objects of an image", group="counts", is_optional=True),
+    MainNumber(
+        "class_given_match.percent_agreement", "same class", "of two labels of one object", "share", "class_given_match"
+    ),
+    MainNumber("class_given_match.alpha", "alpha of classes", "of shared objects", group="class_given_match"),
+    alpha("objects, missed ones too", "alpha of objects", "class_given_match"),
+    MainNumber("localisation.mean_iou", "mean {measure}", "of two labels of one object", group="localisation"),
+    MainNumber("localisation.mean_dice", "Dice", "of two labels of one object", group="localisation", of_areas=True),
+    MainNumber(
+        "localisation.visibility",
+        "visibility",
+        "points labelled by both, of those labelled by either",
+        group="localisation",
+        is_optional=True,
+    ),
+    MainNumber(
+        "track_consistency",
+        "tracks kept",
+        "share of frames in which a track keeps its partner",
+        group="tracks",
+        is_optional=True,
+    ),
+)
+COUNTS = "Objects of an image: number of a minus number of b"
+#: numbers of pairs of annotators, in the tables with everything on these; ``group`` is the title of the table
+OBJECT_PAIR_NUMBERS = (
+    MainNumber("score", "score", group=""),
+    MainNumber("image_alpha", "alpha of images", group=""),
+    MainNumber("f1", "F1", group=""),
+    MainNumber("jaccard", "Jaccard", group=""),
+    MainNumber("kappa", "kappa", group=""),
+    MainNumber("ac1", "AC1", group=""),
+    MainNumber("pq", "PQ", group=""),
+    MainNumber("sq", "SQ", group=""),
+    MainNumber("rq", "RQ", group=""),
+    MainNumber("mean_dice", "mean Dice", group="", of_areas=True),
+    MainNumber("count_difference", "mean difference", group=COUNTS),
+    MainNumber("count_limit_low", "mean − 1.96 SD", group=COUNTS),
+    MainNumber("count_limit_high", "mean + 1.96 SD", group=COUNTS),
+)
+_OF_SAMPLES = (leading(alpha("{documents}"), "α"), NOTHING_DISPUTED, PERCENT_AGREEMENT)
+RATING_NUMBERS = (score("share of pairs of annotators who agree"), *_OF_SAMPLES)
+TAG_NUMBERS = (score("tags in common (Jaccard index)"), *_OF_SAMPLES)
+PIXEL_NUMBERS = (
+    score("overlap of the classes without background (IoU)"),
+    IMAGE_ALPHA,
+    alpha("pixels", "Alpha of pixels"),
+    MEAN_ALPHA,
+    NOTHING_DISPUTED,
+    PERCENT_AGREEMENT,
+    MainNumber("mean.iou", "class IoU without background", group=COMPARED),
+    MainNumber("mean.dice", "class Dice without background", group=COMPARED),
+    MainNumber("mean.iou_with_background", "class IoU with background", group=COMPARED),
+    MainNumber("mean.accuracy", "same class (pixels)", group=COMPARED),
+    MainNumber("mean.kappa", "Cohen's kappa (pixels)", group=COMPARED),
+)
+#: paths of all numbers in reports
+NUMBER_KEYS = [number.key for number in (*OBJECT_NUMBERS, *RATING_NUMBERS, *TAG_NUMBERS, *PIXEL_NUMBERS)]
