@@ -15,7 +15,7 @@ from ..agreement.settings.arguments import one_of, path_of
 from ..charts.text.sections import plain_markdown
 from ..dataset_io import export_agreement, export_annotations, export_decided, export_decided_against
 from ..dataset_io.annotation_files.exporting import FORMATS as LABEL_FORMATS
-from ..dataset_io.decide.decisions import Gold
+from ..dataset_io.decide.gold import Gold
 from ..dataset_io.labels.source import comparable_fields
 from ..dataset_io.record.gold_fields import gold_fields
 from ..dataset_io.record.run import list_agreements

@@ -18,7 +18,7 @@ from ..dataset_io.database.fiftyone_private import reload_samples
 from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
 from ..dataset_io.decide.decide import Decided, open_to_decide
 from ..dataset_io.decide.decision_units import DecisionUnits
-from ..dataset_io.decide.decisions import Gold
+from ..dataset_io.decide.gold import Gold
 from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
 from ..dataset_io.decide.own_labels import LabelToEdit, can_edit, close_unedited, edit_object
 from ..dataset_io.decide.stored_decisions import is_opened

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ FEWEST_LINES = 30
 FAMILIES = {"objects", "ratings", "tags", "pixels"}
 #: the same subject in several families or layers: what is computed of it, stored, shown and asked for
 SUBJECTS = {
-    *("annotators", "classes", "compare", "comparison", "compute", "export", "headline", "numbers", "pairs"),
+    *("annotators", "classes", "compare", "comparison", "compute", "export", "gold", "headline", "numbers", "pairs"),
     *("objects", "parts", "pixels", "ratings", "records", "report", "tags", "thresholds"),
 }
 #: functions that every family has
@@ -107,3 +108,39 @@ def test_types_of_extents_and_measures_are_not_told_apart() -> None:
             constants = [side.value for side in (node.left, *node.comparators) if isinstance(side, ast.Constant)]
             told_apart += [(path, value) for value in constants if isinstance(value, str)]
     assert [(path, name) for path, name in told_apart if name in {*extents, "OKS", "temporal IoU"}] == []
+
+
+#: a cross-reference in a docstring that begins at its own folder, such as a function ``~..record.run.refresh``
+REFERENCE = re.compile(r":(?:class|func|mod|meth|data):`~?(\.+)([\w.]+)`")
+
+
+def _names_in(tree: ast.Module) -> set[str]:
+    """What is defined or imported anywhere in a module."""
+    found = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    found |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return found | {alias.asname or alias.name for node in imports for alias in node.names}
+
+
+def _leads_somewhere(path: str, dots: str, target: str) -> bool:
+    """True if a reference from a module names a module, or something in one."""
+    modules = modules_and_faces()
+    folder = Path(path).parents[len(dots) - 1]
+    parts = target.split(".")
+    for n in range(len(parts), 0, -1):
+        place = folder.joinpath(*parts[:n]).as_posix()
+        module = next((found for found in (f"{place}.py", f"{place}/__init__.py") if found in modules), None)
+        if module is not None:
+            return set(parts[n:]) <= _names_in(modules[module])
+    face = (folder / "__init__.py").as_posix()
+    return face in modules and set(parts) <= _names_in(modules[face])
+
+
+def test_references_in_docstrings_lead_somewhere() -> None:
+    dead = [
+        (path, match.group())
+        for path in modules_and_faces()
+        for match in REFERENCE.finditer((ROOT / path).read_text(encoding="utf-8"))
+        if not _leads_somewhere(path, *match.groups())
+    ]
+    assert dead == []

@@ -93,7 +93,7 @@ class Counting:
 class Agreement:
     """The agreement on some samples: everything that a report needs, without the labels.
 
-    A run keeps it for every batch, as compact columns (:class:`~.compute.ObjectRecords`).
+    A run keeps it for every batch, as compact columns (:class:`~..objects.records.ObjectRecords`).
     """
 
     config: AgreementConfig  #: the options of the run

@@ -107,7 +107,7 @@ class AssignedCells:
         return np.bincount(cells, minlength=n_kinds * len(self.sample)).reshape(n_kinds, -1)
 
     def exempt(self, units: BoolArray, kind: IntArray, n_kinds: int) -> IntArray:
-        """Some of the units ``(U,)`` that everybody is exempt from, by kind, shape ``(n_kinds, V)``."""
+        """Some of the units ``(U,)`` that each annotator is exempt from, by kind, shape ``(n_kinds, V)``."""
         agreement = self.chunk.agreement
         kept = units[agreement.exemptions.unit]
         unit, annotator = agreement.exemptions.unit[kept], agreement.exemptions.annotator[kept]

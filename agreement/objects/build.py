@@ -195,7 +195,7 @@ def headline_numbers(records: ObjectRecords, context: ReportContext) -> Iterator
 
 
 def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..records.content_ranks`; independent of order and ids.
+    """Content of the samples for :func:`~..statistics.records.content_ranks`; independent of order and ids.
 
     Returns:
         hashes of the labels with their annotators, classes and verdicts ``(S,)``, and values ``(S, 2)``

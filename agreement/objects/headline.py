@@ -2,8 +2,9 @@
 
 Where a number comes from, for example ``report.alpha.pooled``: :class:`HeadlineNumbers` collects the columns of
 :func:`tally_columns`; ``_OF_JOINT`` says which coefficient of their sums it is, and :class:`TallySums` computes it with
-the formula in ``metrics/alpha/__init__.py``; :func:`headline_parts` puts it into the report. Its interval,
-``report.intervals["alpha.pooled"]``, is the same formula of resampled sums (:func:`~..statistics.estimates.estimates`).
+the formula in ``metrics/alpha/__init__.py``; :func:`headline_parts` puts it into the report (both meet in
+``build.py``). Its interval, ``report.intervals["alpha.pooled"]``, is the same formula of resampled sums
+(:func:`~..statistics.estimates.estimates`).
 """
 
 from __future__ import annotations
@@ -245,8 +246,8 @@ def headline_otherwise(
     """The main numbers that the same units would give if a null label list had the other meaning.
 
     Returns:
-        the numbers as :class:`~..no_labels.OtherReading` calls them, nan where undefined, and how many samples have an
-        alpha of their own
+        the numbers as :class:`~..settings.no_labels.OtherReading` calls them, nan where undefined, and how many samples
+        have an alpha of their own
     """
     headline, scores = HeadlineNumbers(n_categories, undefined, by_sample=False), []
     for agreement in agreements:

@@ -151,7 +151,7 @@ def headline_numbers(records: PixelRecords, context: ReportContext) -> Iterator[
 
 
 def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..records.content_ranks`; independent of order and ids.
+    """Content of the samples for :func:`~..statistics.records.content_ranks`; independent of order and ids.
 
     Returns:
         hashes of the areas of every value in every mask ``(S,)``, and values ``(S, 2)``

@@ -62,7 +62,7 @@ def numbers_of_table(records: RatingRecords, table: RatingTable, context: Report
 
 
 def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..records.content_ranks`: hashes of the ratings ``(S,)``."""
+    """Content of the samples for :func:`~..statistics.records.content_ranks`: hashes of the ratings ``(S,)``."""
     ratings = records.ratings
     sample, annotator = np.nonzero(~np.isnan(ratings))
     given = ratings[sample, annotator]

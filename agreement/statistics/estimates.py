@@ -131,7 +131,7 @@ def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, se
     """All numbers with their values and intervals.
 
     A number of only some samples has an interval if these are at least ``MIN_SAMPLES``. Intervals are expanded
-    (:func:`~..metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined are left out. It
+    (:func:`~...metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined are left out. It
     has no interval if most resamples are undefined, or if leaving out a single sample makes it undefined. For shares
     close to 0 or 1, and where nothing varies, see :func:`_interval`. Of more than ``MOST_RESAMPLED`` samples (videos,
     groups) intervals come from the delta method: resampling would take long, and all columns in memory.

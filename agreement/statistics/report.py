@@ -54,7 +54,7 @@ class SampleReader(Protocol):
         """Number of samples changed since the run; None if unknown."""
 
     def decisions(self) -> Any:
-        """Adjudication report on the objects, a :class:`~.disputes.judged.DecisionReport`; None without decisions.
+        """Adjudication report on the objects, a :class:`~..disputes.judged.DecisionReport`; None without decisions.
 
         If there is too much to read, only the number of samples or frames that more than that many were decided on.
         """

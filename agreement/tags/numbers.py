@@ -59,7 +59,7 @@ def numbers_of_sets(agreement: TagAgreement, assigned: BoolArray, context: Repor
 
 
 def sample_contents(records: TagRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..records.content_ranks`: hashes of the tags ``(S,)``."""
+    """Content of the samples for :func:`~..statistics.records.content_ranks`: hashes of the tags ``(S,)``."""
     annotators, tags = name_hashes(context.annotators), name_hashes(context.class_names)
     sample = np.repeat(np.arange(records.n_samples), records.column("n_objects"))
     given = combined(tags[records.column("tag")], annotators[records.column("annotator")].view(np.int64))

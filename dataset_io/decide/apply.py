@@ -35,8 +35,8 @@ from ..shards.engines import Engine
 from ..shards.shared_pass import SharedPass, part_done
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decisions import Gold
 from .document_changes import Applying, DocumentChanges
+from .gold import Gold
 from .stored_decisions import Stored, hash_of_label
 
 if TYPE_CHECKING:

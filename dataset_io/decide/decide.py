@@ -36,7 +36,7 @@ from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decision_log import Made
 from .decision_units import DecidableReader, decision_units
-from .decisions import Gold
+from .gold import Gold
 from .stored_decisions import BY_RULE, Choice, Stored, StoredLabel, stored_labels
 
 

@@ -33,7 +33,7 @@ from ..units.consensus_geometry import consensus_maker
 from ..units.unit_members import MaskReader, TagReader, UnitMembers, UnitReader, ValueReader
 from ..units.units_field import unit_documents
 from .decidable import Decidable
-from .decisions import Gold
+from .gold import Gold
 from .label_edits import is_same, new_label
 from .stored_decisions import Stored, label_key, stored_labels
 

@@ -24,7 +24,7 @@ from ..labels.source import whole_samples
 from ..record.gold_fields import APPLIED
 from ..run.work_through import rare_collections
 from .decision_log import DecisionLog
-from .decisions import Gold
+from .gold import Gold
 from .stored_decisions import Choice, Stored, hash_of_label, is_by_rule, stored_labels
 
 if TYPE_CHECKING:

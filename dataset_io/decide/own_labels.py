@@ -24,7 +24,7 @@ from ..record.sample_index import now
 from .decidable import Rule
 from .decide import Decided, NewDecision, ObjectsToDecide, open_decided, open_to_decide, user_name
 from .decision_log import DecisionLog, Made
-from .decisions import Gold
+from .gold import Gold
 from .next_object import ShownObject, objects_of, shown_object
 from .stored_decisions import BY_RULE, Choice, Stored, hash_of_label, label_key
 

@@ -23,7 +23,7 @@ from ..labels.source import refuse_read_only
 from ..record.gold_fields import APPLIED
 from ..record.lease import unless_deleted
 from ..run.work_through import MAX_ATTEMPTS, rare_collections
-from .decisions import Gold
+from .gold import Gold
 from .label_edits import LabelEdits
 from .stored_decisions import REPLACED_BY, Stored, is_decision
 

@@ -8,12 +8,12 @@ from typing import Any
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ...agreement.statistics.report import ReportContext
 from ..labels.source import Source
-from .given_role_families import MaskRoleFamily, RatingRoleFamily, TagRoleFamily
+from .object_roles import RoleFamily
 from .objects import ObjectFamily
+from .other_roles import MaskRoleFamily, RatingRoleFamily, TagRoleFamily
 from .pixels import PixelFamily
 from .protocol import LabelFamily
 from .ratings import RatingFamily
-from .role_family import RoleFamily
 from .tags import TagFamily
 
 _FAMILIES: dict[str, Callable[[Source, ReportContext | None], LabelFamily[Any, Any]]] = {

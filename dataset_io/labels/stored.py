@@ -1,4 +1,4 @@
-"""State of a sample when it was read, and the filter that checks that it has not changed."""
+"""State of a sample when it was read, its labels in expressions, and filters that check that nothing changed."""
 
 from __future__ import annotations
 

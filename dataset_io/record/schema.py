@@ -201,7 +201,7 @@ def _replace(of_app: Document, renamed: Mapping[str, str | None]) -> None:
             of_app[name] = new_path(of_app[name]) or _MEDIA_FIELD
 
 
-#: FiftyOne's field for every type of :class:`~..names.FieldSpec`
+#: FiftyOne's field for every type of :class:`~...names.FieldSpec`
 _FIELD_TYPES: dict[str, Callable[..., fo.Field]] = {
     "float": fo.FloatField,
     "int": fo.IntField,

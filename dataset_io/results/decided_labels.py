@@ -24,7 +24,7 @@ from ...charts.text.words import counted, file_name
 from ..database.fiftyone_private import all_slices
 from ..decide.against import Against, errors_of, refuse_damaged
 from ..decide.decide import ObjectsToDecide, open_decided
-from ..decide.decisions import Gold
+from ..decide.gold import Gold
 from ..decide.next_object import files_of
 from ..decide.stored_decisions import stored_labels
 from ..labels.source import whole_samples

@@ -1,4 +1,4 @@
-"""Results of completed runs, without reading a label again: reports, on any view, samples, and later changes."""
+"""Results of completed runs from what is stored: reports, on any view, samples, tables, times, and later changes."""
 
 from __future__ import annotations
 

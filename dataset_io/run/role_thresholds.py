@@ -15,9 +15,9 @@ from ...agreement.settings.options import BEST_F1
 from ...agreement.statistics.numbers import ratio
 from ...metrics.numeric.arrays import FloatArray
 from ..families import open_family
+from ..families.family_with_roles import WithRoles
+from ..families.object_roles import RoleFamily
 from ..families.objects import ObjectLabels
-from ..families.role_family import RoleFamily
-from ..families.role_rows import WithRoles
 from ..labels.source import Source
 from ..labels.stored import half_of
 from .read import Reader, some_ids

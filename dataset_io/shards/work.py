@@ -65,7 +65,7 @@ def work(values: Mapping[str, Any]) -> dict[str, Any]:
     """Do a task.
 
     Returns:
-        ``{"n_samples"}``, or why not, see :func:`~.tasks.answered`
+        ``{"n_samples"}``, or why not, see :func:`~.engines.answered`
     """
     return answered(lambda: {"n_samples": _compare(Task(**values))})
 

@@ -88,7 +88,7 @@ class UnitMembers:
 
 
 class UnitReader:
-    """Reads the units of a run on objects, for :class:`~.read.Reader`.
+    """Reads the units of a run on objects, for :class:`~..run.read.Reader`.
 
     They are read from the labels, on which the run wrote what its table says of them: a sample is known from its own
     document, so that whoever decides on one does not wait for the table, and units, labels and decisions are of one

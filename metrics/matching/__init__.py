@@ -4,8 +4,8 @@
 samples, the output a unit number per object. The methods:
 
 - ``optimal``: the partition into units with the greatest surplus of similarity over the threshold (:mod:`.optimal`)
-- ``recursive``: sequential assignment, annotator by annotator (:mod:`.recursive`)
-- ``mutual_best``: objects that are each other's best match (:mod:`.mutual_best`)
+- ``recursive``: sequential assignment, annotator by annotator (:mod:`.sequential`)
+- ``mutual_best``: objects that are each other's best match (also :mod:`.sequential`)
 
 ``optimal`` does not depend on the order of annotators; the other two may.
 """

@@ -1,4 +1,4 @@
-"""Match objects at many thresholds at once, with the method ``optimal`` of :func:`~.matching.match_objects`.
+"""Match objects at many thresholds at once, with the method ``optimal`` of :func:`~..matching.match_objects`.
 
 Most components do not change between thresholds, and a component whose pairs all reach the threshold is one unit. The
 other components of all thresholds are solved together, as copies with their own threshold.
@@ -76,7 +76,7 @@ def sweep_thresholds(
     similarity: Similarity = "iou",
     classes: ClassHandling = "prefer",
 ) -> Sweep:
-    """Match objects at several thresholds, with the method ``optimal`` of :func:`~.matching.match_objects`.
+    """Match objects at several thresholds, with the method ``optimal`` of :func:`~..matching.match_objects`.
 
     Components of at most 9 objects, and larger ones with a fast proof, are solved exactly; the others by greedy merges
     and local moves (without the search for a proof of ``match_objects``).
@@ -86,7 +86,7 @@ def sweep_thresholds(
         overlaps: the overlapping pairs among them
         thresholds: in (0, 1], ascending
         similarity: IoU or Dice
-        classes: as in :func:`~.matching.match_objects`
+        classes: as in :func:`~..matching.match_objects`
 
     Raises:
         ValueError: if the thresholds are not in (0, 1] and ascending

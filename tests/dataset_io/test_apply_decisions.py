@@ -28,7 +28,7 @@ from annotator_agreement import (
     undo_decisions,
     update_agreement,
 )
-from annotator_agreement.dataset_io.decide import decisions
+from annotator_agreement.dataset_io.decide import gold as gold_module
 
 KEYS = ["agreement", "agreement_gold"]
 EVERYTHING = ["class", "geometry", "attributes", "delete", "add"]
@@ -371,7 +371,7 @@ def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, m
     dataset = make_dataset({"alice": [[("car", place)]] * 2, "bob": [[("bus", place)]] * 2, "carol": [None] * 2})
     compute_quickly(dataset)
     decide(dataset, choice="version", annotator="bob", all=True)
-    written, ids = decisions.Gold.swap, dataset.values("id")
+    written, ids = gold_module.Gold.swap, dataset.values("id")
     edits = [lambda: edit(0, label="van")]
 
     def edit(k, **values):
@@ -383,7 +383,7 @@ def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, m
             edits.pop()()
         return written(*arguments)
 
-    monkeypatch.setattr(decisions.Gold, "swap", edit_first)
+    monkeypatch.setattr(gold_module.Gold, "swap", edit_first)
     made = apply_decisions(dataset)
     assert (made.n_applied, made.n_changed, made.n_meanwhile) == (1, 1, 0)
     dataset.reload()
@@ -401,17 +401,17 @@ def test_a_decision_that_is_applied_while_another_one_takes_its_place_is_read_ag
     dataset = make_dataset({"alice": [[("car", place)]], "bob": [[("bus", place)]], "carol": [None]})
     compute_quickly(dataset)
     decide(dataset, choice="version", annotator="bob", all=True)
-    before, written = user_values(dataset, KEYS), decisions.Gold.swap
+    before, written = user_values(dataset, KEYS), gold_module.Gold.swap
     meanwhile = [lambda: undo_applied(dataset), lambda: apply_decisions(dataset)]
 
     def apply_first(*arguments):
         if meanwhile:
             with monkeypatch.context() as patch:
-                patch.setattr(decisions.Gold, "swap", written)
+                patch.setattr(gold_module.Gold, "swap", written)
                 meanwhile.pop()()
         return written(*arguments)
 
-    monkeypatch.setattr(decisions.Gold, "swap", apply_first)
+    monkeypatch.setattr(gold_module.Gold, "swap", apply_first)
     for choice in ("none", "skip"):
         assert decide(dataset, choice=choice, all=True, overwrite=True).n_decided == 1
         assert [(each.choice, each.changed) for each in list_decisions(dataset)] == [(choice, False)]

@@ -25,10 +25,10 @@ from ..labels.mask_reading import PhotographError, UnusableMaskError, check_same
 from ..labels.roles import check_roles
 from ..labels.source import Role
 from ..labels.stored import StoredSample
+from .family_with_roles import FamilyWithRoles, RoleRows, WithRoles, write_missed, write_of_annotators
 from .pixels import PixelFamily, PixelLabels, n_workers
 from .protocol import Labels, LabelsRead, Result
 from .ratings import RatingFamily, RatingLabels
-from .role_rows import FamilyWithRoles, RoleRows, WithRoles, write_missed, write_of_annotators
 from .tags import TagFamily, TagLabels, counted_labels
 
 

@@ -1,4 +1,4 @@
-"""Read the labels of a reference and of models beside the annotators', and the values that a run writes on roles."""
+"""A family whose labels are compared with a reference and models: their labels are read beside the annotators'."""
 
 from __future__ import annotations
 

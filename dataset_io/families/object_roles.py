@@ -19,9 +19,9 @@ from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..labels.source import Role, Source
 from ..labels.stored import StoredSample, half_of, id_bytes
+from .family_with_roles import FamilyWithRoles, RoleRows, WithRoles, role_values
 from .objects import ObjectFamily, ObjectLabels
 from .protocol import LabelsRead
-from .role_rows import FamilyWithRoles, RoleRows, WithRoles, role_values
 
 
 @dataclass(frozen=True, slots=True)
