@@ -102,11 +102,10 @@ class Conflicts:
         n = of_pairs.sums[:, 0].astype(np.int64)
         ends = (self.by_chance + found.low, self.by_chance + found.high)
         numbers = (n, self.n_images, found.rate, *ends, self.by_chance)
+        key = {name: natural_key(name) for name in classes}
         names = [[classes[code] for code in pair] for pair in zip(*group_subjects(of_pairs.group), strict=True)]
         pairs = [
-            Confused(sorted(own, key=natural_key), *values)
+            Confused(sorted(own, key=key.__getitem__), *values)
             for own, *values in zip(names, *(column.tolist() for column in numbers), strict=True)
         ]
-        return sorted(pairs, key=lambda pair: (-round(pair.low, 9), [natural_key(name) for name in pair.classes]))[
-            :MAX_LISTED
-        ]
+        return sorted(pairs, key=lambda pair: (-round(pair.low, 9), [key[name] for name in pair.classes]))[:MAX_LISTED]

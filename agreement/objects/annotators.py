@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.consensus.consensus import majority_of_others
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.verdicts import NO_VERDICT, VERDICTS
 from ..settings.annotators import AnnotatorPairs
@@ -20,12 +19,10 @@ from .classes import Listed, listed_by_row
 from .pairs import PairSums, persons_of
 from .report import AnnotatorSummary, Bias, ConsensusAgreement
 from .sizes import SIZES
-from .sums import MEASURES, Additive, Chunk, Moments, SparseCounts
+from .sums import MEASURES, MIN_OTHERS, Additive, Chunk, Moments, SparseCounts
 
 #: pairs of classes listed for an annotator in a report
 MAX_LISTED = 20
-#: minimum number of other assigned annotators for a consensus of the others
-MIN_OTHERS = 2
 #: columns of all (sample, assigned annotator) of a chunk, by name
 _Columns = dict[str, FloatArray | IntArray]
 
@@ -173,20 +170,9 @@ def verdict_columns(assigned: AssignedCells) -> _Columns:
 
 def _class_columns(assigned: AssignedCells) -> _Columns:
     """Labels to whose objects most of the others gave one class, and those of them with another class."""
-    majority = _others_class(assigned.chunk)
+    majority = assigned.chunk.others_class
     other = ~np.isnan(majority) & (majority != assigned.chunk.agreement.objects.category)
     return {"n_majority": assigned.count(~np.isnan(majority)), "n_other_class": assigned.count(other)}
-
-
-def _others_class(chunk: Chunk) -> FloatArray:
-    """The class that more than half of the others who drew an object gave it, shape ``(N,)``; nan without.
-
-    At least two of them: otherwise nobody can tell who of two is right. With two annotators in all, that of the other.
-    """
-    agreement = chunk.agreement
-    at_least = MIN_OTHERS if agreement.n_annotators > MIN_OTHERS else 1
-    category, n_units = agreement.objects.category, len(agreement.units.votes)
-    return majority_of_others(agreement.unit, category, chunk.n_same_class, n_units, at_least)
 
 
 def _pairs(assigned: AssignedCells) -> _Columns:
@@ -267,7 +253,7 @@ class AnnotatorSums(Additive):
         row, offsets = chunk.offsets
         cells = objects.annotator[row][:, None] * len(MEASURES) + np.arange(len(MEASURES))
         judged, same = _class_by_others(chunk)
-        majority = _others_class(chunk)
+        majority = chunk.others_class
         other = np.flatnonzero(~np.isnan(majority) & (majority != objects.category))
         return cls(
             n_assigned=agreement.assigned.sum(axis=0),

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.alpha.nominal import nominal_coefficients_of_sums, unit_disagreement
-from ...metrics.bootstrap.draws import SparseColumns, Summable, column_sums, hstack, sparse
+from ...metrics.bootstrap.draws import SparseColumns, Summable, column_sums, hstack, n_given, sparse
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.merging import TIE
 from ...metrics.matching.pairs import f1_score
@@ -113,7 +113,7 @@ def alpha_columns(ratings: Ratings, n_samples: int, n_categories: int) -> Sparse
 def used_categories(columns: Summable) -> tuple[Summable, IntArray]:
     """The columns of a tally without unused categories, and the codes of the used ones."""
     n_categories = (columns.shape[1] - _HEAD) // 2
-    used = np.flatnonzero(column_sums(columns)[_HEAD + n_categories :])
+    used = np.flatnonzero(n_given(columns)[_HEAD + n_categories :])
     return columns[:, np.concatenate([np.arange(_HEAD), _HEAD + used, _HEAD + n_categories + used])], used
 
 

@@ -155,7 +155,7 @@ def _missed_by(cells: AssignedCells, code: IntArray) -> tuple[IntArray, ...]:
         sample, class, annotator, and numbers of objects: missed, that two others drew, and assigned; shapes ``(T,)``
     """
     agreement = cells.chunk.agreement
-    units, n_annotators, k = agreement.units, agreement.n_annotators, int(code.max(initial=0)) + 1
+    units, k = agreement.units, int(code.max(initial=0)) + 1
     chosen = (units.votes >= 2) & (code >= 0)
     cell, cell_of = distinct((units.sample * k + code)[chosen], agreement.n_samples * k)
     n_units = np.bincount(cell_of, minlength=len(cell))
@@ -165,18 +165,18 @@ def _missed_by(cells: AssignedCells, code: IntArray) -> tuple[IntArray, ...]:
     first, length = start[cell // k], np.diff(start)[cell // k]
     owner = np.repeat(np.arange(len(cell)), length)
     annotator = cells.annotator[ranges(first, length)]
-    keys = owner * n_annotators + annotator
+    moved_by = np.cumsum(length) - length - first  # from the first annotator of the cell's sample
 
-    def count(unit: IntArray, who: IntArray) -> IntArray:
-        kept = cell_of_unit[unit] >= 0
-        place = np.searchsorted(keys, cell_of_unit[unit][kept] * n_annotators + who[kept])
-        return np.bincount(place, minlength=len(keys))
+    def count(unit: IntArray, row: IntArray) -> IntArray:
+        own = cell_of_unit[unit]
+        kept = own >= 0
+        return np.bincount(moved_by[own[kept]] + row[kept], minlength=len(owner))
 
-    unit, who = agreement.unit, agreement.objects.annotator
+    exempt, unit = agreement.exemptions, agreement.unit
     of_three = units.votes[unit] >= 3
-    assigned = n_units[owner] - count(agreement.exemptions.unit, agreement.exemptions.annotator)
-    missed = assigned - count(unit, who)
-    could = missed + count(unit[of_three], who[of_three])
+    assigned = n_units[owner] - count(exempt.unit, cells.row[units.sample[exempt.unit], exempt.annotator])
+    missed = assigned - count(unit, cells.own)
+    could = missed + count(unit[of_three], cells.own[of_three])
     return cell[owner] // k, cell[owner] % k, annotator, missed, could, assigned
 
 

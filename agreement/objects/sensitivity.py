@@ -7,14 +7,14 @@ published numbers of other programs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
 
 from ...metrics.alpha import alpha_of, nominal_alpha_of_sums
 from ...metrics.alpha.nominal import NominalTally
-from ...metrics.bootstrap.draws import Summable, column_sums, hstack, scatter_rows, sparse
+from ...metrics.bootstrap.draws import Summable, column_sums, hstack, sparse
 from ...metrics.geometry.objects import Objects
 from ...metrics.matching.pairs import f1_score
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
@@ -234,14 +234,17 @@ class VitalityNumbers:
         for number_of_block in np.unique(block):
             of_block = block == number_of_block
             some, who = sample[of_block], annotator[of_block]
-            without = alpha_columns(_ratings_without(chunk, some, who), len(some), width - 1)
+            without = _ratings_without(chunk, some, who)
             place = self._place[who]
             kept = place >= 0
             if not kept.all():
                 of_all = sparse(who, some, np.ones(len(who)), (len(self._names), n_samples)) @ full
-                self._sums += (scatter_rows(without, who, len(self._names)) - of_all).toarray()
-            some, first = some[kept], place[kept] * (width + 1)
-            changes = (without[kept] - full[some]).tocoo()
+                by_annotator = replace(without, sample=who[without.sample])
+                self._sums += (alpha_columns(by_annotator, len(self._names), width - 1) - of_all).toarray()
+            if not kept.any():
+                continue
+            changes = alpha_columns(without, len(some), width - 1)[kept] - full[some[kept]]
+            some, first, changes = some[kept], place[kept] * (width + 1), changes.tocoo()
             rows += [some[changes.row], some]
             columns += [first[changes.row] + changes.col, first + width]
             values += [changes.data, np.ones(len(some))]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.consensus.consensus import medians_by_group
+from ...metrics.consensus.consensus import majority_of_others, medians_by_group
 from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.merging import TIE
@@ -36,6 +36,8 @@ _MAX_CELLS = 1 << 16
 _VALUES_AT_ONCE = 1 << 20
 #: class of a pair of labels with different classes
 NO_CLASS = -1
+#: minimum number of other assigned annotators for a consensus of the others
+MIN_OTHERS = 2
 
 
 class Additive:
@@ -281,6 +283,18 @@ class Chunk:
         own, median, sides = own[kept], median[kept], np.column_stack([width, height, width, height])[kept]
         size = np.sqrt(box_area(own) / box_area(median)) - 1.0
         return rows[kept], 100.0 * np.column_stack([size, (own - median) / sides])
+
+    @cached_property
+    def others_class(self) -> FloatArray:
+        """The class that more than half of the others who drew an object gave it, shape ``(N,)``; nan without.
+
+        At least two of them: otherwise nobody can tell who of two is right. With two annotators in all, that of the
+        other.
+        """
+        agreement = self.agreement
+        at_least = MIN_OTHERS if agreement.n_annotators > MIN_OTHERS else 1
+        category, n_units = agreement.objects.category, len(agreement.units.votes)
+        return majority_of_others(agreement.unit, category, self.n_same_class, n_units, at_least)
 
     @cached_property
     def match_pair(self) -> IntArray:

@@ -22,7 +22,7 @@ OF_SAMPLE = ""
 #: columns with codes of the classes of roles
 _ROLE_CODES = ("role_category", "role_ratings")
 #: samples of a part of records that are in order
-PART_SAMPLES = 1_000
+PART_SAMPLES = 2_000
 #: columns of the labels of roles, in the records of runs that have any: per sample, per label of a role, per pair of a
 #: label of a role and one of an annotator, and per value of a mask of a role and one of an annotator
 _ROLE_ROWS = {
@@ -188,20 +188,18 @@ class Records:
         for part in self.parts:
             kept = samples[start : start + len(part["score"])]
             start += len(kept)
-            parts.append({name: values[self._mask(part, name, kept)] for name, values in part.items()})
+            counted = {self.rows[name] for name in part} - {OF_SAMPLE}
+            masks = {OF_SAMPLE: kept, **{name: np.repeat(kept, part[name]) for name in counted}}
+            parts.append({name: values[masks[self.rows[name]]] for name, values in part.items()})
         return replace(self, parts=tuple(parts))
 
     def take(self: R, samples: IntArray) -> R:
         """Records of the samples at the given rows, in that order."""
-        taken: Columns = {}
-        for name, counted in self.rows.items():
-            if name not in self.parts[0]:
-                continue
-            if counted == OF_SAMPLE:
-                taken[name] = self.column(name)[samples]
-                continue
+        rows = {OF_SAMPLE: samples}
+        for counted in {self.rows[name] for name in self.parts[0]} - {OF_SAMPLE}:
             counts = self.column(counted).astype(np.int64)
-            taken[name] = self.column(name)[ranges((np.cumsum(counts) - counts)[samples], counts[samples])]
+            rows[counted] = ranges((np.cumsum(counts) - counts)[samples], counts[samples])
+        taken = {name: self.column(name)[rows[counted]] for name, counted in self.rows.items() if name in self.parts[0]}
         return replace(self, parts=(taken,))
 
     def beside(self) -> Columns:
@@ -227,11 +225,6 @@ class Records:
                 end = max(start + 1, int(np.searchsorted(total, done + at_once, side="right")))
                 yield self._slice(part, start, end)
                 start = end
-
-    def _mask(self, part: AnyColumns, name: str, samples: BoolArray) -> BoolArray:
-        """Mask of the rows of a column that belong to the chosen samples."""
-        counted = self.rows[name]
-        return samples if counted == OF_SAMPLE else np.repeat(samples, part[counted])
 
     def _slice(self, part: AnyColumns, start: int, end: int) -> Columns:
         """The columns of consecutive samples."""

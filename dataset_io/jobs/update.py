@@ -163,10 +163,11 @@ def _source(run: Run, record: dict[str, Any]) -> Source:
 
 def _plan(source: Source, loaded: OpenRecords, changes: Changes) -> _Plan:
     if source.is_view:
-        found = [row["_id"] for row in source.aggregate_samples([{"$project": {"_id": True}}])]
+        cursor = source.aggregate_samples([{"$project": {"_id": True}}])
     else:
-        found = [row["_id"] for row in sample_collection(source.dataset).find({}, {"_id": True})]
-    now, rows = np.unique(sample_keys(found)), loaded.index.sample_ids()
+        cursor = sample_collection(source.dataset).find({}, {"_id": True}, hint="_id_")
+    found = sample_keys(row["_id"] for row in cursor)
+    now, rows = np.unique(found), loaded.index.sample_ids()
     if len(now) < len(found) and source.on_frames:
         raise WholeRunNeededError(WholeRunReason.REPEATED_VIDEOS)
     before = np.unique(rows)

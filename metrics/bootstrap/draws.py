@@ -89,7 +89,7 @@ class Draws:
         self._kept: list[NDArray[np.uint8]] = []  # of every block, when all resamples were drawn
 
     def chunks(self, at_once: int) -> Iterator[tuple[int, Iterator[NDArray[Any]]]]:
-        """Chunks of ``b`` resamples: ``b``, and block by block how often each draws every sample, ``(s, b)``."""
+        """Chunks of ``b`` resamples: ``b``, and block by block how often each draws every sample, ``(b, s)``."""
         share = np.diff(np.append(self._starts, self.n_samples)) / max(self.n_samples, 1)
         # a single block uses one generator directly
         seeds = [self._seed] if len(share) == 1 else [[self._seed, number] for number in range(len(share))]
@@ -99,12 +99,12 @@ class Draws:
         for first in range(0, self.resamples, at_once):
             n = min(at_once, self.resamples - first)
             if self._kept:
-                yield n, iter([block[:, first : first + n] for block in self._kept])
+                yield n, iter([block[first : first + n] for block in self._kept])
                 continue
             n_drawn = block_rng.multinomial(self.n_samples, share, n) if len(share) > 1 else None
             yield n, self._drawn(generators, np.full((n, 1), self.n_samples) if n_drawn is None else n_drawn, drawn)
         if self._keeps and not self._kept:
-            self._kept = [chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1) for chunks in drawn]
+            self._kept = [chunks[0] if len(chunks) == 1 else np.concatenate(chunks) for chunks in drawn]
 
     def _drawn(
         self, generators: Sequence[np.random.Generator], n_drawn: IntArray, drawn: list[list[NDArray[np.uint8]]]
@@ -121,8 +121,8 @@ class Draws:
                 rows[:] = np.bincount(cells, minlength=rows.size).reshape(rows.shape)
             self._keeps &= int(counts.max(initial=0)) < 256
             if self._keeps:
-                drawn[number].append(np.ascontiguousarray(counts.T, np.uint8))
-            yield drawn[number][-1] if self._keeps else counts.T
+                drawn[number].append(counts.astype(np.uint8))
+            yield drawn[number][-1] if self._keeps else counts
 
 
 def resampled(parts: Sequence[Part], draws: Draws) -> Iterator[list[FloatArray]]:
@@ -136,22 +136,22 @@ def resampled(parts: Sequence[Part], draws: Draws) -> Iterator[list[FloatArray]]
     place[np.concatenate([np.empty(0, np.int64), *(stack.columns for stack in stacks)])] = np.arange(ends[-1])
     at_once = max(1, 4 * CHUNK_BYTES // (8 * (min(draws.n_samples, BLOCK) + ends[-1] + 1)))
     for n, blocks in draws.chunks(at_once):
-        sums = np.zeros((ends[-1], n))
+        sums = np.zeros((n, ends[-1]))
         for number, drawn in enumerate(blocks):
             # products of few whole numbers are exact in half of the time
-            exact = drawn.sum(axis=0, dtype=np.int64).max(initial=0) < _MOST_EXACT / _LARGEST_EXACT
+            exact = int(drawn.max(initial=0)) * drawn.shape[1] < _MOST_EXACT / _LARGEST_EXACT
             singles = {stack.whole and exact for stack in stacks}
-            weights = {single: drawn.astype(np.float32 if single else np.float64, order="C") for single in singles}
+            weights = {single: drawn.astype(np.float32 if single else np.float64) for single in singles}
             start = 0
             for stack in stacks:
                 end = start + len(stack.columns)
-                stack.add(sums[start:end], number, weights[stack.whole and exact])
+                stack.add(sums[:, start:end], number, weights[stack.whole and exact])
                 start = end
-        yield [np.ascontiguousarray(sums[place[start:end]].T) for start, end in pairwise(ends)]
+        yield [np.take(sums, place[start:end], axis=1) for start, end in pairwise(ends)]
 
 
 #: whole numbers up to this are exact in float32, and so are sums of so many resampled columns of small whole numbers
-_MOST_EXACT, _LARGEST_EXACT = 2.0**24, 1024.0
+_MOST_EXACT, _LARGEST_EXACT = 2.0**24, 512.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,54 +159,54 @@ class _Stack:
     """Columns of all parts of one kind, by blocks of samples: one product is faster than many."""
 
     columns: IntArray  #: shape ``(C,)``, their numbers among the columns of all parts
-    blocks: list[csr_array]  #: for every block the values of all columns, shape ``(C, s)``
+    blocks: list[csr_array]  #: for every block the values of all columns, shape ``(s, C)``
     dense: bool  #: whether most samples have a value
     whole: bool  #: whether they are small whole numbers
 
     def add(self, total: FloatArray, block: int, weights: NDArray[Any]) -> None:
-        """Add the sums ``(C, b)`` of the samples drawn from a block, which were drawn so often: ``(s, b)``."""
+        """Add the sums ``(b, C)`` of the samples drawn from a block, which were drawn so often: ``(b, s)``."""
         values = self.blocks[block].astype(weights.dtype, copy=False)
         if not self.dense:
-            total += values @ weights
+            given = np.flatnonzero(np.diff(values.indptr))
+            total += weights[:, given] @ values[given]
             return
         at_once = max(1, CHUNK_BYTES // (16 * len(weights)))
-        for start in range(0, len(total), at_once):
-            total[start : start + at_once] += values[start : start + at_once].toarray() @ weights
+        for start in range(0, values.shape[1], at_once):
+            some = slice(start, start + at_once)
+            total[:, some] += weights @ values[:, some].toarray()
 
 
 def _stacks(parts: Sequence[Part], n_samples: int) -> Iterator[_Stack]:
     """The columns of all parts; those that few samples have, and those of small whole numbers, by themselves."""
     if not parts:
         return
-    every = _side_by_side(parts, n_samples)
-    column = np.repeat(np.arange(every.shape[0]), np.diff(every.indptr))
-    fractions = column[(every.data != np.rint(every.data)) | (np.abs(every.data) > _LARGEST_EXACT)]
-    dense = np.diff(every.indptr) * DENSE_FROM > n_samples
-    whole = np.bincount(fractions, minlength=len(dense)) == 0
-    del column, fractions
+    every = hstack([_in_order(part, n_samples) for part in parts])
+    n_columns = every.shape[1]
+    fractions = every.indices[(every.data != np.rint(every.data)) | (np.abs(every.data) > _LARGEST_EXACT)]
+    dense = np.bincount(every.indices, minlength=n_columns) * DENSE_FROM > n_samples
+    whole = np.bincount(fractions, minlength=n_columns) == 0
     kind = 2 * dense + whole
     order = np.argsort(kind, kind="stable")
-    by_sample = csr_array(every[order].T)
-    del every
+    place = np.empty(n_columns, every.indices.dtype)
+    place[order] = np.arange(n_columns)
+    every = csr_array((every.data, place[every.indices], every.indptr), shape=every.shape)
     ends = np.searchsorted(kind[order], np.arange(5)).tolist()
-    blocks: list[list[csr_array]] = [[] for _ in range(4)]
-    for start in range(0, n_samples, BLOCK):
-        block = csr_array(by_sample[start : start + BLOCK].T)
-        for number, (first, end) in enumerate(pairwise(ends)):
-            blocks[number].append(block[first:end].astype(np.float32 if number % 2 else np.float64, copy=False))
     for number, (first, end) in enumerate(pairwise(ends)):
         if first < end:
-            yield _Stack(order[first:end], blocks[number], dense=number >= 2, whole=number % 2 == 1)
+            own = every[:, first:end].astype(np.float32 if number % 2 else np.float64, copy=False)
+            blocks = [own[start : start + BLOCK] for start in range(0, n_samples, BLOCK)]
+            yield _Stack(order[first:end], blocks, dense=number >= 2, whole=number % 2 == 1)
 
 
-def _side_by_side(parts: Sequence[Part], n_samples: int) -> csr_array:
-    """The columns of all parts as rows, shape ``(C, S)``."""
-    found = []
-    for part in parts:
-        rows = csr_array(csr_array(part.columns).T)
-        samples = rows.indices if part.samples is None else part.samples[rows.indices].astype(rows.indices.dtype)
-        found.append(csr_array((rows.data, samples, rows.indptr), shape=(rows.shape[0], n_samples)))
-    return csr_array(scipy.sparse.vstack(found, format="csr"))
+def _in_order(part: Part, n_samples: int) -> csr_array:
+    """The columns of a part with a row for every sample, shape ``(S, C)``."""
+    rows = csr_array(part.columns)
+    if part.samples is None:
+        return rows
+    counts = np.zeros(n_samples + 1, rows.indptr.dtype)
+    counts[part.samples + 1] = np.diff(rows.indptr)
+    rows = rows[np.argsort(part.samples)]
+    return csr_array((rows.data, rows.indices, np.cumsum(counts, dtype=counts.dtype)), shape=(n_samples, rows.shape[1]))
 
 
 def left_out_power_sums(part: Part, total: FloatArray, estimate: FloatArray) -> FloatArray:
@@ -321,13 +321,12 @@ def column_sums(columns: Summable) -> FloatArray:
 
 
 def _digit_sums(columns: SparseColumns) -> FloatArray:
-    found, rest = np.zeros((_N_DIGITS, columns.shape[1])), columns.data
+    found, rest, column = np.zeros((_N_DIGITS, columns.shape[1])), columns.data, columns.indices
     for digit in found:
         whole = np.trunc(rest)
-        digit += np.bincount(columns.indices, weights=whole, minlength=len(digit))
-        rest = (rest - whole) * _DIGIT
-        if not rest.any():
-            break
+        digit += np.bincount(column, weights=whole, minlength=len(digit))
+        left = np.flatnonzero(rest != whole)
+        rest, column = (rest[left] - whole[left]) * _DIGIT, column[left]
     return found
 
 

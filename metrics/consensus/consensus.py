@@ -134,9 +134,10 @@ def majority_of_others(
     votes = np.bincount(unit, minlength=n_units)[unit]
     # whatever has more than half of the others has at least half of all; at most two values have
     half = np.flatnonzero(2 * n_same >= votes)
-    leads = np.full((2, n_units), [[-np.inf], [np.inf]])
-    np.maximum.at(leads[0], unit[half], value[half])
-    np.minimum.at(leads[1], unit[half], value[half])
+    leads = np.full((2, n_units), np.nan)
+    leads[0, unit[half]] = value[half]
+    second = half[value[half] != leads[0, unit[half]]]
+    leads[1, unit[second]] = value[second]
     found = np.full(len(unit), np.nan)
     for lead in leads:
         own = value == lead[unit]

@@ -28,7 +28,8 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
 
 def group_ends(groups: IntArray) -> IntArray:
     """For every row of an ascending column, the index one past the last row of its group; shape ``(N,)``."""
-    return np.searchsorted(groups, groups, side="right").astype(np.int64, copy=False)
+    ends = np.append(np.flatnonzero(np.diff(groups)) + 1, [len(groups)] * (len(groups) > 0)).astype(np.int64)
+    return np.repeat(ends, np.diff(ends, prepend=0))
 
 
 def pairs_between(first: IntArray, end: IntArray, max_pairs: int) -> Iterator[tuple[IntArray, IntArray]]:
