@@ -39,6 +39,8 @@ def _make_folder() -> Path:
     return parent / f"{_PREFIX}{os.getpid()}"
 
 
+# threads of linear algebra wait for each other by turning in a loop, which takes the processor from other tests
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 load_plugin()
 _FOLDER = _make_folder()
 atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
