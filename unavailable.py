@@ -5,6 +5,7 @@ Imports FiftyOne and the standard library only.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from packaging.requirements import Requirement
 _FOLDER = Path(__file__).parent
 
 
+@functools.cache  # the App registers plugins for every request
 def missing_requirement() -> str | None:
-    """One sentence on the first requirement that is missing or too old; None if all are there."""
+    """One sentence on the first requirement that is missing or too old; None if all are there. Asked once a process."""
     for line in (_FOLDER / "requirements.txt").read_text(encoding="utf-8").splitlines():
         needed = Requirement(line)
         try:

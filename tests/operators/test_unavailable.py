@@ -20,6 +20,14 @@ class _Context:
         self.registered.append(cls)
 
 
+@pytest.fixture(autouse=True)
+def asked_anew():
+    """What is installed is looked up once in a process."""
+    unavailable.missing_requirement.cache_clear()
+    yield
+    unavailable.missing_requirement.cache_clear()
+
+
 @pytest.fixture
 def without_shapely(monkeypatch):
     """Metadata as if shapely had never been installed; importing it again fails, too."""
