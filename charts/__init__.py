@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..agreement.statistics.values import present_with
+from ..agreement.statistics.presentation import present_with
 
 _PLOTS = ("pairs", "confusion", "classes", "annotators", "votes", "iou", "scores", "thresholds", "bias", "models")
 _PUBLIC = {

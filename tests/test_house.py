@@ -25,7 +25,7 @@ FAMILY_OBJECTS = {"agreement/families/family.py", "charts/reports/families.py", 
 #: short by nature: an error, and the interface of families
 MAY_BE_SHORT = {
     "agreement/settings/errors.py",
-    "agreement/statistics/values.py",
+    "agreement/statistics/presentation.py",
     "dataset_io/families/protocol.py",
 }
 

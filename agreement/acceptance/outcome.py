@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..statistics.values import ShowsItself, shown_as
+from ..statistics.presentation import ShowsItself, shown_as
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -14,8 +14,8 @@ from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import FloatArray, IntArray, distinct
 from ..settings.errors import AgreementInputError
 from ..statistics.estimates import Fields
+from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import WithIntervals, number
-from ..statistics.values import ShowsItself, shown_as
 from .measured import (
     AREAS,
     N_AREAS,

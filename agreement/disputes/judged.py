@@ -13,8 +13,8 @@ from ...metrics.bootstrap.draws import hstack
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import Numbers, ratio
+from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import WithIntervals
-from ..statistics.values import ShowsItself, shown_as
 
 if TYPE_CHECKING:
     from pandas import DataFrame

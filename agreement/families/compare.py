@@ -16,9 +16,9 @@ from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..settings.options import OPTIONS
 from ..statistics.estimates import estimates
 from ..statistics.numbers import Key, Numbers, differences
+from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.records import Records
 from ..statistics.report import Describe, Interval, ReportContext, number, read
-from ..statistics.values import ShowsItself, shown_as
 from .family import numbers_of
 
 if TYPE_CHECKING:

@@ -31,8 +31,9 @@ from ..ratings.numbers import rating_numbers
 from ..ratings.numbers import sample_contents as rating_contents
 from ..ratings.report import RatingReport, build_rating_report
 from ..roles.summary import role_numbers, role_reports
+from ..statistics.content_order import Hashes
 from ..statistics.numbers import Numbers
-from ..statistics.records import AnyColumns, Hashes, Records
+from ..statistics.records import AnyColumns, Records
 from ..statistics.report import AgreementReport, ReportContext
 from ..tags.compute import VERDICTS as TAG_VERDICTS
 from ..tags.compute import TagRecords
@@ -58,7 +59,7 @@ class Family:
     numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: computes the numbers of a report from records
     #: the main numbers that are functions of sums over any samples, with a row for every sample
     headline: Callable[[Any, ReportContext], Iterable[Numbers]]
-    #: content of the samples, for :func:`~..statistics.records.content_ranks`
+    #: content of the samples, for :func:`~..statistics.content_order.content_ranks`
     contents: Callable[[Any, ReportContext], tuple[Hashes, FloatArray]]
     #: what the disputes of every sample cost; shape ``(S,)``, 0 where nothing is disputed
     costs: Callable[[Any], FloatArray]

@@ -18,8 +18,9 @@ import numpy as np
 
 from ...metrics.bootstrap.draws import hstack
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ..statistics.content_order import Hashes, hash_sums, mixed
 from ..statistics.numbers import Numbers, ratio
-from ..statistics.records import Hashes, Records, hash_sums, mixed
+from ..statistics.records import Records
 from ..statistics.report import ImageAlpha, number
 
 #: pairs of annotations of different images that are compared at most, and pairs of their objects

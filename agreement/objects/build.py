@@ -12,6 +12,7 @@ import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, sums_by
 from ..settings.annotators import AnnotatorPairs
+from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.estimates import (
     Fields,
     kept_by_sample,
@@ -22,7 +23,6 @@ from ..statistics.estimates import (
     sample_numbers,
 )
 from ..statistics.numbers import BySample, Numbers
-from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.report import ReportContext, mean_defined, number
 from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
@@ -195,7 +195,7 @@ def headline_numbers(records: ObjectRecords, context: ReportContext) -> Iterator
 
 
 def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..statistics.records.content_ranks`; independent of order and ids.
+    """Content of the samples for :func:`~..statistics.content_order.content_ranks`; independent of order and ids.
 
     Returns:
         hashes of the labels with their annotators, classes and verdicts ``(S,)``, and values ``(S, 2)``

@@ -17,7 +17,7 @@ from ...metrics.numeric.arrays import FloatArray, IntArray, ranges, sums_by
 from ..image_alpha.expected import Annotations, ExpectedDistances, are_scored
 from ..matching.compute import matched_pairs, matching_of
 from ..settings.config import AgreementConfig
-from ..statistics.records import Hashes, hash_sums, mixed, name_hashes
+from ..statistics.content_order import Hashes, hash_sums, mixed, name_hashes
 from ..statistics.report import ReportContext
 from .records import ObjectRecords
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from ..settings.arguments import repeated
 from ..settings.errors import AgreementInputError, did_you_mean
 from ..statistics.main_numbers import COMPARED, MainNumber
+from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import AgreementReport, Interval
-from ..statistics.values import ShowsItself, shown_as
 
 if TYPE_CHECKING:
     from pandas import DataFrame

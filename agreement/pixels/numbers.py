@@ -15,9 +15,9 @@ from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_o
 from ..image_alpha.expected import ExpectedDistances, pair_alpha
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
+from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.estimates import sample_numbers
 from ..statistics.numbers import GroupRows, Key, Numbers, Rows, ratio
-from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.report import ReportContext
 from .compute import NUMBERS, SCORE, PixelAgreement, kappa_of_areas
 from .counts import MaskValues, are_classes
@@ -151,7 +151,7 @@ def headline_numbers(records: PixelRecords, context: ReportContext) -> Iterator[
 
 
 def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..statistics.records.content_ranks`; independent of order and ids.
+    """Content of the samples for :func:`~..statistics.content_order.content_ranks`; independent of order and ids.
 
     Returns:
         hashes of the areas of every value in every mask ``(S,)``, and values ``(S, 2)``

@@ -12,20 +12,8 @@ from numpy.typing import NDArray
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ..image_alpha.expected import Annotations, ExpectedDistances, are_scored
 from ..settings.config import AgreementConfig
-from ..statistics.records import (
-    OF_SAMPLE,
-    Columns,
-    Hashes,
-    Records,
-    combined,
-    compact,
-    hash_sums,
-    ids_of_given,
-    mixed,
-    packed,
-    rows_by_column,
-    unpacked,
-)
+from ..statistics.content_order import Hashes, combined, hash_sums, mixed
+from ..statistics.records import OF_SAMPLE, Columns, Records, compact, ids_of_given, packed, rows_by_column, unpacked
 from ..statistics.report import ReportContext
 from .compute import PixelAgreement, measure
 from .counts import MaskCounts, MaskValues

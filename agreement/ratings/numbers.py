@@ -16,9 +16,9 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_wit
 from ..evidence.confusions import Conflicts, conflict_rows
 from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, EffectRows, effect_groups, findings_of, often_given
 from ..settings.annotators import AnnotatorPairs
+from ..statistics.content_order import Hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.estimates import sample_numbers
 from ..statistics.numbers import Key, Numbers, Rows, ratio
-from ..statistics.records import Hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.report import ReportContext
 from .compute import RatingRecords, agreeing, rating_of_others
 from .scale import RatingTable
@@ -62,7 +62,7 @@ def numbers_of_table(records: RatingRecords, table: RatingTable, context: Report
 
 
 def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..statistics.records.content_ranks`: hashes of the ratings ``(S,)``."""
+    """Content of the samples for :func:`~..statistics.content_order.content_ranks`: hashes of the ratings ``(S,)``."""
     ratings = records.ratings
     sample, annotator = np.nonzero(~np.isnan(ratings))
     given = ratings[sample, annotator]

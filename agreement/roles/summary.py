@@ -12,9 +12,10 @@ from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..objects.records import ObjectRecords
 from ..objects.sizes import SIZES
 from ..pixels.records import PixelRecords
+from ..statistics.content_order import Hashes, content_ranks
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import Numbers
-from ..statistics.records import Hashes, Records, content_ranks, id_texts
+from ..statistics.records import Records, id_texts
 from ..statistics.report import ReportContext, mean_defined
 from ..statistics.role_reports import AttributeComparison, PartComparison, RoleComparison, RoleReport
 from ..tags.compute import TagRecords

@@ -19,6 +19,7 @@ from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError
 from ..settings.no_labels import AnnotatorLists, OtherReading
 from .main_numbers import MainNumber
+from .presentation import shown_as
 from .role_reports import RoleReport
 from .values import Coefficients as Coefficients
 from .values import Interval as Interval
@@ -29,7 +30,6 @@ from .values import mean_defined as mean_defined
 from .values import number as number
 from .values import numbers_for_json as numbers_for_json
 from .values import read as read
-from .values import shown_as
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -16,9 +16,9 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..evidence.hypotheses import EffectRows, effect_groups, findings_of, often_given
 from ..matching.verdicts import LONE
 from ..settings.annotators import AnnotatorPairs
+from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.estimates import sample_numbers
 from ..statistics.numbers import GroupRows, Numbers, ratio
-from ..statistics.records import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.report import ReportContext
 from .compute import TagAgreement, TagRecords
 
@@ -59,7 +59,7 @@ def numbers_of_sets(agreement: TagAgreement, assigned: BoolArray, context: Repor
 
 
 def sample_contents(records: TagRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """Content of the samples for :func:`~..statistics.records.content_ranks`: hashes of the tags ``(S,)``."""
+    """Content of the samples for :func:`~..statistics.content_order.content_ranks`: hashes of the tags ``(S,)``."""
     annotators, tags = name_hashes(context.annotators), name_hashes(context.class_names)
     sample = np.repeat(np.arange(records.n_samples), records.column("n_objects"))
     given = combined(tags[records.column("tag")], annotators[records.column("annotator")].view(np.int64))

@@ -14,7 +14,7 @@ from scipy import stats
 
 from tests.agreement.report_numbers import interval_of, number_of
 
-from annotator_agreement.agreement.statistics.records import content_ranks
+from annotator_agreement.agreement.statistics.content_order import content_ranks
 from annotator_agreement.agreement.statistics.report import AgreementReport, Interval, ReportContext
 
 

@@ -11,8 +11,8 @@ from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import object_numbers, sample_contents
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.agreement.statistics.content_order import content_ranks
 from annotator_agreement.agreement.statistics.estimates import estimates
-from annotator_agreement.agreement.statistics.records import content_ranks
 from annotator_agreement.agreement.statistics.report import Interval, ReportContext, RunFacts
 
 pytestmark = pytest.mark.slow
