@@ -101,6 +101,13 @@ def test_a_view_of_the_panel_can_be_written_by_hand(make_dataset):
     assert set(hers.values("alice.detections.id", unwind=True)) == {i for i, names in missed.items() if "bob" in names}
     dataset.save_view("missed", hers)
     assert len(dataset.load_saved_view("missed")) == len(hers)
+    # the report counts only objects that two others drew
+    counted = dataset.filter_labels("alice", F("agreement_missed_by").contains("bob") & (F("agreement_votes") >= 2))
+    ours, by_hand, all_of_hers = (
+        set(view.values("alice.detections.id", unwind=True))
+        for view in (view_agreement(dataset, missed_by="bob"), counted, hers)
+    )
+    assert ours - {None} == by_hand < all_of_hers
 
 
 def test_labels_name_nobody_where_all_agree_and_one_annotator_is_not_compared(make_dataset):
