@@ -19,6 +19,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..agreement.settings.arguments import one_of
+from ..agreement.settings.no_labels import DREW_NOTHING, NOT_ASSIGNED
 from ..charts.text.words import counted
 from ..dataset_io import import_annotations
 from ..dataset_io.annotation_files.file_format import TITLES, type_names
@@ -66,8 +67,11 @@ _LABELS = {
     "remove_others": "If annotators have labels already",
     "columns": "Column",
     "annotators": "Annotator",
+    "no_labels": "Images without a file of an annotator",
 }
-_TITLES = {**_INTO, **_MATCH, "overwrite": _EXISTING["overwrite"], "remove_others": _EXISTING["remove_others"]}
+#: of formats with a file for each image
+_WITHOUT_FILE = {NOT_ASSIGNED: "were not looked at", DREW_NOTHING: "were looked at, and nothing was drawn"}
+_TITLES = {**_INTO, **_MATCH, **_WITHOUT_FILE, **{name: _EXISTING[name] for name in ("overwrite", "remove_others")}}
 _ARGUMENT = re.compile(r"(say )?(?:`(\w+)=?([^`]*)`|\b(\w+)=('\w*'|\"\w*\"|True|\{[^}]*\}))")
 #: how a call from Python names the files of annotators
 _PATHS = re.compile(r"[:;]?(?: say)? \(?\{[^}]*\bpath\b[^}]*\}\)?")
@@ -109,6 +113,10 @@ def _folded_fields(given: str, params: Mapping[str, Any]) -> Iterator[FormField]
     if given in ("files", "folders"):
         formats |= {name: f"FiftyOne: {name}" for name in type_names()}
     yield Choice("format", _LABELS["format"], values=formats)
+    if given in ("files", "folders"):
+        yield FormField("column_label", "Column, or attribute of VIA, with the class", default="")
+    if given == "folders":
+        yield Choice("no_labels", _LABELS["no_labels"], values=_WITHOUT_FILE)
     source = _source(params)
     # which column of a table means what: guessed, to be changed
     choices, guessed = column_choices(Path(source)) if isinstance(source, str) else ([], {})
@@ -185,7 +193,7 @@ def _missing(params: Mapping[str, Any], *, has_samples: bool) -> str | None:
         missing = next(_missing_in(_named(params), kind), None)
     if missing is None and media_dir:
         missing = _not_there(media_dir, "folder")
-    if missing is None and not media_dir and not has_samples:
+    if missing is None and not media_dir and not has_samples and given != "folders":
         missing = "Choose the folder with the images: the dataset has no samples yet"
     return missing
 
@@ -236,7 +244,8 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
 
 def _options(params: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the import in the form."""
-    chosen = {name: params[name] for name in ("into", "prefix", "field", "match", "clip") if params.get(name)}
+    chosen = {name: params[name] for name in ("into", "prefix", "field", "match", "clip", "no_labels")
+              if params.get(name)}  # fmt: skip
     format = params.get("format") or "auto"
     format = one_of("format", format, ("auto", *TITLES, *type_names()))
     chosen["format"] = format if format in ("auto", *TITLES) else getattr(fot, format)
@@ -273,8 +282,8 @@ def _preview(form: Filled, params: Mapping[str, Any]) -> Iterator[FormField]:
             return
     try:
         summary = import_annotations(form.dataset, source, **options, preview=True)
-        text = dataclasses.replace(summary, calls=()).to_markdown()
-        yield Text("preview", _in_words_of_the_form(text))
+        notes = tuple(map(_in_words_of_the_form, summary.notes))
+        yield Text("preview", dataclasses.replace(summary, calls=(), notes=notes).to_markdown())
     except AgreementInputError as error:
         yield problem(AgreementInputError(_in_words_of_the_form(str(error))))
 
@@ -307,7 +316,7 @@ def _in_words_of_the_form(text: str) -> str:
 IMPORT = Form(
     name=names.IMPORT_ANNOTATIONS,
     label="Import annotations of several annotators",
-    sentence="Read Label Studio, COCO, CVAT, tables or FiftyOne's formats, with who looked at which images",
+    sentence="Read Label Studio, COCO, CVAT, YOLO, Pascal VOC, LabelMe, VIA or tables, with who looked at which images",
     icon="file_upload",
     submit="Import",
     function=import_annotations,

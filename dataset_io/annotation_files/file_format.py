@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from xml.etree.ElementTree import ParseError
 import fiftyone as fo
 import fiftyone.core.labels as fol
 import fiftyone.types as fot
+import pandas as pd
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import parse as parse_xml
 
@@ -21,6 +23,17 @@ from ..database.fiftyone_private import default_fields, list_of, sample_collecti
 from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, refuse_others, stored_size
 from .coco_json import names_raters, read_coco
 from .cvat_xml import read_cvat
+from .file_per_image import (
+    VIA_COLUMNS,
+    YoloClasses,
+    is_yolo_file,
+    read_labelme,
+    read_via,
+    read_voc,
+    read_yolo,
+    via_entries,
+    via_rows,
+)
 from .image_names import files_in
 from .label_documents import CLASSES, DETECTIONS, LABEL_TYPES, LABEL_TYPES_OF
 from .label_studio import read_label_studio
@@ -28,18 +41,28 @@ from .long_table import SUFFIXES, load_table, read_table
 
 #: the formats that we read ourselves, and what they are called
 LABEL_STUDIO, COCO, CVAT, TABLE = "label_studio", "coco", "cvat", "table"
-TITLES = {LABEL_STUDIO: "Label Studio JSON", COCO: "COCO JSON", CVAT: "CVAT XML", TABLE: "a long table"}
-_SUFFIXES = {".json": "JSON", ".xml": "XML", **dict.fromkeys(SUFFIXES, "a table")}
+YOLO, VOC, LABELME, VIA = "yolo", "voc", "labelme", "via"
+TITLES = {LABEL_STUDIO: "Label Studio JSON", COCO: "COCO JSON", CVAT: "CVAT XML", TABLE: "a long table",
+          YOLO: "YOLO", VOC: "Pascal VOC", LABELME: "LabelMe JSON", VIA: "VGG Image Annotator (VIA)"}  # fmt: skip
+#: formats with a file for each image
+FILE_PER_IMAGE = (YOLO, VOC, LABELME)
+_SUFFIXES = {".json": "JSON", ".xml": "XML", **dict.fromkeys(SUFFIXES, "a table"), ".txt": "a text"}
+#: the endings of the files of a format
+_KINDS_OF = {CVAT: {"XML"}, VOC: {"XML"}, VIA: {"JSON", "a table"}, TABLE: {"a table"}, YOLO: {"a text"},
+             **{name: {"JSON"} for name in (LABEL_STUDIO, COCO, LABELME)}}  # fmt: skip
 #: bytes that the parts of a file take when it is read, by the signs that begin them, measured
 _OF_SIGNS = {
     "JSON": {b",": 32, b"{": 200, b"[": 72},
     "XML": {b"<": 150, b"=": 110},
     "a table": {b",": 25, b"\t": 25, b"\n": 50},
+    "a text": {b" ": 60, b"\n": 50},
 }
 #: larger files would fill the memory while they are read
 MOST_BYTES = 1 << 30
 #: names that tools give to all of their files: the folder tells whose they are
 _NAMES_OF_TOOLS = {"annotations", "instances_default", "labels", "result", "result_coco", "export", "data", "coco"}
+#: files beside annotations that hold none
+_OF_NO_IMAGE = {"notes.json"}
 #: what is read of FiftyOne's formats: labels that are exported too, and maps of pixels
 _READ = {kind.__name__: kind for kind in (*LABEL_TYPES_OF, fol.Segmentation) if issubclass(kind, fol.Label)}
 
@@ -61,22 +84,24 @@ def read_annotations(
     if not path.exists():
         raise AgreementInputError(f"`source` must be a file or folder, got {str(path)!r}, which does not exist")
     if path.is_file():
-        return _read_file(path, format, annotator, columns, in_folder=False)
-    files, kinds = [], set()
+        return _read_file(path, format, annotator, columns, None, None)
+    by_kind: dict[str, list[Path]] = defaultdict(list)
     for file in map(Path, files_in(path, "source")):
         kind = _SUFFIXES.get(file.suffix.lower())
-        if kind is not None and file.is_file():
-            files.append(file)
-            kinds.add(kind)
-        if len(kinds) > 1:
-            break
-    if len(kinds) != 1:
+        is_of_tool = file.name in _OF_NO_IMAGE or (kind == "a text" and not is_yolo_file(file))
+        if kind is not None and not is_of_tool and kind in _KINDS_OF.get(format, {*_OF_SIGNS}) and file.is_file():
+            by_kind[kind].append(file)
+    if len(by_kind) > 1 and not any(map(_looks_like_yolo, by_kind.get("a text", ()))):
+        by_kind.pop("a text", None)
+    if len(by_kind) != 1:
         raise AgreementInputError(
-            "A folder must hold annotation files of one format (JSON, XML or tables), got "
-            f"{shown(sorted(kinds)) or 'none'} in {str(path)!r}; for a format that FiftyOne reads, such as YOLO, say "
-            "`format=fo.types.…`"
+            "A folder must hold annotation files of one format (JSON, XML, tables or YOLO's texts), got "
+            f"{shown(sorted(by_kind)) or 'none'} in {str(path)!r}; where it holds several, say which with `format`; "
+            "for other formats that FiftyOne reads say `format=fo.types.…`"
         )
-    first, *others = [_read_file(file, format, annotator, columns, in_folder=True) for file in sorted(files)]
+    ((kind, files),) = by_kind.items()
+    classes = YoloClasses(path) if kind == "a text" else None
+    first, *others = [_read_file(file, format, annotator, columns, path, classes) for file in sorted(files)]
     for other in others:
         if other.title != first.title:
             raise AgreementInputError(
@@ -87,20 +112,39 @@ def read_annotations(
     return first
 
 
+def _looks_like_yolo(path: Path) -> bool:
+    """True if the first line of a text is one of numbers."""
+    with path.open("rb") as file:
+        first = file.readline(10_000).split()
+    return len(first) > 4 and all(word.strip(b"+-.eE0123456789") == b"" for word in first)
+
+
 def _read_file(
-    path: Path, format: str, annotator: str | None, columns: Mapping[str, str] | None, *, in_folder: bool
+    path: Path,
+    format: str,
+    annotator: str | None,
+    columns: Mapping[str, str] | None,
+    folder: Path | None,
+    classes: YoloClasses | None,
 ) -> AnnotationSet:
-    size = path.stat().st_size
+    """Annotations of one file.
+
+    Args:
+        folder: the folder that is read as a whole; None: the file alone
+        classes: of a folder of YOLO
+    """
+    size, root = path.stat().st_size, folder or path.parent
+    shown_name = str(path.relative_to(root))
     if size > MOST_BYTES:
         raise AgreementInputError(
-            f"An annotation file must have at most {MOST_BYTES >> 20:,} MB, got {path.name!r} with {size >> 20:,} MB; "
+            f"An annotation file must have at most {MOST_BYTES >> 20:,} MB, got {shown_name!r} with {size >> 20:,} MB; "
             "split it"
         )
     kind = _SUFFIXES.get(path.suffix.lower())
     if kind is None:
         raise AgreementInputError(
-            f"An annotation file must end in {shown(sorted(_SUFFIXES), 10)}, got {path.name!r}; for a format that "
-            "FiftyOne reads, such as YOLO, say `format=fo.types.…`"
+            f"An annotation file must end in {shown(sorted(_SUFFIXES), 10)}, got {shown_name!r}; for a format that "
+            "FiftyOne reads, such as KITTI, say `format=fo.types.…`"
         )
     own_name = path.parent.name if path.stem.lower() in _NAMES_OF_TOOLS else path.stem
     found = AnnotationSet.of_size("", size)
@@ -109,24 +153,41 @@ def _read_file(
                       for sign, n in _OF_SIGNS[kind].items())  # fmt: skip
     found.reserve(n_bytes, "content, of many small parts")
     try:
-        content: Any = None if kind == "a table" else _content(path, kind)
-        is_of = TABLE if kind == "a table" else _format_of(content)
+        content: Any = load_table(path) if kind == "a table" else _content(path, kind, shown_name)
+        is_of = _format_of(content)
         title = TITLES.get(is_of, is_of)
         if is_of not in TITLES or format not in ("auto", is_of):
             must = "of a format that can be read" if format == "auto" else TITLES[format]
             raise AgreementInputError(
-                f"{path.name!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {title}; formats "
+                f"{shown_name!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {title}; formats "
                 "that FiftyOne reads are given as `format=fo.types.…`, with one path for each annotator: "
                 '{"alice": path, "bob": path}'
             )
         found.title = title
+        if is_of in (*FILE_PER_IMAGE, VIA) and annotator is None:
+            below = sorted(each.name for each in path.parent.iterdir() if each.is_dir()) if folder is None else sorted(
+                each.name for each in folder.iterdir() if each.is_dir())  # fmt: skip
+            raise AgreementInputError(
+                f"{title} does not say who drew what: give the folder or file of each annotator, "
+                '{"alice": path, "bob": path}, got '
+                f"{str(folder or path)!r}" + (f", in which there are {shown(below)}" if below else "")
+            )
         if is_of == TABLE:
-            read_table(found, load_table(path), annotator, columns)
+            read_table(found, content, annotator, columns)
         elif is_of == CVAT:
             read_cvat(found, content, annotator, own_name)
         elif is_of == COCO:
-            is_of_one = annotator is None and in_folder and not names_raters(content)
+            is_of_one = annotator is None and folder is not None and not names_raters(content)
             read_coco(found, content, own_name if is_of_one else annotator)
+        elif is_of == YOLO:
+            read_yolo(found, content, str(annotator), path, root, classes or YoloClasses(root))
+        elif is_of == VOC:
+            read_voc(found, content, str(annotator), path, root)
+        elif is_of == LABELME:
+            read_labelme(found, content, str(annotator), path, root)
+        elif is_of == VIA:
+            entries = via_rows(content) if kind == "a table" else via_entries(content)
+            read_via(found, entries or {}, str(annotator), (columns or {}).get("label"))
         else:
             read_label_studio(found, content if isinstance(content, list) else [content])
             if annotator is not None:
@@ -136,7 +197,7 @@ def _read_file(
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise AgreementInputError(
-            f"{path.name!r} must be as the tool writes it, got content that cannot be read: {error}"
+            f"{shown_name!r} must be as the tool writes it, got content that cannot be read: {error}"
         ) from error
     return found
 
@@ -154,23 +215,24 @@ _UNREADABLE: dict[type[Exception], Callable[[Any], str]] = {
 }
 
 
-def _content(path: Path, kind: str) -> Any:
-    """Value in a file of JSON, or the first element of one of XML.
+def _content(path: Path, kind: str, shown_name: str) -> Any:
+    """Value in a file of JSON, the first element of one of XML, or a text.
 
     Raises:
         AgreementInputError: if the file cannot be read
     """
     try:
-        return json.loads(path.read_text("utf-8-sig")) if kind == "JSON" else parse_xml(path).getroot()
+        if kind == "XML":
+            return parse_xml(path).getroot()
+        text = path.read_text("utf-8-sig")
+        return json.loads(text) if kind == "JSON" else text
     except tuple(_UNREADABLE) as error:
         told = next(told for kind_of_error, told in _UNREADABLE.items() if isinstance(error, kind_of_error))
-        raise AgreementInputError(f"{path.name!r} must be {told(error)}") from error
+        raise AgreementInputError(f"{shown_name!r} must be {told(error)}") from error
 
 
 #: how files of other formats can be told, and what they are
 _OTHER_JSON: dict[str, Callable[[Any], bool]] = {
-    "LabelMe JSON": lambda content: isinstance(content, dict) and {"shapes", "imagePath"} <= content.keys(),
-    "VGG Image Annotator JSON": lambda content: isinstance(content, dict) and "_via_img_metadata" in content,
     "GeoJSON": lambda content: isinstance(content, dict) and content.get("type") == "FeatureCollection",
     "COCO results (detections without images)": lambda content: _is_list_with(content, "image_id", "category_id"),
     "Label Studio's JSON-MIN, which lacks who drew what (export JSON)": lambda content: _is_list_with(
@@ -185,11 +247,17 @@ def _is_list_with(content: Any, *keys: str) -> bool:
 
 
 def _format_of(content: Any) -> str:
-    """One of our formats, or the title of another one, of the content of a file of JSON or XML."""
+    """One of our formats, or the title of another one, of the content of a file."""
+    if isinstance(content, str):
+        return YOLO
+    if isinstance(content, pd.DataFrame):
+        return VIA if {str(name).lstrip("#") for name in content.columns} >= VIA_COLUMNS else TABLE
     if hasattr(content, "tag"):
-        if content.tag == "annotations":
-            return CVAT
-        return "Pascal VOC" if content.tag == "annotation" else f"XML of <{content.tag}>"
+        return {"annotations": CVAT, "annotation": VOC}.get(content.tag, f"XML of <{content.tag}>")
+    if isinstance(content, dict) and {"shapes", "imagePath"} <= content.keys():
+        return LABELME
+    if via_entries(content) is not None:
+        return VIA
     if isinstance(content, dict) and "images" in content and "annotations" in content:
         return COCO
     if _is_list_with(content if isinstance(content, list) else [content], "data"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -18,6 +19,8 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ..database.fiftyone_private import sample_collection
 from .annotation_set import AnnotationSet, stored_size
 
+#: endings of annotation files, which are called like their images
+_OF_ANNOTATIONS = {".txt", ".xml", ".json", ".csv", ".tsv", ".yaml", ".yml"}
 #: more files are those of a whole disk rather than of a dataset
 MOST_FILES = 1_000_000
 
@@ -41,58 +44,78 @@ class _Names:
 
     def __init__(self, paths: Iterable[str], match: Match) -> None:
         self._match = match
-        self._paths: dict[str, list[str]] = defaultdict(list)
+        self._by_name: dict[str, list[str]] = defaultdict(list)
+        self._by_stem: dict[str, list[str]] = defaultdict(list)
         for path in paths:
-            self._paths[self._key(path)].append(path)
-
-    def _key(self, name: str) -> str:
-        path = PurePosixPath(name.replace("\\", "/"))
-        return path.stem if self._match == "stem" else path.name
+            plain = _plain(path)
+            if plain.suffix.lower() not in _OF_ANNOTATIONS:
+                self._by_name[plain.name].append(path)
+                self._by_stem[plain.stem].append(path)
 
     def find(self, name: str) -> list[str]:
-        """All paths that a name may mean."""
-        found = self._paths.get(self._key(name), [])
-        if self._match != "path":
+        """All paths that a name may mean; the name of an annotation file means the image that is called like it."""
+        wanted = _plain(name)
+        is_stem = self._match == "stem" or wanted.suffix.lower() in _OF_ANNOTATIONS
+        found = self._by_stem.get(wanted.stem, []) if is_stem else self._by_name.get(wanted.name, [])
+        folders = [part for part in wanted.parts[:-1] if part != "/"]
+        if self._match != "path" or not folders:
             return found
-        parts = PurePosixPath(name.replace("\\", "/").lstrip("/")).parts
-        return [path for path in found if PurePosixPath(path.replace("\\", "/")).parts[-len(parts) :] == parts]
+        return [path for path in found if [*_plain(path).parts[:-1]][-len(folders) :] == folders]
 
     def first(self, names: Iterable[str]) -> list[str]:
         """Meaning of the first name that has one."""
         return next((paths for name in names if (paths := self.find(name))), [])
 
 
+def _plain(name: str) -> PurePosixPath:
+    """A path with the slashes of any system, and letters with accents in one form (macOS has another one)."""
+    return PurePosixPath(unicodedata.normalize("NFC", name).replace("\\", "/"))
+
+
 def match_images(
-    dataset: fo.Dataset, found: AnnotationSet, match: Match, media_dir: Path | None
+    dataset: fo.Dataset,
+    found: AnnotationSet,
+    match: Match,
+    media_dir: Path | None,
+    beside: Sequence[Path] = (),
+    *,
+    whole: bool = False,
 ) -> tuple[dict[str, Target], list[str]]:
     """The sample of every image name in the files, and the names without one.
 
     Args:
         found: what the files say
         match: what of a name must be equal
-        media_dir: folder with images of which new samples are made; None: no samples are made
+        media_dir: folder with images of which new samples are made
+        beside: without `media_dir`, and for a dataset without samples: the same, folders that hold annotations too
+        whole: whether also images are wanted that the files do not name, under their paths
 
     Raises:
         AgreementInputError: if a name may mean several samples, or no name means any
     """
     one_of("match", match, tuple(MATCHES))
-    names = sorted({image.name for image, _ in found.every_page()})
+    unread = (image for images in found.unread.values() for image in images)
+    names = sorted({image.name for image in (*(image for image, _ in found.every_page()), *unread)})
     if not names:
-        raise AgreementInputError(f"`source` must hold annotations of images, got {found.title} without any")
-    samples = {target.path: target for target in _samples(dataset)}
+        left_out = shown(found.left_out.lines(), 3)
+        raise AgreementInputError(
+            f"`source` must hold annotations of images, got {found.title} without any"
+            + f" ({left_out})" * bool(left_out)
+        )
+    samples = {target.path: target for target in samples_of(dataset)}
     in_dataset = _Names(samples, match)
-    in_folder: _Names | None = None  # names from annotation files are only looked up among the files in the folder
+    folders = [media_dir] if media_dir is not None else [] if samples else list(beside)
+    if folders and not folders[0].is_dir():
+        raise AgreementInputError(f"`media_dir` must be a folder, got {str(folders[0])!r}, which is not")
+    in_folders: list[_Names] = []  # names from annotation files are only looked up among the files in the folders
     targets: dict[str, Target] = {}
     unknown, ambiguous = [], []
     for name in names:
         called = (name, *found.other_names.get(name, ()))
         paths = in_dataset.first(called)
-        if not paths and media_dir is not None:
-            if in_folder is None:
-                if not media_dir.is_dir():
-                    raise AgreementInputError(f"`media_dir` must be a folder, got {str(media_dir)!r}, which is not")
-                in_folder = _Names(files_in(media_dir, "media_dir"), match)
-            paths = in_folder.first(called)
+        if not paths and folders:
+            in_folders = in_folders or [_Names(files_in(folder, "media_dir"), match) for folder in folders]
+            paths = next((there for files in in_folders if (there := files.first(called))), [])
         if len(paths) > 1:
             ambiguous.append(f"{name} ({len(paths)} files)")
         elif not paths:
@@ -101,12 +124,22 @@ def match_images(
             if paths[0] not in samples:
                 samples[paths[0]] = Target(paths[0], is_video=fom.get_media_type(paths[0]) == fom.VIDEO)
             targets[name] = samples[paths[0]]
+    if whole:
+        used = {target.path for target in targets.values()}
+        known = {os.path.relpath(path, folder) for folder in folders for path in used}
+        for folder in folders:  # of the copies that several folders have the first is meant
+            for path in files_in(folder, "media_dir"):
+                name = os.path.relpath(path, folder)
+                if fom.get_media_type(path) == fom.IMAGE and name not in known and not in_dataset.find(name):
+                    known.add(name)
+                    samples[path] = Target(path)
+        targets |= {path: target for path, target in samples.items() if path not in used}
     if ambiguous:
         raise AgreementInputError(
             f"Names of images in the file must mean one sample each, got {shown(ambiguous)}; say match='path' if the "
             "file has their folders too"
         )
-    if not targets and not samples and media_dir is None:
+    if not targets and not samples and not folders:
         raise AgreementInputError(
             f"The dataset {dataset.name!r} must have samples of the images of the file, got none; say `media_dir=` to "
             "make them of the images in a folder"
@@ -120,7 +153,7 @@ def match_images(
     return targets, unknown
 
 
-def _samples(dataset: fo.Dataset) -> Iterable[Target]:
+def samples_of(dataset: fo.Dataset) -> Iterable[Target]:
     """The samples that have a file, by which names can mean them."""
     wanted = {"filepath": True, "_media_type": True}
     wanted |= {f"metadata.{name}": True for name in ("width", "height", "frame_width", "frame_height")}

@@ -14,11 +14,12 @@ import pandas as pd
 from ... import names
 from ...agreement.settings.arguments import one_of, path_of, takes_arrays, text_of, true_or_false
 from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.settings.no_labels import DREW_NOTHING, NOT_ASSIGNED, NoLabels
 from ...agreement.settings.options import OPTIONS
 from ..labels.source import field_schema
 from ..run.work_through import Progress
 from .annotation_set import AnnotationSet, ImageKey, ImageLabels, refuse_repeated, whole_characters
-from .file_format import TABLE, TITLES, read_annotations, read_with_fiftyone
+from .file_format import FILE_PER_IMAGE, TABLE, TITLES, VIA, read_annotations, read_with_fiftyone
 from .image_names import Match, Target, match_images
 from .label_documents import ANNOTATOR_ATTRIBUTE, POLYLINES, Document, LabelMaker, TargetField, target_fields
 from .long_table import read_table
@@ -31,6 +32,8 @@ Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]
 
 #: from so many annotators on one field is easier to work with than one for each
 _MANY = 10
+#: between the titles of several formats
+_AND = " and "
 
 
 @takes_arrays
@@ -52,6 +55,7 @@ def import_annotations(
     columns: Mapping[str, str] | None = None,
     clip: bool = False,
     preview: bool = False,
+    no_labels: NoLabels = NOT_ASSIGNED,
 ) -> ImportSummary:
     """Import the labels of several annotators, and who looked at which images.
 
@@ -63,7 +67,8 @@ def import_annotations(
         source: a file or folder with the labels of all; or a mapping of the names of annotators to a file or folder
             each; or a DataFrame with a row for each label
         format: ``"auto"``: what the files look like; ``"label_studio"``, ``"coco"``, ``"cvat"`` or ``"table"`` (CSV,
-            TSV, Parquet); or a type of FiftyOne's, such as ``fo.types.YOLOv5Dataset``, with one path for each annotator
+            TSV, Parquet); with one path for each annotator ``"yolo"``, ``"voc"``, ``"labelme"``, ``"via"``, or a type
+            of FiftyOne's, such as ``fo.types.KITTIDetectionDataset``
         label_types: one or several of ``"detections"`` (boxes), ``"segmentations"`` (instance masks), ``"polylines"``,
             ``"keypoints"`` and ``"classifications"`` (classes, tags and numbers of whole images), each in fields of its
             own; by default boxes where a file has any (polygons where some are rotated), else what was drawn; and the
@@ -85,6 +90,8 @@ def import_annotations(
             cannot be guessed
         clip: whether coordinates outside of the image are moved to its border; they are counted anyway
         preview: whether everything is only read and checked, and nothing written
+        no_labels: of formats with a file for each image: what it means that an annotator has none for an image of the
+            dataset, ``"not_assigned"`` or ``"drew_nothing"``; an empty file always means that they drew nothing
 
     Returns:
         what was, or would be, imported, what was left out and why, and the call of ``compute_agreement`` that fits
@@ -105,8 +112,10 @@ def import_annotations(
     if columns is not None and not isinstance(columns, Mapping):
         raise AgreementInputError(f"`columns` must map meanings to columns, got {columns!r}")
     folder = None if media_dir is None else Path(path_of("media_dir", media_dir)).absolute()
+    one_of("no_labels", no_labels, (NOT_ASSIGNED, DREW_NOTHING))
     found = _read(source, format, columns, folder, label_types)
-    if columns and found.title != TITLES[TABLE]:
+    found.without_unread()
+    if columns and not {TITLES[TABLE], TITLES[VIA]} & {*found.title.split(_AND)}:
         raise AgreementInputError(f"`columns` are those of a table, got {found.title}; leave them out")
     _rename(found, annotators)
     broken = [repr(name) for name in (*found.pages, *found.separate) if whole_characters(name) != name]
@@ -122,9 +131,22 @@ def import_annotations(
             "with `annotators`"
         )
     slots = target_fields(found, label_types)
-    targets, unknown = match_images(dataset, found, match, folder)
+    has_file_per_image = {*found.title.split(_AND)} <= {TITLES[name] for name in FILE_PER_IMAGE}
+    if no_labels != NOT_ASSIGNED and not has_file_per_image:
+        raise AgreementInputError(
+            f"`no_labels` concerns formats with a file for each image, got {found.title}, which says who looked; leave "
+            "it out"
+        )
+    beside = (
+        [Path(path).absolute() for path in source.values() if os.path.isdir(path)]
+        if isinstance(source, Mapping)
+        else []
+    )
+    targets, unknown = match_images(dataset, found, match, folder, beside, whole=no_labels == DREW_NOTHING)
     for name in unknown:
         found.left_out.add("images that the dataset does not have", name)
+    if has_file_per_image:
+        _add_without_file(found, targets, no_labels)
     maker = LabelMaker(slots, found.left_out, every_type=found.every_type, clip=clip, most_pixels=found.most_pixels)
     plan = _Plan(dataset, found, slots, targets, maker)
     fields = plan.fields(prefix, None if into == "fields" else field)
@@ -184,7 +206,31 @@ def _read(
     first, *others = [read_annotations(path, format, name, columns) for name, path in paths.items()]
     for other in others:
         first.add(other)
+        first.title = _AND.join(dict.fromkeys([*first.title.split(_AND), other.title]))
+    if len(first.numbered) > 1:
+        raise AgreementInputError(
+            "The classes of all annotators must have names, or none, got folders of YOLO with and without; put the "
+            "`data.yaml` or `classes.txt` into each"
+        )
+    if first.numbered == {True}:
+        first.notes.append("Classes are called by their numbers, as there is no `data.yaml` or `classes.txt`")
     return first
+
+
+def _add_without_file(found: AnnotationSet, targets: dict[str, Target], no_labels: NoLabels) -> None:
+    """Count the images for which an annotator has no file, or say that they drew nothing there."""
+    by_owner = {}
+    for owner, pages in found.pages.items():
+        said = {targets[image.name].path for image in (*pages, *found.unread.get(owner, ())) if image.name in targets}
+        missing = {target.path: name for name, target in targets.items() if target.path not in said}
+        by_owner[owner] = len(missing)
+        for name in missing.values() if no_labels == DREW_NOTHING else ():
+            found.page(owner, ImageKey(name)).scale = (1.0, 1.0)
+    without = shown((f"{owner}: {n}" for owner, n in by_owner.items() if n), 20)
+    if without:
+        looked = "looked at, with nothing drawn" if no_labels == DREW_NOTHING else (
+            'not looked at; if nothing was drawn there, say `no_labels="drew_nothing"`')  # fmt: skip
+        found.notes.append(f"Images without a file of an annotator ({without}) count as {looked}")
 
 
 def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:

@@ -45,9 +45,12 @@ FILES = {
     "broken.xml": ("<annotations>\n<image></annotations>", r"'broken.xml' must be XML, got an error in line 2"),
     "bomb.xml": ('<!DOCTYPE a [<!ENTITY x "y">]><annotations>&x;</annotations>', r"without entities of its own"),
     "outside.xml": ('<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotations>&x;</annotations>', "entities"),
-    "labelme.json": ('{"shapes": [], "imagePath": "1.jpg"}', r"looks like LabelMe JSON"),
+    "labelme.json": (
+        '{"shapes": [], "imagePath": "1.jpg"}',
+        r"LabelMe JSON does not say who drew what: give the folder",
+    ),
     "min.json": ('[{"annotator": 1, "image": "1.jpg"}]', r"looks like Label Studio's JSON-MIN"),
-    "voc.xml": ("<annotation><filename>1.jpg</filename></annotation>", r"looks like Pascal VOC"),
+    "voc.xml": ("<annotation><filename>1.jpg</filename></annotation>", r"Pascal VOC does not say who drew what"),
     "results.json": ('[{"image_id": 1, "category_id": 2}]', r"looks like COCO results"),
     "odd.json": (
         '{"images": [{"id": [], "file_name": "1.jpg"}], "annotations": []}',
@@ -58,7 +61,7 @@ FILES = {
         "<stop_frame>9999999999</stop_frame></job></meta></annotations>",
         r"from 0 to 1,000,000, got up to 9,999,999,999",
     ),
-    "notes.txt": ("1 2 3", r"must end in .*got 'notes.txt'"),
+    "notes.md": ("1 2 3", r"must end in .*got 'notes.md'"),
     "empty.json": ('{"images": [], "annotations": [], "categories": []}', r"must name them, by 'rater_id'"),
 }
 
@@ -94,7 +97,7 @@ def test_a_coco_file_that_does_not_fit(dataset, tmp_path, case):
 
 
 OPTIONS = [
-    ({"format": "yolo"}, r"`format` must be 'auto', .* or a type of fiftyone.types, got 'yolo'"),
+    ({"format": "yola"}, r"`format` must be 'auto', .* or a type of fiftyone.types, got 'yola'"),
     ({"format": "cvat"}, r"must be CVAT XML .* looks like COCO JSON"),
     ({"format": fo.types.YOLOv5Dataset}, r"must be one path for each annotator"),
     ({"label_types": "boxes"}, r"`label_types` must be among .* got 'boxes'"),

@@ -9,7 +9,7 @@ import fiftyone.operators as foo
 import pytest
 from PIL import Image
 
-from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, written
+from tests.dataset_io.annotation_samples import by, coco, dataset_of, images_in, label_studio_task, ls_box, written
 
 ROW = {"annotator": "ann", "path": "{}/export.json"}
 
@@ -64,6 +64,36 @@ def test_a_file_for_each_annotator(importer, form, tmp_path):
     foo.execute_operator(importer.uri, {"dataset": dataset, "params": {"given": "files", **rows, "advanced": folded}})
     dataset.reload()
     assert isinstance(dataset.first().p_bob, fo.Polylines)
+
+
+def test_a_folder_for_each_annotator(importer, form, tmp_path):
+    for name in ("ann", "bob"):
+        images_in(tmp_path / name / "images", ["1.png", "2.png"])
+        written(tmp_path / name / "labels" / "1.txt", "0 0.5 0.5 0.5 0.5")
+    written(tmp_path / "ann" / "labels" / "2.txt", "")
+    rows = {"annotator_1": "ann", "path_1": {"absolute_path": str(tmp_path / "ann")}}
+    rows |= {"annotator_2": "bob", "path_2": {"absolute_path": str(tmp_path / "bob")}}
+    dataset = dataset_of([])  # the images lie beside the labels
+    preview = str(form(importer, dataset, given="folders", **rows)["preview"])
+    assert "YOLO: 2 annotators, 2 images, 2 of them new samples" in preview
+    assert "(bob: 1) count as not looked at" in preview
+    assert "choose “Images without a file of an annotator”: “were looked at, and nothing was drawn”" in preview
+    folded = {"no_labels": "drew_nothing"}
+    foo.execute_operator(importer.uri, {"dataset": dataset, "params": {"given": "folders", **rows, "advanced": folded}})
+    dataset.reload()
+    assert [len(value.detections) for value in dataset.sort_by("filepath").values("bob")] == [1, 0]
+
+
+def test_the_class_of_regions_of_via_can_be_named(importer, form, tmp_path):
+    region = {"shape_attributes": {"name": "rect", "x": 4, "y": 5, "width": 10, "height": 10},
+              "region_attributes": {"species": "cat", "colour": "red"}}  # fmt: skip
+    path = written(tmp_path / "v.json", {"1.jpg9": {"filename": "1.jpg", "size": 9, "regions": [region]}})
+    dataset = dataset_of(["1.jpg"])
+    dataset.set_values("metadata", [fo.ImageMetadata(width=40, height=20)])
+    chosen = {"given": "files", "annotator_1": "ann", "path_1": {"absolute_path": str(path)}}
+    assert "got 'species', 'colour'" in form(importer, dataset, **chosen)["problem"]["error_message"]
+    chosen["advanced"] = {"column_label": "species"}
+    assert "1 detections" in str(form(importer, dataset, **chosen)["preview"])
 
 
 @pytest.mark.parametrize(
