@@ -13,7 +13,7 @@ RUN_METHOD = "annotator_agreement"
 #: version of the plugin; written by ``make format`` from pyproject.toml
 VERSION = "1.1.0"
 #: version of what a run stores
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 #: version of the formulas; raise it when a number of the same labels with the same options changes, by a correction or
 #: another definition, so that comparing an older run with a newer one says so. Rounding, new numbers, and what only
 #: looks different do not count
@@ -95,6 +95,8 @@ class FieldSet:
     label: dict[str, FieldSpec]
 
 
+#: suffix of the field of samples by which the work list is sorted
+COST = "_cost"
 #: suffixes of the attributes of labels that name the other annotators of their object, tag or sample
 MISSED_BY, DIFFERS_FROM = "_missed_by", "_differs_from"
 #: suffixes of what a run with a reference writes on labels of annotators, and on samples
@@ -120,6 +122,11 @@ _OF_REFERENCE = {
 OBJECT_FIELDS = FieldSet(
     sample={
         "_score": FieldSpec("float", "Agreement score: mean panoptic quality over the pairs of annotators (0-1)"),
+        COST: FieldSpec(
+            "float",
+            "What fixing the sample would change, for every two annotators: 1 for an object that one of them drew, 2 "
+            "for one that they named differently, 2 (1 - IoU) for one that they drew differently",
+        ),
         "_alpha": FieldSpec("float", "Krippendorff's alpha over the objects of the sample"),
         "_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) over all pairs of labels matched in the sample"),
         "_dice": FieldSpec("float", "Mean Dice over all pairs of labels that were matched in the sample"),
@@ -153,6 +160,7 @@ OBJECT_FIELDS = FieldSet(
 
 _OF_RATINGS = {
     "_score": FieldSpec("float", "Agreement score: share of the pairs of annotators who agree (0-1)"),
+    COST: FieldSpec("float", "Number of pairs of annotators who disagree"),
     "_majority": FieldSpec("str", "The class or value with the most votes; none in a tie"),
     "_entropy": FieldSpec("float", "Entropy of the annotators' votes in bits: 0 if all agree"),
     "_disputed": FieldSpec("bool", "Whether any two annotators disagree"),
@@ -184,6 +192,7 @@ NUMBER_FIELDS = FieldSet(
 TAG_FIELDS = FieldSet(
     sample={
         "_score": FieldSpec("float", "Agreement score: mean Jaccard index of tags over the pairs of annotators (0-1)"),
+        COST: FieldSpec("float", "What the pairs of annotators lack to agreement: sum of 1 - Jaccard index"),
         "_majority": FieldSpec("list", "The tags that more than half of the annotators gave"),
         "_disputed": FieldSpec("bool", "Whether any tag was not given by all annotators"),
         "_n_annotators": FieldSpec("int", "Number of annotators assigned to the sample"),
@@ -207,6 +216,7 @@ TAG_FIELDS = FieldSet(
 PIXEL_FIELDS = FieldSet(
     sample={
         "_score": FieldSpec("float", "Agreement score: mean class IoU over the pairs of annotators (0-1)"),
+        COST: FieldSpec("float", "What the pairs of annotators lack to agreement: sum of 1 - mean class IoU"),
         "_alpha": FieldSpec("float", "Krippendorff's alpha over the pixels of the sample"),
         "_iou": FieldSpec("float", "Mean IoU over the classes of two masks, mean over pairs; without background"),
         "_dice": FieldSpec("float", "Mean Dice over the classes of two masks, mean over pairs; without background"),
@@ -346,6 +356,8 @@ def over_frames(suffix: str, spec: FieldSpec) -> str | None:
     """Aggregation of frame values for a video: ``mean``, ``sum`` or ``max``; None: not aggregated."""
     if suffix == "_n_annotators":
         return "max"
+    if suffix == COST:
+        return "sum"
     return {"float": "mean", "int": "sum"}.get(spec.type)
 
 

@@ -267,7 +267,7 @@ class Shown:
 
     @functools.cached_property
     def work(self) -> WorkList:
-        """The samples with disputes, the most costly first."""
+        """The samples on which annotators differ, the most costly first."""
         return work_list(self._records, self._index)
 
     @functools.cached_property

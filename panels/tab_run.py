@@ -171,14 +171,14 @@ def work_item(shown: Shown, dataset: fo.Dataset | None, page: int, per_page: int
 def _share_sentence(shown: Shown, first: int, end: int) -> str:
     what = documents(shown.report).replace("samples", "images")
     if not len(shown.work):
-        return f"Nothing is disputed: there is no {what[:-1]} to fix."
+        return f"All agree: there is no {what[:-1]} to fix."
     share = float(shown.work.share[first:end].sum())
     if share != share:
-        return f"{counted(len(shown.work), what[:-1])} with disputes."
+        return f"{counted(len(shown.work), what[:-1])} with differences."
     these = f"These {end - first}" if end - first > 1 else "This one"
     lost = family_of(shown.report).lost
     verb = "hold" if end - first > 1 else "holds"
-    return f"{these} of {len(shown.work):,} disputed {what} {verb} {shown_share(share)} of {lost}."
+    return f"{these} of {len(shown.work):,} {what} with differences {verb} {shown_share(share)} of {lost}."
 
 
 def thumbnail(dataset: fo.Dataset | None, path: str | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -41,17 +41,15 @@ def costs_of_units(units: UnitColumns) -> IntArray:
     return np.where(units.verdict != NO_VERDICT, object_costs(units.votes, units.asked, n_same_class, conflict), 0)
 
 
-def dispute_costs(records: ObjectRecords) -> FloatArray:
-    """Cost of the disputed objects on every sample, shape ``(S,)``.
+def object_sample_costs(records: ObjectRecords) -> FloatArray:
+    """What fixing every sample would change, shape ``(S,)`` (:func:`~..matching.compute.sample_costs`)."""
+    return records.column("cost")
 
-    The sum of :func:`object_costs`: ``(n_a + n_b) (1 - RQ)`` of a sample, summed over the pairs of annotators. How an
-    object is drawn costs nothing.
-    """
-    costs = np.zeros(records.n_samples)
-    for start, units in unit_columns(records):
-        n_samples = len(units.assigned)
-        costs[start : start + n_samples] = sums_by(units.sample, costs_of_units(units), n_samples)
-    return costs
+
+def pair_costs(score: FloatArray, n_annotators: IntArray) -> FloatArray:
+    """What all pairs of annotators of a sample lack to agreement, shape ``(S,)``; 0 without a score."""
+    costs: FloatArray = np.nan_to_num(1.0 - score) * (n_annotators * (n_annotators - 1) / 2)
+    return costs.round(9) + 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,13 +191,24 @@ class Disputes:
     other_classes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     n_attributes: int = 0  #: with different values of an attribute
     n_disputed: int = 0  #: disputed for any reason
+    #: mean IoU of matched objects where most of the cost is how they are drawn; None elsewhere
+    drawn_iou: float | None = None
 
 
 def disputes_of(records: ObjectRecords, context: ReportContext) -> list[Disputes]:
     """Disputes on every sample; meant for a few samples."""
-    return [
+    found = [
         _disputes(units, sample, context) for _, units in unit_columns(records) for sample in range(len(units.assigned))
     ]
+    start = 0
+    for agreement in records.agreements(context.config):
+        pairs, iou = agreement.pairs, agreement.iou
+        sample = agreement.objects.sample[pairs.i[pairs.same_class]]
+        drawing = sums_by(sample, 2.0 * (1.0 - pairs.iou[pairs.same_class]), agreement.n_samples)
+        for k in np.flatnonzero(2.0 * drawing > agreement.cost).tolist():
+            found[start + k] = replace(found[start + k], drawn_iou=float(iou[k]))
+        start += agreement.n_samples
+    return found
 
 
 def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disputes:

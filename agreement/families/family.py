@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import names
 from ...metrics.numeric.arrays import FloatArray, IntArray
-from ..disputes.costs import CostlyUnits, SoughtUnits, costly_objects, costly_samples, costly_tags, dispute_costs
+from ..disputes.costs import CostlyUnits, SoughtUnits, costly_objects, costly_samples, costly_tags, object_sample_costs
 from ..matching.verdicts import CROWD
 from ..matching.verdicts import VERDICTS as OBJECT_VERDICTS
 from ..objects.build import build_object_report, object_numbers
@@ -61,7 +61,7 @@ class Family:
     headline: Callable[[Any, ReportContext], Iterable[Numbers]]
     #: content of the samples, for :func:`~..statistics.content_order.content_ranks`
     contents: Callable[[Any, ReportContext], tuple[Hashes, FloatArray]]
-    #: what the disputes of every sample cost; shape ``(S,)``, 0 where nothing is disputed
+    #: what fixing every sample would change; shape ``(S,)``, 0 where there is nothing to fix
     costs: Callable[[Any], FloatArray]
     #: the disputed units of a run that somebody can decide on (objects, tags, or whole samples), the costliest first
     costly_units: Callable[[Any, SoughtUnits], CostlyUnits]
@@ -102,7 +102,7 @@ OBJECTS = Family(
     numbers=object_numbers,
     headline=object_headline,
     contents=object_contents,
-    costs=dispute_costs,
+    costs=object_sample_costs,
     costly_units=costly_objects,
     units_to_decide=_own_units,
     tables=object_tables,

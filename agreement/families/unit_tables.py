@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from ..disputes.costs import costs_of_units
+from ..disputes.costs import costs_of_units, pair_costs
 from ..matching.relations import asked_for, who_left_out
 from ..matching.verdicts import AGREED, CLASS_CONFLICT, CROWD, NO_VERDICT, verdict_names
 from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, UnitColumns, agreement_of_part, unit_ids
@@ -177,8 +177,7 @@ def uncounted_labels(records: Records, context: ReportContext) -> dict[str, Any]
 def costs_of_pairs(records: Records) -> NDArray[np.float64]:
     """Missing agreement of all pairs of annotators on every sample, shape ``(S,)``."""
     values = records.sample_values()
-    n_pairs = values.n_annotators * (values.n_annotators - 1) / 2
-    return np.where(values.n_disputed > 0, np.nan_to_num(1.0 - values.score) * n_pairs, 0.0)
+    return np.where(values.n_disputed > 0, pair_costs(values.score, values.n_annotators), 0.0)
 
 
 def pixel_tables(records: PixelRecords, context: ReportContext) -> Iterator[RunTables]:

@@ -120,6 +120,7 @@ class Agreement:
     aligned: FloatArray | None
     n_crowd: IntArray  #: shape ``(S, R)``, objects of every annotator that do not count
     score: FloatArray  #: shape ``(S,)``, nan where not scored
+    cost: FloatArray  #: shape ``(S,)``, what the scores of the sample lose (:func:`sample_costs`)
     alpha: FloatArray  #: shape ``(S,)``, nan where undefined
     alpha_reason: IntArray  #: shape ``(S,)``, index into ``ALPHA_REASONS``
 
@@ -263,6 +264,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         aligned=None if matching.aligned is None else _aligned(objects, overlaps, sample_pairs, matching.aligned),
         n_crowd=np.bincount(crowd, minlength=batch.assigned.size).reshape(batch.assigned.shape),
         score=sample_scores(pair_score, sample_pairs, n_samples),
+        cost=sample_costs(pair_score, sample_pairs, n_samples),
         alpha=alpha,
         alpha_reason=alpha_reason,
         batch=batch,
@@ -405,6 +407,16 @@ def sample_scores(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: 
     scored = ~np.isnan(pair_score)
     of_sample = sample_pairs.sample[scored]
     return _mean(sums_by(of_sample, pair_score[scored], n_samples), np.bincount(of_sample, minlength=n_samples))
+
+
+def sample_costs(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: int) -> FloatArray:
+    """What fixing every sample would change, shape ``(S,)``; 0 where everybody drew the same, or nothing.
+
+    ``(n_a + n_b) (1 - score)`` of every pair of annotators: an object that one of the two drew costs 1, one that they
+    named differently 2, one that they drew differently ``2 (1 - IoU)``. Rounded, so that equal samples stay equal.
+    """
+    costs = (sample_pairs.n_a + sample_pairs.n_b) * (1.0 - np.nan_to_num(pair_score, nan=1.0))
+    return sums_by(sample_pairs.sample, costs, n_samples).round(9) + 0.0  # no negative zero
 
 
 def ratings_of(

@@ -41,7 +41,7 @@ _ROWS = rows_by_column(
     {
         OF_SAMPLE: (
             *("n_objects", "n_units", "n_matched", "n_pairs", "n_crowd", "n_excused", "n_coordinates", "n_tallies"),
-            *("assigned", "otherwise", "size_px", "score", "alpha", "alpha_reason", "squares"),
+            *("assigned", "otherwise", "size_px", "score", "cost", "alpha", "alpha_reason", "squares"),
             *("n_hard", "n_inexact", "crowded", "n_repaired", "n_points"),
             *(f"swept_{name}" for name in ("score", "units", "matched", "drawn", "hard", "inexact")),
         ),
@@ -144,6 +144,7 @@ def agreement_columns(agreement: Agreement) -> Columns:
         "n_crowd": compact(agreement.n_crowd.sum(axis=1)),
         "assigned": packed(agreement.assigned),
         "score": agreement.score,
+        "cost": agreement.cost,
         "alpha": agreement.alpha,
         "alpha_reason": agreement.alpha_reason.astype(np.uint8),
         "annotator": compact(objects.annotator),
@@ -349,6 +350,7 @@ def agreement_of_part(part: AnyColumns, n_annotators: int, config: AgreementConf
         aligned=part.get("aligned"),
         n_crowd=np.bincount(n_crowd, minlength=n_samples * n_annotators).reshape(n_samples, n_annotators),
         score=part["score"],
+        cost=part["cost"],
         alpha=part["alpha"],
         alpha_reason=part["alpha_reason"].astype(np.int64),
         config=config,

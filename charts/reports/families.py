@@ -118,7 +118,7 @@ FAMILY_CHARTS = {
             "labels",
         ),
         has_confusion=True,
-        lost="what is missed or misnamed",
+        lost="what the score loses",
         disputed="disputed objects",
     ),
     "ratings": FamilyCharts(

@@ -39,8 +39,9 @@ def _object_reason(found: Disputes) -> str:
     if found.n_attributes:
         parts.append((found.n_attributes, f"{found.n_attributes:,} with different attributes"))
     parts.sort(key=lambda part: -part[0])
+    drawn = [] if found.drawn_iou is None else [f"drawn differently (mean IoU {shown_number(found.drawn_iou, 2)})"]
     more = sum(n for n, _ in parts[_SHOWN:])
-    return ", ".join([*(text for _, text in parts[:_SHOWN]), *([f"{more:,} more"] if more else [])])
+    return ", ".join([*drawn, *(text for _, text in parts[:_SHOWN]), *([f"{more:,} more"] if more else [])])
 
 
 def _left_out(what: str, who: Counter[str], n: int) -> list[tuple[int, str]]:

@@ -116,6 +116,7 @@ class VideoScores:
         self._source = source
         self._number = number
         self._paths = list(fields)
+        self._integers = [spec.type == "int" for spec in fields.values()]
         self._over = [names.over_frames(path.removeprefix(key), spec) for path, spec in fields.items()]
         self._totals = np.zeros((len(number), len(self._paths)))
         self._counts = np.zeros((len(number), len(self._paths)), np.int32)
@@ -156,13 +157,12 @@ class VideoScores:
     def write(self) -> Iterator[int]:
         """Write the values of all videos that still exist; yields the number written so far."""
         self._extend()
-        integers = [over != "mean" for over in self._over]
         columns = [self._column(column).tolist() for column in range(len(self._paths))]
         operations: list[UpdateOne] = []
         for video_id, *row in zip(self._number, *columns, strict=True):
             values = {
                 path: int(value) if is_integer else value
-                for path, value, is_integer in zip(self._paths, row, integers, strict=True)
+                for path, value, is_integer in zip(self._paths, row, self._integers, strict=True)
                 if value == value  # nan is not equal to itself
             }
             left_out = [path for path in self._paths if path not in values] if self._again else []

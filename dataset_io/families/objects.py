@@ -353,6 +353,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
     def _sample_values(self, agreement: MatchedBatch) -> list[dict[str, Any]]:
         columns = {
             "score": agreement.score.tolist(),
+            "cost": where_rated(agreement.rated, agreement.cost),
             "alpha": agreement.alpha.tolist(),
             "iou": agreement.iou.tolist(),
             "dice": agreement.dice.tolist(),

@@ -14,6 +14,7 @@ from fiftyone.core.utils import serialize_numpy_array
 from numpy.typing import NDArray
 
 from ... import names
+from ...agreement.disputes.costs import pair_costs
 from ...agreement.pixels.compute import NUMBERS, PixelAgreement, PixelBatch, TooManyValuesError, compare_masks, measure
 from ...agreement.pixels.counts import MaskCounts, SampleMasks, mask_values
 from ...agreement.pixels.records import PixelRecords, record_pixels
@@ -250,6 +251,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         written = names.chosen_fields(names.PIXEL_FIELDS, self.source.config).sample
         numbers, rated = agreement.numbers, agreement.rated
         columns = {name: where_rated(rated, numbers[:, k]) for k, name in enumerate(NUMBERS) if f"_{name}" in written}
+        columns["cost"] = where_rated(rated, pair_costs(agreement.score, agreement.n_annotators))
         for name in ("alpha", "ignored", "n_units", "n_disputed"):
             columns[name] = where_rated(rated, getattr(agreement, name))
         return values_by_path(self._key, {**columns, "n_annotators": agreement.n_annotators.tolist()})

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agreement.disputes.costs import pair_costs
 from ...agreement.matching.relations import MOST_NAMED, Relation
 from ...agreement.matching.verdicts import NO_VERDICT, verdict_names
 from ...agreement.ratings.compute import (
@@ -237,7 +238,13 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             updates[k].setdefault(path, []).append(pair_name(annotators[a], annotators[b]))
 
     def _sample_values(self, labels: RatingLabels, agreement: RatingAgreement) -> list[dict[str, Any]]:
-        of_rated = {"score": agreement.score, "entropy": agreement.entropy, "disputed": agreement.disputed}
+        cost = pair_costs(agreement.score, agreement.n_annotators)
+        of_rated = {
+            "score": agreement.score,
+            "cost": cost,
+            "entropy": agreement.entropy,
+            "disputed": agreement.disputed,
+        }
         if self.numbers:
             of_rated["mean"], of_rated["std"] = mean_and_spread(labels.ratings)
         majority = where_rated(agreement.rated & ~np.isnan(agreement.majority), agreement.majority)

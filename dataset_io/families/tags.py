@@ -13,6 +13,7 @@ import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
 
+from ...agreement.disputes.costs import pair_costs
 from ...agreement.matching.relations import MOST_NAMED, who_left_out
 from ...agreement.matching.verdicts import verdict_names
 from ...agreement.settings.options import value_name
@@ -191,6 +192,7 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
                 insort(of_sample, labels.tag_names[tag])
         columns = {
             "score": where_rated(rated, agreement.score),
+            "cost": where_rated(rated, pair_costs(agreement.score, agreement.n_annotators)),
             "disputed": where_rated(rated, agreement.score < 1.0),
             "majority": majority,
             "n_annotators": agreement.n_annotators.tolist(),

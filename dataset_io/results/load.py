@@ -359,8 +359,9 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
     Returns:
         a pandas DataFrame with ``id`` (``sample_id`` in the tables of labels and units) and ``filepath`` of the sample
         (of the video, and ``frame_number``, for frames), ``score`` and ``alpha`` (nan where undefined),
-        ``n_annotators``, ``n_objects``, ``n_units`` and ``n_disputed``; ``annotators``, the list of those who were
-        asked; with a reference the F1 of each annotator against it, ``reference_f1.<annotator>`` (masks:
+        ``n_annotators``, ``n_objects``, ``n_units`` and ``n_disputed``; ``cost``, by which the
+        work list is sorted (what is missed, misnamed or drawn otherwise there); ``annotators``, the list of those who
+        were asked; with a reference the F1 of each annotator against it, ``reference_f1.<annotator>`` (masks:
         ``reference_iou.…``; classes and numbers: ``reference_accuracy.…``, 1 or 0), nan where one of the two is not
         there or neither has a label. Samples deleted since have no ``filepath``
 
@@ -389,6 +390,7 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
             "n_objects": values.n_objects,
             "n_units": values.n_units,
             "n_disputed": values.n_disputed,
+            "cost": FAMILIES[loaded.records.family].costs(loaded.records),
             "annotators": lists_by_row(sample, annotators[annotator], len(ids)),
             **reference_of_samples(loaded.records, loaded.context),
         }

@@ -21,10 +21,12 @@ N_FIRST = 10
 
 @dataclass(frozen=True, slots=True)
 class WorkList:
-    """The ``W`` samples with disputes, the most costly first; for frames the videos, each with its most costly frame.
+    """The ``W`` samples on which annotators differ, the most costly first; for frames the videos, each with its most
+    costly frame.
 
-    ``cost`` is what the disputes of a sample cost: for objects, 1 for every two annotators of whom only one drew an
-    object, 2 for every two who gave it different classes. Ties go to the lower score, then to the lower id.
+    ``cost`` is the field ``<key>_cost``: of objects, for every two annotators, 1 for one that one of them drew, 2 for
+    one that they named differently, 2 (1 - IoU) for one that they drew differently. Ties go to the lower score, then
+    to the lower id.
     """
 
     row: IntArray  #: shape ``(W,)``, row of the sample, or frame, in the records

@@ -72,7 +72,7 @@ def test_every_tab_has_the_numbers_of_the_report(shared_report: Any, app: AppPag
         (e.name, e.n_units) for e in cost
     ]
 
-    app.open_tab("Images", "disputed images hold")
+    app.open_tab("Images", "images with differences hold")
     (bins,) = drawn(chart(panel, "scores"))
     assert bins["y"] == expected.histogram(scores(shared_dataset))
     assert bins["x"] == pytest.approx([k / 20 + 0.025 for k in range(20)])
@@ -123,7 +123,7 @@ def test_numbers_of_annotators_and_classes_are_drill_downs(app: AppPage, shared_
 
 def test_bars_of_scores_and_numbers_of_objects_are_drill_downs(app: AppPage, shared_dataset: Any) -> None:
     with _drill_downs(app, shared_dataset) as through:
-        app.open_tab("Images", "disputed images hold")
+        app.open_tab("Images", "images with differences hold")
         plot = chart(app.panel, "scores")
         (bars,) = drawn(plot)
         number = max(range(20), key=lambda k: bars["y"][k])
@@ -143,7 +143,7 @@ def test_the_image_that_needs_most_work_is_two_clicks_away(app: AppPage, shared_
     disputed: dict[str, int] = {}
     for unit in rated_units(shared_dataset):
         disputed[unit.sample_id] = disputed.get(unit.sample_id, 0) + (unit.verdicts != {"agreed"})
-    app.open_tab("Images", "disputed images hold")
+    app.open_tab("Images", "images with differences hold")
     row = app.panel.get_by_role("button", name="1. ", exact=False).first
     said = row.inner_text()
     row.click()
@@ -174,7 +174,7 @@ def test_nothing_is_cut_off_in_a_narrow_panel(app: AppPage) -> None:
         )
         assert cut == []
         app.panel.evaluate("panel => { panel.style.width = ''; }")
-    app.open_tab("Images", "disputed images hold")
+    app.open_tab("Images", "images with differences hold")
     plot = chart(app.panel, "scores")
     assert drawn(plot)
     wide = plot.bounding_box()

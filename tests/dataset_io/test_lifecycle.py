@@ -26,7 +26,7 @@ def test_the_run_records_its_status_options_and_fields(make_dataset):
     dataset = make_dataset()
     compute_agreement(dataset.limit(3), ANNOTATORS, iou=0.4)
     config = dataset.get_run_info("agreement").config
-    assert (config.method, config.status, config.schema_version) == ("annotator_agreement", "completed", 7)
+    assert (config.method, config.status, config.schema_version) == ("annotator_agreement", "completed", 8)
     assert config.options["iou"] == 0.4
     assert "alice.detections.agreement_id" in config.fields_written
     assert len(dataset.load_run_view("agreement")) == 3

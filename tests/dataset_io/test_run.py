@@ -13,7 +13,7 @@ from annotator_agreement import compute_agreement, load_agreement
 from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
-SAMPLE_FIELDS = {"score", "alpha", "iou", "dice", "n_annotators", "n_units", "n_disputed"}
+SAMPLE_FIELDS = {"score", "cost", "alpha", "iou", "dice", "n_annotators", "n_units", "n_disputed"}
 
 
 def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset):

@@ -123,7 +123,7 @@ def test_runs_of_an_older_version_say_that_they_must_be_computed_again(dataset, 
     stored_report = {**report.to_dict(), "schema_version": names.SCHEMA_VERSION - 1}
     run = Run(dataset, "agreement")
     assert run.config["schema_version"] == names.SCHEMA_VERSION - 1
-    with pytest.raises(AgreementInputError, match=r"must have results of version 7, got version 6, of another version"):
+    with pytest.raises(AgreementInputError, match=r"must have results of version 8, got version 7, of another version"):
         run._read_report(fo.core.odm.utils.json_util.dumps(stored_report))
 
 

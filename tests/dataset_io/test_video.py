@@ -21,7 +21,7 @@ from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
 FIELDS = [f"frames.{name}" for name in ANNOTATORS]
-FLOATS, COUNTS = ("score", "alpha", "iou", "dice"), ("n_units", "n_disputed")
+FLOATS, COUNTS = ("score", "alpha", "iou", "dice"), ("n_units", "n_disputed", "cost")
 NUMBERS = (*FLOATS, *COUNTS, "n_annotators")
 
 CAT, DOG = ("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))

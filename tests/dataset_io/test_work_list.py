@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.datasets import random_annotators
 
+import annotator_agreement as aa
 from annotator_agreement import compute_agreement
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.dataset_io.run.work_list import work_list
@@ -49,3 +53,30 @@ def test_of_frames_the_videos_are_listed_with_their_most_costly_frame(make_video
     assert len(set(ids)) == len(ids) <= 4
     assert found.n_disputed.tolist() == [sum(costs[video].values()) for video in ids]
     assert found.cost.tolist() == sorted(found.cost.tolist(), reverse=True)
+
+
+CLASSES = [["cat", "cat", "dog"], ["cat", "cat", "cat"], ["cat", None, "dog"], ["cat", "dog", "owl"]]
+TAGS = [[["wet"], ["wet", "dark"], []], [["wet"], ["wet"], ["wet"]], [[], ["dark"], None], [["a"], ["b"], ["c"]]]
+
+
+@pytest.mark.parametrize("kind", ["boxes", "classes", "tags", "masks"])
+def test_sidebar_table_of_samples_and_report_sort_by_the_same_cost(kind, make_dataset):
+    names = ["alice", "bob", "carol"]
+    dataset = {
+        "boxes": lambda: make_dataset(random_annotators(12)),
+        "classes": lambda: rated_dataset(make_dataset, by_annotator(CLASSES, names), "Classification"),
+        "tags": lambda: rated_dataset(make_dataset, by_annotator(TAGS, names), "Classifications"),
+        "masks": lambda: masked_dataset(make_dataset, random_masks(6)),
+    }[kind]()
+    run = aa.compute(dataset, names, progress=False)
+    table = run.samples().set_index("id")["cost"]
+    of_field = dict(zip(*dataset.values(["id", "agreement_cost"]), strict=True))
+    assert {key: value or 0.0 for key, value in of_field.items()} == table.to_dict()
+    listed = [entry["id"] for entry in run.look_first]
+    costs = [of_field[key] for key in listed]
+    assert costs == sorted((cost for cost in of_field.values() if cost), reverse=True)[: len(costs)]
+    assert len(costs) == min(10, sum(bool(cost) for cost in of_field.values())) > 1
+    if kind != "boxes":
+        rows = zip(*dataset.values(["id", "agreement_score", "agreement_n_annotators"]), strict=True)
+        lack = {key: (1 - score) * n * (n - 1) / 2 for key, score, n in rows if score is not None}
+        assert {key: of_field[key] for key in lack} == pytest.approx(lack, abs=1e-8)
