@@ -227,7 +227,7 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument("--requirements", metavar="FILE", help="a requirements file whose check is written too")
     added.add_argument("--overwrite", **overwrite)
     added = command("check", _check, "Check a run against a requirements file")
-    added.add_argument("requirements", metavar="FILE", help="YAML, or CVAT's JSON")
+    added.add_argument("requirements", metavar="FILE", help="YAML or JSON")
     added.add_argument("--markdown", action="store_true", help="print Markdown, for the summary of a pipeline")
     return parser
 

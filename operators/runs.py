@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
@@ -14,6 +14,8 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
+from ..agreement.acceptance.requirements import INTERVAL, VALUE, Requirement
+from ..agreement.statistics.main_numbers import COMPARED
 from ..charts.reports.comparison import comparison_markdown
 from ..charts.reports.document import report_markdown
 from ..charts.reports.other_results import acceptance_sentence
@@ -37,10 +39,10 @@ from ..dataset_io.app.settings import AppSettings, app_settings_of, check_settin
 from ..dataset_io.database.fiftyone_private import open_panel
 from ..dataset_io.jobs.lifecycle import check_rename, what_is_deleted
 from ..dataset_io.record.run import Run, completed_kinds
-from ..dataset_io.results.check import read_requirements
+from ..dataset_io.results.check import check_with, read_requirements, requirements_in
 from ..dataset_io.run.work_through import Progress
 from .form import Filled, Form
-from .inputs import Choice, FormField, Notice, Switch, Text, warning
+from .inputs import Choice, FormField, Notice, Number, ServerFile, Switch, Text, warning
 from .selection import must_leave_view, shows_part
 
 #: the samples of the report
@@ -197,16 +199,65 @@ def _compare(form: Filled) -> dict[str, Any]:
     return {"summary": comparison_markdown(comparison), "comparison": comparison.to_dict()}
 
 
+#: where requirements are from, in the form
+_ONE, _WRITTEN, _FILE = "one", "written", "file"
+_EXAMPLE = """requirements:
+  they find the same objects:
+    number: existence.f1
+    at_least: 0.8"""
+
+
 def _check_fields(form: Filled) -> Iterator[FormField]:
-    hint = "YAML, or CVAT's JSON, on the machine of the App's server"
-    yield FormField("requirements", "Requirements file", hint, required=True)
+    titles = {_ONE: "One number", _WRITTEN: "Requirements written here", _FILE: "A requirements file"}
+    source = form.get("source", _FILE if form.get("requirements") else _ONE)
+    yield Choice("source", "What must hold", default=source, values=titles, as_radio_buttons=True)
+    if source == _ONE:
+        numbers = _required_numbers(form)
+        yield Choice("number", "Number", values=numbers, required=True)
+        yield Number("at_least", "At least", "0.8 for 80 %", default=0.8, least=0.0, most=1.0)
+        hint = "The lower end of its 95 % interval must reach it, not only the value"
+        yield Switch("by_interval", "Allow for chance", hint)
+    elif source == _WRITTEN:
+        example = types.TextFieldView(multiline=True, rows=10, placeholder=_EXAMPLE)
+        yield FormField("written", "Requirements", "YAML, as in a requirements file", view=example)
+    else:
+        yield ServerFile("requirements", "Requirements file", "YAML or JSON, on the machine of the App's server")
     yield from form.within_view()
-    if form.get("requirements"):
-        read_requirements(form.params["requirements"])
+    if _wanted(form) is None:
+        what = "Write the requirements" if source == _WRITTEN else "Choose a file"
+        yield Notice("nothing", what, blocks=True)
+
+
+def _required_numbers(form: Filled) -> dict[str, str]:
+    """Titles of the numbers that one can require, by key; how many of the objects both find comes first."""
+    shown = [each for each in form.labels.family.report.main_numbers if each.group != COMPARED]
+    measure = form.labels.kinds[0].measure
+    return {each.key: each.name(measure) for each in sorted(shown, key=lambda each: each.key != "existence.f1")}
+
+
+def _wanted(form: Filled) -> tuple[list[Requirement], str] | None:
+    """What must hold, and where it is from; None as long as nothing is filled in.
+
+    Raises:
+        AgreementInputError: if it is not written as it must be
+    """
+    given = form.get("requirements")
+    if form.get("source") == _WRITTEN:
+        text = form.get("written", "")
+        return (requirements_in(text, "requirements"), "requirements") if text.strip() else None
+    if given or form.get("source") == _FILE:
+        path = given.get("absolute_path") if isinstance(given, Mapping) and "requirements" not in given else given
+        return read_requirements(path) if path else None
+    keys = {"number": form.get("number", next(iter(_required_numbers(form)))), "at_least": form.get("at_least", 0.8)}
+    keys["judge"] = INTERVAL if form.params.get("by_interval") else VALUE
+    return read_requirements({"requirements": {_required_numbers(form).get(keys["number"], keys["number"]): keys}})
 
 
 def _check(form: Filled) -> dict[str, Any]:
-    check = check_agreement(form.samples, form.run_key, form.params.get("requirements"))
+    wanted = _wanted(form)
+    if wanted is None:
+        raise AgreementInputError("`requirements` must be given, got none")
+    check = check_with(form.samples, form.run_key, *wanted)
     variant = {"passed": "success", "failed": "error"}.get(check.outcome, "warning")
     form.tell(acceptance_sentence(check), variant, reload=False)
     return {"summary": check.to_markdown(), **check.to_dict()}
@@ -215,7 +266,7 @@ def _check(form: Filled) -> dict[str, Any]:
 CHECK = Form(
     name=names.CHECK_AGREEMENT,
     label="Check requirements",
-    sentence="Check an agreement run against a requirements file: is the delivery accepted?",
+    sentence="Check whether an agreement run reaches what is required: is the delivery accepted?",
     icon="fact_check",
     submit="Check",
     run="The run that is checked",

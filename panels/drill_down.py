@@ -65,9 +65,7 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
         model, size = leads["sized"]
         return _with_fields(labels_of_size(samples, state.run_key or "", model, size), state, model)
     options = dict(leads["options"])
-    assigned, tags = options.pop("n_annotators", None), options.pop("tags", None)
-    if tags:
-        samples = samples.match_tags(tags)
+    assigned = options.pop("n_annotators", None)
     labels = open_run_labels(samples, state.run_key or "")
     view = requested_view(labels, check_request(labels, options))
     if assigned is not None:

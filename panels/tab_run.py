@@ -92,8 +92,10 @@ def _behind(result: Checked) -> Link | None:
     """The labels behind a requirement that did not pass."""
     if not result.view:
         return None
-    options = {**result.view, **({"tags": result.tags} if result.tags else {})}
-    return link(f"{result.title}: {MARKS[result.outcome]}", **options)
+    title = f"{result.title}: {MARKS[result.outcome]}"
+    if result.part:
+        return {"title": title, "part": [result.by, result.part]}
+    return link(title, **result.view)
 
 
 def rule_items(shown: Shown, state: PanelState) -> Iterator[Item]:

@@ -44,7 +44,7 @@ def call(capsys):
 def requirements(tmp_path):
     def write(at_least, **keys):
         path = tmp_path / "requirements.json"
-        path.write_text(json.dumps({"requirements": {"all": {"metric": "f1", "at_least": at_least, **keys}}}))
+        path.write_text(json.dumps({"requirements": {"all": {"number": "existence.f1", "at_least": at_least, **keys}}}))
         return path
 
     return write
@@ -73,8 +73,8 @@ def test_exit_codes_tell_passed_failed_and_not_computed_apart(call, dataset, req
     assert call("check", dataset.name, requirements(0.01))[0] == 0
     code, printed, _ = call("check", dataset.name, requirements(0.999))
     assert (code, "Not accepted" in printed) == (1, True)
-    code, printed, _ = call("check", dataset.name, requirements(0.01, least_images=1000))
-    assert (code, "12 of at least 1,000 images" in printed) == (2, "12 of at least" in printed)
+    code, printed, _ = call("check", dataset.name, requirements(0.01, judge="interval"))
+    assert (code, "existence.f1 has no interval" in printed) == (2, True)
     code, printed, _ = call("check", dataset.name, requirements(0.999), "--markdown")
     assert (code, "**" in printed, "✗ failed" in printed) == (1, True, True)
 
@@ -207,7 +207,7 @@ def test_the_pipeline_of_the_docs_runs_and_fails_where_the_delivery_is_not_accep
     script = tmp_path / "step.sh"
 
     def code_of(shell, lines, at_least):
-        text = f"requirements:\n  boxes: {{metric: iou, at_least: {at_least}}}\n"
+        text = f"requirements:\n  boxes: {{number: localisation.mean_iou, at_least: {at_least}}}\n"
         (tmp_path / "requirements.yaml").write_text(text, encoding="utf-8")
         script.write_text(lines)
         done = subprocess.run([*shell.split(), script], cwd=tmp_path, env=environment, capture_output=True, text=True)

@@ -17,26 +17,28 @@ PASSED, FAILED, NOT_ENOUGH = "passed", "failed", "not enough data"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A checked requirement, for one annotator if it is about each, and its outcome; undefined numbers are None."""
+    """A checked requirement and its outcome; undefined numbers are None."""
 
     name: str
     outcome: str  #: ``passed``, ``failed`` or ``not enough data``
     condition: str  #: what must hold
-    value: float | None
-    low: float | None  #: ends of the interval of the value
-    high: float | None
-    n_objects: int | None  #: objects (tags, classes of masks) that it is about; None where the numbers do not say
-    n_images: int | None  #: images with two annotators that it is about
-    annotator: str | None = None
+    of: str = ""  #: the annotator, class or pair whose number it is; empty: the run's
+    by: str = ""  #: what divides the images, if it is about a part of them
+    part: str = ""  #: this part
+    value: float | None = None
+    low: float | None = None  #: ends of the interval of the value
+    high: float | None = None
+    n_objects: int | None = None  #: objects that it is about; None where the numbers do not say
+    n_images: int | None = None  #: images that it is about
     reason: str = ""  #: why there is not enough data
     #: arguments of ``run.view()`` that show the labels on which annotators disagree here
     view: dict[str, Any] = dataclasses.field(default_factory=dict)
-    tags: list[str] = dataclasses.field(default_factory=list)  #: tags of the images that it is about
 
     @property
     def title(self) -> str:
-        """The name, with the annotator."""
-        return self.name if self.annotator is None else f"{self.name} ({self.annotator})"
+        """The name, with what it is about."""
+        about = ", ".join(filter(None, (self.of, self.part)))
+        return f"{self.name} ({about})" if about else self.name
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,7 +55,6 @@ class AcceptanceCheck(ShowsItself):
     source: str  #: name of the requirements file
     outcome: str
     results: tuple[Checked, ...]
-    left_out: tuple[str, ...] = ()  #: requirements for labels of other types than those of the run
     n_unlisted: int = 0  #: results that a stored check leaves out, failures last
 
     @property
@@ -66,13 +67,11 @@ class AcceptanceCheck(ShowsItself):
         return [each for each in self.results if each.outcome == outcome]
 
     @classmethod
-    def from_results(
-        cls, run_key: str, source: str, results: tuple[Checked, ...], left_out: tuple[str, ...]
-    ) -> AcceptanceCheck:
+    def from_results(cls, run_key: str, source: str, results: tuple[Checked, ...]) -> AcceptanceCheck:
         """The check with the outcome that follows from the results."""
         found = {each.outcome for each in results}
         outcome = next((each for each in (FAILED, NOT_ENOUGH) if each in found), PASSED)
-        return cls(run_key, source, outcome, results, left_out)
+        return cls(run_key, source, outcome, results)
 
     def shortened(self, at_most: int) -> AcceptanceCheck:
         """The check with so many results, at most: failures first."""
@@ -93,10 +92,10 @@ class AcceptanceCheck(ShowsItself):
     def to_dict(self) -> dict[str, Any]:
         """The check as JSON-serialisable values."""
         values = dataclasses.asdict(self)
-        return {**values, "results": list(values["results"]), "left_out": list(self.left_out)}
+        return {**values, "results": list(values["results"])}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> AcceptanceCheck:
         """Rebuild a check from :meth:`to_dict`."""
         results = tuple(Checked(**each) for each in values["results"])
-        return cls(**{**values, "results": results, "left_out": tuple(values["left_out"])})
+        return cls(**{**values, "results": results})

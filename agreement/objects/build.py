@@ -150,12 +150,6 @@ class Collection:
             del self._collectors[: self._at_once]
             yield from self._pass(asked)  # empties the list
 
-    def headline_numbers(self) -> Iterator[Numbers]:
-        """Only the headline numbers."""
-        yield sample_numbers(self._records)
-        yield self.expected.numbers(self._records)
-        yield from self._pass([self.headline])
-
     def chunks(self, records: ObjectRecords) -> Iterator[Chunk]:
         """The agreement on some samples."""
         for agreement in records.agreements(self._context.config):
@@ -172,15 +166,14 @@ class Collection:
             yield from collectors.pop(0).numbers()
 
 
-def object_numbers(records: ObjectRecords, context: ReportContext, *, headline_only: bool = False) -> Iterator[Numbers]:
-    """All numbers of a report (or only the headline) as functions of sums over its samples.
+def object_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:
+    """All numbers of a report as functions of sums over its samples.
 
     Their keys are single names (``("alpha.pooled",)``), or begin with a part of the report: ``("pairs", "alice", "bob",
     "f1")``, ``("classes", "car", "alpha")``, ``("annotators", "alice", "miss_rate")``. Samples that are not rated have
     rows of zeros.
     """
-    collection = Collection(records, context, by_sample=True)
-    return collection.headline_numbers() if headline_only else collection.numbers()
+    return Collection(records, context, by_sample=True).numbers()
 
 
 def headline_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:

@@ -110,9 +110,6 @@ class AgainstRole:
     stored: StoredRole
     is_model: bool
     annotator: int | None = None  #: one of the annotators who takes the place of the role
-    #: labels of annotators ``(N,)`` and of the role ``(M,)`` that the part ``"chosen"`` has, and whether classes of
-    #: matches must be equal
-    chosen: tuple[BoolArray, BoolArray, bool] | None = None
 
     #: numbers of an annotator, and of their classes and sizes, by their names in the report
     shown: ClassVar[Mapping[str, str]] = {name: name for name in list(NUMBERS)[: 10 + len(MEASURES)]}
@@ -310,7 +307,7 @@ class AgainstRole:
         label, annotator = self.wanted
         right = matched[pairs.kind[matched] == RIGHT]
         drawn_part, role_part, n_parts = self.parts_of_labels(part)
-        if part == "classes" or (part == "chosen" and self.chosen is not None and self.chosen[2]):
+        if part == "classes":
             matched = right
         of_pairs = role_part[pairs.label]
 
@@ -325,7 +322,7 @@ class AgainstRole:
             ("n_matched", of_matched(matched)), ("n_right", of_matched(right)), ("n_loose", of_matched(loose)),
             ("iou", of_matched(matched, pairs.iou[matched])), ("iou_right", of_matched(right, pairs.iou[right])),
         ]  # fmt: skip
-        if part in ("", "chosen"):
+        if not part:
             entries += [(name, of_matched(rows, values)) for name, rows, values in self.measured()]
         return (*sums_of_entries(entries, n_parts, self.records.n_samples), self.n_annotators * n_parts)
 
@@ -384,9 +381,6 @@ class AgainstRole:
             drawn = drawn.copy()
             drawn[paired] = wanted[self.stored.pairs.label[row[paired]]]
             return drawn, wanted, len(SIZES)
-        if part == "chosen" and self.chosen is not None:
-            drawn, wanted = (np.where(mask, 0, -1) for mask in self.chosen[:2])
-            return drawn, wanted, 1
         return np.zeros(len(self.drawn_sample), np.int64), np.zeros(len(self.stored.sample), np.int64), 1
 
     # ---- numbers ----
@@ -433,12 +427,6 @@ class AgainstRole:
             (name, (codes, annotator, sample, None)) for name, codes in (("n_labels", own), ("n_reference", true))
         ]
         return [*either, ("n_right", equal)]
-
-    def chosen_numbers(self, key: Key, *, by_sample: bool) -> Iterator[Numbers]:
-        """The numbers of every annotator on chosen labels, with equal classes those that classes have."""
-        owners: dict[int, Key] = {k: (*key, name) for k, name in enumerate(self.context.annotators)}
-        shown = self.of_parts if self.chosen is not None and self.chosen[2] else self.shown
-        yield from self._of_groups("chosen", owners, shown, by_sample=by_sample)
 
     def _kappas(self, owners: Mapping[int, Key], said: Sequence[tuple[str, Entry]]) -> Iterator[Numbers]:
         """Cohen's kappa of every annotator; columns: the labels, the right ones, those of every class of both."""

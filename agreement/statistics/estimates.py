@@ -207,7 +207,7 @@ def _add_found(
     """Add the intervals of numbers that use enough samples ``n``; for the others see :func:`_interval`."""
     for place, key in enumerate(numbers.keys):
         if n[place] >= _least(numbers):
-            is_share = not numbers.is_difference and _is_share(key[-1])
+            is_share = not numbers.is_difference and is_share_name(key[-1])
             total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), is_share, few))
 
 
@@ -256,7 +256,8 @@ def _samples_of(numbers: Numbers, basis: IntArray, ranks: IntArray, n_drawn: int
     return np.bincount(once % n_values, minlength=n_values)
 
 
-def _is_share(name: str) -> bool:
+def is_share_name(name: str) -> bool:
+    """True for the key of a number between 0 and 1."""
     last = name.rpartition(".")[2].removeprefix("intra_").removeprefix("inter_")
     return name == "score.mean" or last in _SHARES or name.startswith(_OF_SHARES)
 

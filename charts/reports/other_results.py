@@ -230,9 +230,6 @@ def acceptance_section(check: AcceptanceCheck) -> Section:
     parts += [f"{each.title}: {each.reason}." for each in check.results if each.reason][:_MOST_REASONS]
     if check.n_unlisted:
         parts.append(f"{check.n_unlisted:,} more results are not listed.")
-    if check.left_out:
-        names = listed([*check.left_out[:_MOST_REASONS]]) + ", …" * (len(check.left_out) > _MOST_REASONS)
-        parts.append(f"Left out, as they are for labels of other types: {names}.")
     return Section("Acceptance", parts, key="acceptance")
 
 
@@ -246,7 +243,8 @@ def acceptance_sections(check: AcceptanceCheck) -> list[Section]:
 
 def acceptance_frame(check: AcceptanceCheck) -> pd.DataFrame:
     """The results as a table."""
-    names = ("name", "annotator", "outcome", "condition", "value", "low", "high", "n_objects", "n_images", "reason")
+    names = [*("name", "of", "by", "part", "outcome", "condition"), *("value", "low", "high")]
+    names += ["n_objects", "n_images", "reason"]
     rows = [{name: getattr(each, name) for name in names} for each in check.results]
-    frame = pd.DataFrame(rows, columns=list(names))
+    frame = pd.DataFrame(rows, columns=names)
     return frame.astype(dict.fromkeys(("value", "low", "high"), float))

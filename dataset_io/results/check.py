@@ -1,10 +1,10 @@
-"""Check a run against a requirements file (YAML or JSON, with lines), and keep the last check with the run."""
+"""Check a run against requirements (a YAML or JSON file with lines, or a mapping), and keep the last check with it."""
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,42 +13,36 @@ import yaml
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.acceptance.cvat_requirements import from_cvat, is_of_cvat
-from ...agreement.acceptance.evaluate import CheckedRun, check_requirements
-from ...agreement.acceptance.given import DEEPEST, Given
+from ...agreement.acceptance.evaluate import check_requirements
 from ...agreement.acceptance.outcome import AcceptanceCheck
 from ...agreement.acceptance.requirements import Requirement, requirements_of
 from ...agreement.families.family import build_report
 from ...agreement.settings.arguments import path_of, takes_arrays
 from ...agreement.settings.errors import AgreementInputError
+from ...agreement.statistics.report import AgreementReport
 from ...metrics.numeric.arrays import BoolArray
 from ..record.lease import writing
 from ..record.run import Run
-from ..record.sample_index import keys_of
-from .load import records_on
+from .parts import OpenParts, open_parts
 
-#: bytes of a file, at most
-MOST_BYTES = 1 << 20
-#: characters of a number, at most: YAML's numbers to the base of 60 (1:30:00) take longer the longer they are
-_LONGEST = 1_000
+#: bytes of a file, and values within values, at most
+MOST_BYTES, _DEEPEST = 1 << 18, 5
 
 
-def read_requirements(requirements: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[tuple[Requirement, ...], str]:
+def read_requirements(requirements: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[list[Requirement], str]:
     """The requirements of a file, or of a mapping as it stands in one, and its name."""
     if isinstance(requirements, Mapping):
-        name, given = "requirements", Given.of(requirements, "requirements")
-    elif isinstance(requirements, str | os.PathLike):
-        path = Path(path_of("requirements", requirements))
-        name, given = path.name, _read(path)
-    else:
+
+        def place(*way: str) -> str:
+            return "requirements" + "".join(f"[{name[:60]!r}]" for name in way[1:])
+
+        return requirements_of(_texts(requirements, "requirements", 1), place), "requirements"
+    if not isinstance(requirements, str | os.PathLike):
         raise AgreementInputError(
             "`requirements` must be the path of a requirements file, or a mapping as in one, got "
             f"{type(requirements).__name__}"
         )
-    return requirements_of(from_cvat(given) if is_of_cvat(given) else given), name
-
-
-def _read(path: Path) -> Given:
+    path = Path(path_of("requirements", requirements))
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -56,85 +50,96 @@ def _read(path: Path) -> Given:
         reason = error.strerror or str(error)
         raise AgreementInputError(f"`requirements` must be a readable file, got {str(path)!r}: {reason}") from error
     if len(content) > MOST_BYTES:
-        raise AgreementInputError(f"{path.name} must have at most {MOST_BYTES >> 20} MB, got more")
+        raise AgreementInputError(f"{path.name} must have at most {MOST_BYTES >> 10} kB, got more")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise AgreementInputError(f"{path.name}, line {line}: must be text in UTF-8, got other bytes") from error
-    if path.suffix.lower() == ".json":  # tabs indent JSON, but not YAML
+    return requirements_in(text, path.name), path.name
+
+
+def _texts(value: Any, place: str, depth: int) -> Any:
+    """A mapping as in a file: with texts for numbers, and with no values that files do not have."""
+    if depth > _DEEPEST:
+        raise AgreementInputError(f"{place} must have at most {_DEEPEST} values within each other, got more")
+    if isinstance(value, Mapping):
+        if wrong := [key for key in value if not isinstance(key, str)]:
+            raise AgreementInputError(f"{place} must have texts as keys, got {str(wrong[0])[:60]!r}")
+        return {str(key): _texts(entry, f"{place}[{key[:60]!r}]", depth + 1) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_texts(entry, place, depth + 1) for entry in value]
+    if value is None or isinstance(value, bytes) or not isinstance(value, str | int | float):
+        raise AgreementInputError(f"{place} must be a text or a number, got {type(value).__name__}")
+    return str(value)
+
+
+def requirements_in(text: str, name: str) -> list[Requirement]:
+    """The requirements in a text in YAML or JSON.
+
+    Args:
+        text: what is written
+        name: what it is called in messages
+    """
+    if len(text) > MOST_BYTES:
+        raise AgreementInputError(f"{name} must have at most {MOST_BYTES >> 10} kB, got more")
+    if text.lstrip().startswith("{"):  # tabs indent JSON, but not YAML
         text = text.replace("\t", " ")
+    lines: dict[tuple[str, ...], int] = {}
     try:
-        loader = _Loader(text, path.name)
+        loader = _Loader(text, name)
         node = loader.get_single_node()
         if node is None:
-            raise AgreementInputError(f"{path.name} must have requirements, got an empty file")
-        return loader.given(node)
+            raise AgreementInputError(f"{name} must have requirements, got nothing")
+        given = loader.values(node, (), lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         said = ", ".join(str(part) for part in (error.context, error.problem) if part)
-        raise AgreementInputError(f"{path.name}, line {mark.line + 1}: must be YAML or JSON, got {said}") from error
+        raise AgreementInputError(f"{name}, line {mark.line + 1}: must be YAML or JSON, got {said}") from error
     except yaml.YAMLError as error:  # characters that no YAML has
         line = text[: getattr(error, "position", 0)].count("\n") + 1
-        raise AgreementInputError(f"{path.name}, line {line}: must have no control characters, got some") from error
+        raise AgreementInputError(f"{name}, line {line}: must have no control characters, got some") from error
+    return requirements_of(given, lambda *way: f"{name}, line {lines.get(way, 1)}")
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads YAML into values with their lines; refuses what expands (anchors), what is built (tags), and depth."""
+    """Reads texts, lists and mappings with the lines of keys; refuses anchors, which expand, and depth."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text)
-        self._name = name
-        self._depth = 0
+        self._name, self._depth = name, 0
 
-    def _at(self, mark: Any) -> str:
-        return f"{self._name}, line {mark.line + 1}"
+    def _wrong(self, mark: Any, message: str) -> AgreementInputError:
+        return AgreementInputError(f"{self._name}, line {mark.line + 1}: {message}")
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise AgreementInputError(
-                f"{self._at(event.start_mark)}: there must be no anchors and aliases (& and *); write `inherits`"
-            )
+            raise self._wrong(event.start_mark, "there must be no anchors and aliases (& and *)")
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise AgreementInputError(
-                f"{self._at(event.start_mark)}: there must be at most {DEEPEST} values within each other, got more"
-            )
+        if self._depth > _DEEPEST:
+            raise self._wrong(event.start_mark, f"there must be at most {_DEEPEST} values within each other, got more")
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
 
-    def given(self, node: Any) -> Given:
-        """The value of a node."""
-        place = self._at(node.start_mark)
-        if node.tag not in _TAGS:
-            raise AgreementInputError(f"{place}: there must be no tags, got {node.tag!r}")
+    def values(self, node: Any, way: tuple[str, ...], lines: dict[tuple[str, ...], int]) -> Any:
+        """A node as text, list or mapping; a name that YAML takes for something else (``no``, ``1``) is a name."""
+        if isinstance(node, yaml.ScalarNode):
+            # JSON writes what is beyond 16 bits as a pair
+            return node.value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if isinstance(node, yaml.SequenceNode):
-            return Given([self.given(entry) for entry in node.value], place)
-        if isinstance(node, yaml.MappingNode):
-            found: dict[str, Given] = {}
-            for key, value in node.value:
-                where = self._at(key.start_mark)
-                if not isinstance(key, yaml.ScalarNode) or key.value == "<<":
-                    raise AgreementInputError(f"{where}: keys must be texts, got something else")
-                if key.value in found:
-                    raise AgreementInputError(f"{where}: there must be one {key.value!r}, got another one")
-                entry = self.given(value)
-                # the line of a key is where people look
-                found[key.value] = Given(entry.value, where, entry.text)
-            return Given(found, place)
-        try:
-            is_text = node.tag == _DATE or len(node.value) > _LONGEST
-            value = node.value if is_text else self.construct_object(node)
-        except (ValueError, OverflowError) as error:
-            raise AgreementInputError(f"{place}: the value must be one that YAML has, got {node.value!r}") from error
-        return Given(value, place, node.value)
-
-
-_YAML = "tag:yaml.org,2002:"
-_DATE = f"{_YAML}timestamp"
-_TAGS = {f"{_YAML}{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map")} | {_DATE}
+            return [self.values(entry, way, lines) for entry in node.value]
+        found: dict[str, Any] = {}
+        for key_node, value in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise self._wrong(key_node.start_mark, "keys must be texts, got something else")
+            key = self.values(key_node, way, lines)
+            if key in found:
+                raise self._wrong(key_node.start_mark, f"there must be one {key[:60]!r}, got another one")
+            lines[(*way, key)] = key_node.start_mark.line + 1
+            found[key] = self.values(value, (*way, key), lines)
+        return found
 
 
 #: results that are kept with a run, at most
@@ -155,37 +160,43 @@ def check_agreement(
     Args:
         dataset: the dataset, or a view to check only its samples
         run_key: key of the run
-        requirements: path of a requirements file (YAML, or CVAT's JSON), or a mapping as in one; the page
-            "Requirements files" lists the keys
+        requirements: path of a requirements file (YAML or JSON), or a mapping as in one; the page "Requirements
+            files" lists the keys
 
     Returns:
         the check
 
     Raises:
-        AgreementInputError: with every mistake in the file and its line; if the file is for other label types, or
-            names annotators or attributes that the run has not; as :func:`load_agreement`
+        AgreementInputError: with the first mistake in the file and its line; if it names what the run has not; as
+            :func:`load_agreement`
     """
     wanted, source = read_requirements(requirements)
-    run = Run(dataset, run_key)
-    loaded = run.records()
-    samples, is_whole = dataset, isinstance(dataset, fo.Dataset)
-    records, index, report = loaded.records, loaded.index, loaded.report
-    context = dataclasses.replace(loaded.context, clusters=index.clusters())
-    if not is_whole:
-        records, index, context = records_on(samples, run_key, loaded)
-        report = build_report(records, context)
-    on_frames = index.frame_numbers() is not None
+    return check_with(dataset, run_key, wanted, source)
 
-    def tagged(tags: Sequence[str]) -> BoolArray:
-        return index.among(keys_of(samples.match_tags(list(tags)), on_frames=on_frames))
 
-    found = check_requirements(wanted, source, CheckedRun(records, context, report, tagged))
-    if is_whole:
+def check_with(
+    dataset: fo.Dataset | SampleCollection, run_key: str, wanted: list[Requirement], source: str
+) -> AcceptanceCheck:
+    """The same for requirements that were read already."""
+    run, opened = Run(dataset, run_key), open_parts(dataset, run_key)
+    report = opened.report or build_report(opened.records, opened.context)
+    found = check_requirements(wanted, source, report, functools.cache(lambda by: part_reports(opened, by)))
+    if isinstance(dataset, fo.Dataset):
         results_id = run.config["results_id"]
         with writing(run.dataset):
             kept = {"results_id": results_id, "check": found.shortened(MOST_KEPT).to_dict()}
             run.update(only_with={"results_id": results_id}, acceptance=kept)
     return found
+
+
+def part_reports(opened: OpenParts, by: str) -> dict[str, Callable[[], AgreementReport]]:
+    """The reports on the parts that a field makes, by their names; each is built when it is first asked for."""
+
+    def report_on(rows: BoolArray) -> AgreementReport:
+        return build_report(opened.records.select(rows), opened.context.of_samples(rows))
+
+    parts = opened.samples_of(by).items()
+    return {name: functools.cache(functools.partial(report_on, rows)) for name, rows in parts}
 
 
 def last_check(config: Mapping[str, Any]) -> AcceptanceCheck | None:

@@ -35,7 +35,7 @@ from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
-from ...metrics.numeric.arrays import IntArray
+from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..database.fiftyone_private import root_dataset, sample_collection, scenarios_of
 from ..labels.paths import VALUE_TYPES, is_marked, is_of_frames, labels_have, where_labels_are
 from ..record.run import Run, dataset_of
@@ -130,6 +130,14 @@ class OpenParts:
             main_numbers=report.main_numbers,
             samples=samples,
         )
+
+    def samples_of(self, field: str) -> dict[str, BoolArray]:
+        """The samples of every part that a field makes, by its name, as a mask ``(S,)``."""
+        _, groups, _ = self._divided(field)
+        rows = np.zeros((len(groups.names), len(self.index)), np.bool_)
+        for k in range(len(groups.names)):
+            rows[k, groups.rows(k)] = True
+        return dict(zip(groups.names, rows, strict=True))
 
     def _divided(
         self,

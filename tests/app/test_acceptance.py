@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import fiftyone as fo
 import pytest
+import yaml
 from playwright.sync_api import expect
 
 from tests.app.app_page import AppPage
@@ -15,46 +15,46 @@ from annotator_agreement import check_agreement
 
 pytestmark = pytest.mark.browser
 
-_REQUIREMENTS = """
-requirements:
+_REQUIREMENTS = """requirements:
   base:
-    metric: score
+    number: score.mean
     at_least: 0.1
   all alike:
-    inherits: base
+    number: score.mean
     at_least: 0.999
-  too few:
-    inherits: base
-    least_objects: 1000000
+  no interval:
+    number: n_rated
+    at_least: 1
+    judge: interval
 """
 
 
-def test_a_delivery_is_checked_and_each_failure_leads_to_its_labels(
-    report: Any, app: AppPage, dataset: Any, tmp_path: Path
-) -> None:
-    rules = tmp_path / "requirements.yaml"
+def test_a_delivery_is_checked_and_each_failure_leads_to_its_labels(report: Any, app: AppPage, dataset: Any) -> None:
     app.open_panel()
-    for text, said in ((_REQUIREMENTS.replace("score", "skore"), "line 4"), (_REQUIREMENTS, "")):
-        rules.write_text(text)
-        form = app.find_operator("Check requirements")
-        form.get_by_role("textbox").first.press_sequentially(str(rules), delay=90)
-        if said:  # a mistake in the file is told with its line before anything is executed
-            expect(form).to_contain_text(f"requirements.yaml, {said}")
-            app.page.keyboard.press("Escape")
-            expect(form).to_have_count(0)
+    form = app.find_operator("Check requirements")
+    expect(form.get_by_text("At least", exact=True)).to_be_visible()  # one number, with a value that is filled in
+    form.get_by_text("Requirements written here").click()
+    written = form.get_by_role("textbox").last
+    # a mistake is told with its line before anything is executed
+    written.fill(_REQUIREMENTS.replace("number: score.mean", "nomber: score.mean", 1))
+    expect(form).to_contain_text("requirements, line 3: there is no key 'nomber'")
+    written.fill(_REQUIREMENTS)
+    expect(form).not_to_contain_text("there is no key")
     app.submit("Check")
     app.expect_message("of 3 requirements 1 failed, 1 has not enough data and 1 passed")
     app.close_result()
 
     app.refresh_panel()
-    app.open_tab("Overview", "Not accepted by requirements.yaml")
+    app.open_tab("Overview", "Not accepted by requirements")
     assert [row[:2] for row in app.cells("requirement")] == [
         ["base", "✓ passed"],
         ["all alike", "✗ failed"],
-        ["too few", "? not enough data"],
+        ["no interval", "? not enough data"],
     ]
     failed = next(
-        each for each in check_agreement(dataset, requirements=str(rules)).results if each.outcome == "failed"
+        each
+        for each in check_agreement(dataset, requirements=yaml.safe_load(_REQUIREMENTS)).results
+        if each.outcome == "failed"
     )
     assert failed.view
     for _ in range(2):

@@ -146,11 +146,15 @@ def test_a_single_annotator_is_compared_and_a_bad_mask_is_left_out(masked: fo.Da
 
 def test_annotators_are_judged_against_the_reference(masked: fo.Dataset) -> None:
     run = aa.compute(masked, NAMES, reference="gold", ignore_values=[IGNORED], resamples=0)
-    wanted = {"against": "reference", "metric": "iou", "at_least": 0.99, "judge": "value"}
-    found = run.check({"requirements": {"all": wanted, "one": {**wanted, "classes": ["1"]}}}).results
+    wanted = {"annotator": "alice", "at_least": 0.99}
+    asked = {
+        "all": {"number": "reference.mean_iou", **wanted},
+        "one": {"number": "reference.iou", "class": "1", **wanted},
+    }
+    found = run.check({"requirements": asked}).results
     one = run.report.reference.annotators[0]
     iou = {"all": one.mean_iou, "one": next(part.iou for part in one.classes if part.name == "1")}
-    assert {each.name: each.value for each in found if each.annotator == "alice"} == iou
+    assert {each.name: each.value for each in found} == iou
 
 
 def test_what_cannot_be_is_refused(masked: fo.Dataset) -> None:

@@ -170,11 +170,11 @@ def test_roles_can_be_values_of_the_attribute(tagged: fo.Dataset) -> None:
 
 def test_annotators_are_judged_against_the_reference(tagged: fo.Dataset) -> None:
     run = aa.compute(tagged, NAMES, reference="gold", resamples=0)
-    wanted = {"against": "reference", "metric": "recall", "at_least": 0.99, "judge": "value"}
-    found = run.check({"requirements": {"all": wanted, "a": {**wanted, "classes": ["a"]}}}).results
+    wanted = {"number": "reference.recall", "annotator": "alice", "at_least": 0.99}
+    found = run.check({"requirements": {"all": wanted, "a": {**wanted, "class": "a"}}}).results
     one = run.report.reference.annotators[0]
     recall = {"all": one.recall, "a": next(part.recall for part in one.classes if part.name == "a")}
-    of_alice = {each.name: each for each in found if each.annotator == "alice"}
+    of_alice = {each.name: each for each in found}
     assert {name: each.value for name, each in of_alice.items()} == recall
     for name, each in of_alice.items():
         assert each.view["reference"] == ["missed"]

@@ -1,4 +1,4 @@
-"""The form that checks requirements, and what the panel shows of the last check."""
+"""The form that checks requirements, and what it says while it is filled in."""
 
 from __future__ import annotations
 
@@ -22,15 +22,58 @@ def dataset(lend):
     return lend(_made)
 
 
-def test_the_form_checks_a_file_and_says_what_is_wrong_with_it(operator, context, form, dataset, tmp_path):
-    check, path = operator("check_agreement"), tmp_path / "requirements.json"
-    path.write_text(json.dumps({"requirements": {"all": {"metric": "f2", "at_least": 1}}}))
-    shown = form(check, dataset, requirements=str(path))
-    assert "`metric` must be one of" in shown["problem"]["view"]["label"]
-    path.write_text(json.dumps({"requirements": {"all": {"metric": "f1", "at_least": 1}}}))
-    assert "problem" not in form(check, dataset, requirements=str(path))
-    answer = check.execute(context(check, dataset, run_key="agreement", requirements=str(path)))
+@pytest.fixture
+def check(operator, context, dataset):
+    operator = operator("check_agreement")
+
+    def execute(view=None, **params):
+        return operator.execute(context(operator, dataset, view, run_key="agreement", **params))
+
+    return execute
+
+
+def test_it_opens_with_a_number_that_can_be_required_at_once(operator, form, dataset, check):
+    shown = form(operator("check_agreement"), dataset)
+    assert not {"problem", "nothing"} & {*shown}
+    assert shown["source"]["default"] == "one"
+    titles = {each["value"]: each["label"] for each in shown["number"]["view"]["choices"]}
+    assert next(iter(titles.items())) == ("existence.f1", "F1")
+    assert titles["localisation.mean_iou"] == "mean IoU"
+    assert not any(each.get("invalid") for each in shown.values())
+    answer = check()
+    value = aa.load(dataset).existence.f1
+    assert [(each["name"], each["value"], each["condition"]) for each in answer["results"]] == [
+        ("F1", value, "existence.f1 ≥ 0.8")
+    ]
+    answer = check(source="one", number="score.mean", at_least=0.1, by_interval=True)
+    assert (answer["outcome"], answer["results"][0]["reason"]) == ("not enough data", "score.mean has no interval")
+
+
+def test_requirements_are_written_in_the_form(operator, form, dataset, check):
+    told = form(operator("check_agreement"), dataset, source="written")
+    assert not told["written"].get("invalid")
+    assert told["nothing"]["invalid"]  # nothing can be executed, and nothing is red
+    assert told["nothing"]["view"]["name"] == "Notice"
+    example = told["written"]["view"]["placeholder"]
+    assert check(source="written", written=example)["outcome"] in ("passed", "failed")
+    wrong = form(operator("check_agreement"), dataset, source="written", written=example.replace("0.8", "high"))
+    assert wrong["problem"]["view"]["label"] == "requirements, line 4: `at_least` must be a number, got 'high'"
+    with pytest.raises(ValueError, match="`requirements` must be given, got none"):
+        check(source="written", written=" ")
+
+
+def test_a_file_is_chosen(operator, form, dataset, check, tmp_path):
+    path = tmp_path / "requirements.json"
+    path.write_text(json.dumps({"requirements": {"all": {"nomber": "f1", "at_least": 1}}}))
+    chosen = {"source": "file", "requirements": {"absolute_path": str(path)}}
+    shown = form(operator("check_agreement"), dataset, **chosen)
+    assert shown["problem"]["view"]["label"].startswith("requirements.json, line 1: there is no key 'nomber'")
+    assert form(operator("check_agreement"), dataset, source="file")["nothing"]["view"]["name"] == "Notice"
+    path.write_text(json.dumps({"requirements": {"all": {"number": "existence.f1", "at_least": 1}}}))
+    assert "problem" not in form(operator("check_agreement"), dataset, **chosen)
+    answer = check(**chosen)
     assert answer["outcome"] == "failed"
     assert "Not accepted by requirements.json" in answer["summary"]
-    part = context(check, dataset, dataset.limit(1), run_key="agreement", requirements=str(path), within_view=True)
-    assert check.execute(part)["results"][0]["n_images"] == 1
+    # a caller gives only the path, or a mapping
+    assert check(dataset.limit(1), requirements=str(path), within_view=True)["results"][0]["n_images"] == 1
+    assert check(requirements=json.loads(path.read_text()))["outcome"] == "failed"

@@ -186,7 +186,7 @@ def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, t
 
 def test_parts_requirements_and_letters_are_asked_for(export, dataset, form, tmp_path):
     rules = tmp_path / "requirements.yaml"
-    rules.write_text("requirements:\n  all:\n    metric: score\n    at_least: 0.99\n")
+    rules.write_text("requirements:\n  all:\n    number: score.mean\n    at_least: 0.99\n")
     dataset.set_values("camera", [("left", "right")[k % 2] for k in range(len(dataset))])
     inputs = form(export, dataset, advanced={"anonymous": True})
     assert "key_file" in inputs
@@ -196,13 +196,13 @@ def test_parts_requirements_and_letters_are_asked_for(export, dataset, form, tmp
     folded["key_file"] = str(key)
     _execute(export, dataset, run_key="agreement", format="html", path=str(page), advanced=folded)
     text = page.read_text("utf-8")
-    for said in ("by camera", "left", "right", "score ≥ 0.99"):
+    for said in ("by camera", "left", "right", "score.mean ≥ 0.99"):
         assert said in text
     assert not any(f"<td>{name}</td>" in text for name in ANNOTATORS)
     assert sorted(json.loads(key.read_text("utf-8"))) == ANNOTATORS
-    rules.write_text("requirements:\n  all:\n    metric: skore\n    at_least: 0.99\n")
+    rules.write_text("requirements:\n  all:\n    nomber: score\n    at_least: 0.99\n")
     told = form(export, dataset, advanced={"requirements": str(rules)})["problem"]["view"]["label"]
-    assert told.startswith("requirements.yaml, line 3: `metric`")
+    assert told.startswith("requirements.yaml, line 3: there is no key 'nomber'")
 
 
 def test_a_delegated_export_writes_the_file(export, dataset, tmp_path):

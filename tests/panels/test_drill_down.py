@@ -386,7 +386,10 @@ def test_every_point_of_skill_against_volume_leads_to_the_labels_of_its_annotato
 
 def test_a_requirement_that_failed_leads_to_its_labels(event, dataset, state):
     run = load(dataset)
-    asked = {"class": {"metric": "class_agreement", "at_least": 1}, "good": {"metric": "f1", "at_least": 0}}
+    asked = {
+        "class": {"number": "class_given_match.percent_agreement", "at_least": 1},
+        "good": {"number": "existence.f1", "at_least": 0},
+    }
     run.check({"requirements": asked})
     seen = event("refresh", dataset, state)
     assert [row[:2] for row in seen.table("acceptance")] == [["class", "✗ failed"], ["good", "✓ passed"]]

@@ -215,7 +215,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     exported = {"path": "x.json", "format": "json", "overwrite": True}
     exported |= {"by": (), "anonymous": False, "requirements": None}
     yield Call("export_agreement", plugin.export_agreement, {"dataset": dataset, **run, **exported})
-    wanted = {"requirements": {"requirements": {"all": {"metric": "f1", "at_least": 0.5}}}}
+    wanted = {"requirements": {"requirements": {"all": {"number": "existence.f1", "at_least": 0.5}}}}
     yield Call("check_agreement", plugin.check_agreement, {"dataset": dataset, **run, **wanted})
     yield Call("agreement_on", plugin.agreement_on, {"view": dataset, **run, "resamples": 0})
     yield Call("agreement_samples", plugin.agreement_samples, {"dataset": dataset, **run})
