@@ -63,6 +63,7 @@ class ImageLabels:
     """Labels of one annotator on one image; an empty entry marks the image as reviewed."""
 
     labels: list[DrawnLabel] = field(default_factory=list)
+    n_unread: int = 0  #: labels that are there, but cannot be read
     scale: tuple[float, float] | None = None  #: width and height of the image in the unit of coordinates; None: pixels
     size_px: tuple[int, int] | None = None  #: width and height of the image in pixels, if they are known
 
@@ -107,8 +108,6 @@ class AnnotationSet:
     persons: dict[str, str] = field(default_factory=dict)  #: the person behind each session, by its name
     left_out: Tally = field(default_factory=Tally)
     notes: list[str] = field(default_factory=list)
-    #: images with a label that cannot be read, by annotator: what was drawn there is unknown
-    unread: dict[str, set[ImageKey]] = field(default_factory=dict)
     numbered: set[bool] = field(default_factory=set)  #: whether classes are numbers because no file names them
     room: int = _MOST_MADE  #: bytes that may still be made of the file
     most_pixels: int = _MOST_PIXELS  #: pixels that the boxes of all masks may have
@@ -150,18 +149,6 @@ class AnnotationSet:
             pages[image] = ImageLabels()
         return pages[image]
 
-    def not_read(self, annotator: str, image: ImageKey, why: str) -> None:
-        """Count a label that cannot be read: its annotator has not looked at the image then, for all we know."""
-        self.left_out.add("images with a label that cannot be read, which count as not looked at", why)
-        self.unread.setdefault(annotator, set()).add(image)
-
-    def without_unread(self) -> None:
-        """Leave out the images of which a label cannot be read."""
-        for owner, images in self.unread.items():
-            self.pages.setdefault(owner, {})
-            for image in images:
-                self.pages[owner].pop(image, None)
-
     def add_pages(self, annotator: str, pages: dict[ImageKey, ImageLabels]) -> None:
         """Add images of an annotator.
 
@@ -177,6 +164,11 @@ class AnnotationSet:
         points = sum(map(len, label.rings or ())) + len(label.points or ()) + len(label.named_points or ())
         self.reserve(OF_LABEL + OF_POINT * points, "labels and their points")
         page.labels.append(label)
+
+    def not_read(self, page: ImageLabels, what: str, example: object) -> None:
+        """Count a label that is in the file and cannot be read: nobody can say that nothing was drawn there."""
+        self.left_out.add(what, example)
+        page.n_unread += 1
 
     def every_page(self) -> Iterator[tuple[ImageKey, ImageLabels]]:
         """All images with their labels, also of labels that are nobody's."""
@@ -198,8 +190,6 @@ class AnnotationSet:
             self.add_pages(owner, pages)
         for owner, pages in other.separate.items():  # every annotator's file has the predictions
             self.separate[owner] = pages | self.separate.get(owner, {})
-        for owner, images in other.unread.items():
-            self.unread.setdefault(owner, set()).update(images)
         self.numbered |= other.numbered
         self.other_names.update(other.other_names)
         self.persons.update(other.persons)

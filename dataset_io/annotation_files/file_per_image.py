@@ -121,9 +121,10 @@ class YoloClasses:
 
 def read_yolo(found: AnnotationSet, text: str, annotator: str, file: Path, root: Path, classes: YoloClasses) -> None:
     """Add the labels of one image: a class, and a box, a polygon or a box with keypoints, and perhaps a confidence."""
-    key, where = _key(found, file, root), str(file.relative_to(root))
-    labels = []
-    unread = ""
+    where = str(file.relative_to(root))
+    page = found.page(annotator, _key(found, file, root), is_new=True)
+    page.scale = (1.0, 1.0)
+    found.numbered.add(classes.names is None)
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -131,7 +132,7 @@ def read_yolo(found: AnnotationSet, text: str, annotator: str, file: Path, root:
             code, *numbers = map(float, line.split())
             label = _yolo_label(code, numbers, classes)
         except ValueError as error:
-            unread = unread or f"{where}, line {number}: {error}"
+            found.not_read(page, "lines that cannot be read", f"{where}, line {number}: {error}")
             continue
         if classes.names is not None and int(code) not in classes.names:
             raise AgreementInputError(
@@ -139,13 +140,6 @@ def read_yolo(found: AnnotationSet, text: str, annotator: str, file: Path, root:
                 f"line {number} of {where!r}"
             )
         label.label = str(int(code)) if classes.names is None else classes.names[int(code)]
-        labels.append(label)
-    found.numbered.add(classes.names is None)
-    if unread:
-        found.not_read(annotator, key, unread)
-    page = found.page(annotator, key, is_new=True)
-    page.scale = (1.0, 1.0)
-    for label in labels:
         found.add_label(page, label)
 
 
@@ -191,8 +185,9 @@ def read_voc(found: AnnotationSet, root_element: Element, annotator: str, file: 
         return (element.findtext(path) or "").strip()
 
     where = str(file.relative_to(root))
-    key = _key(found, file, root, text(root_element, "filename"))
-    labels = []
+    page = found.page(annotator, _key(found, file, root, text(root_element, "filename")), is_new=True)
+    width, height = (_number(text(root_element, f"size/{side}")) for side in ("width", "height"))
+    page.size_px = stored_size(width, height)
     _say_unused(found, (child.tag for child in root_element), _OF_VOC, where)
     if text(root_element, "segmented") not in ("", "0"):
         found.left_out.add("masks in other files (`segmented`), which are not read", where)
@@ -222,14 +217,9 @@ def read_voc(found: AnnotationSet, root_element: Element, annotator: str, file: 
             if not (label.box or label.rings):
                 raise ValueError("there must be a `bndbox` or a `polygon`")
         except ValueError as error:
-            found.not_read(annotator, key, f"{where}, object {number}: {error}")
+            found.not_read(page, "objects that cannot be read", f"{where}, object {number}: {error}")
             continue
         _say_unused(found, (child.tag for child in element), _OF_OBJECT, where)
-        labels.append(label)
-    page = found.page(annotator, key, is_new=True)
-    width, height = (as_number(_number(text(root_element, f"size/{side}"))) for side in ("width", "height"))
-    page.size_px = stored_size(width, height)
-    for label in labels:
         found.add_label(page, label)
 
 
@@ -243,17 +233,17 @@ def _number(text: str) -> float | None:
 def read_labelme(found: AnnotationSet, content: dict[str, Any], annotator: str, file: Path, root: Path) -> None:
     """Add the shapes of one image; polygons of one class and ``group_id`` are parts of one label."""
     where = str(file.relative_to(root))
-    key = _key(found, file, root, str(content["imagePath"] or ""))
+    page = found.page(annotator, _key(found, file, root, str(content["imagePath"] or "")), is_new=True)
+    page.size_px = stored_size(content.get("imageWidth"), content.get("imageHeight"))
     _say_unused(found, (name for name, value in content.items() if value), _OF_LABELME, where)
     if content.get("imageData"):
         found.left_out.add("copies of the images in the files (`imageData`), which are not read", where)
-    labels: list[DrawnLabel] = []
     groups: dict[tuple[str, object], DrawnLabel] = {}
     for number, shape in enumerate(content["shapes"], 1):
         try:
             label = _labelme_label(shape)
         except (KeyError, TypeError, ValueError) as error:
-            found.not_read(annotator, key, f"{where}, shape {number}: {error}")
+            found.not_read(page, "shapes that cannot be read", f"{where}, shape {number}: {error}")
             continue
         _say_unused(found, (name for name, value in shape.items() if value), _OF_SHAPE, where)
         flags = {**(content.get("flags") or {} if number == 1 else {}), **(shape.get("flags") or {})}
@@ -265,10 +255,6 @@ def read_labelme(found: AnnotationSet, content: dict[str, Any], annotator: str, 
             continue
         if label.rings and label.closed:
             groups[group] = label
-        labels.append(label)
-    page = found.page(annotator, key, is_new=True)
-    page.size_px = stored_size(content.get("imageWidth"), content.get("imageHeight"))
-    for label in labels:
         found.add_label(page, label)
 
 
@@ -352,7 +338,7 @@ def read_via(found: AnnotationSet, entries: dict[str, Any], annotator: str, clas
             try:
                 label = _via_label(region["shape_attributes"])
             except (KeyError, TypeError, ValueError) as error:
-                found.not_read(annotator, ImageKey(name), f"{name}, region {number}: {error}")
+                found.not_read(page, "regions that cannot be read", f"{name}, region {number}: {error}")
                 continue
             said = {name: _via_value(value) for name, value in region["region_attributes"].items()}
             label.label = said.pop(class_name, "") or None if class_name is not None else None

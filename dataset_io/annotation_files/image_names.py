@@ -94,14 +94,9 @@ def match_images(
         AgreementInputError: if a name may mean several samples, or no name means any
     """
     one_of("match", match, tuple(MATCHES))
-    unread = (image for images in found.unread.values() for image in images)
-    names = sorted({image.name for image in (*(image for image, _ in found.every_page()), *unread)})
+    names = sorted({image.name for image, _ in found.every_page()})
     if not names:
-        left_out = shown(found.left_out.lines(), 3)
-        raise AgreementInputError(
-            f"`source` must hold annotations of images, got {found.title} without any"
-            + f" ({left_out})" * bool(left_out)
-        )
+        raise AgreementInputError(f"`source` must hold annotations of images, got {found.title} without any")
     samples = {target.path: target for target in samples_of(dataset)}
     in_dataset = _Names(samples, match)
     folders = [media_dir] if media_dir is not None else [] if samples else list(beside)

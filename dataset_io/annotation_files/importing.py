@@ -114,7 +114,6 @@ def import_annotations(
     folder = None if media_dir is None else Path(path_of("media_dir", media_dir)).absolute()
     one_of("no_labels", no_labels, (NOT_ASSIGNED, DREW_NOTHING))
     found = _read(source, format, columns, folder, label_types)
-    found.without_unread()
     if columns and not {TITLES[TABLE], TITLES[VIA]} & {*found.title.split(_AND)}:
         raise AgreementInputError(f"`columns` are those of a table, got {found.title}; leave them out")
     _rename(found, annotators)
@@ -147,6 +146,9 @@ def import_annotations(
         found.left_out.add("images that the dataset does not have", name)
     if has_file_per_image:
         _add_without_file(found, targets, no_labels)
+    for pages in found.pages.values():  # of which nothing can be read: nobody can say that nothing was drawn there
+        for image in [image for image, page in pages.items() if page.n_unread and not page.labels]:
+            del pages[image]
     maker = LabelMaker(slots, found.left_out, every_type=found.every_type, clip=clip, most_pixels=found.most_pixels)
     plan = _Plan(dataset, found, slots, targets, maker)
     fields = plan.fields(prefix, None if into == "fields" else field)
@@ -221,7 +223,7 @@ def _add_without_file(found: AnnotationSet, targets: dict[str, Target], no_label
     """Count the images for which an annotator has no file, or say that they drew nothing there."""
     by_owner = {}
     for owner, pages in found.pages.items():
-        said = {targets[image.name].path for image in (*pages, *found.unread.get(owner, ())) if image.name in targets}
+        said = {targets[image.name].path for image in pages if image.name in targets}
         missing = {target.path: name for name, target in targets.items() if target.path not in said}
         by_owner[owner] = len(missing)
         for name in missing.values() if no_labels == DREW_NOTHING else ():
