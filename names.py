@@ -66,6 +66,8 @@ DEFAULT_GOLD_FIELD, DECISIONS_SUFFIX = "agreement_gold", "_decisions"
 GOLD_MARK = "annotator_agreement_gold"
 #: key of the ``info`` entry that marks fields with the values of an import that is not complete
 IMPORT_MARK = "annotator_agreement_import"
+#: marks fields that list whose labels on an image could not all be read when they were imported
+UNREAD_MARK = "annotator_agreement_unread"
 
 #: prefix of the paths of frame fields in FiftyOne
 FRAMES_PREFIX = "frames."

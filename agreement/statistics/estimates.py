@@ -402,6 +402,12 @@ def _warnings(report: AgreementReport, records: Records, context: ReportContext)
             f"The view filters the labels of {shown(map(repr, report.run.filtered))} but not those of the others: what "
             "it leaves out counts as not drawn; filter the labels of all annotators alike"
         )
+    if report.run.unread:
+        whose = shown(f"{name} {n:,}" for name, n in report.run.unread.items())
+        yield (
+            f"Some labels could not be read when they were imported, on so many {what} of an annotator: {whose}; where "
+            "none could be read they count as not assigned, elsewhere what was not read counts as not drawn"
+        )
     if are_without_class(context.class_names):
         yield "Nothing is said about classes: every label is without one (`label` is None)"
     else:

@@ -112,9 +112,10 @@ class RunFacts:
     ``n_videos`` is the number of videos if the samples are frames; else None. ``n_of`` is the number of samples of the
     whole run if the report covers a part of it; else None. ``chosen_by`` is the run whose results chose the samples, if
     they are such a view. ``filtered`` names the annotators whose labels the view of the run filters while it leaves
-    those of others as they are. ``lists`` counts the label lists of every annotator. Of a report on a part,
-    ``n_changed``, ``n_repeated`` and ``seconds`` are those of the whole run, and ``n_invalid`` leaves out fields that
-    hold no labels at all.
+    those of others as they are. ``lists`` counts the label lists of every annotator. ``unread`` has, by annotator, the
+    images on which some of their labels could not be read when they were imported. Of a report on a part,
+    ``n_changed``, ``n_repeated``, ``unread`` and ``seconds`` are those of the whole run, and ``n_invalid`` leaves out
+    fields that hold no labels at all.
     """
 
     n_changed: int = 0
@@ -130,6 +131,7 @@ class RunFacts:
     filtered: list[str] = dataclasses.field(default_factory=list)
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
     lists: list[AnnotatorLists] = dataclasses.field(default_factory=list)
+    unread: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

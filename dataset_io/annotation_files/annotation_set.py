@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -109,6 +110,8 @@ class AnnotationSet:
     left_out: Tally = field(default_factory=Tally)
     notes: list[str] = field(default_factory=list)
     numbered: set[bool] = field(default_factory=set)  #: whether classes are numbers because no file names them
+    #: what is in the files and is not used: by kind of thing, the names of its keys, and how often they are there
+    unused: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     room: int = _MOST_MADE  #: bytes that may still be made of the file
     most_pixels: int = _MOST_PIXELS  #: pixels that the boxes of all masks may have
 
@@ -163,6 +166,11 @@ class AnnotationSet:
         """Add a label to an image, within the limits of the file."""
         points = sum(map(len, label.rings or ())) + len(label.points or ()) + len(label.named_points or ())
         self.reserve(OF_LABEL + OF_POINT * points, "labels and their points")
+        if label.box is not None and label.box[2:] == (0.0, 0.0):
+            label.box = None
+            if not (label.rings or label.mask or label.points):
+                self.left_out.add("boxes without a width and height, which hold nothing", label.label)
+                return
         page.labels.append(label)
 
     def not_read(self, page: ImageLabels, what: str, example: object) -> None:
@@ -198,7 +206,16 @@ class AnnotationSet:
         self.every_type |= other.every_type
         for what, examples in other.left_out.examples.items():
             self.left_out.examples[what] += examples
+        for thing, counts in other.unused.items():
+            self.unused[thing].update(counts)
         self.notes += [note for note in other.notes if note not in self.notes]
+
+    def not_used(self) -> Iterator[str]:
+        """A sentence for each kind of thing: which of its keys are not used, and how often they are there."""
+        for thing, counts in self.unused.items():
+            if counts:
+                keys = (f"{whole_characters(key)} ({n:,})" for key, n in counts.most_common())
+                yield f"Not used of {thing}: {shown(keys, 12)}"
 
     def order_named_points(self) -> None:
         """Give keypoints that have names one order for each class: that of their names; nan where one is absent."""
@@ -258,9 +275,29 @@ def as_number(value: object) -> float | None:
     return None
 
 
+def number_in(value: object) -> float | None:
+    """A finite number, also one that is spelt as a text, with a point or a comma; None for anything else.
+
+    A comma before three digits may as well part thousands, and is no number.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if re.fullmatch(r"[+-]?\d*,\d+", text) and not re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", text):
+            text = text.replace(",", ".")
+        if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII) or len(text) > 400:
+            return None
+        value = float(text)
+    return as_number(value)
+
+
+def id_text(value: object) -> str:
+    """An id, which is the same whether it is spelt as a number or as a text."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def stored_size(width: object, height: object) -> tuple[int, int] | None:
-    """The size of an image in pixels, as its metadata says; None where they say none that an image can have."""
-    sides = [as_number(width) or 0.0, as_number(height) or 0.0]
+    """The size of an image in pixels, as a file says; None where it says none that an image can have."""
+    sides = [number_in(width) or 0.0, number_in(height) or 0.0]
     return (int(sides[0]), int(sides[1])) if min(sides) >= 1 and max(sides) <= _LONGEST_SIDE else None
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import shapely
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
@@ -19,10 +21,14 @@ from .annotation_set import (
     DrawnLabel,
     ImageKey,
     ImageLabels,
+    Point,
     StoredImage,
-    as_number,
+    id_text,
+    number_in,
     plain_attributes,
     refuse_others,
+    stored_size,
+    turned,
 )
 from .run_length import coco_mask, column_runs
 
@@ -36,6 +42,18 @@ _OWN_KEYS = (
     *("id", "image_id", "category_id", "bbox", "segmentation", "keypoints", "num_keypoints", "score", "area"),
     *("session_id", "attributes", *_RATER_KEYS),
 )
+#: keys that are used of every other kind of thing
+_USED = {
+    "images": ("id", "file_name", "width", "height", _RATER_LIST, *_RATER_KEYS),
+    "categories": ("id", "name"),
+    "the file": ("images", "annotations", "categories"),
+}
+#: attribute with the degrees by which CVAT and Datumaro turn a box clockwise about its centre
+_ROTATION = "rotation"
+#: parts of a polygon that are compared with each other
+_MOST_RINGS = 1000
+#: points of a ring that crosses itself which is repaired, and the share of an area that may be rounding
+_MOST_CROSSED, _ROUNDING = 2000, 1e-6
 
 
 def read_coco(found: AnnotationSet, content: Entry, annotator: str | None) -> None:
@@ -51,29 +69,40 @@ def read_coco(found: AnnotationSet, content: Entry, annotator: str | None) -> No
     """
     images = _by_id(content, "images")
     annotations = [entry for entry in content.get("annotations") or [] if isinstance(entry, dict)]
-    classes = {number: str(entry.get("name", number)) for number, entry in _by_id(content, "categories").items()}
+    categories = _by_id(content, "categories")
+    classes = {number: str(entry.get("name", number)) for number, entry in categories.items()}
     found.every_type = True
-    lost = [entry.get("id") for entry in annotations if entry.get("image_id") not in images]
+    lost = [entry.get("id") for entry in annotations if id_text(entry.get("image_id")) not in images]
     if lost:
         raise AgreementInputError(
             f"Annotations of a COCO file must refer to its images, got {len(lost)} that do not (ids {shown(lost)})"
         )
+    _refuse_corners(annotations)
     raters = _Raters(images.values(), annotations, annotator)
     found.persons, found.notes = raters.persons, raters.notes
     for image in images.values():
         for name in raters.image_annotators(image):
-            _page(found, name, image, is_new=True)
-    n_unlisted = 0
+            _page(found, name, image, is_new=not raters.are_by_annotation)
+    n_unlisted = n_turned = 0
     for entry in annotations:
-        image = images[entry["image_id"]]
+        image = images[id_text(entry["image_id"])]
         name = raters.drawn_by(entry, image)
         key = ImageKey(str(image["file_name"]))
         n_unlisted += key not in found.pages.get(name, {})
-        label = _label(entry, classes, image)
+        page, place = _page(found, name, image), f"{key.name}: id {entry.get('id')}"
+        label = _label(found, entry, classes, image)
         if label is None:
-            found.left_out.add("annotations that cannot be read", f"{key.name}: id {entry.get('id')}")
+            found.not_read(page, "annotations that cannot be read", place)
+        elif not (label.box or label.rings or label.mask or label.points):
+            found.left_out.add("annotations without a box, polygon, mask or points", place)
         else:
-            found.add_label(_page(found, name, image), label)
+            n_turned += label.rotated
+            found.add_label(page, label)
+    for thing, entries in (("images", images.values()), ("categories", categories.values()), ("the file", [content])):
+        for entry in entries:
+            found.unused[thing].update(str(key) for key in entry.keys() - {*_USED[thing]})
+    if n_turned:
+        found.notes.append(f"{n_turned} boxes are turned about their centre by their attribute {_ROTATION!r}")
     if n_unlisted:
         found.notes.append(f"{n_unlisted} times somebody drew on an image whose {_RATER_LIST} lacks them; they count "
                            "as assigned to it")  # fmt: skip
@@ -89,25 +118,60 @@ def names_raters(content: Entry) -> bool:
 
 def _page(found: AnnotationSet, annotator: str, image: Entry, *, is_new: bool = False) -> ImageLabels:
     page = found.page(annotator, ImageKey(str(image["file_name"])), is_new=is_new)
-    width, height = as_number(image.get("width")), as_number(image.get("height"))
-    if page.size_px is None and width and height:
-        page.scale, page.size_px = (width, height), (int(width), int(height))
+    size = stored_size(image.get("width"), image.get("height"))
+    if page.size_px is None and size is not None:
+        page.scale = number_in(image["width"]) or 0.0, number_in(image["height"]) or 0.0
+        page.size_px = size
+    elif size not in (None, page.size_px):
+        raise AgreementInputError(
+            f"Entries of one image must have one size, got {page.size_px} and {size} for {image['file_name']!r}"
+        )
     return page
 
 
-def _by_id(content: Entry, key: str) -> dict[Any, Entry]:
+def _by_id(content: Entry, key: str) -> dict[str, Entry]:
+    """Entries by id, which is a number here and a text there."""
     entries = content.get(key)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
         raise AgreementInputError(f"A COCO file must have a list `{key}` of entries with an `id`, got none")
-    found: dict[Any, Entry] = {}
+    found: dict[str, Entry] = {}
     for entry in entries:
-        if entry["id"] in found or (key == "images" and not isinstance(entry.get("file_name"), str)):
+        if id_text(entry["id"]) in found or (key == "images" and not isinstance(entry.get("file_name"), str)):
             raise AgreementInputError(
                 f"Entries of `{key}` must have an `id` of their own (images also a `file_name`), got {entry['id']!r} "
                 "without"
             )
-        found[entry["id"]] = entry
+        found[id_text(entry["id"])] = entry
     return found
+
+
+def _refuse_corners(annotations: list[Entry]) -> None:
+    """Refuse boxes that are corners: most of those that polygons and areas tell apart.
+
+    Raises:
+        AgreementInputError: if they are
+    """
+    n_corners = n_sizes = 0
+    for entry in annotations:
+        try:
+            x, y, a, b = map(float, entry["bbox"])
+            ring, area = entry.get("segmentation"), number_in(entry.get("area"))
+            if isinstance(ring, list) and len(ring) == 1 and isinstance(ring[0], list) and len(ring[0]) >= 6:
+                told = max(map(float, ring[0][::2])) - x, max(map(float, ring[0][1::2])) - y
+            elif not ring and area:
+                told = (a - x, b - y) if abs((a - x) * (b - y) - area) < 1e-3 * area else (a, area / a)
+            else:
+                continue
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            continue
+        by_sizes, by_corners = (max(abs(told[0] - w), abs(told[1] - h)) for w, h in ((a, b), (a - x, b - y)))
+        n_corners += by_corners <= 1.0 < by_sizes
+        n_sizes += by_sizes <= 1.0
+    if n_corners > n_sizes:
+        raise AgreementInputError(
+            f"A `bbox` of COCO must be x, y, width and height, got corners (x, y, x, y) on {n_corners} of "
+            f"{len(annotations)} annotations, as their polygons or areas tell; correct the file"
+        )
 
 
 class _Raters:
@@ -129,10 +193,10 @@ class _Raters:
                 sessions[person].add(session)
         for entry in annotations:
             if self._key is not None and self._key in entry:
-                sessions[str(entry[self._key])].add(str(entry.get("session_id") or ""))
+                sessions[id_text(entry[self._key])].add(id_text(entry.get("session_id") or ""))
         self._has_sessions = any(len(names) > 1 for names in sessions.values())
         if annotator is not None:
-            image_raters = {str(image[self._image_key]) for image in images if self._image_key}
+            image_raters = {id_text(image[self._image_key]) for image in images if self._image_key}
             refuse_others(annotator, sessions.keys() | image_raters)
         elif self._has_lists or self._key is not None:
             names = {self._name(person, session): person for person in sessions for session in sessions[person]}
@@ -164,7 +228,12 @@ class _Raters:
             raise AgreementInputError(
                 f"Every image must name its annotator in {self._image_key!r}, got id {image['id']!r} without"
             )
-        return [str(image[self._image_key])]
+        return [id_text(image[self._image_key])]
+
+    @property
+    def are_by_annotation(self) -> bool:
+        """True if annotations alone name their annotators, so that entries of one file name are one image."""
+        return self._only is None and not self._has_lists and self._image_key is None
 
     def drawn_by(self, entry: Entry, image: Entry) -> str:
         """Name of who drew an annotation."""
@@ -178,50 +247,100 @@ class _Raters:
             raise AgreementInputError(
                 f"Every annotation must name its annotator in {self._key!r}, got id {entry.get('id')!r} without"
             )
-        return self._name(str(entry[self._key]), str(entry.get("session_id") or ""))
+        return self._name(id_text(entry[self._key]), id_text(entry.get("session_id") or ""))
 
 
 def _listed(raters: Any) -> list[tuple[str, str]]:
     """Persons and their sessions in the ``rater_list`` of an image."""
     if isinstance(raters, dict):
-        return [(str(person), str(session)) for person, found in raters.items()
+        return [(str(person), id_text(session)) for person, found in raters.items()
                 for session in (found if isinstance(found, list) else [found])]  # fmt: skip
-    return [(str(person), "") for person in raters or ()]
+    return [(id_text(person), "") for person in raters or ()]
 
 
-def _label(entry: Entry, classes: dict[Any, str], image: Entry) -> DrawnLabel | None:
-    """The label of an annotation; None if nothing in it can be read."""
+def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: Entry) -> DrawnLabel | None:
+    """The label of an annotation, which may hold nothing; None if it cannot be read."""
     category = entry.get("category_id")
-    if category is not None and category not in classes:
+    if category is not None and id_text(category) not in classes:
         raise AgreementInputError(
             f"Annotations of a COCO file must refer to its categories, got category_id {category!r} (annotation "
             f"{entry.get('id')!r})"
         )
-    extra = entry.get("attributes")
+    extra = entry.get("attributes") if isinstance(entry.get("attributes"), dict) else {}
     own = (*_OWN_KEYS, *OF_RUN) if OF_RUN[0] in entry else _OWN_KEYS
-    attributes = plain_attributes(entry, own) | plain_attributes(extra if isinstance(extra, dict) else {}, ("id",))
-    label = DrawnLabel(classes.get(category), attributes=attributes, confidence=as_number(entry.get("score")))
+    box = entry.get("bbox")
+    degrees = (number_in(extra.get(_ROTATION)) or 0.0) % 360.0 if box and not entry.get("segmentation") else 0.0
+    attributes = plain_attributes(entry, own) | plain_attributes(extra, ("id", *((_ROTATION,) if box else ())))
+    kept = {*own, *attributes, *attributes.keys(), "id", _ROTATION}
+    found.unused["annotations"].update(
+        str(key) for key, value in (*entry.items(), *extra.items()) if key not in kept and value not in (None, [], {})
+    )
+    name = None if category is None else classes[id_text(category)]
+    label = DrawnLabel(name, attributes=attributes, confidence=number_in(entry.get("score")))
     try:
-        box = entry.get("bbox")
         if box:
             x, y, width, height = map(float, box)
             label.box = (x, y, width, height)
+            if degrees:
+                a, b = width / 2, height / 2
+                corners = turned(((-a, -b), (a, -b), (a, b), (-a, b)), x + a, y + b, degrees)
+                label.box, label.rings, label.rotated = None, [corners], True
         shape = entry.get("segmentation")
         if isinstance(shape, list) and shape:
-            label.rings = [[(float(x), float(y)) for x, y in zip(ring[::2], ring[1::2], strict=True)]
-                           for ring in shape if len(ring) >= 6] or None  # fmt: skip
+            rings = [[(float(x), float(y)) for x, y in zip(ring[::2], ring[1::2], strict=True)]
+                     for ring in shape if len(ring) >= 6]  # fmt: skip
+            if not rings and any(shape) and label.box is None:
+                return None  # lines and points
+            label.rings = joined_rings(rings) or None
         elif isinstance(shape, dict):
             height_px, width_px = shape.get("size") or (image["height"], image["width"])
-            if image.get("width") and (image["width"], image["height"]) != (width_px, height_px):
+            size = stored_size(image.get("width"), image.get("height"))
+            if size not in (None, (int(width_px), int(height_px))):
                 return None  # a mask of another size is not one of this image
             label.mask = functools.partial(coco_mask, shape["counts"], int(width_px), int(height_px))
         points = entry.get("keypoints")
-        if points:
+        if points and any(points[2::3]):
             x_y_v = [points[k : k + 3] for k in range(0, len(points), 3)]
             label.points = [(float(x), float(y)) if v else (float("nan"),) * 2 for x, y, v in x_y_v]
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    return label if label.box or label.rings or label.mask or label.points else None
+    return label
+
+
+def joined_rings(rings: list[list[Point]]) -> list[list[Point]]:
+    """The rings of a polygon in parts: those that cover each other in part, or are the same, become one.
+
+    A ring within another stays, which makes it a hole.
+
+    Raises:
+        ValueError: if there are too many parts that cover each other
+    """
+    if len(rings) < 2:
+        return rings
+    shapes = np.array([shapely.Polygon(ring) for ring in rings])
+    crossed = ~shapely.is_valid(shapes)
+    if any(len(rings[k]) > _MOST_CROSSED for k in np.flatnonzero(crossed)):
+        return rings
+    shapes[crossed] = shapely.make_valid(shapes[crossed])
+    if len(rings) > _MOST_RINGS:
+        area = shapely.area(shapes).sum()
+        if area - shapely.union_all(shapes).area > _ROUNDING * area:
+            raise ValueError(f"more than {_MOST_RINGS:,} parts that cover each other")
+        return rings
+    tree = shapely.STRtree(shapes)
+    in_part, (outer, inner) = tree.query(shapes, "overlaps"), tree.query(shapes, "covers")
+    same = np.isin(outer * len(rings) + inner, inner * len(rings) + outer)
+    a, b = np.hstack([in_part, (outer[same], inner[same])])
+    n_parts, part = connected_components(coo_array((np.ones(len(a)), (a, b)), (len(rings),) * 2))
+    joined = [shapely.union_all(shapes[part == k]) if (part == k).sum() > 1 else None for k in range(n_parts)]
+    kept = [rings[int(np.flatnonzero(part == k)[0])] for k, shape in enumerate(joined) if shape is None]
+    return kept + _rings_of([shape for shape in joined if shape is not None])
+
+
+def _rings_of(shapes: Iterable[Any]) -> list[list[Point]]:
+    """The rings of polygons in parts; repaired ones may have lines, too."""
+    parts = [part for part in shapely.get_parts(list(shapes)) if part.geom_type == "Polygon" and not part.is_empty]
+    return [[(x, y) for x, y in ring.coords[:-1]] for part in parts for ring in (part.exterior, *part.interiors)]
 
 
 def not_in_coco(label: DrawnLabel) -> str:
@@ -273,6 +392,13 @@ def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
 def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
     """Geometry of a label, in pixels."""
     rings = [[(x * width, y * height) for x, y in ring] for ring in label.rings or ()]
+    region = None
+    if len(rings) > 1:  # by the even-odd rule, as holes are rings
+        number = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
+        corners = np.array([point for ring in rings for point in ring])
+        region = polygons_from_rings(corners, number, np.zeros(len(rings), np.int64), 1)
+        if joined_rings(rings) != rings:  # which would be a union in COCO
+            rings = _rings_of(region.geometry)
     mask = label.mask() if label.mask is not None else None
     points = [(x * width, y * height) for x, y in label.points or ()]
     seen = [point for point in points if point[0] == point[0]]
@@ -284,10 +410,8 @@ def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
         box = [*low, high[0] - low[0], high[1] - low[1]]
     if mask is not None:
         area = float(mask.pixels.sum())
-    elif len(rings) > 1:  # by the even-odd rule, as holes are rings
-        number = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
-        corners = np.array([point for ring in rings for point in ring])
-        area = float(polygons_from_rings(corners, number, np.zeros(len(rings), np.int64), 1).area[0])
+    elif region is not None:
+        area = float(region.area[0])
     else:
         area = float(shapely.Polygon(rings[0]).area) if rings else box[2] * box[3]
     extent: Entry = {"bbox": box, "area": area}

@@ -36,7 +36,7 @@ from .file_per_image import (
 )
 from .image_names import files_in
 from .label_documents import CLASSES, DETECTIONS, LABEL_TYPES, LABEL_TYPES_OF
-from .label_studio import read_label_studio
+from .label_studio import read_label_studio, tasks_of_records
 from .long_table import SUFFIXES, load_table, read_table
 
 #: the formats that we read ourselves, and what they are called
@@ -189,7 +189,9 @@ def _read_file(
             entries = via_rows(content) if kind == "a table" else via_entries(content)
             read_via(found, entries or {}, str(annotator), (columns or {}).get("label"))
         else:
-            read_label_studio(found, content if isinstance(content, list) else [content])
+            tasks = content if isinstance(content, list) else [content]
+            tasks = tasks if _is_list_with(tasks, "data") else tasks_of_records(tasks)
+            read_label_studio(found, tasks, (columns or {}).get("image"))
             if annotator is not None:
                 refuse_others(annotator, found.pages)
                 found.pages = {annotator: next(iter(found.pages.values()), {})}
@@ -235,9 +237,6 @@ def _content(path: Path, kind: str, shown_name: str) -> Any:
 _OTHER_JSON: dict[str, Callable[[Any], bool]] = {
     "GeoJSON": lambda content: isinstance(content, dict) and content.get("type") == "FeatureCollection",
     "COCO results (detections without images)": lambda content: _is_list_with(content, "image_id", "category_id"),
-    "Label Studio's JSON-MIN, which lacks who drew what (export JSON)": lambda content: _is_list_with(
-        content, "annotator"
-    ),
     "a FiftyOne dataset": lambda content: isinstance(content, dict) and "samples" in content,
 }
 
@@ -261,6 +260,8 @@ def _format_of(content: Any) -> str:
     if isinstance(content, dict) and "images" in content and "annotations" in content:
         return COCO
     if _is_list_with(content if isinstance(content, list) else [content], "data"):
+        return LABEL_STUDIO
+    if _is_list_with(content, "annotator"):  # JSON-MIN
         return LABEL_STUDIO
     return next((title for title, fits in _OTHER_JSON.items() if fits(content)), "JSON of a tool that we do not know")
 

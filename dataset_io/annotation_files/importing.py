@@ -16,10 +16,11 @@ from ...agreement.settings.arguments import one_of, path_of, takes_arrays, text_
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.no_labels import DREW_NOTHING, NOT_ASSIGNED, NoLabels
 from ...agreement.settings.options import OPTIONS
+from ...charts.text.words import counted
 from ..labels.source import field_schema
 from ..run.work_through import Progress
 from .annotation_set import AnnotationSet, ImageKey, ImageLabels, refuse_repeated, whole_characters
-from .file_format import FILE_PER_IMAGE, TABLE, TITLES, VIA, read_annotations, read_with_fiftyone
+from .file_format import FILE_PER_IMAGE, LABEL_STUDIO, TABLE, TITLES, VIA, read_annotations, read_with_fiftyone
 from .image_names import Match, Target, match_images
 from .label_documents import ANNOTATOR_ATTRIBUTE, POLYLINES, Document, LabelMaker, TargetField, target_fields
 from .long_table import read_table
@@ -30,6 +31,8 @@ from .written_fields import FieldWriter, assigned_name, field_name
 Into = Literal["fields", "attribute"]
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | pd.DataFrame
 
+#: the field that lists whose labels could not all be read, or the end of its name
+NOT_READ = "not_read"
 #: from so many annotators on one field is easier to work with than one for each
 _MANY = 10
 #: between the titles of several formats
@@ -114,7 +117,8 @@ def import_annotations(
     folder = None if media_dir is None else Path(path_of("media_dir", media_dir)).absolute()
     one_of("no_labels", no_labels, (NOT_ASSIGNED, DREW_NOTHING))
     found = _read(source, format, columns, folder, label_types)
-    if columns and not {TITLES[TABLE], TITLES[VIA]} & {*found.title.split(_AND)}:
+    has_columns = {TITLES[TABLE], TITLES[VIA]} & {*found.title.split(_AND)}
+    if columns and not has_columns and (found.title, [*columns]) != (TITLES[LABEL_STUDIO], ["image"]):
         raise AgreementInputError(f"`columns` are those of a table, got {found.title}; leave them out")
     _rename(found, annotators)
     broken = [repr(name) for name in (*found.pages, *found.separate) if whole_characters(name) != name]
@@ -146,9 +150,6 @@ def import_annotations(
         found.left_out.add("images that the dataset does not have", name)
     if has_file_per_image:
         _add_without_file(found, targets, no_labels)
-    for pages in found.pages.values():  # of which nothing can be read: nobody can say that nothing was drawn there
-        for image in [image for image, page in pages.items() if page.n_unread and not page.labels]:
-            del pages[image]
     maker = LabelMaker(slots, found.left_out, every_type=found.every_type, clip=clip, most_pixels=found.most_pixels)
     plan = _Plan(dataset, found, slots, targets, maker)
     fields = plan.fields(prefix, None if into == "fields" else field)
@@ -295,6 +296,9 @@ class _Plan:
                 f"({shown(dict.fromkeys(without), 3)}); run dataset.compute_metadata() first"
             )
         self._separate, self._annotators = self._documents(separate), self._documents(annotators)
+        #: by owner the images on which some of their labels cannot be read
+        self._unread = {owner: {key for key, page in placed.items() if page.n_unread}
+                        for owner, placed in (*annotators.items(), *separate.items())}  # fmt: skip
         on_frames = any(frame for made in (self._separate, self._annotators) for placed in made.values()
                         for _, frame in placed)  # fmt: skip
         self._frames = names.FRAMES_PREFIX if on_frames else ""
@@ -349,7 +353,8 @@ class _Plan:
         """
         separate = self._own(self._separate, prefix)
         if together is None:
-            return [*self._own(self._annotators, prefix), *separate]
+            own = [*self._own(self._annotators, prefix), *separate]
+            return [*own, *self._unread_names(f"{prefix}{NOT_READ}", own, self._separate | self._annotators)]
         answers = [slot.name for slot in self._slots if slot.list_name is None]
         if answers:
             raise AgreementInputError(
@@ -363,13 +368,36 @@ class _Plan:
             owners: dict[Key, list[str]] = defaultdict(list)
             for owner, placed in sorted(self._annotators.items()):
                 for key, made in placed.items():
-                    assigned[key[0], 0][owner] = None
+                    if key not in self._unread[owner] or any(made.values()):
+                        assigned[key[0], 0][owner] = None
                     owners[key].append(owner)
                     values[key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
             slot_values = {key: slot.value(found) for key, found in values.items()}
             fields.append(NewField(self._path(together, slot), slot, slot_values, "", owners))
-        listed = {key: list(owners) for key, owners in assigned.items()}
-        return [*fields, NewField(assigned_name(together), None, listed, ""), *separate]
+        listed = {key: list(assigned.get(key, ())) for placed in self._annotators.values()
+                  for key in ((number, 0) for number, _ in placed)}  # fmt: skip
+        unread = self._unread_names(f"{together}_{NOT_READ}", [], self._annotators)
+        return [*fields, NewField(assigned_name(together), None, listed, ""), *separate, *unread]
+
+    def _unread_names(self, name: str, own: Sequence[NewField], made: _Made) -> list[NewField]:
+        """The field that lists on every image whose labels could not all be read: their fields, or else their names.
+
+        None where all could be read, and none is there.
+        """
+        path = self._frames + name
+        if not any(self._unread[owner] for owner in made) and path not in self._schema:
+            return []
+        objects = [entry for entry in own if entry.slot is not None and not entry.slot.is_answer]
+        called = {
+            owner: [entry.path for entry in objects if entry.owner == owner] if own else [owner] for owner in made
+        }
+        owners: dict[Key, list[str]] = defaultdict(list)
+        values: dict[Key, list[str]] = defaultdict(list)
+        for owner, placed in made.items():
+            for key in placed:
+                owners[key] += called[owner]
+                values[key] += called[owner] if key in self._unread[owner] else ()
+        return [NewField(path, None, dict(values), "", owners, is_unread=True)]
 
     def _own(self, made: _Made, prefix: str) -> list[NewField]:
         """Fields of their own for annotators, models or the ground truth."""
@@ -377,7 +405,13 @@ class _Plan:
             NewField(
                 self._path(prefix + field_name(owner), slot),
                 slot,
-                {key: slot.value(by_slot[slot]) for key, by_slot in placed.items() if slot in by_slot},
+                {
+                    key: None
+                    if key in self._unread[owner] and not (by_slot[slot] or slot.is_answer)
+                    else slot.value(by_slot[slot])
+                    for key, by_slot in placed.items()
+                    if slot in by_slot
+                },
                 owner,
             )
             for owner, placed in sorted(made.items())
@@ -406,12 +440,13 @@ class _Plan:
                     owner,
                     paths_by.get(owner) or paths_by[""],
                     ([slot.name for slot, found in by_slot.items() for _ in found] for by_slot in made[owner].values()),
+                    (key in self._unread[owner] for key in made[owner]),
                 )
                 for owner in sorted(made)
             )
             for made in (self._annotators, self._separate)
         )
-        assigned = next((entry.path for entry in fields if entry.slot is None), None)
+        assigned = next((entry.path for entry in fields if entry.slot is None and not entry.is_unread), None)
         every = [*self._annotators.values(), *self._separate.values()]
         return ImportSummary(
             dataset=self._dataset.name,
@@ -430,6 +465,14 @@ class _Plan:
 
     def _notes(self, *, is_one_field: bool) -> Iterable[str]:
         yield from self._found.notes
+        unread = {owner: len(keys) for owner, keys in sorted(self._unread.items()) if keys}
+        if unread:
+            what = counted(len({key for keys in self._unread.values() for key in keys}), "image")
+            yield (
+                f"On {what} not all can be read ({shown(f'{who} {n:,}' for who, n in unread.items())}): where nothing "
+                "can, the annotator counts as not assigned (null), not as one who drew nothing; a run says how many"
+            )
+        yield from self._found.not_used()
         for what, n in sorted(self._maker.converted.items()):
             yield f"{n} {what}; say `label_types` for others"
         if self._maker.n_reach_out:

@@ -154,6 +154,10 @@ def _questions(found: AnnotationSet) -> list[TargetField]:
     return slots
 
 
+class _HoldsNothing(ValueError):
+    """A label without any extent."""
+
+
 class LabelMaker:
     """Makes the documents of an import, and counts what becomes of its labels."""
 
@@ -218,8 +222,12 @@ class LabelMaker:
             extent = self._extent(slot, label, page)
         except AgreementInputError:
             raise  # the masks of the whole file are too large: that is no matter of this label
+        except _HoldsNothing as error:
+            self._left_out.add(f"labels that hold nothing ({error})", place)
+            return None
         except (ValueError, TypeError, OverflowError, ZeroDivisionError) as error:
             self._left_out.add(f"labels that cannot be used ({error})", place)
+            page.n_unread += 1
             return None
         document = {**self._templates[slot], "_id": ObjectId(), "tags": [], **extent}
         if label.label is not None:
@@ -248,7 +256,7 @@ class LabelMaker:
             return {"points": points}
         mask: Mask | None = label.mask() if label.mask is not None else None
         if mask is not None and 0 in mask.shape:
-            raise ValueError("the mask is empty")
+            raise _HoldsNothing("the mask is empty")
         if slot.name == POLYLINES:
             return self._polyline(label, page, mask)
         if slot.name == MASKS and mask is None and label.rings and label.closed and page.size_px is not None:
@@ -287,7 +295,7 @@ class LabelMaker:
         found = [[x / width, y / height] for x, y in points]
         numbers = [value for point in found for value in point if value == value]
         if not numbers or not all(map(is_finite, numbers)):
-            raise ValueError("no point is labelled" if not numbers else "coordinates are not finite")
+            raise (ValueError("coordinates are not finite") if numbers else _HoldsNothing("no point is labelled"))
         return [[min(max(value, 0.0), 1.0) for value in point] for point in found] if self._clip else found
 
     def _box(self, box: list[float]) -> list[float]:
@@ -386,6 +394,8 @@ def drawn_label(
         if not is_usable_box(document.get("bounding_box")):
             raise ValueError("no box")
         x, y, width, height = map(float, document["bounding_box"])
+        if not (width or height):
+            raise ValueError("a box without a width and height holds nothing")
         drawn.box = (x, y, width, height)
         if document.get("mask") is not None or document.get("mask_path"):
             drawn.mask = functools.partial(_stored_mask, document, size_px)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+from ...agreement.settings.errors import AgreementInputError, shown
 from .annotation_set import (
     OF_POINT,
     AnnotationSet,
@@ -21,6 +24,9 @@ from .annotation_set import (
     StoredImage,
     as_number,
     ellipse_ring,
+    id_text,
+    number_in,
+    stored_size,
     turned,
 )
 from .run_length import brush_runs, label_studio_mask
@@ -29,8 +35,25 @@ GROUND_TRUTH = "ground_truth"
 
 Result = dict[str, Any]
 
-#: keys of a task's data that may hold its image, in this order; else the first text
+#: keys of a task's data whose text is its image, whatever it looks like
 _IMAGE_KEYS = ("image", "img", "image_url", "url", "photo", "picture")
+#: texts that are addresses of images, by their ending or their beginning; of videos; and of other files
+_IMAGE_FILE = re.compile(
+    r"\.(jpe?g|png|tiff?|bmp|gif|webp|jfif|avif|heic|dcm|dicom|svg)([?#].*)?$|^([a-z][a-z0-9+.-]*:/)?/\S+$",
+    re.IGNORECASE,
+)
+_VIDEO = re.compile(r"\.(mp4|avi|mov|mkv|webm|m4v|mpe?g)([?#]|$)|<video", re.IGNORECASE)
+_OTHER_FILE = re.compile(rf"\.(mp3|wav|ogg|flac|csv|tsv|txt|json|html?|pdf)([?#]|$)|{_VIDEO.pattern}", re.IGNORECASE)
+#: results on the frames of videos
+_OF_VIDEOS = ("videorectangle", "timelinelabels")
+#: ends of the types of results that are regions
+_OF_REGIONS = ("labels", "bitmask", "vector", *_OF_VIDEOS)
+#: what is used of tasks and of their annotations
+_OF_TASKS = ("id", "data", "annotations", "predictions", "file_upload", "inner_id")
+_OF_ANNOTATIONS = (
+    *("id", "completed_by", "was_cancelled", "ground_truth", "result", "lead_time", "updated_at", "created_username"),
+    *("last_created_by", "updated_by", "task", "project"),
+)
 #: Label Studio puts this before the names of files that were uploaded
 _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
 #: results on the whole image, and the key of their value
@@ -44,52 +67,274 @@ _ABSENT = (math.nan, math.nan)
 _CONTROL, _IMAGE = "label", "image"
 
 
-def read_label_studio(found: AnnotationSet, tasks: list[Any]) -> None:
-    """Add all annotations, predictions and ground truths of an export."""
+def read_label_studio(found: AnnotationSet, tasks: list[Any], image_key: str | None = None) -> None:
+    """Add all annotations, predictions and ground truths of an export.
+
+    Args:
+        found: what they are added to
+        tasks: the tasks
+        image_key: which entry of a task's data is the image; None: the one whose name fits that of the control
+
+    Raises:
+        AgreementInputError: if the tasks are of other media, or have several images and nothing says which is meant
+    """
+    controls = {str(result["to_name"]) for task in tasks for result in _every_result(task) if result.get("to_name")}
+    keys_of: dict[tuple[str, ...], dict[str, str]] = {}
+    n_videos, n_images, without = 0, 0, []
     for task in tasks:
-        name, others = _image_names(task)
-        if name is None:
-            found.left_out.add("tasks without an image", task.get("id") if isinstance(task, dict) else task)
+        images = _images_of(task, image_key)
+        number = task.get("id") if isinstance(task, dict) else task
+        if not images:
+            is_video = any(str(result.get("type")) in _OF_VIDEOS for result in _every_result(task))
+            videos = [text for text in _data_of(task).values() if isinstance(text, str) and _VIDEO.search(text)]
+            n_videos += bool(videos or is_video)
+            without.append(*(videos[:1] or [number]))
+            what = "tasks of videos, which are not read" if videos or is_video else "tasks without an image"
+            found.left_out.add(what, number)
             continue
-        found.other_names[name] = others
-        annotations = [entry for entry in task.get("annotations") or [] if isinstance(entry, dict)]
-        # the latest first, which counts where somebody has several
-        annotations.sort(
-            key=lambda entry: (str(entry.get("updated_at") or ""), int(entry.get("id") or 0)), reverse=True
+        n_images += 1
+        keys = tuple(images)
+        if keys not in keys_of:
+            keys_of[keys] = _image_of_controls(keys, controls - (_data_of(task).keys() - images.keys()))
+        meant = keys_of[keys]
+        found.unused["tasks"].update(
+            [f"data.{key}" for key in task["data"] if key not in meant.values()]
+            + [key for key in task if key not in _OF_TASKS]
         )
-        for annotation in annotations:
-            if annotation.get("was_cancelled"):
-                found.left_out.add("tasks that their annotator skipped (was_cancelled), which are not assigned", name)
-            elif annotation.get("ground_truth"):
-                _add(found, found.separate.setdefault(GROUND_TRUTH, {}), name, annotation)
-            else:
-                _add(found, found.pages.setdefault(_annotator(annotation), {}), name, annotation)
-        for prediction in task.get("predictions") or []:
-            if isinstance(prediction, dict):  # exports without predictions have their ids, or their number
-                model = str(prediction.get("model_version") or "").strip()
-                owner = f"prediction_{model}" if model else "prediction"
-                _add(found, found.separate.setdefault(owner, {}), name, prediction)
+        _read_task(found, task, {control: images[key] for control, key in meant.items()})
+    if not n_images and without:
+        if n_videos:
+            raise AgreementInputError(
+                f"Tasks of Label Studio must be of images, got {n_videos} of videos ({shown(without, 3)}); labels on "
+                "frames of videos are read from CVAT's XML for video"
+            )
+        named = sorted({str(key) for task in tasks for key in _data_of(task)})
+        raise AgreementInputError(
+            f"Tasks of Label Studio must have the address of an image in their data, got {len(without)} without (their "
+            f"data has {shown(map(repr, named), 9) or 'nothing'}); if one of these is the image, say "
+            "columns={'image': …}"
+        )
     found.order_named_points()
 
 
-def _add(found: AnnotationSet, pages: dict[ImageKey, ImageLabels], name: str, annotation: Result) -> None:
-    """Add the results of an annotation, unless there is a later one by the same annotator."""
-    if ImageKey(name) in pages:
-        found.left_out.add("annotations that a later one of the same annotator replaces", name)
-        return
-    page = found.page_in(pages, ImageKey(name))
-    page.scale = (100.0, 100.0)  # coordinates are percent
+def _data_of(task: Any) -> dict[str, Any]:
+    data = task.get("data") if isinstance(task, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def _every_result(task: Any) -> Iterator[Result]:
+    """The results of all annotations and predictions of a task."""
+    for kind in ("annotations", "predictions") if isinstance(task, dict) else ():
+        for entry in task[kind] if isinstance(task.get(kind), list) else ():
+            results = entry.get("result") if isinstance(entry, dict) else None
+            yield from filter(lambda result: isinstance(result, dict), results if isinstance(results, list) else ())
+
+
+def _images_of(task: Any, image_key: str | None) -> dict[str, list[str]]:
+    """The addresses of images in a task's data, by key; several of one key are pages."""
+    found = {}
+    for key, value in _data_of(task).items():
+        texts = value if isinstance(value, list) else [value]
+        if image_key is None:
+            is_image = all(_is_image(text, is_named=key.lower() in _IMAGE_KEYS) for text in texts)
+        else:
+            is_image = key == image_key and all(isinstance(text, str) for text in texts)
+        if texts and is_image:
+            found[key] = texts
+    return found
+
+
+def _is_image(text: Any, *, is_named: bool) -> bool:
+    """True for the address of an image; under a name for images also without its ending."""
+    if not isinstance(text, str) or _OTHER_FILE.search(text):
+        return False
+    return bool(_IMAGE_FILE.search(text) or (is_named and text.strip() and not re.search(r"\s", text)))
+
+
+def _image_of_controls(keys: tuple[str, ...], controls: Collection[str]) -> dict[str, str]:
+    """The key of the image that every control (``to_name``) draws on, where tasks have images under these keys.
+
+    Raises:
+        AgreementInputError: if it is not known
+    """
+    if len(keys) == 1:
+        return dict.fromkeys(controls or ("",), keys[0])
+    words = {key: _words(key) for key in keys}
+    found = {}
+    for control in controls or ("",):
+        fits = [(key == control, len(words[key] & _words(control)), key) for key in keys]
+        best = max(fits)
+        usual = [key for key in keys if key.lower() in _IMAGE_KEYS[:2]]
+        if sum(each[:2] == best[:2] for each in fits) == 1 and any(best[:2]):
+            found[control] = best[2]
+        elif len(usual) == 1 and not any(best[:2]):
+            found[control] = usual[0]
+    unknown = sorted({*controls} - found.keys())
+    if unknown or not found:
+        raise AgreementInputError(
+            f"Results must say which image of their task they are on, got images in {shown(map(repr, keys))} "
+            f"and results on {shown(map(repr, unknown)) or 'none of them'} (`to_name`); say which it is with "
+            "columns={'image': …}"
+        )
+    return found
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name, in which every word for an image is the same."""
+    words = re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    return {"image" if word in ("img", "image", "images", "photo", "picture") else word for word in words}
+
+
+def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]]) -> None:
+    """Add what everybody said of a task.
+
+    Args:
+        images: the addresses of the images by the control that draws on them
+    """
+    names: dict[tuple[str, int], str] = {}
+    is_single = len({address for addresses in images.values() for address in addresses}) == 1
+    for control, addresses in images.items():
+        for number, address in enumerate(addresses):
+            names[control, number] = name = name_in(address)
+            others = [name, str(task.get("file_upload") or "") if is_single else ""]
+            others += [_UPLOAD_PREFIX.sub("", other.rpartition("/")[2]) for other in others]
+            found.other_names[name] = tuple(dict.fromkeys(other for other in others[1:] if other))
+    first = next(iter(names.values()))
+    annotations = [entry for entry in task.get("annotations") or [] if isinstance(entry, dict)]
+    # the latest first, which counts where somebody has several
+    annotations.sort(
+        key=lambda entry: (str(entry.get("updated_at") or ""), str(entry.get("id") or "").zfill(20)), reverse=True
+    )
+    done: set[str] = set()
+    for annotation in annotations:
+        found.unused["annotations"].update(key for key in annotation if key not in _OF_ANNOTATIONS)
+        who = _annotator(annotation)
+        if annotation.get("was_cancelled"):
+            found.left_out.add("tasks that their annotator skipped (was_cancelled), which are not assigned", first)
+        elif annotation.get("ground_truth"):
+            _add(found, found.separate.setdefault(GROUND_TRUTH, {}), names, annotation)
+        elif who in done:
+            found.left_out.add("annotations of somebody who has a later one of the task", first)
+        else:
+            done.add(who)
+            _add(found, found.pages.setdefault(who, {}), names, annotation)
+    for prediction in task.get("predictions") or []:
+        if isinstance(prediction, dict):  # exports without predictions have their ids, or their number
+            model = str(prediction.get("model_version") or "").strip()
+            owner = f"prediction_{model}" if model else "prediction"
+            _add(found, found.separate.setdefault(owner, {}), names, prediction)
+
+
+def _add(
+    found: AnnotationSet, pages: dict[ImageKey, ImageLabels], names: dict[tuple[str, int], str], annotation: Result
+) -> None:
+    """Add the results of an annotation to the images that they are on.
+
+    Args:
+        names: the images, by control and page
+    """
     results = [result for result in annotation.get("result") or [] if isinstance(result, dict)]
+    relations = [result for result in results if result.get("type") == "relation"]
+    on_image: dict[str, list[Result]] = {name: [] for name in names.values()}
+    any_control = next(iter(names))[0]
     for result in results:
-        width, height = result.get("original_width"), result.get("original_height")
-        if isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0:
-            page.size_px = (width, height)
-            break
-    seconds = as_number(annotation.get("lead_time"))
-    for label in _labels(found, name, results):
-        if seconds is not None and seconds >= 0:  # what the annotator took for all labels of the task
-            label.attributes.setdefault("lead_time", seconds)
-        found.add_label(page, label)
+        if result.get("type") != "relation":
+            number = result.get("item_index") or 0
+            name = names.get((str(result.get("to_name")), number), names.get((any_control, number)))
+            if name is not None:
+                on_image[name].append(result)
+            else:
+                found.left_out.add("results on a page that the task does not have", next(iter(names.values())))
+    for name, own in on_image.items():
+        image = ImageKey(name)
+        if image in pages:
+            found.left_out.add("annotations of somebody who has the image in another task, too", name)
+            continue
+        page = found.page_in(pages, image)
+        page.scale = (100.0, 100.0)  # coordinates are in percent
+        sizes = (stored_size(result.get("original_width"), result.get("original_height")) for result in own)
+        page.size_px = next(filter(None, sizes), None)
+        seconds = number_in(annotation.get("lead_time"))
+        for label in _labels(found, page, name, [*own, *relations]):
+            if seconds is not None and seconds >= 0:  # what the annotator took for all labels of the task
+                label.attributes.setdefault("lead_time", seconds)
+            found.add_label(page, label)
+
+
+#: what JSON-MIN and CSV say of an annotation beside its data and its results
+_OF_RECORD = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "updated_by")
+#: keys of what a region says, and the type of its result
+_KEYS_OF_SHAPES = {"radiusX": "ellipse", "points": "polygon", "rle": "brush", "height": "rectangle", "x": "keypoint"}
+
+
+def tasks_of_records(records: Sequence[Result]) -> list[Result]:
+    """The tasks of JSON-MIN, or of CSV, which have a record for every annotation, with results by control.
+
+    Results have lost their types and ids there: a type is told by the keys, and choices of single regions by their
+    number, as an answer about the image is one.
+    """
+    tasks: dict[str, Result] = {}
+    for record in records:
+        values = {str(key): _decoded(value) for key, value in record.items() if value is not None and value == value}
+        data: Result = {}
+        results: list[Result] = []
+        names = list(values)
+        first = names.index("id") + 1 if "id" in names[1:] else 0  # data stand before the id, and results after it
+        for place, (name, value) in enumerate(values.items()):
+            entries = [value] if isinstance(value, dict) else value
+            if isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries):
+                results += [_result_of(name, entry) for entry in entries]
+            elif (
+                isinstance(entries, list) and entries and not all(_is_image(entry, is_named=False) for entry in entries)
+            ):
+                results += [{"type": "choices of regions", "from_name": name} for _ in entries]
+            elif name not in _OF_RECORD:
+                is_answer = place >= first and not _is_image(value, is_named=name.lower() in _IMAGE_KEYS)
+                if is_answer and isinstance(value, str):
+                    results.append({"type": "choices", "from_name": name, "value": {"choices": [value]}})
+                elif is_answer and as_number(value) is not None:
+                    results.append({"type": "number", "from_name": name, "value": {"number": value}})
+                else:
+                    data[name] = value
+        key = id_text(values.get("id", json.dumps(data, default=str)))
+        annotation = {"id": values.get("annotation_id"), "completed_by": values.get("annotator"), "result": results}
+        annotation |= {name: values[name] for name in ("updated_at", "lead_time") if name in values}
+        tasks.setdefault(key, {"id": values.get("id"), "data": data, "annotations": []})["annotations"].append(
+            annotation
+        )
+    return list(tasks.values())
+
+
+def are_records(records: Iterable[Any]) -> bool:
+    """True for records of JSON-MIN or CSV: who annotated, beside regions or what only Label Studio says."""
+    for record in records:
+        if isinstance(record, dict) and "annotator" in record:
+            firsts = (value[0] if isinstance(value, list) and value else value
+                      for value in map(_decoded, record.values()))  # fmt: skip
+            if record.keys() & {"annotation_id", "lead_time"} or any(
+                isinstance(first, dict) and any(str(key).endswith("labels") for key in first) for first in firsts
+            ):
+                return True
+    return False
+
+
+def _decoded(cell: Any) -> Any:
+    """The list or mapping that a cell of CSV spells; anything else as it is."""
+    if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(cell)
+    return cell
+
+
+def _result_of(name: str, value: Result) -> Result:
+    """A result of JSON-MIN, with the type that its keys tell."""
+    kind = next((key for key in value if key.endswith("labels") or key in _ANSWERS), None)
+    if kind is None or kind == "labels":
+        kind = next((shape for key, shape in _KEYS_OF_SHAPES.items() if key in value), kind or "unknown")
+    if kind in _ANSWERS and value.keys() & _KEYS_OF_SHAPES.keys():
+        kind = f"{kind} of regions"
+    sizes = {key: value[key] for key in ("original_width", "original_height", "image_rotation") if key in value}
+    return {"type": kind, "from_name": name, "value": value, **sizes}
 
 
 def _annotator(annotation: Result) -> str:
@@ -99,21 +344,7 @@ def _annotator(annotation: Result) -> str:
         who = next((who[key] for key in ("email", "username", "id") if who.get(key)), None)
     for key in ("created_username", "last_created_by", "updated_by"):
         who = who if who is not None else annotation.get(key)
-    return "unknown" if who is None else str(who).strip()
-
-
-def _image_names(task: Any) -> tuple[str | None, tuple[str, ...]]:
-    """The path in a task's address of an image, and the names that its file may have had before its upload."""
-    data = task.get("data") if isinstance(task, dict) else None
-    if not isinstance(data, dict):
-        return None, ()
-    values = [data[key] for key in (*_IMAGE_KEYS, *data) if isinstance(data.get(key), str)]
-    if not values:
-        return None, ()
-    path = name_in(values[0])
-    names = [path, str(task.get("file_upload") or "")]
-    names += [_UPLOAD_PREFIX.sub("", name.rpartition("/")[2]) for name in names]
-    return path, tuple(dict.fromkeys(name for name in names[1:] if name))
+    return "unknown" if who is None else id_text(who).strip()
 
 
 def name_in(address: str) -> str:
@@ -123,7 +354,7 @@ def name_in(address: str) -> str:
     return local[0] if local else unquote(parts.path)
 
 
-def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[DrawnLabel]:
+def _labels(found: AnnotationSet, page: ImageLabels, name: str, results: list[Result]) -> Iterator[DrawnLabel]:
     """The labels of an annotation; results of one id are of one region."""
     regions: dict[str, list[Result]] = defaultdict(list)
     for number, result in enumerate(results):
@@ -134,14 +365,18 @@ def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[
     for region, entries in regions.items():
         shapes = [entry for entry in entries if str(entry.get("type")).startswith(_DRAWN)]
         others = [entry for entry in entries if not str(entry.get("type")).startswith(_DRAWN)]
+        strange = [entry for entry in others if str(entry.get("type")).endswith(_OF_REGIONS)
+                   and "start" not in (entry.get("value") or ())]  # fmt: skip
+        for entry in strange if not shapes else ():  # beside a shape it is the class of it
+            found.not_read(page, f"regions of the type {entry.get('type')}, which are not read", f"{name}: {region}")
         found.reserve(OF_POINT * len(shapes) * len(others), "results of one region")
         if not shapes:
-            yield from _answers(found, name, others)
+            yield from _answers(found, name, [entry for entry in others if entry not in strange])
         for number, shape in enumerate(shapes):
             try:
                 label, part = _drawn(shape, others), _part_of(shape)
             except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-                found.left_out.add(f"regions that cannot be read ({error})", f"{name}: {region}")
+                found.not_read(page, f"regions that cannot be read ({error})", f"{name}: {region}")
                 continue
             label.attributes.update(_region_attributes(found, name, others))
             if part is None:
@@ -167,10 +402,10 @@ def _drawn(shape: Result, others: list[Result]) -> DrawnLabel:
     if shape.get("image_rotation"):
         raise ValueError("the image is rotated")
     classes = next((entry["value"].get(str(entry["type"])) for entry in (shape, *others)
-                    if str(entry["type"]).endswith("labels")), None) or [None]  # fmt: skip
-    label = DrawnLabel(None if classes[0] is None else str(classes[0]), confidence=as_number(shape.get("score")))
-    if len(classes) > 1:
-        label.attributes["other_labels"] = ", ".join(map(str, classes[1:]))
+                    if str(entry["type"]).endswith("labels")), None) or []  # fmt: skip
+    classes = [classes] if isinstance(classes, str) else classes
+    # several classes are a set, whose order says nothing
+    label = DrawnLabel(_as_set(classes) or None, confidence=number_in(shape.get("score")))
     if kind.startswith("rectangle"):
         x, y, width, height = (float(value[key]) for key in ("x", "y", "width", "height"))
         if float(value.get("rotation") or 0.0) % 360.0:
@@ -197,6 +432,11 @@ def _drawn(shape: Result, others: list[Result]) -> DrawnLabel:
     else:
         raise ValueError(f"a brush in the format {value.get('format')!r}")
     return label
+
+
+def _as_set(values: Iterable[Any]) -> str:
+    """Texts without an order, as one text."""
+    return ", ".join(sorted({str(value) for value in values}))
 
 
 def _part_of(shape: Result) -> tuple[str, int, int] | None:
@@ -235,7 +475,7 @@ def _region_attributes(found: AnnotationSet, name: str, entries: list[Result]) -
         answers = list(_answers(found, name, [entry]))
         if answers:
             values = [answer.label if answer.value is None else entry["value"][entry["type"]] for answer in answers]
-            yield question, values[0] if len(values) == 1 else ", ".join(map(str, values))
+            yield question, values[0] if len(values) == 1 else _as_set(values)
 
 
 def _keypoints(

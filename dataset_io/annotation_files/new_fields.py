@@ -11,6 +11,7 @@ import bson
 import fiftyone as fo
 from bson.errors import InvalidDocument
 
+from ... import names
 from ...agreement.settings.errors import AgreementInputError
 from ..database.fiftyone_private import document_fields, list_of
 from ..labels.paths import places
@@ -38,15 +39,17 @@ class NewField:
     """A field of an import, and its values."""
 
     path: str  #: in the schema of the dataset
-    slot: TargetField | None  #: what stands in it; None: names of the assigned annotators
-    values: dict[Key, Any]
+    #: what stands in it; None: names, of the assigned annotators or of those whose labels could not all be read
+    slot: TargetField | None
+    values: dict[Key, Any]  #: None where nothing could be read, which is not the same as nothing drawn
     owner: str  #: whose labels they are; empty where they are those of all annotators
-    #: the annotators of an image, where labels of all annotators stand in it
+    #: the annotators of an image, where labels of all annotators stand in it; of names those that are said anew
     owners: Mapping[Key, Sequence[str]] = field(default_factory=dict)
+    is_unread: bool = False  #: whether the names are of those whose labels could not all be read
 
     def labels_of(self, value: Any) -> list[Document]:
         """The labels in a value."""
-        if self.slot is None:
+        if self.slot is None or value is None:
             return []
         return value[self.slot.list_name] if self.slot.list_name else [value]
 
@@ -58,6 +61,9 @@ class NewField:
 
     def declaration(self) -> fo.Field:
         """The field as it is declared."""
+        if self.is_unread:
+            info = {names.UNREAD_MARK: True}
+            return fo.ListField(fo.StringField(), description="Whose labels could not all be read", info=info)
         if self.slot is None:
             return fo.ListField(fo.StringField(), description="The annotators who were assigned to the image")
         return fo.EmbeddedDocumentField(self.slot.stored)

@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, TextIO, cast
 
 from ...agreement.settings.arguments import print_to
@@ -22,17 +23,28 @@ class AnnotatorInFile:
     n_images: int  #: images (frames) that they looked at
     n_empty: int  #: of these, those on which they drew nothing
     n_labels: dict[str, int]  #: labels by label type or question
+    n_unread: int = 0  #: images on which some of what they drew cannot be read
 
     @classmethod
-    def of(cls, name: str, fields: Iterable[str], drawn: Iterable[Sequence[str]]) -> AnnotatorInFile:
-        """Counts of one annotator, from the label type or question of every label on each image."""
-        n_images = n_empty = 0
+    def of(
+        cls, name: str, fields: Iterable[str], drawn: Iterable[Sequence[str]], unread: Iterable[bool] = ()
+    ) -> AnnotatorInFile:
+        """Counts of one annotator, from the label type or question of every label on each image.
+
+        Args:
+            name: of the annotator
+            fields: where the labels stand
+            drawn: of every image, the types of its labels
+            unread: of every image, whether there are labels that cannot be read; none: nowhere
+        """
+        n_images = n_empty = n_unread = 0
         n_labels: Counter[str] = Counter()
-        for kinds in drawn:
+        for kinds, is_unread in zip_longest(drawn, unread, fillvalue=False):
             n_images += 1
-            n_empty += not kinds
-            n_labels.update(kinds)
-        return cls(name, tuple(fields), n_images, n_empty, dict(sorted(n_labels.items())))
+            n_unread += bool(is_unread)
+            n_empty += not kinds and not is_unread
+            n_labels.update(kinds or ())
+        return cls(name, tuple(fields), n_images, n_empty, dict(sorted(n_labels.items())), n_unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,4 +189,6 @@ def _tables(entries: Sequence[AnnotatorInFile]) -> list[Any]:
         Column("nothing drawn", lambda entry: entry.n_empty),
         Column("labels", lambda entry: ", ".join(f"{n} {kind}" for kind, n in entry.n_labels.items()) or "none"),
     ]
+    if any(entry.n_unread for entry in entries):
+        columns.insert(4, Column("not all read", lambda entry: entry.n_unread))
     return [table(columns, entries)] if entries else []

@@ -133,7 +133,8 @@ class FieldWriter:
         Raises:
             AgreementInputError: if it would replace labels unasked, or a field of another type holds labels that stay
         """
-        listed_in = next((entry.path for entry in self.fields if entry.slot is None and entry.path in schema), None)
+        listed_in = next((entry.path for entry in self.fields
+                          if entry.slot is None and not entry.is_unread and entry.path in schema), None)  # fmt: skip
         changes = {
             entry.path: change_of(
                 self.dataset, entry, self.targets, schema.get(entry.path), listed_in, remove_others=self.remove_others
@@ -245,7 +246,7 @@ class FieldWriter:
             for key, value in entry.values.items():
                 values = frames[key] if is_of_frames(entry.path) else samples[key[0]]
                 values[name] = value
-                if not entry.owner and entry.slot is not None:
+                if entry.owners:
                     values[_OWNERS] = list(entry.owners.get(key, ()))
         # sizes of images that the samples did not know
         sizes = {number: _metadata(target) for number, target in enumerate(self.targets) if target.new_size is not None}
@@ -291,10 +292,11 @@ class FieldWriter:
     def _moved(self, entry: NewField, temporary: str, name: str) -> Document:
         """The value of a field after the import."""
         new = f"${temporary}.{name}"
-        if self.remove_others:
+        is_missing = {"$eq": [{"$type": new}, "missing"]}
+        if self.remove_others and not entry.is_unread:
             return {"$ifNull": [new, "$$REMOVE"]}
-        if entry.owner:
-            return {"$ifNull": [new, f"${name}"]}
+        if entry.owner:  # null where nothing could be read
+            return {"$cond": [is_missing, f"${name}", new]}
         # a list without the entries of the annotators of the file, and then the new entries
         within, owner = ("", "") if entry.slot is None else (f".{entry.slot.list_name}", f".{ANNOTATOR_ATTRIBUTE}")
         before = {"$cond": [{"$isArray": f"${name}{within}"}, f"${name}{within}", []]}
@@ -302,7 +304,7 @@ class FieldWriter:
         joined: Document = {"$concatArrays": [{"$filter": {"input": before, "cond": by_others}}, new + within]}
         if entry.slot is not None:
             joined = {"$mergeObjects": [f"${name}", new, {entry.slot.list_name: joined}]}
-        return {"$cond": [{"$eq": [{"$type": new}, "missing"]}, f"${name}", joined]}
+        return {"$cond": [is_missing, f"${name}", joined]}
 
     def _declare_attributes(self, attributes: Mapping[str, fo.Field]) -> None:
         """Declare attributes, but for those that other labels have in another type: they could not be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from ...agreement.settings.options import OPTIONS
 from ..database.fiftyone_private import document_fields, pipeline_of, stages_of
 from ..labels.kinds import kind_of
 from ..labels.paths import all_fields, is_of_frames, mark_of, places
-from ..labels.source import Source
+from ..labels.source import Source, field_schema
 from .run import Run, list_agreements
 
 
@@ -178,6 +179,24 @@ def filtered_annotators(source: Source) -> list[str]:
         return []
     of_fields = zip(source.config.fields, source.field_annotator, strict=False)
     return sorted({source.annotators[number] for field, number in of_fields if field in filtered})
+
+
+def unread_images(source: Source) -> dict[str, int]:
+    """By annotator, the images (frames) on which some of their labels could not be read when they were imported."""
+    config = source.config
+    prefix = names.FRAMES_PREFIX if source.on_frames else ""
+    fields = [path.removeprefix(prefix) for path, field in field_schema(source.dataset).items()
+              if path.startswith(prefix) and names.UNREAD_MARK in (field.info or {})
+              and (not config.attribute_mode or path.startswith(f"{config.fields[0]}_"))]  # fmt: skip
+    called = source.number_of_name
+    found: Counter[str] = Counter()
+    for field in fields:
+        stored = source.collection.find({field: {"$nin": [None, []]}}, {field: True})
+        listed = {row["_id"]: row[field] for row in stored if isinstance(row[field], list)}
+        chosen = [{"$match": {"_id": {"$in": list(listed)}}}, {"$group": {"_id": "$_id"}}] if listed else []
+        for row in source.aggregate(chosen) if listed else ():
+            found.update({source.annotators[called[name]] for name in listed[row["_id"]] if name in called})
+    return dict(sorted(found.items()))
 
 
 def _names_used(samples: SampleCollection) -> set[str]:

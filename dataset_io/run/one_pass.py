@@ -23,7 +23,7 @@ from ..families.protocol import LabelFamily
 from ..labels.checks import count_damaged_fields
 from ..labels.source import Source
 from ..record.run import Run, versions
-from ..record.run_keys import filtered_annotators, run_behind
+from ..record.run_keys import filtered_annotators, run_behind, unread_images
 from ..record.sample_index import ReadCounts, SampleIndex
 from ..record.stored_records import StoredRecords, surely_written
 from .read import ReadBatch, Reader
@@ -125,6 +125,7 @@ def run_facts(source: Source, compared: Compared, noticed: Noticed, *, started: 
         seconds=round(time.perf_counter() - started, 3),
         chosen_by=run_behind(source.samples),
         filtered=filtered_annotators(source),
+        unread=unread_images(source),
         versions=versions(),
         n_changed=noticed.n_changed,
         n_repeated=noticed.n_repeated,

@@ -9,7 +9,7 @@ import math
 import fiftyone as fo
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.dataset_io.annotation_samples import dataset_of
@@ -40,7 +40,9 @@ _point = st.tuples(_share, _share)
 @st.composite
 def _box(draw):
     x, y = draw(_share), draw(_share)
-    return fo.Detection(label=draw(_classes), bounding_box=[x, y, (1 - x) * draw(_share), (1 - y) * draw(_share)],
+    size = [(1 - x) * draw(_share), (1 - y) * draw(_share)]
+    assume(any(size))  # else it is no box
+    return fo.Detection(label=draw(_classes), bounding_box=[x, y, *size],
                         confidence=draw(st.none() | _share), **draw(_attributes))  # fmt: skip
 
 
@@ -59,6 +61,9 @@ def _masked(draw):
 @st.composite
 def _polygon(draw):
     rings = draw(st.lists(st.lists(_point, min_size=3, max_size=5), min_size=1, max_size=3))
+    rings = [
+        [((k + x) / len(rings), y) for x, y in ring] for k, ring in enumerate(rings)
+    ]  # none covers another in part
     return fo.Polyline(label=draw(_classes), points=rings, closed=True, filled=True, **draw(_attributes))
 
 

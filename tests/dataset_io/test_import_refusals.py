@@ -49,11 +49,10 @@ FILES = {
         '{"shapes": [], "imagePath": "1.jpg"}',
         r"LabelMe JSON does not say who drew what: give the folder",
     ),
-    "min.json": ('[{"annotator": 1, "image": "1.jpg"}]', r"looks like Label Studio's JSON-MIN"),
     "voc.xml": ("<annotation><filename>1.jpg</filename></annotation>", r"Pascal VOC does not say who drew what"),
     "results.json": ('[{"image_id": 1, "category_id": 2}]', r"looks like COCO results"),
     "odd.json": (
-        '{"images": [{"id": [], "file_name": "1.jpg"}], "annotations": []}',
+        '{"images": [{"id": 1, "file_name": "1.jpg"}], "annotations": 5, "categories": []}',
         r"as the tool writes it, got content",
     ),
     "frames.xml": (

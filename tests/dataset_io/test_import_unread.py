@@ -1,0 +1,280 @@
+"""What an import cannot read, or does not use: null instead of an empty list, and sentences with counts."""
+
+from __future__ import annotations
+
+import json
+
+import fiftyone as fo
+import pandas as pd
+import pytest
+import shapely
+from pycocotools import mask as coco_masks
+
+from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, region, written
+
+import annotator_agreement as aa
+from annotator_agreement import AgreementInputError, compute_agreement, export_annotations, import_annotations
+
+pytestmark = pytest.mark.usefixtures("delete_imports")
+
+
+def _bitmask(name="m"):
+    return region("bitmasklabels", {"imageDataURL": "data:image/png;base64,AA==", "bitmasklabels": ["cat"]}, name)
+
+
+def _twelve(broken):
+    """Twelve images on which ann and bob draw the same box; on five of them bob's cannot be read."""
+    box = ls_box(10, 10, 40, 40)
+    drawn = {k: _bitmask() if broken == "bitmask" else ls_box(10, 10, 40, 40, image_rotation=90) for k in range(5)}
+    return [label_studio_task(f"{k}.jpg", by("ann", box), by("bob", drawn.get(k, box))) for k in range(12)]
+
+
+@pytest.mark.parametrize("broken", ["bitmask", "rotation"])
+@pytest.mark.parametrize("into", ["fields", "attribute"])
+def test_what_cannot_be_read_is_not_nothing_drawn_and_the_run_says_on_how_many_images(tmp_path, broken, into):
+    path = written(tmp_path / "e.json", _twelve(broken))
+    dataset = dataset_of([f"{k}.jpg" for k in range(12)])
+    summary = import_annotations(dataset, path, into=into)
+    ann, bob = summary.annotators
+    assert [(entry.n_images, entry.n_empty, entry.n_unread) for entry in (ann, bob)] == [(12, 0, 0), (12, 0, 5)]
+    assert any("On 5 images not all can be read (bob 5)" in note for note in summary.notes)
+    if into == "fields":
+        assert [label is None for label in dataset.values("bob")] == [True] * 5 + [False] * 7
+        assert dataset.values("not_read")[4:6] == [["bob"], []]
+    else:
+        assert dataset.values("annotations_assigned")[4:6] == [["ann"], ["ann", "bob"]]
+        assert dataset.values("annotations_not_read")[4:6] == [["bob"], []]
+    run = eval(summary.calls[0], {"aa": aa, "dataset": dataset})
+    assert (run.report.n_rated, run.report.existence.f1, run.report.run.unread) == (7, 1.0, {"bob": 5})
+    assert any("Some labels could not be read" in text and "bob 5" in text for text in run.report.warnings)
+    on_a_part = compute_agreement(
+        dataset.limit(6).select_fields([each for each in ("ann", "bob") if dataset.has_field(each)]),
+        ["ann", "bob"], run_key="part",
+    ) if into == "fields" else None  # fmt: skip
+    assert on_a_part is None or on_a_part.run.unread == {"bob": 5}
+
+
+def test_beside_labels_that_cannot_be_read_others_stay(tmp_path):
+    task = label_studio_task("1.jpg", by("ann", ls_box(0, 0, 10, 10), _bitmask()), by("bob", _bitmask()), by("eve"))
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "e.json", [task]))
+    sample = dataset.first()
+    assert (len(sample.ann.detections), sample.bob, sample.eve.detections) == (1, None, [])
+    assert sample.not_read == ["ann", "bob"]
+    assert [(entry.name, entry.n_empty, entry.n_unread) for entry in summary.annotators] == [
+        ("ann", 0, 1), ("bob", 0, 1), ("eve", 1, 0),
+    ]  # fmt: skip
+
+
+def test_an_import_that_can_read_it_now_takes_the_note_back(tmp_path):
+    dataset = dataset_of(["1.jpg", "2.jpg"])
+    tasks = [label_studio_task(f"{k}.jpg", by("ann", _bitmask()), by("bob", _bitmask())) for k in (1, 2)]
+    import_annotations(dataset, written(tmp_path / "e.json", tasks))
+    again = [label_studio_task("1.jpg", by("ann", ls_box(0, 0, 10, 10)))]
+    import_annotations(dataset, written(tmp_path / "f.json", again), overwrite=True)
+    assert dataset.values("not_read") == [["bob"], ["ann", "bob"]]
+    assert [label and len(label.detections) for label in dataset.values("ann")] == [1, None]
+    import_annotations(dataset, written(tmp_path / "e.json", tasks[:1]), overwrite=True)  # what was there is not kept
+    assert dataset.values("ann") == [None, None]
+
+
+SQUARES = [[10, 10, 110, 10, 110, 110, 10, 110], [60, 10, 160, 10, 160, 110, 60, 110]]
+HOLE = [[10, 10, 110, 10, 110, 110, 10, 110], [30, 30, 60, 30, 60, 60, 30, 60]]
+
+
+def _areas(dataset, field):
+    """Area of each polygon, by the even-odd rule of its rings, by shapely."""
+    areas = []
+    for label in dataset.first()[field].polylines:
+        region = shapely.Polygon()
+        for ring in label.points:
+            region = region.symmetric_difference(shapely.Polygon([(200 * x, 120 * y) for x, y in ring]))
+        areas.append(region.area)
+    return areas
+
+
+def test_parts_of_a_coco_polygon_are_a_union_and_a_ring_within_another_is_a_hole(tmp_path):
+    image = {"file_name": "1.jpg", "rater_list": ["ann"], "width": 200, "height": 120}
+    shapes = [SQUARES, [SQUARES[0], SQUARES[0]], HOLE, [*SQUARES, [70, 20, 100, 20, 100, 50, 70, 50]],
+              [*SQUARES, [150, 0, 170, 0, 170, 120, 150, 120]]]  # fmt: skip
+    entries = [{"image_id": 0, "segmentation": shape, "rater_id": "ann"} for shape in shapes]
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, written(tmp_path / "c.json", coco([image], entries)), label_types="polylines")
+    theirs = [int(coco_masks.area(coco_masks.merge(coco_masks.frPyObjects(shape, 120, 200)))) for shape in shapes]
+    found = _areas(dataset, "ann")
+    for k in (0, 1, 4):  # pycocotools knows no holes
+        assert found[k] == pytest.approx(theirs[k], abs=1)
+    assert [found[2], found[3]] == pytest.approx([100 * 100 - 30 * 30, 150 * 100 - 30 * 30])
+
+
+def test_what_is_even_and_odd_is_exported_to_coco_as_the_area_that_it_has(tmp_path):
+    dataset = dataset_of(["1.jpg"])
+    dataset.set_values("metadata", [fo.ImageMetadata(width=200, height=120)])
+    rings = [[(x / 200, y / 120) for x, y in zip(ring[::2], ring[1::2], strict=True)] for ring in SQUARES]
+    for name in ("ann", "bob"):
+        line = fo.Polyline(points=rings, closed=True, filled=True)
+        dataset.set_values(name, [fo.Polylines(polylines=[line])])
+    summary = export_annotations(dataset, ["ann", "bob"], tmp_path / "c.json")
+    copy = dataset_of(["1.jpg"])
+    eval(summary.calls[0], {"aa": aa, "dataset": copy})
+    assert _areas(copy, "ann") == pytest.approx([100 * 100])  # 15,000 without the half that both cover
+
+
+def test_boxes_of_coco_are_turned_by_their_rotation(tmp_path):
+    image = {"file_name": "1.jpg", "width": 400, "height": 400}
+    entries = [{"image_id": 0, "bbox": [100, 180, 200, 40], "segmentation": [], "rater_id": name,
+                "attributes": {"rotation": angle, "occluded": False}}
+               for name, angle in (("ann", 0.0), ("bob", 90.0))]  # fmt: skip
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "c.json", coco([image], entries)))
+    run = compute_agreement(dataset, ["ann", "bob"], iou=0.1)
+    assert run.pairs[0].sq == pytest.approx(1600 / 14400)  # the mean IoU of what is matched
+    assert any("1 boxes are turned" in note for note in summary.notes)
+    assert dataset.first().bob.polylines[0].get_attribute_value("rotation", None) is None
+
+
+def test_empty_boxes_are_left_out_and_counted(tmp_path):
+    entries = [{"image_id": 0, "bbox": [0, 0, 0, 0], "segmentation": [], "rater_id": "ann"},
+               {"image_id": 0, "bbox": [], "segmentation": [], "rater_id": "bob"}]  # fmt: skip
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], entries)))
+    assert (dataset.first().ann.detections, dataset.first().bob.detections) == ([], [])
+    assert [line.partition(":")[0] for line in summary.left_out] == [
+        "boxes without a width and height, which hold nothing", "annotations without a box, polygon, mask or points",
+    ]  # fmt: skip
+
+
+def test_entries_of_one_file_whose_annotations_name_their_annotators_are_one_image(tmp_path):
+    images = [{"file_name": "1.jpg"}, {"file_name": "1.jpg"}]
+    entries = [{"image_id": k, "bbox": [0, 0, 10, 10], "annotator": name} for k, name in enumerate(("a@x.org", "b"))]
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)))
+    assert [(entry.name, entry.n_images, entry.n_empty) for entry in summary.annotators] == [
+        ("a@x.org", 1, 0),
+        ("b", 1, 0),
+    ]
+    images[1]["width"] = 80
+    with pytest.raises(AgreementInputError, match=r"must have one size, got \(40, 20\) and \(80, 20\) for '1.jpg'"):
+        import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)), overwrite=True)
+
+
+def test_ids_of_coco_are_the_same_as_numbers_and_as_texts(tmp_path):
+    content = coco([{"file_name": "1.jpg", "id": "7", "width": "40", "height": 20.0}],
+                   [{"image_id": 7.0, "bbox": ["4", 5, 10, 10], "category_id": "1", "rater_id": 3.0, "score": "0.5"},
+                    {"image_id": 7, "bbox": [4, 5, 10, 10], "rater_id": "3"}])  # fmt: skip
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "c.json", content))
+    assert [(entry.name, entry.n_labels) for entry in summary.annotators] == [("3", {"detections": 2})]
+    assert [(box.label, box.confidence, box.bounding_box) for box in dataset.first().annotator_3.detections] == [
+        ("cat", 0.5, [0.1, 0.25, 0.25, 0.5]), ("cat", None, [0.1, 0.25, 0.25, 0.5]),
+    ]  # fmt: skip
+
+
+def test_corners_in_a_bbox_of_coco_are_refused(tmp_path):
+    ring = [4, 5, 14, 5, 14, 15, 4, 15]
+    for more in ({"segmentation": [ring]}, {"area": 100}):
+        entries = [{"image_id": 0, "bbox": [4, 5, 14, 15], "rater_id": name, **more} for name in ("ann", "bob")]
+        path = written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], entries))
+        with pytest.raises(AgreementInputError, match=r"width and height, got corners \(x, y, x, y\) on 2 of 2"):
+            import_annotations(dataset_of(["1.jpg"]), path)
+
+
+def test_what_a_coco_file_says_and_is_not_used_is_said(tmp_path):
+    image = {"file_name": "1.jpg", "license": 3}
+    entry = {"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "ann", "iscrowd": 0, "rotated_box": [1, 2, 3, 4, 5]}
+    content = coco([image], [entry, entry | {"id": 9}]) | {"info": {}}
+    content["categories"][0]["supercategory"] = "animal"
+    summary = import_annotations(dataset_of(["1.jpg"]), written(tmp_path / "c.json", content))
+    assert [note for note in summary.notes if note.startswith("Not used")] == [
+        "Not used of annotations: rotated_box (2)", "Not used of images: license (1)",
+        "Not used of categories: supercategory (1)", "Not used of the file: info (1)",
+    ]  # fmt: skip
+
+
+def _pair(who, *results, reference="https://x.org/ref.png", target="https://x.org/im0.png"):
+    return {"data": {"image_reference": reference, "image_target": target}, "annotations": [by(who, *results)]}
+
+
+def test_of_several_images_of_a_task_the_one_is_meant_that_to_name_says(tmp_path):
+    box = {**ls_box(0, 0, 10, 10), "to_name": "img_target"}
+    tasks = [_pair(who, box, target=f"https://x.org/im{k}.png") for k in range(3) for who in ("ann", "bob")]
+    dataset = dataset_of(["ref.png", "im0.png", "im1.png", "im2.png"])
+    summary = import_annotations(dataset, written(tmp_path / "e.json", tasks))
+    assert [(entry.name, entry.n_images, entry.n_labels) for entry in summary.annotators] == [
+        ("ann", 3, {"detections": 3}), ("bob", 3, {"detections": 3}),
+    ]  # fmt: skip
+    assert (dataset.first().ann, summary.left_out) == (None, ())
+    assert any("data.image_reference (6)" in note for note in summary.notes)
+    unclear = written(tmp_path / "f.json", [_pair("ann", {**box, "to_name": "canvas"})])
+    with pytest.raises(AgreementInputError, match=r"got images in 'image_reference', 'image_target' and results on "
+                                                  r"'canvas'.*columns={'image': …}"):  # fmt: skip
+        import_annotations(dataset, unclear)
+    other = dataset_of(["ref.png", "im0.png"])
+    import_annotations(other, unclear, columns={"image": "image_target"})
+    assert [label and len(label.detections) for label in other.values("ann")] == [None, 1]
+
+
+def test_pages_of_a_task_are_images_of_their_own(tmp_path):
+    results = [{**ls_box(10 * k, 0, 10, 10, name=f"r{k}"), "item_index": k} for k in range(2)]
+    task = {"data": {"pages": ["s3://b/p0.png", "s3://b/p1.png"]}, "annotations": [by("ann", *results)]}
+    dataset = dataset_of(["p0.png", "p1.png"])
+    import_annotations(dataset, written(tmp_path / "e.json", [task]))
+    assert [label.detections[0].bounding_box[0] for label in dataset.values("ann")] == [0.0, 0.1]
+
+
+def test_a_text_is_never_an_image_and_a_video_is_refused(tmp_path):
+    task = {"id": 5, "data": {"question": "What is it?", "image": "/data/upload/1.jpg"}, "annotations": [by("ann")]}
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, written(tmp_path / "e.json", [task]))
+    assert dataset.first().ann.detections == []
+    del task["data"]["image"]
+    with pytest.raises(AgreementInputError, match=r"must have the address of an image in their data, got 1 without "
+                                                  r"\(their data has 'question'\)"):  # fmt: skip
+        import_annotations(dataset, written(tmp_path / "f.json", [task]), prefix="b_")
+    video = {"data": {"video": "/data/upload/v.mp4"}, "annotations": [by("ann")]}
+    with pytest.raises(AgreementInputError, match=r"must be of images, got 1 of videos \(/data/upload/v.mp4\); .*CVAT"):
+        import_annotations(dataset, written(tmp_path / "g.json", [video]), prefix="c_")
+
+
+def test_choices_of_a_region_and_several_classes_are_sets(tmp_path):
+    def drawn(*choices):
+        value = {"x": 50, "y": 50, "width": 50, "height": 50, "rectanglelabels": list(choices)}
+        return (
+            ls_box(0, 0, 50, 50, name="b"),
+            {"id": "b", "type": "choices", "from_name": "damage", "value": {"choices": list(choices)}},
+            region("rectanglelabels", value, "c"),
+        )
+
+    task = label_studio_task("1.jpg", by("ann", *drawn("rust", "dent")), by("bob", *drawn("dent", "rust")))
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, written(tmp_path / "e.json", [task]))
+    compute_agreement(dataset, ["ann", "bob"], attributes=["damage"])
+    assert [label.agreement for label in dataset.first().ann.detections] == ["agreed", "agreed"]
+
+
+RECORDS = [
+    {"image": "/data/upload/1.jpg", "note": "x", "id": 1, "label": [
+        {"x": 10, "y": 10, "width": 30, "height": 30, "rotation": 0, "rectanglelabels": ["cat"], "original_width": 200,
+         "original_height": 100}], "weather": "rain", "annotator": 7, "annotation_id": 3, "lead_time": 2.5},
+    {"image": "/data/upload/1.jpg", "note": "x", "id": 1, "weather": {"choices": ["rain", "sun"]}, "annotator": 8,
+     "annotation_id": 4, "lead_time": 2.5},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["json"])
+def test_json_min_and_csv_of_label_studio_are_read(tmp_path, kind):
+    if kind == "json":
+        path = written(tmp_path / "e.json", RECORDS)
+    else:
+        path = tmp_path / "e.csv"
+        cells = [{key: json.dumps(value) if isinstance(value, list | dict) else value for key, value in record.items()}
+                 for record in RECORDS]  # fmt: skip
+        pd.DataFrame(cells).to_csv(path, index=False)
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, path)
+    sample = dataset.first()
+    (box,) = sample.annotator_7_detections.detections
+    assert (box.label, box.bounding_box) == ("cat", pytest.approx([0.1, 0.1, 0.3, 0.3]))
+    assert sample.annotator_8_detections.detections == []
+    assert [tag.label for tag in sample.annotator_8_weather.classifications] == ["rain", "sun"]
+    assert [(entry.name, entry.n_images) for entry in summary.annotators] == [("7", 1), ("8", 1)]
