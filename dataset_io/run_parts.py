@@ -68,8 +68,12 @@ class RunDecisions(RunPart):
         path: str | os.PathLike[str] = "decided_against.html",
         *,
         gold: str = names.DEFAULT_GOLD_FIELD,
+        reference: bool = False,
         overwrite: bool = False,
     ) -> Path:
-        """Write what was decided against an annotator as a page (``.html``) or a table (``.csv``)."""
+        """Write what was decided against an annotator, or what the reference says against them, as a page (``.html``)
+        or a table (``.csv``)."""
         samples, key = self._given(False, "export_against")
-        return export_decided_against(samples, annotator, key, path, gold=gold, overwrite=overwrite)
+        return export_decided_against(
+            samples, annotator, key, path, gold=gold, reference=reference, overwrite=overwrite
+        )

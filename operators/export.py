@@ -154,11 +154,20 @@ def _list_path(form: Filled) -> str:
     return str(Path(folder) / name)
 
 
+def _sources(form: Filled) -> dict[str, str]:
+    """What can say something against an annotator."""
+    decided = {"decisions": "What was decided"} if gold_fields(form.dataset) else {}
+    return {**decided, "reference": f"The reference {form.labels.config.reference}"}
+
+
 def _list_fields(form: Filled) -> Iterator[FormField]:
     annotators = form.labels.annotators
-    if not gold_fields(form.dataset):
-        yield warning("no_decisions", "Nothing was decided on this dataset yet")
+    has_reference = form.labels.config.reference is not None
+    if not gold_fields(form.dataset) and not has_reference:
+        yield warning("no_decisions", "Nothing was decided on this dataset yet, and the run has no reference")
         return
+    if has_reference:
+        yield Choice("against", "By", values=_sources(form), as_radio_buttons=True, required=True)
     yield Choice("annotator", "Annotator", values=annotators, required=True)
     yield Choice("format", "What", values=_LISTS, as_radio_buttons=True, required=True)
     hint = "A folder on the machine of the App's server; it is created if need be"
@@ -171,6 +180,8 @@ def _list_fields(form: Filled) -> Iterator[FormField]:
 
 def _export_list(form: Filled) -> dict[str, Any]:
     options = {"gold": next(iter(gold_fields(form.dataset)), names.DEFAULT_GOLD_FIELD), **form.given("overwrite")}
+    if form.labels.config.reference is not None:
+        options["reference"] = form.get("against", next(iter(_sources(form)))) == "reference"
     annotator = _annotator(form)
     path = export_decided_against(form.dataset, annotator, form.run_key, _list_path(form), **options)
     return _file_message(form, path)
@@ -179,7 +190,8 @@ def _export_list(form: Filled) -> dict[str, Any]:
 EXPORT_AGAINST = Form(
     name=names.EXPORT_DECIDED_AGAINST,
     label="Export what was decided against an annotator",
-    sentence="Write a page with pictures, or a table, of what an annotator got wrong by the decisions, to send to them",
+    sentence="Write a page with pictures, or a table, of what an annotator got wrong by the decisions, or by the "
+    "reference, to send to them",
     icon="outgoing_mail",
     submit="Export",
     run="The run whose annotator gets the list",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..statistics.report import ReportContext, mean_defined
 from ..statistics.role_reports import AttributeComparison, PartComparison, RoleComparison, RoleReport
 from ..tags.compute import TagRecords
 from .given_labels import AgainstClasses, AgainstMasks, AgainstNumbers, AgainstTags
-from .matching import EXTRA, SAID, UNDECIDED, WRONG_ATTRIBUTE, WRONG_CLASS, most_matched
+from .matching import EXTRA, LOOSELY, RIGHT, SAID, UNDECIDED, WRONG_ATTRIBUTE, WRONG_CLASS, most_matched
 from .numbers import COLUMNS, AgainstRole, AttributeValues, role_names
 from .person import person_comparison
 
@@ -30,6 +31,8 @@ MAX_LISTED = 20
 Contents: TypeAlias = Callable[[Any, ReportContext], tuple[Hashes, FloatArray]]
 #: keys of the numbers of a reference, and of models
 REFERENCE, MODELS = "reference", "models"
+#: what the reference says of its labels that an annotator did not draw
+MISSED = "missed"
 
 
 _AGAINST: dict[type[Records], type[AgainstRole]] = {
@@ -212,6 +215,46 @@ def reference_of_samples(records: Records, context: ReportContext) -> dict[str, 
     _, compared = next(compared_roles(records, context))
     columns = zip(context.annotators, compared.values_of_images().T, strict=True)
     return {f"{REFERENCE}_{compared.of_image[1]}.{name}": values for name, values in columns}
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What the reference says against an annotator, on one label of either."""
+
+    sample: int  #: row of the sample
+    drawn: int  #: row of the annotator's label; -1 where they left it out
+    wanted: int  #: row of the label of the reference among those of all roles; -1 where it has none
+    given: str | None  #: class, or value, of the annotator's label
+    right: str | None  #: that of the reference
+    said: str  #: ``wrong_class``, ``wrong_attribute``, ``loose``, ``extra`` or ``missed``
+
+
+def mistakes(records: Records, context: ReportContext, annotator: str) -> list[Mistake]:
+    """Everything that the reference of a run says against an annotator; of all label types but semantic masks."""
+    compared = next(each for (kind, *_), each in compared_roles(records, context) if kind == REFERENCE)
+    number, stored, pairs = context.annotators.index(annotator), compared.stored, compared.stored.pairs
+    names, of_drawn, of_wanted = compared.classes
+    kind, pair = compared.partner
+    differing = set(compared.differing.tolist())
+
+    def shown(value: Any) -> str:
+        return names[value] if compared.of_parts else f"{value:g}"
+
+    found, done = list[Mistake](), set(pairs.label[(pairs.annotator == number) & (pairs.kind <= LOOSELY)].tolist())
+    judged = compared.judged
+    for row in judged[compared.drawn_annotator[judged] == number].tolist():
+        said = WRONG_ATTRIBUTE if pair[row] in differing else SAID.get(int(kind[row]), EXTRA)
+        label = -1 if said == EXTRA else int(pairs.label[pair[row]])
+        if said != SAID[RIGHT]:
+            right = None if label < 0 else shown(of_wanted[label])
+            wanted = -1 if label < 0 else int(stored.row[label])
+            found.append(Mistake(int(compared.drawn_sample[row]), row, wanted, shown(of_drawn[row]), right, said))
+    label, asked = compared.wanted
+    for each in label[asked == number].tolist():
+        if each not in done:
+            right = shown(of_wanted[each])
+            found.append(Mistake(int(stored.sample[each]), -1, int(stored.row[each]), None, right, MISSED))
+    return found
 
 
 def role_table(records: Records, context: ReportContext) -> dict[str, Any]:

@@ -178,8 +178,8 @@ class ListedError:
     frame: int | None  #: number of the frame; None on images
     given: str | None  #: what they said; None if they left it out
     right: str | None  #: what is right; None if there is nothing
-    decided_by: str
-    decided_at: datetime
+    decided_by: str  #: who decided, or the reference
+    decided_at: datetime | None  #: None of a reference
     remark: str | None
     label_id: str | None  #: id of their label
     picture: str | None  #: data URI
@@ -199,18 +199,39 @@ def errors_table(listed: Sequence[ListedError]) -> DataFrame:
     return pd.DataFrame(rows, columns=columns).astype({"frame": "Int64"})
 
 
-def errors_page(annotator: str, dataset_name: str, unit: str, listed: Sequence[ListedError]) -> str:
-    """The list as the text of an HTML file, which needs no other file and no network."""
+def errors_page(
+    annotator: str,
+    dataset_name: str,
+    unit: str,
+    listed: Sequence[ListedError],
+    *,
+    n_by_rule: int = 0,
+    reference: str | None = None,
+) -> str:
+    """The list as the text of an HTML file, which needs no other file and no network.
+
+    Args:
+        annotator: name of the annotator
+        dataset_name: name of the dataset
+        unit: what was decided on: ``object``, ``tag`` or ``image``
+        listed: what is said against them
+        n_by_rule: decisions of a rule against them, which are not listed
+        reference: name of the reference that says it; None for decisions
+    """
     from .template import STYLE  # with what imports Plotly, which a run does not need
 
-    title = f"Decided against {annotator}"
+    title = f"Decided against {annotator}" if reference is None else f"{annotator} against the reference {reference}"
     nothing = "on which nothing is right" if unit == "image" else "that there is not"
     counts = [
         (sum(each.given is None for each in listed), "left out"),
         (sum(each.right is None for each in listed), nothing),
         (sum(None not in (each.given, each.right) for each in listed), "of which something else is right"),
     ]
-    told = "; ".join(f"{counted(n, unit)} {text}" for n, text in counts if n) or "Nothing was decided against them"
+    told = "; ".join(f"{counted(n, unit)} {text}" for n, text in counts if n) or (
+        "Nothing was decided against them" if reference is None else "They have all that the reference has"
+    )
+    if n_by_rule:
+        told += f"; {counted(n_by_rule, 'decision')} of a rule, which say nothing of who was right, are not listed"
     rows = "".join(map(_error_row, listed))
     head = "<tr><th>Picture</th><th>Image</th><th>You said</th><th>Right is</th><th>Decided by</th><th>Why</th></tr>"
     legend = "In pictures your label is orange, what is right green."
@@ -226,7 +247,7 @@ def _error_row(each: ListedError) -> str:
     picture = "" if each.picture is None else f"<img src='{each.picture}' alt='' width='230'>"
     frame = "" if each.frame is None else f", frame {each.frame}"
     said = [escape(text) if text is not None else none for text, none in ((each.given, "–"), (each.right, "nothing"))]
-    by = f"{escape(each.decided_by)}, {each.decided_at:%Y-%m-%d}"
+    by = escape(each.decided_by) + ("" if each.decided_at is None else f", {each.decided_at:%Y-%m-%d}")
     place = f"{escape(each.image)}{frame}"
     cells = (picture, place, *said, by, escape(each.remark or ""))
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

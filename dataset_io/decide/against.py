@@ -173,8 +173,8 @@ class Against:
     decision: Stored
 
 
-def errors_of(opened: ObjectsToDecide, annotator: str) -> list[Against]:
-    """Decisions against an annotator, object by object, except those of a rule.
+def errors_of(opened: ObjectsToDecide, annotator: str, *, made_by_rule: bool = False) -> list[Against]:
+    """Decisions against an annotator, object by object: those of persons, or those of a rule.
 
     Raises:
         AgreementInputError: if this is no annotator of the run
@@ -186,7 +186,8 @@ def errors_of(opened: ObjectsToDecide, annotator: str) -> list[Against]:
         rows, members = _Rows(opened, objects, np.array(states, np.int64), by_rule), objects.members
         assigned = objects.assigned[members.sample]
         row_of = {int(members.unit[row]): int(row) for row in np.flatnonzero(members.annotator == number)}
-        for unit in np.flatnonzero(rows.by_hand & assigned[:, number]).tolist():
+        chosen = rows.by_rule if made_by_rule else rows.by_hand
+        for unit in np.flatnonzero(chosen & assigned[:, number]).tolist():
             row, label = row_of.get(unit), objects.gold_label(unit)
             if row is None and (label is None or assigned[unit].sum() != members.assigned[unit]):
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,24 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
-from ...agreement.settings.arguments import takes_arrays, writing_to
+from ...agreement.objects.records import ObjectRecords
+from ...agreement.roles.summary import mistakes
+from ...agreement.settings.arguments import takes_arrays, text_of, true_or_false, writing_to
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import OPTIONS
+from ...agreement.statistics.records import id_texts
 from ...charts.page.page import ListedError, errors_page, errors_table
 from ...charts.text.words import counted, file_name
-from ..database.fiftyone_private import all_slices
+from ..database.fiftyone_private import all_slices, sample_collection
 from ..decide.against import Against, errors_of, refuse_damaged
 from ..decide.decide import ObjectsToDecide, open_decided
 from ..decide.gold import Gold
 from ..decide.next_object import files_of
 from ..decide.stored_decisions import stored_labels
 from ..labels.source import whole_samples
+from ..record.run import Run
+from ..record.run_labels import open_run_labels
+from ..record.sample_index import keys_of
 from ..run.work_through import Progress
 from .export import csv_of
 from .file_writing import checked_file, replacing, write_file
@@ -202,12 +208,13 @@ def export_decided_against(
     path: str | os.PathLike[str] = "decided_against.html",
     *,
     gold: str = names.DEFAULT_GOLD_FIELD,
+    reference: bool = False,
     overwrite: bool = False,
 ) -> Path:
-    """Export the decisions against an annotator to a file, to send to them.
+    """Export the decisions against an annotator, or what the reference says against them, to a file to send to them.
 
     Every entry has the image, what they said, what is right, who decided, when, and why; on a page the first 300 also
-    have a picture of the object.
+    have a picture of the object. What a rule decided is counted, and not listed.
 
     Args:
         samples: the dataset, or a view of its samples
@@ -215,29 +222,108 @@ def export_decided_against(
         run_key: key of the run
         path: output file: a page if it ends in ``.html``, a table if it ends in ``.csv``
         gold: the field of decisions
+        reference: whether the labels that the reference of the run contradicts are listed, and what it has beside them,
+            in place of decisions
         overwrite: whether an existing file may be replaced
 
     Returns:
         the absolute path of the file
 
     Raises:
-        AgreementInputError: as :func:`report_decisions`; if this is no annotator of the run, or the file exists or
-            cannot be written
+        AgreementInputError: as :func:`report_decisions`; if this is no annotator of the run, ``reference`` is true and
+            the run has none or is on semantic masks, or the file exists or cannot be written
     """
     path = checked_file(path, overwrite=overwrite)
     ending = path.suffix.lower()
     if ending not in (".html", ".csv"):
         raise AgreementInputError(f"`path` must end in .html or .csv, got {str(path)!r}")
-    opened = open_decided(samples, run_key, gold)
-    found = errors_of(opened, annotator)
-    listed = sorted(_listed(opened, found, with_pictures=ending == ".html"), key=lambda each: each.order)
+    if true_or_false("reference", reference):
+        dataset_name, unit, entries, told = _against_reference(
+            samples, run_key, annotator, with_pictures=ending == ".html"
+        )
+    else:
+        opened = open_decided(samples, run_key, gold)
+        dataset_name, unit = opened.labels.dataset.name, opened.units.unit
+        entries = _listed(opened, errors_of(opened, annotator), with_pictures=ending == ".html")
+        told = {"n_by_rule": len(errors_of(opened, annotator, made_by_rule=True))}
+    listed = sorted(entries, key=lambda each: each.order)
     with writing_to("path", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if ending == ".csv":
             write_file(path, csv_of(errors_table(listed)))
         else:
-            write_file(path, errors_page(annotator, opened.labels.dataset.name, opened.units.unit, listed).encode())
+            write_file(path, errors_page(annotator, dataset_name, unit, listed, **told).encode())
     return path
+
+
+def _against_reference(
+    samples: SampleCollection, run_key: str, annotator: str, *, with_pictures: bool
+) -> tuple[str, str, list[ListedError], dict[str, Any]]:
+    """Name of the dataset, what labels are of, what the reference says against an annotator, and its name."""
+    run = Run(samples, run_key)
+    labels, loaded = open_run_labels(samples, run_key), run.records()
+    labels.check_annotators("annotator", [text_of("annotator", annotator)])
+    records, index, context = loaded.records, loaded.index, loaded.context
+    name, frames = context.config.reference, index.frame_numbers()
+    if name is None or records.of_classes is None:
+        got = "none" if name is None else "semantic masks"
+        raise AgreementInputError(
+            f"`reference` must be False for the run {run_key!r}: it needs a reference and labels that are no semantic "
+            f"masks, got {got}; compute it with reference=…, or leave it out to list decisions"
+        )
+    if not isinstance(samples, fo.Dataset):
+        kept = index.among(keys_of(samples, on_frames=frames is not None))
+        records, index = records.select(kept), index.select(kept)
+        frames = index.frame_numbers()
+    found, ids = mistakes(records, context, annotator), index.ids()
+    of_objects = isinstance(records, ObjectRecords)
+    own_ids, role_ids = (id_texts(records.column(each)) if of_objects else [] for each in ("label_id", "role_label_id"))
+    own_field = labels.field_of(annotator)
+    role_field = name if samples.has_field(name) else context.config.fields[0]
+    pictured = sorted({ids[each.sample] for each in found[:_MOST_PICTURES]}) if with_pictures and frames is None else []
+    wanted = {"_id": {"$in": [ObjectId(each) for each in sorted({ids[each.sample] for each in found})]}}
+    paths = {
+        str(row["_id"]): row.get("filepath") for row in sample_collection(run.dataset).find(wanted, {"filepath": 1})
+    }
+    drawn = _labels_by_id(run.dataset, pictured, {own_field, role_field})
+    listed = []
+    for k, each in enumerate(found):
+        own = own_ids[each.drawn] if of_objects and each.drawn >= 0 else None
+        gold = role_ids[each.wanted] if of_objects and each.wanted >= 0 else None
+        sample_id, picture = ids[each.sample], None
+        if k < _MOST_PICTURES and sample_id in pictured and paths.get(sample_id) is not None:
+            shown_labels = {"theirs": drawn.get((own_field, own)), "right": drawn.get((role_field, gold))}
+            seen = {who: label for who, label in shown_labels.items() if label is not None}
+            picture = picture_of(paths[sample_id], seen, _COLOURS)
+        listed.append(
+            ListedError(
+                image=file_name(paths.get(sample_id)) or "",
+                sample_id=sample_id,
+                frame=None if frames is None else int(frames[each.sample]),
+                given=each.given,
+                right=each.right,
+                decided_by=f"the reference {name}",
+                decided_at=None,
+                remark=each.said.replace("_", " "),
+                label_id=own,
+                picture=picture,
+            )
+        )
+    unit = {"objects": "object", "tags": "tag"}.get(records.family, "image")
+    return run.dataset.name, unit, listed, {"reference": name}
+
+
+def _labels_by_id(
+    dataset: fo.Dataset, sample_ids: Sequence[str], fields: Iterable[str]
+) -> dict[tuple[str, str | None], dict[str, Any]]:
+    """The labels in lists of some fields of some samples, as stored, by field and id, which cloned fields share."""
+    found: dict[tuple[str, str | None], dict[str, Any]] = {}
+    chosen = {"_id": {"$in": [ObjectId(each) for each in sample_ids]}}
+    for document in sample_collection(dataset).find(chosen, dict.fromkeys(fields, 1)):
+        for field in fields:
+            lists = [each for each in (document.get(field) or {}).values() if isinstance(each, list)]
+            found |= {(field, str(label["_id"])): label for each in lists for label in each if "_id" in label}
+    return found
 
 
 def _listed(opened: ObjectsToDecide, found: Sequence[Against], *, with_pictures: bool) -> Iterator[ListedError]:

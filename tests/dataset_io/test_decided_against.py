@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 
 import numpy as np
@@ -324,3 +325,18 @@ def test_the_page_to_send_shows_pictures_and_what_is_right(make_dataset, tmp_pat
     assert "<td>–</td><td>bus</td>" in missed
     nothing = export_decided_against(dataset, "bob", path=tmp_path / "bob.html").read_text("utf-8")
     assert "Nothing was decided against them" in nothing
+    assert "of a rule" not in page + nothing
+
+
+def test_the_page_counts_what_a_rule_decided_against_somebody(make_dataset, tmp_path):
+    dataset = make_dataset(random_annotators(20))
+    compute_quickly(dataset, ANNOTATORS)
+    decide(dataset, choice="consensus", min_votes=2)
+    page = export_decided_against(dataset, "bob", path=tmp_path / "rule.html").read_text("utf-8")
+    found = re.search(
+        r"Nothing was decided against them; (\d+) decisions of a rule, which say nothing of who was right", page
+    )
+    undo_decisions(dataset)
+    one_by_one(dataset, choice="consensus", min_votes=2)
+    listed = export_decided_against(dataset, "bob", path=tmp_path / "hand.csv").read_text("utf-8-sig").splitlines()[1:]
+    assert int(found[1]) == len(listed) > 1

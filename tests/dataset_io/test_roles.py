@@ -9,7 +9,9 @@ from typing import Any
 
 import fiftyone as fo
 import numpy as np
+import pandas as pd
 import pytest
+from fiftyone import ViewField as F
 from scipy.optimize import linear_sum_assignment
 
 from tests.datasets import detections, random_annotators
@@ -529,3 +531,43 @@ def test_labels_that_nobody_decided_say_nothing_against_a_reference_of_decisions
 def _of_reference(report: Any) -> dict[str, Any]:
     found: dict[str, Any] = report.to_dict()["reference"]
     return found
+
+
+@pytest.mark.parametrize("name", ["alice", "carol"])
+def test_the_list_to_send_has_all_that_the_reference_says_against_somebody(
+    labelled: fo.Dataset, tmp_path: Path, name: str
+) -> None:
+    run = aa.compute(labelled, list(NAMES[:3]), reference="gold", progress=False)
+    own = next(each for each in run.reference.annotators if each.name == name)
+    table = pd.read_csv(run.decisions.export_against(name, tmp_path / "list.csv", reference=True))
+    counts = table["remark"].value_counts().to_dict()
+    expected = {"wrong class": own.n_wrong_class, "loose": own.n_loose, "extra": own.n_extra}
+    missed = set(
+        labelled.filter_labels("gold", F("agreement_missed_by").contains(name)).values(
+            "gold.detections.id", unwind=True
+        )
+    )
+    assert {each: counts.get(each, 0) for each in expected} == expected
+    assert own.n_missed == len(missed) == counts["missed"] + own.n_loose
+    said = dict(
+        zip(
+            *labelled.values([f"{name}.detections.{each}" for each in ("id", "agreement_reference")], unwind=True),
+            strict=True,
+        )
+    )
+    listed = table.dropna(subset="label_id")
+    assert {row.label_id: row.remark.replace(" ", "_") for row in listed.itertuples()} == {
+        key: value for key, value in said.items() if value not in (None, "right")
+    }
+    page = run.decisions.export_against(name, tmp_path / "list.html", reference=True).read_text("utf-8")
+    assert f"{name} against the reference gold" in page
+    assert page.count("<tr>") == len(table) + 1
+    view = labelled.limit(5)
+    part = pd.read_csv(run.on(view).decisions.export_against(name, tmp_path / "part.csv", reference=True))
+    assert part["sample_id"].tolist() == [each for each in table["sample_id"] if each in set(view.values("id"))]
+
+
+def test_a_run_without_a_reference_lists_nothing_against_one(labelled: fo.Dataset, tmp_path: Path) -> None:
+    run = aa.compute(labelled, list(NAMES[:3]), progress=False)
+    with pytest.raises(AgreementInputError, match=r"needs a reference and labels that are no semantic masks, got none"):
+        run.decisions.export_against("bob", tmp_path / "list.csv", reference=True)

@@ -10,6 +10,7 @@ import pytest
 from tests.dataset_io.said import said_dataset
 from tests.datasets import random_annotators, stored
 
+import annotator_agreement as aa
 from annotator_agreement import apply_decisions, compute_agreement, decide, list_decisions
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -131,6 +132,18 @@ def test_the_list_to_send_is_written_and_downloaded(operator, context, form, dat
     ]
     assert asked["params"]["filename"] == path.name
     assert "already" in form(export, dataset, **params)["problem"]["view"]["label"]
+
+
+def test_the_list_to_send_can_be_what_the_reference_says(operator, context, form, dataset, tmp_path):
+    dataset.clone_sample_field("carol", "gold")
+    run = aa.compute(dataset, ["alice", "bob"], run_key="against", reference="gold", progress=False)
+    export, params = operator("export_decided_against"), {"run_key": "against", "annotator": "bob", "format": "csv"}
+    params |= {"folder": str(tmp_path), "against": "reference"}
+    assert form(export, dataset, **params)["against"]["type"]["values"] == ["reference"]
+    export.execute(context(export, dataset, **params))
+    (own,) = [each for each in run.reference.annotators if each.name == "bob"]
+    n_lines = len((tmp_path / f"{dataset.name}-bob.csv").read_text("utf-8-sig").splitlines())
+    assert n_lines == 1 + own.n_wrong_class + own.n_extra + own.n_missed
 
 
 def test_what_was_decided_is_counted_written_and_downloaded(operator, context, form, dataset, tmp_path):
