@@ -175,18 +175,20 @@
   registerOperator(AskBrowser, "@annotator/agreement");
 })();
 
-// Keys of the panels: a key presses the button that names it, as a click does. Buttons that decide wait for the next
+// Keys of our panels: a key presses the button that names it, as a click does. Buttons that decide wait for the next
 // object: what is pressed before it is drawn is meant for the one before, and refused, with a sign. Who goes on pressing
-// has not seen the next object either: after a refusal there must be a pause.
+// has not seen the next object either: after a refusal there must be a pause. Our buttons carry an attribute of
+// ours, because others name keys in "aria-keyshortcuts", too; our panel is that around such a button.
 (() => {
-  const BUTTON = "button[aria-keyshortcuts]";
+  const KEY = "data-agreement-key";
+  const BUTTON = `button[${KEY}]`;
   const PANEL = "[data-cy^='panel-content-']";
   const TYPING = "input, textarea, select, [contenteditable='true']";
   // after this time nothing new will be drawn: something went wrong, and was said
   const ANSWERED_MS = 5000;
   const PAUSE_MS = 400;
   const SIGN_MS = 1200;
-  let clicked = null;
+  let clicked = { path: [] }; // what was clicked last, what holds it, and where
   let pressed = null;
   let refused = -PAUSE_MS;
   let sign = null;
@@ -206,16 +208,21 @@
     sign.timer = setTimeout(() => sign.remove(), SIGN_MS);
   };
 
-  // Whether the user works in a panel: nothing lies over it, and the last click was in no other part of the page
+  // Whether the user works in a panel: nothing lies over it, and the last click was in no other part of the page that is
+  // still there; an icon that was clicked may be another one now
   const isInUse = (panel) => {
+    if (!panel) return false;
     const { left, top, width, height } = panel.getBoundingClientRect();
-    const seen = document.elementFromPoint(left + width / 2, top + height / 2);
-    return panel.contains(seen) && (!clicked?.isConnected || panel.contains(clicked));
+    if (!panel.contains(document.elementFromPoint(left + width / 2, top + height / 2))) return false;
+    const { path, x, y } = clicked;
+    const there = path.find((part) => part.isConnected);
+    if (!there || panel.contains(there)) return true;
+    return there !== path[0] && (there.contains(panel) || !there.contains(document.elementFromPoint(x, y)));
   };
 
   const buttonOf = (key) =>
     [...document.querySelectorAll(BUTTON)].find(
-      (button) => button.ariaKeyShortcuts.toLowerCase() === key && isInUse(button.closest(PANEL)),
+      (button) => button.getAttribute(KEY).toLowerCase() === key && isInUse(button.closest(PANEL)),
     );
 
   const onKey = (event) => {
@@ -232,11 +239,12 @@
 
   const onClick = (event) => {
     const button = event.target.closest?.(BUTTON);
-    if (!button || button.ariaKeyShortcuts === "Enter") return;
+    const panel = button?.closest(PANEL);
+    if (!panel || button.getAttribute(KEY) === "Enter") return;
     if (pressed?.isConnected || performance.now() - refused < PAUSE_MS) {
       event.preventDefault();
       event.stopImmediatePropagation();
-      refuse(button.closest(PANEL));
+      refuse(panel);
       return;
     }
     pressed = button;
@@ -247,7 +255,9 @@
     }, ANSWERED_MS);
   };
 
+  const onPointer = (event) => (clicked = { path: event.composedPath(), x: event.clientX, y: event.clientY });
+
   window.addEventListener("keydown", onKey, true);
   window.addEventListener("click", onClick, true);
-  window.addEventListener("pointerdown", (event) => (clicked = event.target), true);
+  window.addEventListener("pointerdown", onPointer, true);
 })();

@@ -127,7 +127,7 @@ def button(
     """
     attributes: dict[str, Any] = {} if style is None else {"sx": style}
     if key is not None:
-        attributes = {"sx": {**(style or {}), "&::before": _SHOWN_KEY}, _KEY: key, "aria-label": label}
+        attributes = {"sx": {**(style or {}), "&::before": _SHOWN_KEY}, **_key(key), "aria-label": label}
     props = {"button": attributes, **props} if attributes else props
     parent.btn(
         name, label=label, variant=look, on_click=handler, params=params, componentsProps=props or None, **options
@@ -311,7 +311,7 @@ _ROW = {
 def _name(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     """The question who decides; the App keeps what is typed as the state of this path, with every letter."""
     root.str(DECIDER, label="Your name", description=item["text"], view=types.TextFieldView())
-    props = {"button": {_KEY: "Enter"}, **FITTING}
+    props = {"button": _key("Enter"), **FITTING}
     button(root, f"start_{name}", "Start", handlers("start_deciding"), look="contained", props=props)
 
 
@@ -358,6 +358,11 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         button(root, f"done_{name}", "Done", handlers("finish_editing"), place, look="contained", icon="check")
 
 
+def _key(key: str) -> dict[str, str]:
+    """Attributes of a button that a key presses: for ``app.js``, and for who cannot see it."""
+    return {_KEY: key, "aria-keyshortcuts": key}
+
+
 def _filters(root: types.Object, head: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     """A button that says which objects are sought, and the lists that it opens."""
     if not item["filters"]:
@@ -373,8 +378,8 @@ def _filters(root: types.Object, head: types.Object, item: Item, name: str, hand
 
 #: name of the field in which somebody types who decides, in the state of the panel
 DECIDER = "decider"
-#: attribute of a button that names the key which presses it (``app.js``), and which the button shows
-_KEY = "aria-keyshortcuts"
+#: attribute of our buttons that names the key which presses it (``app.js``), and which the button shows
+_KEY = "data-agreement-key"
 #: the key in front of the label
 _SHOWN_KEY = {
     "content": f"attr({_KEY})",
