@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_START_SECONDS = 60
+_START_SECONDS = 240
 
 
 def find_mongod() -> str | None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .app_server import require_free, wait_for_server
 from .private_fiftyone import ROOT, PrivateFiftyOne
 
 FOLDER = ROOT / ".dev" / "demo"
@@ -101,12 +102,14 @@ def demo(all_reports: bool) -> None:
 
 def app(port: int) -> None:
     """Open the demo dataset in the App, building it if necessary."""
+    require_free(port)
     timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start)
     fo = timed("Loading FiftyOne", lambda: __import__("fiftyone"))
     from tools.demo.dataset import DATASET_NAME
     from tools.dev.demo_app import workspace
 
     dataset = fo.load_dataset(DATASET_NAME) if fo.dataset_exists(DATASET_NAME) else build()
+    wait_for_server()
     options = {"remote": True, "port": port, "address": "127.0.0.1", "spaces": workspace()}
     session = timed("Starting the App", lambda: fo.launch_app(dataset, **options))
     say(f"\nOpen http://127.0.0.1:{port}/datasets/{DATASET_NAME} in a browser; Ctrl+C ends the App.")
