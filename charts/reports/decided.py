@@ -83,7 +83,7 @@ def decisions_sections(report: DecisionReport) -> list[Section]:
     section, n_without = decisions_section(report), report.n_samples - report.n_samples_decided
     what = "frames" if report.field.startswith(FRAMES_PREFIX) else "images"
     said = f"{report.n_samples_decided:,} of {report.n_samples:,} {what} have decisions"
-    if n_without and what == "images":
+    if n_without and report.n_samples_decided and what == "images":
         said += f"; an export of `{report.field}` has the other {n_without:,} without labels"
         said += f", one of dataset.exists('{report.field}_decisions') leaves them out"
     return [replace(section, title=title, is_first=True, parts=[*section.parts, f"{said}."])]

@@ -16,12 +16,13 @@ done
 say() {
     echo "$(date +%H:%M:%S) $*"
 }
+size=$([ "$what" = demo ] && echo 1100 || echo 1400)
 say "Setting up .venv (once, up to 2 minutes) ..."
 (
     seconds=0
     while sleep 1; do
         seconds=$((seconds + 1))
-        [ $((seconds % 10)) != 0 ] || say "... still installing ($(ls .venv/lib/python*/site-packages | grep -c dist-info) packages)"
+        [ $((seconds % 10)) != 0 ] || say "... still at it, $seconds seconds ($(du -sm .venv | cut -f1) MB of about $size are there)"
     done
 ) &
 heartbeat=$!
@@ -31,8 +32,11 @@ trap 'kill "$heartbeat"' EXIT
 # uv downloads and unpacks in parallel (10 seconds instead of a minute); it does not read pip's configuration, so
 # where it fails (a mirror, a proxy), pip does the same
 install() {
-    [ -x .venv/bin/uv ] && .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" ||
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+    if [ -x .venv/bin/uv ]; then
+        ! .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" 2> .venv/.uv.log || return 0
+        say "uv could not install ($(grep -m 1 -i error .venv/.uv.log || tail -n 1 .venv/.uv.log)); going on with pip, which takes minutes ..."
+    fi
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
 }
 .venv/bin/python -m pip install --quiet --disable-pip-version-check uv || say "There is no uv; pip takes longer."
 say "Downloading and installing FiftyOne and what it needs ..."
