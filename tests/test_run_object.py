@@ -373,6 +373,7 @@ def test_a_run_without_decisions_lists_reports_and_undoes_none(run, dataset, aa)
     decisions = run.decisions
     assert (decisions.list(), len(decisions.list().to_dataframe()), decisions.undo()) == ([], 0, 0)
     assert decisions.report(resamples=0).to_dict()["n_decided"] == 0
+    assert "export" not in repr(decisions.report(resamples=0)) + decisions.report(resamples=0).to_markdown()
     for act in (decisions.apply, decisions.undo_applied, decisions.delete, decisions.record_own):
         with pytest.raises(
             aa.AgreementInputError, match=r"must have decisions, .*run\.decisions\.decide\(\) makes some"
