@@ -22,6 +22,7 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ..database.fiftyone_private import default_fields, list_of, sample_collection
 from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, refuse_others, stored_size
 from .coco_json import names_raters, read_coco
+from .crowd_answers import is_sagemaker, json_lines, read_any_table, read_sagemaker
 from .cvat_xml import read_cvat
 from .file_per_image import (
     VIA_COLUMNS,
@@ -37,19 +38,25 @@ from .file_per_image import (
 from .image_names import files_in
 from .label_documents import CLASSES, DETECTIONS, LABEL_TYPES, LABEL_TYPES_OF
 from .label_studio import read_label_studio, tasks_of_records
-from .long_table import SUFFIXES, load_table, read_table
+from .long_table import SUFFIXES, load_table
 
 #: the formats that we read ourselves, and what they are called
 LABEL_STUDIO, COCO, CVAT, TABLE = "label_studio", "coco", "cvat", "table"
-YOLO, VOC, LABELME, VIA = "yolo", "voc", "labelme", "via"
+YOLO, VOC, LABELME, VIA, SAGEMAKER = "yolo", "voc", "labelme", "via", "sagemaker"
 TITLES = {LABEL_STUDIO: "Label Studio JSON", COCO: "COCO JSON", CVAT: "CVAT XML", TABLE: "a long table",
-          YOLO: "YOLO", VOC: "Pascal VOC", LABELME: "LabelMe JSON", VIA: "VGG Image Annotator (VIA)"}  # fmt: skip
+          YOLO: "YOLO", VOC: "Pascal VOC", LABELME: "LabelMe JSON", VIA: "VGG Image Annotator (VIA)",
+          SAGEMAKER: "SageMaker Ground Truth"}  # fmt: skip
 #: formats with a file for each image
 FILE_PER_IMAGE = (YOLO, VOC, LABELME)
-_SUFFIXES = {".json": "JSON", ".xml": "XML", **dict.fromkeys(SUFFIXES, "a table"), ".txt": "a text"}
+_SUFFIXES = {
+    **dict.fromkeys((".json", ".jsonl", ".manifest"), "JSON"),
+    ".xml": "XML",
+    **dict.fromkeys(SUFFIXES, "a table"),
+    ".txt": "a text",
+}
 #: the endings of the files of a format
 _KINDS_OF = {CVAT: {"XML"}, VOC: {"XML"}, VIA: {"JSON", "a table"}, TABLE: {"a table"}, YOLO: {"a text"},
-             **{name: {"JSON"} for name in (LABEL_STUDIO, COCO, LABELME)}}  # fmt: skip
+             **{name: {"JSON"} for name in (LABEL_STUDIO, COCO, LABELME, SAGEMAKER)}}  # fmt: skip
 #: bytes that the parts of a file take when it is read, by the signs that begin them, measured
 _OF_SIGNS = {
     "JSON": {b",": 32, b"{": 200, b"[": 72},
@@ -68,7 +75,7 @@ _READ = {kind.__name__: kind for kind in (*LABEL_TYPES_OF, fol.Segmentation) if 
 
 
 def read_annotations(
-    path: Path, format: str, annotator: str | None, columns: Mapping[str, str] | None
+    path: Path, format: str, annotator: str | None, columns: Mapping[str, Any] | None
 ) -> AnnotationSet:
     """Annotations of a file, or of every file of a folder.
 
@@ -123,7 +130,7 @@ def _read_file(
     path: Path,
     format: str,
     annotator: str | None,
-    columns: Mapping[str, str] | None,
+    columns: Mapping[str, Any] | None,
     folder: Path | None,
     classes: YoloClasses | None,
 ) -> AnnotationSet:
@@ -173,7 +180,7 @@ def _read_file(
                 f"{str(folder or path)!r}" + (f", in which there are {shown(below)}" if below else "")
             )
         if is_of == TABLE:
-            read_table(found, content, annotator, columns)
+            read_any_table(found, content, annotator, columns)
         elif is_of == CVAT:
             read_cvat(found, content, annotator, own_name)
         elif is_of == COCO:
@@ -185,6 +192,8 @@ def _read_file(
             read_voc(found, content, str(annotator), path, root)
         elif is_of == LABELME:
             read_labelme(found, content, str(annotator), path, root)
+        elif is_of == SAGEMAKER:
+            read_sagemaker(found, content, annotator, path)
         elif is_of == VIA:
             entries = via_rows(content) if kind == "a table" else via_entries(content)
             read_via(found, entries or {}, str(annotator), (columns or {}).get("label"))
@@ -227,10 +236,19 @@ def _content(path: Path, kind: str, shown_name: str) -> Any:
         if kind == "XML":
             return parse_xml(path).getroot()
         text = path.read_text("utf-8-sig")
-        return json.loads(text) if kind == "JSON" else text
+        if kind != "JSON":
+            return text
+        has_lines = path.suffix.lower() != ".json" or (text.count("\n") and _is_line_of_json(text))
+        return list(json_lines(text)) if has_lines else json.loads(text)
     except tuple(_UNREADABLE) as error:
         told = next(told for kind_of_error, told in _UNREADABLE.items() if isinstance(error, kind_of_error))
         raise AgreementInputError(f"{shown_name!r} must be {told(error)}") from error
+
+
+def _is_line_of_json(text: str) -> bool:
+    """True if the first line of a text is an object of JSON, followed by others."""
+    first, _, rest = text.strip().partition("\n")
+    return first.rstrip().endswith("}") and first.startswith("{") and rest.lstrip().startswith("{")
 
 
 #: how files of other formats can be told, and what they are
@@ -255,6 +273,8 @@ def _format_of(content: Any) -> str:
         return {"annotations": CVAT, "annotation": VOC}.get(content.tag, f"XML of <{content.tag}>")
     if isinstance(content, dict) and {"shapes", "imagePath"} <= content.keys():
         return LABELME
+    if is_sagemaker(content):
+        return SAGEMAKER
     if via_entries(content) is not None:
         return VIA
     if isinstance(content, dict) and "images" in content and "annotations" in content:

@@ -6,7 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import fiftyone as fo
 import pandas as pd
@@ -20,10 +20,10 @@ from ...charts.text.words import counted
 from ..labels.source import field_schema
 from ..run.work_through import Progress
 from .annotation_set import AnnotationSet, ImageKey, ImageLabels, refuse_repeated, whole_characters
+from .crowd_answers import MTURK, WIDE, read_any_table
 from .file_format import FILE_PER_IMAGE, LABEL_STUDIO, TABLE, TITLES, VIA, read_annotations, read_with_fiftyone
 from .image_names import Match, Target, match_images
 from .label_documents import ANNOTATOR_ATTRIBUTE, POLYLINES, Document, LabelMaker, TargetField, target_fields
-from .long_table import read_table
 from .new_fields import Key, NewField
 from .summaries import AnnotatorInFile, FieldChange, ImportSummary
 from .written_fields import FieldWriter, assigned_name, field_name
@@ -55,7 +55,7 @@ def import_annotations(
     overwrite: bool = False,
     remove_others: bool = False,
     progress: Progress = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
     clip: bool = False,
     preview: bool = False,
     no_labels: NoLabels = NOT_ASSIGNED,
@@ -70,8 +70,8 @@ def import_annotations(
         source: a file or folder with the labels of all; or a mapping of the names of annotators to a file or folder
             each; or a DataFrame with a row for each label
         format: ``"auto"``: what the files look like; ``"label_studio"``, ``"coco"``, ``"cvat"`` or ``"table"`` (CSV,
-            TSV, Parquet); with one path for each annotator ``"yolo"``, ``"voc"``, ``"labelme"``, ``"via"``, or a type
-            of FiftyOne's, such as ``fo.types.KITTIDetectionDataset``
+            TSV, Parquet); with one path for each annotator ``"yolo"``, ``"voc"``, ``"labelme"``, ``"via"``,
+            ``"sagemaker"``, or a type of FiftyOne's, such as ``fo.types.KITTIDetectionDataset``
         label_types: one or several of ``"detections"`` (boxes), ``"segmentations"`` (instance masks), ``"polylines"``,
             ``"keypoints"`` and ``"classifications"`` (classes, tags and numbers of whole images), each in fields of its
             own; by default boxes where a file has any (polygons where some are rotated), else what was drawn; and the
@@ -90,7 +90,8 @@ def import_annotations(
             the file and nothing else; the summary counts them
         progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
         columns: of a table: which column has which meaning (``{"image": "scan", "annotator": "reader"}``), where it
-            cannot be guessed
+            cannot be guessed; with a column for each annotator ``{"label": ["alice", "bob"]}``, or ``"value"``; of VIA
+            ``{"label": "species"}``, the attribute with the class
         clip: whether coordinates outside of the image are moved to its border; they are counted anyway
         preview: whether everything is only read and checked, and nothing written
         no_labels: of formats with a file for each image: what it means that an annotator has none for an image of the
@@ -117,7 +118,7 @@ def import_annotations(
     folder = None if media_dir is None else Path(path_of("media_dir", media_dir)).absolute()
     one_of("no_labels", no_labels, (NOT_ASSIGNED, DREW_NOTHING))
     found = _read(source, format, columns, folder, label_types)
-    has_columns = {TITLES[TABLE], TITLES[VIA]} & {*found.title.split(_AND)}
+    has_columns = {TITLES[TABLE], TITLES[VIA], WIDE, MTURK} & {*found.title.split(_AND)}
     if columns and not has_columns and (found.title, [*columns]) != (TITLES[LABEL_STUDIO], ["image"]):
         raise AgreementInputError(f"`columns` are those of a table, got {found.title}; leave them out")
     _rename(found, annotators)
@@ -167,7 +168,7 @@ def import_annotations(
 def _read(
     source: Source,
     format: str | type,
-    columns: Mapping[str, str] | None,
+    columns: Mapping[str, Any] | None,
     media_dir: Path | None,
     label_types: str | Sequence[str] | None,
 ) -> AnnotationSet:
@@ -180,7 +181,7 @@ def _read(
         if format not in ("auto", TABLE):
             raise AgreementInputError(f"A DataFrame is a table, got `format` {format!r}")
         found = AnnotationSet.of_size(TITLES[TABLE], int(source.memory_usage().sum()))
-        read_table(found, source.copy(deep=False), None, columns)
+        read_any_table(found, source.copy(deep=False), None, columns)
         return found
     if isinstance(source, Mapping):
         if not source:

@@ -212,7 +212,7 @@ def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator:
     if missing and not (missing == "annotator" and annotator is not None):
         raise AgreementInputError(
             f"A table must have a column for the {missing}, got the columns {shown(names, 20)}; say which it is with "
-            f"columns={{{missing!r}: …}}"
+            f'columns={{{missing!r}: …}}, or one for each annotator: columns={{"label": ["alice", "bob"]}}'
         )
     if set(_CORNERS) <= meant.keys():  # beside corners a width and a height are those of the image
         for side in ("width", "height"):
