@@ -17,8 +17,7 @@ from .. import names
 from ..agreement import AgreementInputError, make_config
 from ..agreement.settings.errors import shown
 from ..agreement.settings.options import OPTIONS
-from ..charts.reports.document import report_markdown
-from ..charts.text.headline import alpha_sentence
+from ..charts.reports.document import outcome, report_markdown
 from ..dataset_io import compute, compute_agreement, configure_agreement_app
 from ..dataset_io.app.settings import AppSettings, app_settings_of
 from ..dataset_io.database.fiftyone_private import asks_for_target, flat_target, is_generated
@@ -207,7 +206,7 @@ def _compute(form: Filled) -> dict[str, Any]:
         if ctx.active_fields is not None and score not in ctx.active_fields:
             ctx.ops.set_active_fields([*ctx.active_fields, score])
         open_panel_on(ctx, report.run_key)
-        ctx.ops.notify(f"Computed the run '{report.run_key}'. {alpha_sentence(report)}", variant="success")
+        ctx.ops.notify(f"Computed the run '{report.run_key}'. {outcome(report)}", variant="success")
     return {
         "run_key": report.run_key,
         "score": report.score.mean,

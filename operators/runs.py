@@ -17,9 +17,8 @@ from ..agreement import AgreementInputError
 from ..agreement.acceptance.requirements import INTERVAL, VALUE, Requirement
 from ..agreement.statistics.main_numbers import COMPARED
 from ..charts.reports.comparison import comparison_markdown
-from ..charts.reports.document import report_markdown
+from ..charts.reports.document import outcome, report_markdown
 from ..charts.reports.other_results import acceptance_sentence
-from ..charts.text.headline import alpha_sentence
 from ..charts.text.sections import Facts, Section, as_markdown
 from ..charts.text.words import counted, listed
 from ..dataset_io import (
@@ -100,7 +99,7 @@ def _update_fields(form: Filled) -> Iterator[FormField]:
 
 def _update(form: Filled) -> dict[str, Any]:
     report = update_agreement(form.dataset, form.run_key, progress=form.progress)
-    form.tell(f"Updated the run '{form.run_key}'. {alpha_sentence(report)}")
+    form.tell(f"Updated the run '{form.run_key}'. {outcome(report)}")
     return {"run_key": form.run_key, "summary": report_markdown(report), "report": report.to_dict()}
 
 

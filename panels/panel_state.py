@@ -23,6 +23,7 @@ from ..agreement.matching.verdicts import VERDICTS
 from ..agreement.parts.result import AgreementParts
 from ..agreement.statistics.records import Records
 from ..agreement.statistics.report import AgreementReport, ReportContext
+from ..charts.reports.document import outcome
 from ..charts.reports.families import family_of
 from ..charts.text.advice import whom_to_talk_to
 from ..dataset_io import changed_since
@@ -272,11 +273,13 @@ class Shown:
 
     @functools.cached_property
     def findings(self) -> tuple[list[str], list[str]]:
-        """Findings: the main cause and whom to talk to, for above all tabs; and all others."""
+        """Findings: the outcome, the main cause and whom to talk to, for above all tabs; and all others."""
         family = family_of(self.report)
-        cause, *others = family.findings(self.report)
+        first, found = outcome(self.report), family.findings(self.report)
         whom = whom_to_talk_to(self.report, family.phrases)
-        return ([cause, whom], others) if whom else ([cause, *others[:1]], others[1:])
+        n_cause = int(self.report.has_objects and bool(found))
+        head, others = [first, *found[:n_cause]], found[n_cause:]
+        return ([*head, whom], others) if whom else ([*head, *others[:1]], others[1:])
 
     def described(self, dataset: fo.Dataset | None, first: int, end: int) -> list[dict[str, Any]]:
         """Some entries of the work list: id, file, frame, and why it is disputed."""

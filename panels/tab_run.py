@@ -18,7 +18,7 @@ from ..charts.reports.families import family_of
 from ..charts.reports.other_results import MARKS, acceptance_sentence, arrow_of, finding_sentences, shown_value
 from ..charts.text.headline import CARD_FORMS
 from ..charts.text.sections import plain_markdown
-from ..charts.text.words import counted, documents, file_name, shown_number, shown_share
+from ..charts.text.words import capitalised, counted, documents, file_name, shown_number, shown_share
 from ..dataset_io.results.check import last_check
 from ..names import (
     CHECK_AGREEMENT,
@@ -200,8 +200,8 @@ def scores_link(key: list[Any]) -> dict[str, Any]:
 
 # ---- by parts of the data ----
 
-#: numbers in the table, and rows on a page
-_MOST_NUMBERS, _PARTS_PER_PAGE = 4, 12
+#: rows on a page
+_PARTS_PER_PAGE = 12
 _NOTHING = "There is nothing to divide the images by: no field with texts, numbers, dates or tags, and no saved view."
 
 
@@ -233,7 +233,7 @@ def _part_fields(parts: AgreementParts, by: str) -> Iterator[Field]:
 
     yield Field.named(parts.by, "name", leads)
     yield Field.count(parts.what.capitalize(), "n_rated", leads)
-    for number in parts.shown[:_MOST_NUMBERS]:
+    for number in parts.shown:
         yield _number_field(number, parts.measure)
 
 
@@ -247,7 +247,7 @@ def _number_field(number: MainNumber, measure: str) -> Field:
     def value(part: DataPart) -> float | None:
         return part.numbers[number.key].value
 
-    return Field(number.name(measure), text, value, bar=value)
+    return Field(capitalised(number.name(measure)), text, value, bar=value)
 
 
 def _part_link(by: str, name: str) -> Link:

@@ -9,7 +9,7 @@ import fiftyone as fo
 
 from ..agreement.families.family import FAMILIES
 from ..charts.reports.families import family_of
-from ..charts.text.headline import alpha_level, card_numbers
+from ..charts.text.headline import card_numbers, grade_of
 from ..charts.text.words import documents
 from .items import Choices, Item, Link, link
 from .tab_annotators import annotator_items
@@ -84,7 +84,7 @@ def _cards(shown: Shown) -> list[dict[str, Any]]:
         return [_card(f"{what} with {role.name}", f"{role.n_samples:,}", of) for role in report.roles_beside_one]
     cards = []
     for number, shows in card_numbers(report):
-        level, word = alpha_level(report) if number.is_judged else ("", "")
+        level, word = grade_of(report, number)
         cards.append(_card(shows.title, shows.value, shows.interval, hint=number.hint, level=level, word=word))
     leads = link(f"{what} rated by two or more", n_annotators={"$gte": 2})
     rated = _card(f"{what} rated by two", f"{report.n_rated:,}", f"of {report.n_samples:,}", leads)

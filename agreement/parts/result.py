@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
+#: numbers in a table of parts, at most
+MOST_SHOWN = 4
+
+
 @dataclass(frozen=True, slots=True)
 class PartNumber:
     """A number of a part, and its difference to that of all other samples.
@@ -99,18 +103,21 @@ class AgreementParts(ShowsItself):
     @property
     def shown(self) -> list[MainNumber]:
         """The numbers that tables show."""
-        return [each for each in self.numbers if each.group != COMPARED]
+        return [each for each in self.numbers if each.group != COMPARED][:MOST_SHOWN]
 
     @property
     def findings(self) -> list[tuple[DataPart, MainNumber, PartNumber]]:
-        """Parts that differ from the others by test, the greatest difference first."""
+        """Parts that differ from the others by test: first in what tables show, the greatest difference first."""
         found = [
             (part, number, part.numbers[number.key])
             for part in self.parts
             for number in self.numbers
             if number.key in part.numbers and part.numbers[number.key].stands_out
         ]
-        return sorted(found, key=lambda each: (-round(abs(each[2].difference or 0.0), 9), each[0].name))
+        in_tables = self.shown
+        return sorted(
+            found, key=lambda each: (each[1] not in in_tables, -round(abs(each[2].difference or 0.0), 9), each[0].name)
+        )
 
     def view(self, name: str) -> Any:
         """A view of the samples of a part.

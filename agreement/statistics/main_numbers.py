@@ -27,7 +27,6 @@ class ObjectMeasure:
     """Similarity measure of the extents of two objects, such as IoU or OKS."""
 
     name: str = "IoU"
-    where: str = "where an object ends"  #: what a guideline should say if annotators draw objects differently
     of_points: bool = False  #: whether objects are made of points, which may be visible, and have no area
 
 
@@ -36,8 +35,8 @@ MEASURES = {
     measure.name: measure
     for measure in (
         ObjectMeasure(),
-        ObjectMeasure("OKS", "where exactly its points lie", of_points=True),
-        ObjectMeasure("temporal IoU", "when it begins and ends"),
+        ObjectMeasure("OKS", of_points=True),
+        ObjectMeasure("temporal IoU"),
     )
 }
 
@@ -60,7 +59,9 @@ class MainNumber:
     #: empty: the interval
     below: str = ""
     hint: str = ""  #: what the pointer on the card tells
-    is_judged: bool = False  #: whether Krippendorff's limits say how reliable it is
+    #: whether Krippendorff's limits, which are for nominal classes, say how reliable it is (of ratings: if these are
+    #: nominal)
+    is_judged: bool = False
 
     def value(self, report: Any) -> float | None:
         """The value in a report; None where undefined, and in reports of versions without it."""
@@ -92,25 +93,18 @@ def score(what: str) -> MainNumber:
 
 def alpha(what: str, title: str = "Krippendorff's alpha", group: str = HEADLINE) -> MainNumber:
     """The pooled alpha, over units that ``what`` names."""
-    meaning = f"over all {{report.alpha.n_units:,}} {what} (0: as by chance, 1: perfect)"
+    meaning = f"agreement beyond chance over {{report.alpha.n_units:,}} {what}: 0 as by chance, 1 perfect"
     return MainNumber("alpha.pooled", title, meaning, group=group)
 
 
-def leading(number: MainNumber, card: str) -> MainNumber:
-    """An alpha that the verdict is about, with a title of its card."""
-    hint = "Krippendorff's alpha: 1 is full agreement, 0 agreement as by chance"
-    return dataclasses.replace(number, card=card, hint=hint, is_judged=True)
-
-
-IMAGE_ALPHA = leading(
-    MainNumber(
-        "image_alpha.value",
-        "Alpha of images",
-        "1 - {report.image_alpha.observed:.3f} / {report.image_alpha.expected:.3f}, distances (1 - score) within / "
-        "between images",
-        is_optional=True,
-    ),
-    "α of images",
+#: what the pointer tells on the card of an alpha
+_HINT = "Krippendorff's alpha: 1 is full agreement, 0 agreement as by chance"
+IMAGE_ALPHA = MainNumber(
+    "image_alpha.value",
+    "Alpha of images",
+    "1 - {report.image_alpha.observed:.3f} / {report.image_alpha.expected:.3f}: distance (1 - score) on one image / on "
+    "different ones",
+    is_optional=True,
 )
 MEAN_ALPHA = MainNumber("alpha.mean", "Mean alpha of single images", group=COMPARED)
 FULL_AGREEMENT = MainNumber(
@@ -119,22 +113,46 @@ FULL_AGREEMENT = MainNumber(
 #: the same with a card, where there is no F1
 NOTHING_DISPUTED = dataclasses.replace(FULL_AGREEMENT, card="Nothing disputed", below="of {report.n_rated:,} {things}")
 PERCENT_AGREEMENT = MainNumber("alpha.percent_agreement", "percent agreement", form="share", group=COMPARED)
+_OF_TWO = "of two labels of one object"
 
 OBJECT_NUMBERS = (
-    score("objects, classes and outlines in common (panoptic quality)"),
-    MainNumber("existence.f1", "F1", "objects that both of a pair drew", group="existence", leads=True, card="F1"),
-    IMAGE_ALPHA,
-    MEAN_ALPHA,
-    FULL_AGREEMENT,
-    PERCENT_AGREEMENT,
-    MainNumber("counts.icc", "ICC of counts", "number of objects of an image", group="counts", is_optional=True),
     MainNumber(
-        "class_given_match.percent_agreement", "same class", "of two labels of one object", "share", "class_given_match"
+        "existence.f1",
+        "F1",
+        "share of labels whose object the other of two annotators drew too",
+        group="existence",
+        leads=True,
+        card="F1",
     ),
-    MainNumber("class_given_match.alpha", "alpha of classes", "of shared objects", group="class_given_match"),
+    MainNumber(
+        "class_given_match.percent_agreement",
+        "same class",
+        _OF_TWO,
+        "share",
+        "class_given_match",
+        leads=True,
+        card="Same class",
+    ),
+    MainNumber(
+        "localisation.mean_iou", "mean {measure}", _OF_TWO, group="localisation", leads=True, card="Mean {measure}"
+    ),
+    score("F1 with equal classes, each object counted by its {report.measure}"),
+    FULL_AGREEMENT,
+    MainNumber(
+        "class_given_match.alpha",
+        "alpha of classes",
+        "on shared objects",
+        group="class_given_match",
+        leads=True,
+        card="α of classes",
+        hint=_HINT,
+        is_judged=True,
+    ),
+    IMAGE_ALPHA,
     alpha("objects, missed ones too", "alpha of objects", "class_given_match"),
-    MainNumber("localisation.mean_iou", "mean {measure}", "of two labels of one object", group="localisation"),
-    MainNumber("localisation.mean_dice", "Dice", "of two labels of one object", group="localisation", of_areas=True),
+    MEAN_ALPHA,
+    PERCENT_AGREEMENT,
+    MainNumber("localisation.mean_dice", "Dice", _OF_TWO, group="localisation", of_areas=True),
     MainNumber(
         "localisation.visibility",
         "visibility",
@@ -149,12 +167,14 @@ OBJECT_NUMBERS = (
         group="tracks",
         is_optional=True,
     ),
+    MainNumber("counts.icc", "ICC of counts", "number of objects of an image", group="counts", is_optional=True),
 )
 COUNTS = "Objects of an image: number of a minus number of b"
 #: numbers of pairs of annotators, in the tables with everything on these; ``group`` is the title of the table
 OBJECT_PAIR_NUMBERS = (
     MainNumber("score", "score", group=""),
     MainNumber("image_alpha", "alpha of images", group=""),
+    MainNumber("alpha", "alpha of objects", group=""),
     MainNumber("f1", "F1", group=""),
     MainNumber("jaccard", "Jaccard", group=""),
     MainNumber("kappa", "kappa", group=""),
@@ -167,20 +187,31 @@ OBJECT_PAIR_NUMBERS = (
     MainNumber("count_limit_low", "mean − 1.96 SD", group=COUNTS),
     MainNumber("count_limit_high", "mean + 1.96 SD", group=COUNTS),
 )
-_OF_SAMPLES = (leading(alpha("{documents}"), "α"), NOTHING_DISPUTED, PERCENT_AGREEMENT)
-RATING_NUMBERS = (score("share of pairs of annotators who agree"), *_OF_SAMPLES)
-TAG_NUMBERS = (score("tags in common (Jaccard index)"), *_OF_SAMPLES)
+_ALPHA = dataclasses.replace(alpha("{documents}"), card="α", hint=_HINT)
+RATING_NUMBERS = (
+    score("share of pairs of annotators who agree"),
+    NOTHING_DISPUTED,
+    dataclasses.replace(_ALPHA, is_judged=True),
+    PERCENT_AGREEMENT,
+)
+TAG_NUMBERS = (score("tags in common (Jaccard index)"), NOTHING_DISPUTED, _ALPHA, PERCENT_AGREEMENT)
 PIXEL_NUMBERS = (
     score("overlap of the classes without background (IoU)"),
+    MainNumber(
+        "alpha.percent_agreement",
+        "same class (pixels)",
+        "of a pixel in two masks, background included",
+        "share",
+        card="Same class (pixels)",
+    ),
+    NOTHING_DISPUTED,
     IMAGE_ALPHA,
     alpha("pixels", "Alpha of pixels"),
     MEAN_ALPHA,
-    NOTHING_DISPUTED,
-    PERCENT_AGREEMENT,
     MainNumber("mean.iou", "class IoU without background", group=COMPARED),
     MainNumber("mean.dice", "class Dice without background", group=COMPARED),
     MainNumber("mean.iou_with_background", "class IoU with background", group=COMPARED),
-    MainNumber("mean.accuracy", "same class (pixels)", group=COMPARED),
+    MainNumber("mean.accuracy", "same class (pixels), mean of images", group=COMPARED),
     MainNumber("mean.kappa", "Cohen's kappa (pixels)", group=COMPARED),
 )
 #: paths of all numbers in reports

@@ -269,10 +269,15 @@ class AgreementReport(Public):
         return roles if len(self.annotators) == 1 else []
 
     def __repr__(self) -> str:
-        of_images = self.image_alpha
-        alpha = ("alpha", self.alpha.pooled) if of_images is None else ("alpha of images", of_images.value)
-        values = (("score", self.score.mean), alpha)
-        numbers = ", ".join(f"{name} {'undefined' if value is None else f'{value:.3f}'}" for name, value in values)
+        values = (
+            (each.card.format(measure=self.measure), each.form == "share", each.value(self))
+            for each in self.main_numbers
+            if each.card and not each.below and not each.is_judged
+        )
+        numbers = ", ".join(
+            f"{name} {'undefined' if value is None else f'{100 * value:.1f} %' if is_share else f'{value:.3f}'}"
+            for name, is_share, value in values
+        )
         what = "samples" if self.run.n_videos is None else "frames"
         rated = f"{self.n_rated:,} of {self.n_samples:,} {what} rated"
         if roles := self.roles_beside_one:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from ...agreement.settings.arguments import one_of, without_numpy
 from ..reports.other_results import finding_sentences
 from ..text.headline import FORMS
-from ..text.words import counted, shown_number
+from ..text.words import capitalised, counted, shown_number
 from .theme import (
     BLUE,
     GREEN,
@@ -33,11 +33,15 @@ if TYPE_CHECKING:
 
 
 _SIDE_BY_SIDE = 0.25
-_LINES = {"alpha": ("alpha", BLUE, "circle"), "score": ("score", ORANGE, "square"), "f1": ("F1", GREEN, "diamond")}
+_LINES = {
+    "f1": ("F1", GREEN, "diamond"),
+    "score": ("score", ORANGE, "square"),
+    "alpha": ("alpha of objects", BLUE, "circle"),
+}
 
 
 def plot_thresholds(report: AgreementReport) -> go.Figure:
-    """Alpha, score, F1 and the number of objects over the matching threshold."""
+    """F1, score, alpha of objects and the number of objects over the matching threshold."""
     objects = require_objects(report, "Matching thresholds")
     points = objects.thresholds
     require(points, "the run did not compare thresholds")
@@ -102,13 +106,13 @@ def _mark_thresholds(drawn: go.Figure, report: ObjectReport) -> None:
 
 
 def _finding(report: ObjectReport) -> str:
-    defined = [entry for entry in report.thresholds if entry.alpha is not None]
+    defined = [entry for entry in report.thresholds if entry.f1 is not None]
     if len(defined) < 2:
-        return "Alpha is undefined at most thresholds"
+        return "F1 is undefined at most thresholds"
     first, last = defined[0], defined[-1]
     return (
-        f"Alpha is {shown_number(first.alpha, 2)} at the threshold {first.threshold:g}, "
-        f"{shown_number(last.alpha, 2)} at {last.threshold:g}"
+        f"F1 is {shown_number(first.f1, 2)} at the threshold {first.threshold:g}, "
+        f"{shown_number(last.f1, 2)} at {last.threshold:g}"
     )
 
 
@@ -122,11 +126,12 @@ def plot_parts(parts: AgreementParts, number: str | None = None) -> go.Figure:
 
     Args:
         parts: the parts
-        number: key of the number; None: the first
+        number: key of the number; None: that of the greatest difference by test, or the first
     """
     keys = [each.key for each in parts.numbers]
     require(keys, "no number of the parts is defined")
-    key = keys[0] if number is None else one_of("number", without_numpy(number), keys)
+    standing_out = next((found.key for _, found, _ in parts.findings), keys[0])
+    key = standing_out if number is None else one_of("number", without_numpy(number), keys)
     chosen = next(each for each in parts.numbers if each.key == key)
     shown = [(part, part.numbers[key]) for part in parts.parts if part.numbers.get(key) is not None]
     shown = [(part, found) for part, found in shown if found.value is not None]
@@ -153,7 +158,7 @@ def plot_parts(parts: AgreementParts, number: str | None = None) -> go.Figure:
     title = f"{chosen.name(parts.measure)} by {parts.by}"
     said = next(finding_sentences(parts), "") if parts.findings else ""
     height = 260 if parts.ordered else 60 + _ROW * max(3, len(shown))
-    drawn = figure([dots], f"{title}: {said}" if said else title, height=height)
+    drawn = figure([dots], f"{capitalised(title)}: {said}" if said else capitalised(title), height=height)
     whole = parts.whole.numbers.get(key)
     if whole is not None and whole.value is not None:
         line = {"color": LINE, "width": 1, "dash": "dot"}

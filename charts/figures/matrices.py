@@ -14,7 +14,7 @@ from ...agreement.settings.arguments import count_of, one_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
 from ..reports.families import family_of
 from ..text.advice import clearly_confused, unclear_conflicts
-from ..text.words import documents, shown_number, shown_share
+from ..text.words import counted, documents, shown_number, shown_share
 from .theme import SCALE, figure, names_axis, require, safe
 
 if TYPE_CHECKING:
@@ -150,7 +150,8 @@ def confused_first(report: AgreementReport, counts: Mapping[tuple[str, str], int
 def _confusion_finding(report: AgreementReport, counts: Counter[tuple[str, str]]) -> str:
     clear = clearly_confused(report)
     if not clear:
-        return f"Classes that met; of all conflicts, {unclear_conflicts(report, confused_first(report, counts))}"
+        found = confused_first(report, counts)
+        return f"Classes that met; {counted(sum(found.values()), 'conflict')}: {unclear_conflicts(report, found)}"
     (a, b), share = clear[0].classes, shown_share(clear[0].share)
     return f"{a} and {b} are {share} of the {counts.total():,} confusions, {shown_share(clear[0].by_chance)} by chance"
 

@@ -172,7 +172,7 @@ def _habits(report: ObjectReport) -> list[Table]:
         *_vitality(report, "vitality", "raises alpha, against the mean"),
         *_vitality(report, "vitality_rematched", "… matched again"),
     ]
-    columns.append(Column("most often", lambda entry: most_frequent(entry.other_classes, "for")))
+    columns.append(Column("most often", lambda entry: most_frequent(entry.other_classes, "{b} called {a} ({n})")))
     return [table(columns, report.annotators, "Agreement with the others")]
 
 
@@ -244,15 +244,15 @@ def pairs_section(report: ObjectReport) -> list[Section]:
     """The main numbers of pairs."""
     measure = MEASURES[report.localisation.measure]
     columns = [
-        Column("score", "score", shown_number),
-        Column("alpha of objects", "alpha", shown_number, interval=True),
-        Column("F1", "f1", shown_number),
-        Column("same class", "class_agreement", shown_number),
+        Column("F1", "f1", shown_number, interval=True),
+        Column("same class", "class_agreement", shown_share),
         Column(f"mean {measure.name}", "mean_iou", shown_number),
+        Column("score", "score", shown_number, interval=True),
         *([Column("visibility", "visibility", shown_number)] if measure.of_points else []),
         *([Column("tracks kept", "track_consistency", shown_number)] if report.track_consistency is not None else []),
         Column(
-            "matched objects", lambda pair: Cell(pair.n_matched, f"{pair.n_matched:,} of {pair.n_a:,} / {pair.n_b:,}")
+            "matched, of labels of a and b",
+            lambda pair: Cell(pair.n_matched, f"{pair.n_matched:,} of {pair.n_a:,} and {pair.n_b:,}"),
         ),
     ]
     return pair_sections(report, columns)
@@ -268,7 +268,7 @@ def pair_details(report: ObjectReport) -> list[Section]:
             tables[number.group].append(Column(number.name(measure), number.key, FORMS[number.form], interval=True))
     tables[""] += [
         Column(f"mean best {measure}", "mean_max_iou.symmetric.mean", shown_number),
-        Column("most frequent conflict", "confusion", most_frequent),
+        Column("most frequent conflict (a says, b says)", "confusion", most_frequent),
     ]
     if any(pair.intra for pair in report.pairs):
         tables[""].append(Column("one person", lambda pair: "yes" if pair.intra else ""))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...agreement.statistics.main_numbers import MEASURES
-from ..text.advice import Phrase, against, against_median_box, loose, stands_out, write_down
-from ..text.words import listed, shown_share
+from ..text.advice import Phrase, against, against_median_box, loose, stands_out
+from ..text.words import listed, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.evidence.hypotheses import Finding
@@ -16,14 +15,17 @@ if TYPE_CHECKING:
 
 #: smaller losses are rounding
 NOTHING = 0.0005
+#: a pair of labels with a lower similarity is loose
+LOOSE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Loss of panoptic quality of all pairs together (1: full agreement), by cause.
+    """Loss of the score of all pairs together (1: full agreement), by cause.
 
-    F1 counts matched objects, RQ only those with the same class, PQ also their IoU. The losses from 1 to F1 (missed
-    objects), from F1 to RQ (classes) and from RQ to PQ (outlines) add up to the total loss, 1 - PQ.
+    F1 counts matched objects, F1 with equal classes only those of one class, the score also their IoU. The losses from
+    1 to F1 (missed objects), from there to F1 with equal classes, and from there to the score (outlines) add up to the
+    total loss, 1 - score.
     """
 
     missed: float
@@ -48,13 +50,36 @@ def losses(report: ObjectReport) -> Losses | None:
     return Losses(1.0 - f1, f1 - rq, rq - pq)
 
 
-def cause_sentence(report: ObjectReport) -> str:
-    """The share of every cause in what the score loses, as a sentence."""
-    lost = losses(report)
-    if lost is None:
+def object_outcome(report: ObjectReport) -> str:
+    """What annotators have in common: objects, classes and places, in words and numbers."""
+    lost, f1, same = losses(report), report.existence.f1, report.class_given_match.percent_agreement
+    if lost is None or f1 is None:
         return "No two annotators have labels to compare, so there is no disagreement."
     if lost.total < NOTHING:
         return "The annotators agree: they drew the same objects, in the same places, with the same classes."
+    if same is None:
+        return f"No object was drawn by two annotators (F1 {shown_number(f1)})."
+    said = [f"Two annotators draw the same object in {shown_share(f1)} of their labels (F1 {shown_number(f1)})"]
+    if f1 > 1.0 - 1e-9:
+        said = ["All annotators draw the same objects"]
+    if same < 1.0 - 1e-9:
+        said.append(f"give it the same class in {shown_share(same)} of cases")
+    elif len(report.classes) + report.n_classes_unlisted > 1:
+        said.append("give it the same class")
+    iou, measure = report.localisation.mean_iou, report.localisation.measure
+    if iou is not None and iou > 1.0 - 1e-9:
+        said.append("draw it at exactly the same place")
+    elif iou is not None:
+        loosely = "loosely, " if iou < LOOSE else ""
+        said.append(f"draw it {loosely}with a mean {measure} of {shown_number(iou)}")
+    return f"{', '.join(said[:-1])}, and {said[-1]}." if len(said) > 2 else f"{' and '.join(said)}."
+
+
+def cause_sentence(report: ObjectReport) -> str:
+    """The share of every cause in what the score loses, as a sentence; empty if it loses nothing."""
+    lost = losses(report)
+    if lost is None or lost.total < NOTHING:
+        return ""
     missed = "missed objects" if len(report.annotators) > 2 else "lone objects (only one of the two drew them)"
     named = {missed: lost.missed, "different classes": lost.classes, "how objects are drawn": lost.places}
     ordered = sorted(named, key=lambda name: -round(named[name], 9))
@@ -67,22 +92,9 @@ def cause_sentence(report: ObjectReport) -> str:
 
 
 def object_findings(report: ObjectReport) -> list[str]:
-    """The main cause; who and what stands out, the greatest difference first; else what the guideline should say."""
-    lost = losses(report)
-    found = [cause_sentence(report)]
-    if lost is None or lost.total < NOTHING:
-        return found
-    return [*found, *stands_out(report, OBJECT_PHRASES, _cause_advice(report, lost))]
-
-
-def _cause_advice(report: ObjectReport, lost: Losses) -> str:
-    """Advice on what the guideline should say about the main cause."""
-    advice = {
-        "which objects count": lost.missed,
-        "how to tell classes apart": lost.classes,
-        MEASURES[report.localisation.measure].where: lost.places,
-    }
-    return write_down(max(advice, key=lambda text: round(advice[text], 9)))
+    """The main cause; who and what stands out, the greatest difference first."""
+    cause = cause_sentence(report)
+    return [cause, *stands_out(report, OBJECT_PHRASES)] if cause else []
 
 
 def _misses(finding: Finding, report: ObjectReport) -> tuple[str, str]:

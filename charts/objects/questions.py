@@ -22,14 +22,13 @@ from ..text.words import (
     shown_share,
     signed,
 )
+from .findings import LOOSE
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import Merge, ObjectReport, SizeSummary
     from ...agreement.statistics.report import Coefficients
 
 
-#: a pair of labels with a lower similarity is loose
-LOOSE = 0.7
 #: small objects are mentioned if they are worse than large ones by this much IoU
 _WORSE_IOU = 0.05
 
@@ -79,18 +78,21 @@ def _conflict_sentence(report: ObjectReport) -> str:
 
 
 def object_alpha_sentence(report: ObjectReport) -> str:
-    """Sentence on the use of the alpha of objects, or why it is no verdict; empty if missing objects do not count."""
+    """Sentence on the use of the alpha of objects; empty if missing objects do not count in it."""
     if report.alpha.pooled is None or report.config["missing"] != "category":
         return ""
     given = report.class_given_match.percent_agreement
-    if len(report.classes) + report.n_classes_unlisted < 2:
+    if _has_one_class(report):
         alone = "With one class"
     elif given is None or given > 1.0 - 1e-9:
         alone = "Without a conflict of classes"
     else:
         return "Compare the alpha of objects only between runs with equal numbers of annotators and similar classes."
-    why = "only says who drew what, and rises with the number of annotators: it is no verdict"
-    return f"{alone} the alpha of objects {why}."
+    return f"{alone} the alpha of objects depends on who drew what alone, and rises with the number of annotators."
+
+
+def _has_one_class(report: ObjectReport) -> bool:
+    return len(report.classes) + report.n_classes_unlisted < 2
 
 
 def localisation_sentence(report: ObjectReport) -> str:

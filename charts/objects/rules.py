@@ -79,10 +79,11 @@ def object_words(report: ObjectReport) -> list[tuple[str, str]]:
     measure = report.localisation.measure
     words = [
         ("object", "what annotators drew at one place: their labels that match, or the label of one alone"),
-        ("score", "panoptic quality: objects in common (F1) x same class x overlap, for two annotators on one image"),
-        ("alpha of objects", "agreement beyond chance on class or missing, over all objects together"),
+        ("F1", "share of the labels of two annotators whose object the other one drew too, whatever its class"),
+        ("F1 with equal classes", "the same, but an object counts only if both gave it one class"),
+        ("score", f"as F1 with equal classes, but each object counts by its {measure}; of two annotators on one image"),
         (IMAGE_ALPHA.title, "agreement beyond chance on whole images, by the distance 1 - score of two annotators"),
-        ("F1", "objects that both of two annotators drew, as a share of what each of them drew"),
+        ("alpha of objects", "agreement beyond chance on class or missing, over all objects together"),
         ("ICC of counts", "agreement on the number of objects; 1 if always equal, undefined if it never varies"),
         (measure, _MEASURES[measure]),
     ]
@@ -146,9 +147,9 @@ def other_rules(report: ObjectReport) -> list[Section]:
 
 #: the hint compares thresholds up to this distance from the run's
 _AROUND = 0.1
-#: smaller changes of alpha do not count as dependence on the threshold
+#: smaller changes of F1 do not count as dependence on the threshold
 _STILL = 0.02
-#: a larger fall of alpha is mentioned
+#: a larger fall of F1 is mentioned
 _FALL = 0.1
 #: closer thresholds count as equal
 _CLOSE = 0.05
@@ -166,31 +167,28 @@ _REASONS = {
 }
 
 
-def alpha_by_threshold(report: ObjectReport) -> list[str]:
-    """The dependence of alpha on the threshold."""
+def f1_by_threshold(report: ObjectReport) -> list[str]:
+    """The dependence of F1 on the threshold."""
     own = float(report.config["iou"])
-    near = [
-        entry for entry in report.thresholds if entry.alpha is not None and abs(entry.threshold - own) <= _AROUND + 1e-9
-    ]
-    if len(near) < 2:
+    near = [entry for entry in report.thresholds if abs(entry.threshold - own) <= _AROUND + 1e-9]
+    known = [entry.f1 for entry in near if entry.f1 is not None]
+    if len(known) < 2 or len(known) < len(near):
         return []
     low, high = near[0], near[-1]
-    alphas = [entry.alpha for entry in near if entry.alpha is not None]
-    spread = max(alphas) - min(alphas)
-    verdict = "hardly depends" if spread < _STILL else "depends"
+    depends = "hardly depends" if max(known) - min(known) < _STILL else "depends"
     return [
-        f"Alpha of objects {verdict} on the threshold of {own:g}: at {low.threshold:g} it is "
-        f"{shown_number(low.alpha)}, at {high.threshold:g} {shown_number(high.alpha)}{_where_it_falls(report, high)}."
+        f"F1 {depends} on the threshold of {own:g}: at {low.threshold:g} it is "
+        f"{shown_number(low.f1)}, at {high.threshold:g} {shown_number(high.f1)}{_where_it_falls(report, high)}."
     ]
 
 
 def _where_it_falls(report: ObjectReport, last: ThresholdPoint) -> str:
-    """The first higher threshold at which alpha is clearly lower."""
-    if last.alpha is None:
+    """The first higher threshold at which F1 is clearly lower."""
+    if last.f1 is None:
         return ""
     for entry in report.thresholds:
-        if entry.threshold > last.threshold and entry.alpha is not None and entry.alpha < last.alpha - _FALL:
-            return f", but at {entry.threshold:g} {shown_number(entry.alpha)}"
+        if entry.threshold > last.threshold and entry.f1 is not None and entry.f1 < last.f1 - _FALL:
+            return f", but at {entry.threshold:g} {shown_number(entry.f1)}"
     return ""
 
 
@@ -225,8 +223,8 @@ def _beside_own(report: ObjectReport, suggested: float) -> str:
 
 
 def threshold_section(report: ObjectReport) -> list[Section]:
-    """Section on alpha as a function of the threshold."""
-    sentences = alpha_by_threshold(report)
+    """Section on F1 as a function of the threshold."""
+    sentences = f1_by_threshold(report)
     return [Section("The threshold", sentences, figures=("thresholds",))] if sentences else []
 
 
@@ -237,9 +235,9 @@ def threshold_details(report: ObjectReport) -> list[Section]:
         own = float(report.config["iou"])
         columns = [
             Column("threshold", "threshold", functools.partial(shown_number, digits=2)),
-            Column("alpha", "alpha", shown_number),
-            Column("score", "score", shown_number),
             Column("F1", "f1", shown_number),
+            Column("score", "score", shown_number),
+            Column("alpha of objects", "alpha", shown_number),
             *(Column("objects", "n_units"), Column("entangled groups", "n_hard")),
             Column("too large to solve", "n_inexact"),
             Column("", lambda entry: "this run" if abs(entry.threshold - own) < 1e-9 else ""),

@@ -10,7 +10,6 @@ import pandas as pd
 from ...agreement.families.family import FAMILIES
 from ...agreement.settings.arguments import one_of, without_numpy
 from ...agreement.settings.options import OPTIONS
-from ...agreement.statistics.main_numbers import IMAGE_ALPHA
 from ..text.headline import FEW_SAMPLES
 from ..text.sections import (
     MOST_LINES,
@@ -37,15 +36,15 @@ _AT_MOST, _AT_LEAST = 10, 3
 _MOST_WITHOUT = 4
 #: titles of numbers of pairs, classes and annotators, the most important first; the first two are shown
 _COLUMNS = {
-    "alpha": "alpha",
-    "score": "score",
     "f1": "F1",
-    "agreement_given_match": "same class",
     "miss_rate": "missed",
-    "mean_iou": "mean IoU",
-    "iou": "IoU",
+    "agreement_given_match": "same class",
     "accuracy": "accuracy",
     "mean_absolute_error": "mean absolute error",
+    "score": "score",
+    "mean_iou": "mean IoU",
+    "iou": "IoU",
+    "alpha": "alpha",
 }
 #: title of a table, and header of its first column
 _PARTS = {
@@ -117,8 +116,8 @@ def _basis(comparison: AgreementComparison) -> str:
 
 
 def _verdict(comparison: AgreementComparison) -> list[Part]:
-    """The change of score and alpha in a sentence; where decisions set labels, first that of the other samples."""
-    said, parts = _change_said(comparison.numbers), [*_decided_paragraph(comparison)]
+    """The change of the main numbers in a sentence; where decisions set labels, first that of the other samples."""
+    said, parts = _change_said(comparison.family, comparison.numbers), [*_decided_paragraph(comparison)]
     if said is None:
         return [*parts, "Nothing can be compared: no number is defined in both runs."]
     parts.append(f"With them: {said}." if parts else f"{said[0].upper()}{said[1:]}.")
@@ -138,13 +137,15 @@ def _formula_note(comparison: AgreementComparison) -> Iterator[Part]:
         yield Note(told, is_warning=True)
 
 
-def _change_said(numbers: Mapping[str, Change]) -> str | None:
-    name, key = ("alpha of images", IMAGE_ALPHA.key) if IMAGE_ALPHA.key in numbers else ("alpha", "alpha.pooled")
-    changes = {"the score": numbers.get("score.mean"), name: numbers.get(key)}
+def _change_said(family: str, numbers: Mapping[str, Change]) -> str | None:
+    """How the numbers that have a card in the panel changed."""
     said = [
-        f"{name} {_direction(change)}"
-        for name, change in changes.items()
-        if change is not None and change.difference is not None
+        f"{'the score' if each.key == 'score.mean' else each.name()} {_direction(change, each.form)}"
+        for each in FAMILIES[family].report.main_numbers
+        if each.card
+        and not each.below
+        and (change := numbers.get(each.key)) is not None
+        and change.difference is not None
     ]
     return listed(said) if said else None
 
@@ -164,18 +165,19 @@ def _decided_paragraph(comparison: AgreementComparison) -> Iterator[Part]:
             "Decisions that one of the runs saw applied were taken back or deleted since: which labels, is not known."
         )
         yield Note(told, is_warning=True)
-    said = _change_said(decided.numbers)
+    said = _change_said(comparison.family, decided.numbers)
     if decided.n_labels and said is not None:
         yield f"Without these {what}s ({decided.n_left:,} left): {said}."
     elif decided.n_labels:
         yield f"Without these {what}s nothing can be compared ({decided.n_left:,} left)."
 
 
-def _direction(change: Change) -> str:
+def _direction(change: Change, form: str) -> str:
     difference = change.difference or 0.0
     if abs(difference) < 5e-4:
         return "stays the same"
-    shown = f"{'rises' if difference > 0 else 'falls'} by {shown_number(abs(difference))}"
+    by = f"{100.0 * abs(difference):.1f} points" if form == "share" else shown_number(abs(difference))
+    shown = f"{'rises' if difference > 0 else 'falls'} by {by}"
     if change.interval is None:
         return shown
     return shown if change.is_clear else f"{shown}, which chance may explain (the interval contains 0)"

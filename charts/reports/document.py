@@ -21,7 +21,7 @@ from ..text.sections import (
     table,
     with_texts,
 )
-from ..text.words import counted, documents, shortened, shown_number, shown_seconds, shown_share
+from ..text.words import counted, documents, listed, shortened, shown_number, shown_seconds, shown_share
 from .decided import DECIDED, decisions_section
 from .families import family_of
 from .role_sections import role_sections
@@ -45,13 +45,13 @@ _RULES = "How it was computed"
 #: sections that are left out of the short text first, and last, by their keys; of the others the last one
 _LEAVE_OUT = {
     "words": 1,
-    "worst": -1,
-    "rules": -2,
-    "annotators": -3,
-    "decided": -4,
-    "models": -5,
-    "reference": -6,
-    "person": -7,
+    "rules": -1,
+    "decided": -2,
+    "models": -3,
+    "reference": -4,
+    "person": -5,
+    "worst": -6,
+    "annotators": -7,
 }
 #: characters of a name in the short text, at most
 _NAME_LENGTH = 60
@@ -62,8 +62,8 @@ _LONGEST_REASON = 72
 _WORDS = (
     (
         "Krippendorff's alpha",
-        "agreement beyond chance: 0 as by chance, 1 perfect; in content analysis 0.8 or more is reliable, less than "
-        "0.667 too low",
+        "agreement beyond chance: 0 as by chance, 1 perfect. Krippendorff's limits (reliable from 0.8, "
+        "tentative from 0.667) judge the lower end of an alpha of classes, and no other alpha",
     ),
 )
 
@@ -102,7 +102,7 @@ def _with_short_names(report: AgreementReport, sections: Sequence[Section]) -> l
 
 def _importance(kept: Sequence[Section], section: Section) -> int:
     """The lower, the longer a section is kept in the short text."""
-    return -4 if section is kept[1] else _LEAVE_OUT.get(section.key, 0)
+    return -8 if section is kept[1] else _LEAVE_OUT.get(section.key, 0)
 
 
 def report_markdown(report: AgreementReport) -> str:
@@ -131,12 +131,20 @@ def _decisions(report: AgreementReport) -> list[Section]:
 
 
 def report_head(report: AgreementReport, notes: Sequence[str] = ()) -> Section:
-    """First section: the verdict, the main cause of disagreement, its subjects, and the main numbers.
+    """First section: the outcome, the main cause of disagreement, its subjects, and the main numbers.
 
     Args:
         notes: additional notes on the numbers
     """
-    return headline(report, notes, findings=family_of(report).findings(report))
+    return headline(report, notes, findings=[outcome(report), *family_of(report).findings(report)])
+
+
+def outcome(report: AgreementReport) -> str:
+    """What the annotators have in common, as a sentence; of a single annotator, whom it is compared with."""
+    if roles := report.roles_beside_one:
+        name, others = report.annotators[0].name, listed([role.name for role in roles])
+        return f"{name} is the only annotator, and compared with {others}: no agreement among annotators is defined."
+    return family_of(report).outcome(report)
 
 
 def overview_markdown(report: AgreementReport) -> str:

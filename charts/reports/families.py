@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..objects.annotators import annotator_details, annotators_section, pair_details, pairs_section
-from ..objects.findings import OBJECT_PHRASES, object_findings
+from ..objects.findings import OBJECT_PHRASES, object_findings, object_outcome
 from ..objects.questions import class_details, confused_classes, question_details, questions_section
 from ..objects.rules import object_rules, object_words, other_rules, threshold_details, threshold_section
 from ..text.advice import Phrases, all_findings
@@ -58,6 +58,7 @@ class FamilyCharts:
 
     #: reasons for the disputes on samples, from their records and the context of a report
     reasons: Callable[[Any, Any], list[str]]
+    outcome: Callable[[Any], str]  #: sentence on what annotators have in common
     #: sentences on the main cause of disagreement, its subjects, and what to do
     findings: Callable[[Any], list[str]]
     #: texts of some kinds of findings, in addition to those of all families
@@ -88,6 +89,7 @@ _DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "dup
 FAMILY_CHARTS = {
     "objects": FamilyCharts(
         reasons=reasons.object_reasons,
+        outcome=object_outcome,
         findings=object_findings,
         phrases=OBJECT_PHRASES,
         rules=object_rules,
@@ -123,6 +125,7 @@ FAMILY_CHARTS = {
     ),
     "ratings": FamilyCharts(
         reasons=reasons.rating_reasons,
+        outcome=ratings.rating_outcome,
         findings=ratings.rating_findings,
         phrases=ratings.RATING_PHRASES,
         rules=ratings.rating_rules,
@@ -146,6 +149,7 @@ FAMILY_CHARTS = {
     ),
     "tags": FamilyCharts(
         reasons=reasons.tag_reasons,
+        outcome=tags.tag_outcome,
         findings=tags.tag_findings,
         phrases=tags.TAG_PHRASES,
         rules=tags.tag_rules,
@@ -166,6 +170,7 @@ FAMILY_CHARTS = {
     ),
     "pixels": FamilyCharts(
         reasons=reasons.class_reasons,
+        outcome=pixels.pixel_outcome,
         findings=pixels.pixel_findings,
         phrases=pixels.PIXEL_PHRASES,
         rules=pixels.pixel_rules,

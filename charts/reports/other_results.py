@@ -11,7 +11,7 @@ from ...agreement.settings.arguments import one_of, without_numpy
 from ..text.headline import FORMS
 from ..text.sections import Cell, Column, Note, Part, Section, table
 from ..text.sections import Part as Shown
-from ..text.words import counted, ends_of, listed, shown_interval, shown_number, shown_share, signed
+from ..text.words import capitalised, counted, ends_of, listed, shown_interval, shown_number, shown_share, signed
 from .dataframes import flat, frame_of
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ...agreement.statistics.main_numbers import MainNumber
 
 
-#: numbers in a table, and parts that sentences name
-_MOST_NUMBERS, _MOST_NAMED = 4, 5
+#: parts that sentences name
+_MOST_NAMED = 5
 #: what the number of a part that stands out is marked with
 LOWER, HIGHER = "↓", "↑"
 
@@ -34,7 +34,7 @@ def parts_sections(parts: AgreementParts, figure: str | None = None) -> list[Sec
         Column(parts.by, "name"),
         Column(parts.what, "n_rated"),
         *([Column("labels", "n_objects")] if parts.run_key is not None else []),
-        *(_column(number, parts.measure) for number in parts.shown[:_MOST_NUMBERS]),
+        *(_column(number, parts.measure) for number in parts.shown),
     ]
     rows = [*parts.parts, *([parts.whole] if parts.run_key is not None else [])]
     shown: list[Shown] = [*finding_sentences(parts), table(columns, rows), *_notes(parts)]
@@ -88,7 +88,7 @@ def _column(number: MainNumber, measure: str) -> Column:
             return Cell(None, show(None))
         return Cell(found.value, shown_interval(found.value, found.interval, show) + arrow_of(found))
 
-    return Column(number.name(measure), cell)
+    return Column(capitalised(number.name(measure)), cell)
 
 
 def _notes(parts: AgreementParts) -> Iterator[str]:

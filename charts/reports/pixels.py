@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
-from ..text.advice import Phrase, by_share, loose, similarities, stands_out, write_down
+from ..text.advice import Phrase, by_share, loose, similarities, stands_out
 from ..text.sections import Cell, Column, Facts, Part, Section, table
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title, shortlist_annotators
-from ..text.words import documents, percent, shown_number, shown_share
+from ..text.words import capitalised, documents, percent, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.evidence.hypotheses import Finding
@@ -41,17 +41,20 @@ def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
     return rules
 
 
-def pixel_findings(report: PixelReport) -> list[str]:
-    """Sentences on the share of equal pixels, and on the causes of the rest."""
-    found = []
+def pixel_outcome(report: PixelReport) -> str:
+    """What two masks have in common, in words and numbers."""
+    said = []
+    if report.score.mean is not None:
+        said.append(f"the classes of two masks overlap by a mean IoU of {shown_number(report.score.mean)}")
     if report.alpha.percent_agreement is not None:
-        found.append(
-            f"Two annotators give {shown_share(report.alpha.percent_agreement)} of the pixels the same class; most of "
-            "them may be background, so read the score, which leaves it out."
-        )
-    if report.n_disputed:
-        found += stands_out(report, PIXEL_PHRASES, write_down("where classes end"))
-    return found
+        share = shown_share(report.alpha.percent_agreement)
+        said.append(f"{share} of the pixels have the same class in both, most of which may be background")
+    return f"{capitalised('; '.join(said))}." if said else "No two masks have pixels to compare."
+
+
+def pixel_findings(report: PixelReport) -> list[str]:
+    """Sentences on who and what stands out by test."""
+    return stands_out(report, PIXEL_PHRASES) if report.n_disputed else []
 
 
 def _class_loose(finding: Finding, report: PixelReport) -> tuple[str, str]:

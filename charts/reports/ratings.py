@@ -14,11 +14,10 @@ from ..text.advice import (
     conflicts,
     confusions_section,
     stands_out,
-    write_down,
 )
 from ..text.sections import Cell, Column, Part, Section, other_class_column, table
 from ..text.shortlists import annotator_sections, pair_sections, shortlist_pairs
-from ..text.words import all_agree, other_class, shown_number
+from ..text.words import all_agree, capitalised, other_class, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.ratings.report import RaterSummary, RatingPairSummary, RatingReport
@@ -61,12 +60,21 @@ def rating_rules(report: RatingReport) -> list[tuple[str, str]]:
     return rules
 
 
+def rating_outcome(report: RatingReport) -> str:
+    """What annotators have in common, in words and numbers."""
+    what, said = "class" if report.level == "nominal" else "rating", []
+    if report.score.mean is not None:
+        said.append(f"two annotators give the same {what} in {shown_share(report.score.mean)} of cases")
+    apart = [(pair.mean_distance, pair.n_samples) for pair in report.pairs if pair.mean_distance is not None]
+    if n := sum(n for _, n in apart):
+        said.append(f"their ratings differ by {shown_number(sum(d * n for d, n in apart) / n)} on average")
+    said.append(all_agree(report, what))
+    return f"{capitalised('; '.join(said))}."
+
+
 def rating_findings(report: RatingReport) -> list[str]:
-    """Sentences on disputed samples and on their causes by test."""
-    found = [all_agree(report, "All agree")]
-    if report.n_disputed:
-        found += stands_out(report, RATING_PHRASES, write_down("how to rate"))
-    return found
+    """Sentences on who and what stands out by test."""
+    return stands_out(report, RATING_PHRASES) if report.n_disputed else []
 
 
 def _what(report: RatingReport) -> str:

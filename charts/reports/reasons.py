@@ -1,4 +1,4 @@
-"""Reasons for the dispute on a sample in a few words: ``7 lone (carol), 3 cat for dog (bob)``."""
+"""Reasons for the dispute on a sample in a few words: ``7 lone (carol), 3 dog called cat (bob)``."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def _conflicts(found: Disputes) -> list[tuple[int, str]]:
     """Class conflicts as counted phrases: an own class for the majority's, by annotator; else the classes that met."""
     kinds: dict[str, Counter[str]] = {}
     for (name, own, most), n in found.other_classes.items():
-        kinds.setdefault(f"{own} for {most}", Counter())[name] += n
+        kinds.setdefault(f"{most} called {own}", Counter())[name] += n
     parts = [(who.total(), f"{who.total():,} {what} ({_who(who, who.total())})") for what, who in kinds.items()]
-    parts += [(n, f"{n:,} {'/'.join(names)}") for names, n in found.classes.items()]
+    parts += [(n, f"{n:,} called {' or '.join(names)}") for names, n in found.classes.items()]
     parts.sort(key=lambda part: (-part[0], part[1]))
     others = sum(n for n, _ in parts[_NAMED:])
     return [*parts[:_NAMED], *([(others, f"{others:,} other class conflicts")] if others else [])]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
-from ..text.advice import Phrase, against, by_points, stands_out, write_down
+from ..text.advice import Phrase, against, by_points, stands_out
 from ..text.sections import Column, Section, part_of, table, verdict_column
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
-from ..text.words import all_agree, counted, shown_number, shown_share
+from ..text.words import all_agree, capitalised, counted, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.evidence.hypotheses import Finding
@@ -38,16 +38,23 @@ def tag_rules(report: TagReport) -> list[tuple[str, str]]:
     return rules
 
 
+def tag_outcome(report: TagReport) -> str:
+    """What annotators have in common, in words and numbers."""
+    said = all_agree(report, "tags")
+    if report.score.mean is None:
+        return f"{capitalised(said)}."
+    common = f"Two annotators have {shown_share(report.score.mean)} of their tags in common (mean Jaccard index)"
+    return f"{common}; {said}."
+
+
 def tag_findings(report: TagReport) -> list[str]:
-    """Sentences on disputed samples and tags, and on the tags that are disputed most."""
-    found = [all_agree(report, "All gave the same tags")]
+    """Sentences on the tags that are disputed, and on who and what stands out."""
     disputed = _disputed(report)
     if not disputed:
-        return found
+        return []
     verb = "is" if len(disputed) == 1 else "are"
-    found.append(f"{len(disputed):,} of {counted(len(report.tags), 'tag')} {verb} disputed.")
-    rules = {"class_missed": "when to give {}"}
-    return [*found, *stands_out(report, TAG_PHRASES, write_down("when to give a tag"), rules)]
+    found = f"{len(disputed):,} of {counted(len(report.tags), 'tag')} {verb} disputed."
+    return [found, *stands_out(report, TAG_PHRASES, {"class_missed": "when to give {}"})]
 
 
 def _left_out(finding: Finding, report: TagReport) -> tuple[str, str]:

@@ -45,14 +45,13 @@ def write_down(what: str) -> str:
     return f"say in the guideline {what}"
 
 
-def stands_out(report: Any, phrases: Phrases, advice: str, rules: Mapping[str, str] | None = None) -> list[str]:
-    """Sentences on the findings, the greatest difference first; if none is worth acting on, other advice.
+def stands_out(report: Any, phrases: Phrases, rules: Mapping[str, str] | None = None) -> list[str]:
+    """Sentences on the findings, the greatest difference first; without any, that there is none.
 
     Of more than five, those with the greatest difference of any kind come first, each with one finding.
 
     Args:
         phrases: texts of some kinds of findings, in addition to :data:`PHRASES`
-        advice: what to do if there is nothing else
         rules: what the guideline should say of a class, by kind, in addition to :data:`RULES`
     """
     findings = _without_echoes(report)
@@ -64,9 +63,9 @@ def stands_out(report: Any, phrases: Phrases, advice: str, rules: Mapping[str, s
         verb, who = ("stands", "annotator, pair or class") if n_more == 1 else ("stand", "annotators, pairs or classes")
         found.append(f"{n_more:,} more {who} {verb} out; {WHERE_ALL}.")
     if not groups:
-        found.append(f"{_nobody(report)}: {advice}.")
+        found.append(_nobody(report))
     elif not any(map(is_worth_advice, findings)):
-        found.append(f"These differences are too small to act on: {advice}.")
+        found.append("These differences are too small to act on.")
     return [*found, OF_TWO] if len(report.annotators) == 2 else found
 
 
@@ -114,9 +113,10 @@ def finding_text(finding: Finding, report: Any, phrases: Phrases) -> str:
 def _nobody(report: Any) -> str:
     if not report.n_tested:
         return (
-            f"There are too few labels to say who or what stands out ({MIN_LABELS} on {MIN_IMAGES} images are needed)"
+            f"There are too few labels to say who or what stands out ({MIN_LABELS} on {MIN_IMAGES} images are needed)."
         )
-    return f"No annotator or class stands out beyond chance ({counted(report.n_tested, 'comparison')})"
+    tests = "1 test" if report.n_tested == 1 else f"any of {report.n_tested:,} tests"
+    return f"No annotator, pair or class stands out beyond chance by {tests}; small differences may be missed."
 
 
 def _sentence(group: Sequence[Finding], report: Any, phrases: Phrases, rules: Mapping[str, str]) -> str:
@@ -240,13 +240,14 @@ def _confused(finding: Finding, report: Any) -> tuple[str, str]:
 
 
 def merge_effect(report: Any, classes: set[str]) -> str:
-    """Effect on alpha of merging two classes, as the end of a sentence; empty if there is none."""
+    """Effect on alpha of objects of merging two classes, as the end of a sentence; empty if there is none."""
     for merge in getattr(report, "merges", []):
         before, after = merge.alpha_before, merge.alpha_after
         if set(merge.classes) == classes and before is not None and after is not None:
             verb = "raise" if after > before else "lower"
             if shown_number(before) != shown_number(after):
-                return f"; as one class they would {verb} alpha from {shown_number(before)} to {shown_number(after)}"
+                change = f"from {shown_number(before)} to {shown_number(after)}"
+                return f"; as one class they would {verb} alpha of objects {change}"
     return ""
 
 
@@ -310,8 +311,9 @@ def unclear_conflicts(report: Any, counts: Mapping[tuple[str, str], int], n_unli
         return "those of no two classes are clearly more than by chance"
     met = any({a, b} == set(each.classes) for each in report.confused)
     why = "not clearly more than by chance" if met else f"on fewer than {MIN_IMAGES} images, too few for a test"
-    of_all = f"all {n:,}" if n == total else f"{n:,} of {total:,}"
-    return f"{of_all} are between {a!r} and {b!r} ({why})"
+    if n == total:
+        return f"{'it is' if n == 1 else 'all are'} between {a!r} and {b!r} ({why})"
+    return f"{n:,} of {total:,} {'is' if n == 1 else 'are'} between {a!r} and {b!r} ({why})"
 
 
 def confusions_section(
@@ -340,7 +342,8 @@ def confusions_section(
             columns.append(Column(title, lambda entry: effects.get(frozenset(entry.classes)), shown_number))
         parts.append(table(columns, shown))
     elif counts:
-        parts.append(f"Of all conflicts, {unclear_conflicts(report, counts, n_unlisted)}.")
+        total = sum(counts.values()) + n_unlisted
+        parts.append(f"{counted(total, 'conflict')}: {unclear_conflicts(report, counts, n_unlisted)}.")
     parts += more
     return [Section("Classes that are confused", parts, figures=("confusion",))] if parts else []
 
@@ -356,7 +359,7 @@ def _who_says(report: Any, classes: Sequence[str]) -> str:
     if not found:
         return UNDEFINED
     n, name, said = max(found, key=lambda each: (each[0], *map(natural_key, (each[1], each[2]["a"]))))
-    return f"{name}: {said['a']} for {said['b']} ({n:,})"
+    return f"{name}: {said['b']} called {said['a']} ({n:,})"
 
 
 def _share(entry: Confused) -> Cell:

@@ -1,4 +1,4 @@
-"""The headline of every report: its main numbers with intervals, and how reliable they are."""
+"""The headline of every report: its outcome in words, and its main numbers with intervals and meaning."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING
 from ...agreement.statistics.estimates import are_resampled
 from ...agreement.statistics.main_numbers import HEADLINE
 from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
-from .words import counted, documents, ends_of, listed, shown_interval, shown_number, shown_share, singular
+from .words import (
+    capitalised,
+    counted,
+    documents,
+    ends_of,
+    shown_interval,
+    shown_number,
+    shown_share,
+    singular,
+)
 
 if TYPE_CHECKING:
     from ...agreement.statistics.main_numbers import MainNumber
-    from ...agreement.statistics.report import AgreementReport, ImageAlpha, Interval
+    from ...agreement.statistics.report import AgreementReport, ImageAlpha
 
 #: intervals from fewer samples are rough
 FEW_SAMPLES = 20
@@ -24,8 +33,8 @@ CARD_FORMS: dict[str, Callable[[float | None], str]] = {**FORMS, "number": funct
 
 #: from this expected distance on, the alpha of images hardly differs from the score
 _FAR_APART = 0.9
-#: Krippendorff's limits of alpha, each with the level above it
-_LIMITS = ((0.8, "good", "reliable"), (0.667, "fair", "good enough for tentative conclusions only"))
+#: Krippendorff's limits of the alpha of nominal classes, each with the level above it
+_LIMITS = ((0.8, "good", "reliable"), (0.667, "fair", "for tentative conclusions only"))
 
 _UNDEFINED = {
     "one_annotator": "fewer than 2 annotators assigned",
@@ -42,20 +51,16 @@ def headline(
     *,
     findings: Sequence[str] = (),
 ) -> Section:
-    """First section of a report: the verdict, the findings, and the main numbers.
+    """First section of a report: what the annotators have in common, the findings, and the main numbers.
 
     Args:
         notes: additional notes on the numbers
-        findings: the main cause of disagreement, and who or what is behind it
+        findings: the outcome, the main cause of disagreement, and who or what is behind it
     """
-    parts: list[Part] = [alpha_sentence(report), *findings]
-    others = listed([role.name for role in report.roles_beside_one])
-    if others:
-        name = report.annotators[0].name
-        parts = [f"{name} is the only annotator, and compared with {others}: no agreement among annotators is defined."]
+    parts: list[Part] = [*findings]
     parts += [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
     parts.append(" · ".join(_extent(report)))
-    if not others:
+    if not report.roles_beside_one:
         parts.append(NumberRow(shown_numbers(report, HEADLINE)))
     parts += [*interval_notes(report), *map(Note, notes)]
     return Section(f"Annotator agreement: run '{report.run_key}'", parts, is_first=True)
@@ -67,10 +72,11 @@ def card_numbers(report: AgreementReport) -> list[tuple[MainNumber, ShownNumber]
     cards = []
     for number in report.main_numbers:
         value = number.value(report)
-        if number.card and not (number.below and value is None):
+        if number.card and not ((number.below or number.is_judged) and value is None):
             show = CARD_FORMS[number.form]
             below = number.below.format(report=report, things=things) or ends_of(report.intervals.get(number.key), show)
-            cards.append((number, ShownNumber(number.card, show(value), below, number.hint)))
+            title = number.card.format(measure=report.measure)
+            cards.append((number, ShownNumber(title, show(value), singular(below), number.hint)))
     return cards
 
 
@@ -78,7 +84,7 @@ def shown_numbers(report: AgreementReport, group: str) -> list[ShownNumber]:
     """The main numbers of a group, formatted."""
     measure = report.measure
     return [
-        _shown(report, number, measure)
+        _shown(report, number, measure, capital=group == HEADLINE)
         for number in report.main_numbers
         if (number.group == group or (number.leads and group == HEADLINE))
         and number.concerns(measure)
@@ -86,11 +92,15 @@ def shown_numbers(report: AgreementReport, group: str) -> list[ShownNumber]:
     ]
 
 
-def _shown(report: AgreementReport, number: MainNumber, measure: str) -> ShownNumber:
+def _shown(report: AgreementReport, number: MainNumber, measure: str, *, capital: bool) -> ShownNumber:
     value, show = number.value(report), FORMS[number.form]
     interval = ends_of(report.intervals.get(number.key), show) if value is not None else ""
     meaning = singular(number.meaning.format(report=report, documents=documents(report)))
-    return ShownNumber(number.name(measure), show(value), interval, meaning)
+    _, grade = grade_of(report, number)
+    if grade:
+        meaning += f": {grade} by Krippendorff's limits, 0.8 and 0.667"
+    name = number.name(measure)
+    return ShownNumber(capitalised(name) if capital else name, show(value), interval, meaning)
 
 
 def _chance_sentence(found: ImageAlpha) -> str:
@@ -180,37 +190,15 @@ def interval_notes(report: AgreementReport) -> list[Note]:
     return notes
 
 
-def leading_alpha(report: AgreementReport) -> tuple[str, float | None, Interval | None]:
-    """The alpha that the verdict is about, with its name and interval: of whole images, or the pooled one if its units
-    are images already."""
-    if report.image_alpha is not None:
-        return "Alpha of images", report.image_alpha.value, report.intervals.get("image_alpha.value")
-    return "Alpha", report.alpha.pooled, report.intervals.get("alpha.pooled")
+def grade_of(report: AgreementReport, number: MainNumber) -> tuple[str, str]:
+    """Level of an alpha of nominal classes by Krippendorff's limits, and its words; empty for every other number.
 
-
-def alpha_level(report: AgreementReport) -> tuple[str, str]:
-    """The level of the leading alpha by Krippendorff's limits: good, fair, poor or none, and its words.
-
-    The lower end of the interval decides; the value itself if there is no interval.
+    The lower end of the interval decides; without an interval there is no grade.
     """
-    _, value, interval = leading_alpha(report)
-    if value is None:
-        return "none", "undefined"
-    least = value if interval is None else interval.low
-    return next(((level, words) for limit, level, words in _LIMITS if least >= limit), ("poor", "too low to rely on"))
-
-
-def alpha_sentence(report: AgreementReport) -> str:
-    """The meaning of the leading alpha, by Krippendorff's limits."""
-    name, alpha, interval = leading_alpha(report)
-    if alpha is None:
-        if getattr(report, "too_many_sets", False):
-            return "Alpha was left out: there are too many different sets to compare."
-        if report.image_alpha is not None:
-            return "Alpha of images is undefined: it needs two images with a score, and labels that differ."
-        return "Alpha is undefined: it needs two ratings of the same thing, and at least two different ratings."
-    _, place = alpha_level(report)
-    least = "" if interval is None else f" (lower end {shown_number(interval.low)})"
-    return (
-        f"{name} is {shown_number(alpha)}{least}: {place} by Krippendorff's limits for content analysis, 0.8 and 0.667."
-    )
+    interval = report.intervals.get(number.key)
+    if not number.is_judged or interval is None or number.value(report) is None:
+        return "", ""
+    if getattr(report, "level", "nominal") != "nominal":
+        return "", ""
+    poor = ("poor", "too low to rely on")
+    return next(((level, words) for limit, level, words in _LIMITS if interval.low >= limit), poor)

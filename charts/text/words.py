@@ -76,7 +76,12 @@ def counted(n: int, one: str, many: str | None = None) -> str:
 
 def singular(text: str) -> str:
     """A text in which one sample is no plural: ``1 sample`` for ``1 samples``."""
-    return re.sub(r"(?<![\d.,])1 (sample|frame|pixel)s\b", r"1 \1", text)
+    return re.sub(r"(?<![\d.,])1 (sample|image|frame|pixel|label|object|mask|video|comparison)s\b", r"1 \1", text)
+
+
+def capitalised(text: str) -> str:
+    """A text with a capital at its beginning, the rest unchanged."""
+    return text[:1].upper() + text[1:]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -84,9 +89,9 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def most_frequent(conflicts: Sequence[Mapping[str, Any]], between: str = "/") -> str:
-    """The first of ``{a, b, n}`` as ``cat / dog (3)``; ``-`` without any."""
-    return "{a} {between} {b} ({n})".format(**conflicts[0], between=between) if conflicts else UNDEFINED
+def most_frequent(conflicts: Sequence[Mapping[str, Any]], told: str = "{a} and {b} ({n})") -> str:
+    """The first of ``{a, b, n}`` as ``cat and dog (3)``; ``-`` without any."""
+    return told.format(**conflicts[0]) if conflicts else UNDEFINED
 
 
 def other_class(report: Any) -> str:
@@ -101,10 +106,10 @@ def documents(report: AgreementReport) -> str:
     return "samples" if report.run.n_videos is None else "frames"
 
 
-def all_agree(report: Any, all_did: str) -> str:
-    """On how many samples all agree, as a sentence: ``All agree on 3 of 4 samples (75 %).``"""
+def all_agree(report: Any, what: str) -> str:
+    """On how many samples all agree, as a clause: ``all gave the same tags on 3 of 4 samples (75 %)``."""
     n_agreed, n_rated = report.n_rated - report.n_disputed, counted(report.n_rated, documents(report)[:-1])
-    return f"{all_did} on {n_agreed:,} of {n_rated} ({percent(n_agreed, report.n_rated)})."
+    return f"all gave the same {what} on {n_agreed:,} of {n_rated} ({percent(n_agreed, report.n_rated)})"
 
 
 def end_of_path(path: str | None, length: int = 48) -> str:

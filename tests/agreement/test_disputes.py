@@ -97,11 +97,11 @@ def test_who_is_behind_disputes_is_named() -> None:
     from annotator_agreement.charts.reports.reasons import _object_reason
 
     told = Disputes(Counter(carol=7), Counter(bob=2), 2, Counter({("cat", "dog"): 3}), Counter(), 0, 12)
-    assert _object_reason(told) == "7 lone (carol), 3 cat/dog, 2 missed (bob)"
+    assert _object_reason(told) == "7 lone (carol), 3 called cat or dog, 2 missed (bob)"
     told = Disputes(Counter(a=1, b=2, c=1), Counter(a=2, b=2), 3, Counter(), Counter(), 1, 7)
     assert _object_reason(told) == "4 lone (b 2, a 1, others), 3 missed (a 2, b 2), 1 with different attributes"
     told = Disputes(other_classes=Counter({("a", "dog", "cat"): 3, ("b", "dog", "cat"): 1, ("b", "cow", "cat"): 2}))
-    assert _object_reason(told) == "4 dog for cat (a 3, b 1), 2 cow for cat (b)"
+    assert _object_reason(told) == "4 cat called dog (a 3, b 1), 2 cat called cow (b)"
     assert (
         _object_reason(Disputes(Counter(carol=1), drawn_iou=0.628))
         == "drawn differently (mean IoU 0.63), 1 lone (carol)"

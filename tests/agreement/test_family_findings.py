@@ -34,7 +34,7 @@ def test_nothing_is_found_where_nobody_has_a_habit(family: str) -> None:
         found = [report(n_images, n_annotators, seed) for seed in range(3)]
         assert [each.findings for each in found] == [[]] * 3
         assert all(each.n_tested for each in found)
-    assert "No annotator or class stands out beyond chance" in " ".join(family_of(found[0]).findings(found[0]))
+    assert "No annotator, pair or class stands out beyond chance" in " ".join(family_of(found[0]).findings(found[0]))
 
 
 @pytest.mark.parametrize(("family", "n_images"), [("tags", 30), ("classes", 30), ("tags", 100), ("numbers", 60)])

@@ -46,7 +46,7 @@ def test_nothing_is_found_where_nobody_has_a_habit(seed: int) -> None:
     report = _report([Habits(name, miss=0.08, duplicates=0.02) for name in NAMES], 60, seed)
     assert report.n_tested > 20
     assert report.findings == []
-    assert "No annotator or class stands out beyond chance" in " ".join(object_findings(report))
+    assert "No annotator, pair or class stands out beyond chance" in " ".join(object_findings(report))
     assert report_on(generate(40, 4, seed)).findings == []
 
 

@@ -119,11 +119,12 @@ class AppPage:
         expect(self.panel).to_contain_text(text)
 
     def expect_score(self, report: Any) -> None:
-        """Wait until the panel shows the score and alpha of a report."""
+        """Wait until the panel shows the score and alpha of a report, and of objects the F1."""
         expect(self.panel).to_contain_text(f"Score{report.score.mean:.2f}")
-        of_images = report.image_alpha
-        alpha = f"α{report.alpha.pooled:.2f}" if of_images is None else f"α of images{of_images.value:.2f}"
-        expect(self.panel).to_contain_text(alpha)
+        if report.has_objects:
+            expect(self.panel).to_contain_text(f"F1{report.existence.f1:.2f}")
+        elif report.image_alpha is None:
+            expect(self.panel).to_contain_text(f"α{report.alpha.pooled:.2f}")
 
     def table(self, column: str) -> Locator:
         """The table of the panel that has a column."""

@@ -70,7 +70,7 @@ def test_the_button_computes_says_that_it_works_and_shows_result_fields_and_pane
     expect(app.page.get_by_text("Executing...")).to_be_visible()
     held[0].continue_()
 
-    app.expect_message("Computed the run 'agreement'. Alpha of images is ")
+    app.expect_message("Computed the run 'agreement'. Two annotators draw the same object in ")
     expect(app.result).to_have_count(0)
     dataset.reload()
     report = load_agreement(dataset)

@@ -168,7 +168,7 @@ def test_votes_are_drawn_with_shares() -> None:
 
 def test_thresholds_are_drawn_and_those_of_the_run_and_the_data_marked() -> None:
     figure = filled_report().plot_thresholds()
-    alpha, score, f1, units = figure.data
+    f1, score, alpha, units = figure.data
     expected = [round(0.72 - 0.5 * (t - 0.1) ** 2, 4) for t in THRESHOLDS[:-1]]
     assert list(alpha.x) == THRESHOLDS
     assert list(alpha.y)[:-1] == expected

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from tests.charts.filled import around, filled_report, filled_values, interval, unfilled_report
+from tests.charts.other_families import OTHERS
 
+from annotator_agreement.agreement.families.family import report_from_dict
 from annotator_agreement.agreement.objects.report import Bias, ObjectReport
 from annotator_agreement.charts.objects.annotators import bias_in_words
-from annotator_agreement.charts.objects.findings import cause_sentence, losses
+from annotator_agreement.charts.objects.findings import cause_sentence, losses, object_outcome
 from annotator_agreement.charts.objects.questions import (
     class_sentence,
     existence_sentence,
@@ -18,8 +21,10 @@ from annotator_agreement.charts.objects.questions import (
     object_alpha_sentence,
     share_below,
 )
-from annotator_agreement.charts.objects.rules import alpha_by_threshold, suggested_threshold
-from annotator_agreement.charts.text.headline import alpha_sentence, interval_notes
+from annotator_agreement.charts.objects.rules import f1_by_threshold, suggested_threshold
+from annotator_agreement.charts.page.page import report_page
+from annotator_agreement.charts.reports.document import report_markdown, report_text
+from annotator_agreement.charts.text.headline import grade_of, interval_notes
 from annotator_agreement.metrics.matching.threshold import NO_CROSSING, NO_VARIATION, TOO_FEW
 
 
@@ -60,7 +65,7 @@ GIVEN = [
     ({"n_units": 0, "percent_agreement": None}, "No object was drawn by two annotators, so there are no classes"),
     ({"percent_agreement": 1.0, "confusion": []}, "Whoever drew the same object gave it the same class."),
     ({}, "Confused more often than by chance are 'bus' and 'coach': 57 of 100 times; as one class they would raise "
-         "alpha from 0.647 to 0.689."),
+         "alpha of objects from 0.647 to 0.689."),
     ({"percent_agreement": 0.97, "confusion": []}, "labels of one object have different classes in 3.0 % of cases."),
 ]  # fmt: skip
 
@@ -74,7 +79,7 @@ def test_a_merge_that_changes_nothing_is_not_mentioned() -> None:
     merge = {"classes": ["coach", "bus"], "n_confused": 57, "alpha_before": 0.6466, "alpha_after": 0.6469}
     assert "as one class" not in class_sentence(filled_report(merges=[merge]))
     lower = {**merge, "alpha_after": 0.5}
-    assert "they would lower alpha from 0.647 to 0.500" in class_sentence(filled_report(merges=[lower]))
+    assert "they would lower alpha of objects from 0.647 to 0.500" in class_sentence(filled_report(merges=[lower]))
 
 
 def _local(**changes: Any) -> dict[str, Any]:
@@ -103,7 +108,7 @@ def test_the_share_below_a_limit_counts_the_bins_below_it() -> None:
     assert share_below([], 0.7) is None
 
 
-def test_losses_add_up_to_what_the_pooled_panoptic_quality_lacks() -> None:
+def test_losses_add_up_to_what_the_pooled_score_lacks() -> None:
     # 10 and 8 labels, 6 matched, 3 of one class with a mean IoU of 0.8; another pair agrees on 4 fully
     report = filled_report(pairs=[_pair(10, 8, 6, 0.5, 0.8), _pair(4, 4, 4, 1.0, 1.0)])
     lost = losses(report)
@@ -114,9 +119,9 @@ def test_losses_add_up_to_what_the_pooled_panoptic_quality_lacks() -> None:
 
 
 CAUSES = [
-    ([], "No two annotators have labels to compare, so there is no disagreement."),
-    ([_pair(0, 0, 0, None, None)], "No two annotators have labels to compare"),
-    ([_pair(4, 4, 4, 1.0, 1.0)], "The annotators agree: they drew the same objects"),
+    ([], ""),
+    ([_pair(0, 0, 0, None, None)], ""),
+    ([_pair(4, 4, 4, 1.0, 1.0)], ""),
     ([_pair(4, 0, 0, None, None)], "All that the score loses is about missed objects."),
     ([_pair(4, 4, 4, 0.25, 1.0)], "All that the score loses is about different classes."),
     ([_pair(4, 4, 4, 1.0, 0.6)], "All that the score loses is about how objects are drawn."),
@@ -129,7 +134,9 @@ CAUSES = [
 
 @pytest.mark.parametrize(("pairs", "expected"), CAUSES)
 def test_the_main_cause_is_named_if_there_is_one(pairs: list, expected: str) -> None:
-    assert cause_sentence(filled_report(pairs=pairs)).startswith(expected)
+    said = cause_sentence(filled_report(pairs=pairs))
+    assert said.startswith(expected)
+    assert bool(said) == bool(expected)
 
 
 def test_of_two_annotators_nobody_misses_anything() -> None:
@@ -137,42 +144,85 @@ def test_of_two_annotators_nobody_misses_anything() -> None:
     assert cause_sentence(report) == "All that the score loses is about lone objects (only one of the two drew them)."
 
 
-LIMITS = "by Krippendorff's limits for content analysis, 0.8 and 0.667."
-ALPHAS = [
-    (None, None, "Alpha of images is undefined"),
-    (0.8, None, f"Alpha of images is 0.800: reliable {LIMITS}"),
-    (0.7, None, f"Alpha of images is 0.700: good enough for tentative conclusions only {LIMITS}"),
-    (-0.1, None, f"Alpha of images is -0.100: too low to rely on {LIMITS}"),
-    (0.85, interval(0.8, 0.9), f"Alpha of images is 0.850 (lower end 0.800): reliable {LIMITS}"),
-    (0.85, interval(0.79, 0.9), "(lower end 0.790): good enough for tentative conclusions only by"),
-    (0.7, interval(0.65, 0.85), "(lower end 0.650): too low to rely on by"),
+def _found(f1: float | None, same: float | None, iou: float | None) -> dict[str, Any]:
+    return {
+        "existence": {**filled_values()["existence"], "f1": f1},
+        "class_given_match": _given(percent_agreement=same),
+        "localisation": _local(mean_iou=iou),
+    }
+
+
+SOME = [_pair(4, 4, 3, 1.0, 0.6)]
+OUTCOMES = [
+    ([], _found(None, None, None), "No two annotators have labels to compare, so there is no disagreement."),
+    ([_pair(4, 4, 4, 1.0, 1.0)], _found(1.0, 1.0, 1.0), "The annotators agree: they drew the same objects"),
+    ([_pair(4, 4, 0, None, None)], _found(0.0, None, None), "No object was drawn by two annotators (F1 0.000)."),
+    (SOME, _found(1.0, 1.0, 0.63), "All annotators draw the same objects, give it the same class, and draw it loosely, "
+     "with a mean IoU of 0.630."),
+    (SOME, _found(0.851, 0.848, 0.767), "Two annotators draw the same object in 85.1 % of their labels (F1 0.851), "
+     "give it the same class in 84.8 % of cases, and draw it with a mean IoU of 0.767."),
+    (SOME, _found(0.5, 1.0, 1.0), "Two annotators draw the same object in 50.0 % of their labels (F1 0.500), give it "
+     "the same class, and draw it at exactly the same place."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pairs", "found", "expected"), OUTCOMES)
+def test_the_outcome_says_what_is_seen_named_and_drawn_alike(pairs: list, found: dict, expected: str) -> None:
+    assert object_outcome(filled_report(pairs=pairs, **found)).startswith(expected)
+
+
+def test_with_one_class_nothing_is_said_of_classes() -> None:
+    found = {**_found(1.0, 1.0, 0.8), "classes": filled_values()["classes"][:1], "n_classes_unlisted": 0}
+    said = "All annotators draw the same objects and draw it with a mean IoU of 0.800."
+    assert object_outcome(filled_report(pairs=SOME, **found)) == said
+
+
+GRADES = [
+    (None, None, ("", "")),
+    (None, interval(0.8, 0.9), ("", "")),
+    (0.9, None, ("", "")),
+    (0.85, interval(0.8, 0.9), ("good", "reliable")),
+    (0.85, interval(0.79, 0.9), ("fair", "for tentative conclusions only")),
+    (0.7, interval(0.65, 0.85), ("poor", "too low to rely on")),
 ]
 
 
-@pytest.mark.parametrize(("value", "found", "expected"), ALPHAS)
-def test_the_lower_end_of_alpha_is_judged_by_krippendorffs_limits(
-    value: float | None, found: dict[str, Any] | None, expected: str
+@pytest.mark.parametrize(("value", "found", "expected"), GRADES)
+def test_the_lower_end_of_the_alpha_of_classes_is_judged_by_krippendorffs_limits(
+    value: float | None, found: dict[str, Any] | None, expected: tuple[str, str]
 ) -> None:
-    image_alpha = {**filled_values()["image_alpha"], "value": value}
-    intervals = {} if found is None else {"image_alpha.value": found}
-    assert expected in alpha_sentence(filled_report(image_alpha=image_alpha, intervals=intervals))
+    key = "class_given_match.alpha"
+    report = filled_report(class_given_match=_given(alpha=value), intervals={} if found is None else {key: found})
+    number = next(each for each in report.main_numbers if each.key == key)
+    assert grade_of(report, number) == expected
 
 
-def test_reports_without_an_alpha_of_images_are_judged_by_the_alpha_that_they_have() -> None:
-    assert alpha_sentence(filled_report(image_alpha=None)).startswith("Alpha is 0.647 (lower end 0.603): too low")
+@pytest.mark.parametrize("family", ["objects", *OTHERS])
+def test_nothing_but_the_alpha_of_nominal_classes_has_a_grade(family: str) -> None:
+    report = filled_report() if family == "objects" else OTHERS[family]()
+    judged = {"objects": ["class_given_match.alpha"], "ratings": ["alpha.pooled"]}.get(family, [])
+    assert [each.key for each in report.main_numbers if grade_of(report, each)[0]] == judged
+    for text in (report_text(report, full=True), report_markdown(report), report_page(report)):
+        assert len(re.findall("reliable by|conclusions only by|to rely on by", text)) == len(judged)
+    if family == "ratings":
+        values = {**report.to_dict(), "level": "interval"}
+        assert not any(grade_of(report_from_dict(values), each)[0] for each in report.main_numbers)
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({}, "Compare the alpha of objects only between runs with equal numbers of annotators and similar classes."),
-        ({"classes": []}, "With one class the alpha of objects only says who drew what"),
-        ({"class_given_match": 1.0}, "Without a conflict of classes the alpha of objects only says who drew what"),
+        ({"classes": []}, "With one class the alpha of objects depends on who drew what alone"),
+        (
+            {"class_given_match": 1.0},
+            "Without a conflict of classes the alpha of objects depends on who drew what alone",
+        ),
         ({"alpha": None}, ""),
         ({"missing": "ignore"}, ""),
     ],
 )
-def test_the_alpha_of_objects_is_no_verdict_where_existence_alone_makes_it(changes: dict, expected: str) -> None:
+def test_where_existence_alone_makes_the_alpha_of_objects_it_is_said(changes: dict, expected: str) -> None:
     values = filled_values()
     values["config"] |= {name: value for name, value in changes.items() if name == "missing"}
     values |= {"classes": [], "n_classes_unlisted": 0} if "classes" in changes else {}
@@ -253,8 +303,8 @@ def test_no_bias_without_boxes() -> None:
     assert bias_in_words(None) == bias_in_words(Bias(0, NOTHING, NOTHING)) == "-"
 
 
-def _point(threshold: float, alpha: float | None) -> dict[str, Any]:
-    return {"threshold": threshold, "alpha": alpha, "score": 0.5, "f1": 0.5, "n_units": 1, "n_hard": 0, "n_inexact": 0}
+def _point(threshold: float, f1: float | None) -> dict[str, Any]:
+    return {"threshold": threshold, "alpha": 0.5, "score": 0.5, "f1": f1, "n_units": 1, "n_hard": 0, "n_inexact": 0}
 
 
 THRESHOLDS = [
@@ -262,17 +312,17 @@ THRESHOLDS = [
     ([(0.5, 0.6)], []),
     ([(0.4, None), (0.5, 0.6), (0.6, None)], []),
     ([(0.35, 0.9), (0.4, 0.61), (0.5, 0.6), (0.6, 0.595), (0.7, 0.1)],
-     ["Alpha of objects hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595, but at 0.7 0.100."]),
+     ["F1 hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595, but at 0.7 0.100."]),
     ([(0.4, 0.61), (0.6, 0.6), (0.65, 0.51)],
-     ["Alpha of objects hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.600."]),
-    ([(0.4, 0.7), (0.5, 0.6)], ["Alpha of objects depends on the threshold of 0.5: at 0.4 it is 0.700, at 0.5 0.600."]),
+     ["F1 hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.600."]),
+    ([(0.4, 0.7), (0.5, 0.6)], ["F1 depends on the threshold of 0.5: at 0.4 it is 0.700, at 0.5 0.600."]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("points", "expected"), THRESHOLDS)
 def test_the_threshold_hint_looks_at_thresholds_nearby(points: list, expected: list[str]) -> None:
     report = filled_report(thresholds=[_point(*point) for point in points], data_threshold=None)
-    assert alpha_by_threshold(report) == expected
+    assert f1_by_threshold(report) == expected
 
 
 @pytest.mark.parametrize(
