@@ -37,7 +37,7 @@ CONFIGURE_AGREEMENT_APP = "configure_agreement_app"
 IMPORT_ANNOTATIONS = "import_annotations"
 EXPORT_ANNOTATIONS = "export_annotations"
 EXPORT_AGREEMENT = "export_agreement"
-HUMAN_CEILING = "human_ceiling"
+LABEL_CONVERGENCE = "label_convergence"
 ADD_AGREEMENT_UNITS = "add_agreement_units"
 AGREEMENT_PATCHES = "agreement_patches"
 RESOLVE_UNITS = "resolve_units"
@@ -123,7 +123,9 @@ _OF_REFERENCE = {
 
 OBJECT_FIELDS = FieldSet(
     sample={
-        "_score": FieldSpec("float", "Agreement score: mean panoptic quality over the pairs of annotators (0-1)"),
+        "_score": FieldSpec(
+            "float", "Agreement score: F1 with equal classes, each object counted by its IoU, mean over pairs (0-1)"
+        ),
         COST: FieldSpec(
             "float",
             "What fixing the sample would change, for every two annotators: 1 for an object that one of them drew, 2 "

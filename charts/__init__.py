@@ -10,7 +10,7 @@ from ..agreement.statistics.presentation import present_with
 _PLOTS = ("pairs", "confusion", "classes", "annotators", "votes", "iou", "scores", "thresholds", "bias", "models")
 _PUBLIC = {
     **{f"plot_{name}": ".figures" for name in _PLOTS},
-    **{f"ceiling_{name}": ".reports.other_results" for name in ("frame", "sections", "sentence")},
+    **{f"convergence_{name}": ".reports.other_results" for name in ("frame", "sections", "sentence")},
     **{f"acceptance_{name}": ".reports.other_results" for name in ("frame", "sections")},
     **{f"comparison_{name}": ".reports.comparison" for name in ("frame", "markdown", "text")},
     "comparison_html": ".page.page",

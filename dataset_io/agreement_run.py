@@ -33,7 +33,7 @@ from .results.check import check_agreement
 from .results.compare import compare_agreement
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, agreement_times, changed_since, load_agreement
-from .results.measure_ceiling import agreement_ceiling
+from .results.measure_convergence import agreement_convergence
 from .results.parts import OpenParts, open_parts
 from .run.work_through import Progress
 from .run_methods import RUN_PARTS, Method, Methods, documented
@@ -159,7 +159,7 @@ class AgreementRun(Methods):
 
     samples = Method(agreement_samples)
     times = Method(agreement_times)
-    ceiling = Method(agreement_ceiling)
+    convergence = Method(agreement_convergence)
     view = Method(view_agreement)
 
     @takes_arrays

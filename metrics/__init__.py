@@ -29,7 +29,7 @@ from .bootstrap.confidence import (
     wilson_interval,
 )
 from .consensus.consensus import Votes, unit_votes
-from .detection.average_precision import average_precision, expected_average_precision, match_detections
+from .detection.average_precision import average_precision, match_detections
 from .geometry.boxes import box_iou, box_overlaps, boxes_as_polygons
 from .geometry.keypoints import COCO_SIGMAS, Keypoints, oks, visibility_agreement
 from .geometry.lines import Lines, line_overlap, lines_from_points
@@ -88,7 +88,6 @@ __all__ = [
     "conger_kappa",
     "dice_from_iou",
     "disagreement_map",
-    "expected_average_precision",
     "f1_score",
     "fleiss_kappa",
     "gwet_ac1",

@@ -6,8 +6,8 @@ from .compute import COMPUTE
 from .export import EXPORT_AGAINST, EXPORT_DECIDED, EXPORT_LABELS, EXPORT_REPORT
 from .form import operator_of
 from .gold import APPLY, DECIDE, UNDO_APPLIED, UNDO_DECISIONS
-from .human_ceiling import HumanCeiling
 from .import_labels import IMPORT
+from .label_convergence import LabelConvergence
 from .runs import CHECK, COMPARE, CONFIGURE_APP, DELETE, OPEN_PANEL, RENAME, SHOW, UPDATE
 from .views import ADD_UNITS, ANNOTATE, PATCHES, RESOLVE, SAVE_VIEWS, TAG_LABELS, VIEW
 
@@ -17,5 +17,5 @@ FORMS = (
     *(TAG_LABELS, ANNOTATE, CONFIGURE_APP, COMPARE, CHECK, EXPORT_REPORT, EXPORT_LABELS, DELETE, RENAME),
 )
 #: metrics of FiftyOne's own evaluation
-METRICS = (HumanCeiling,)
+METRICS = (LabelConvergence,)
 OPERATORS = [*(operator_of(form) for form in FORMS), *METRICS]

@@ -285,16 +285,7 @@ def _fields(
 
 def _told(form: Filled, derived: DerivedLabels) -> dict[str, Any]:
     """Notify the user of written and left-out labels; returns the numbers as the result."""
-    told = [f"Wrote {derived.n_labels} labels into {derived.field}"]
-    if derived.n_below_quorum:
-        told.append(f"{derived.n_below_quorum} objects have too few votes")
-    if derived.n_tied:
-        told.append(f"{derived.n_tied} objects were left out: several classes have the most votes")
-    if derived.n_left_out:
-        told.append(f"{derived.n_left_out} objects were left out: labels changed since the run, or have no pixels")
-    if derived.n_changed:
-        told.append(f"{derived.n_changed} samples were left out: somebody was editing them")
-    form.tell("; ".join(told), variant="warning" if derived.n_left_out or derived.n_changed else "success")
+    form.tell(derived.told(), variant="warning" if derived.n_left_out or derived.n_changed else "success")
     return dataclasses.asdict(derived)
 
 

@@ -52,7 +52,7 @@ ORDER = (
     ),
     "metrics",
     *(f"agreement/{room}" for room in ("settings", "evidence", "statistics", "image_alpha", "pixels", "ratings")),
-    *(f"agreement/{room}" for room in ("matching", "objects", "ceiling", "tags", "roles", "disputes", "families")),
+    *(f"agreement/{room}" for room in ("matching", "objects", "convergence", "tags", "roles", "disputes", "families")),
     *(f"agreement/{room}" for room in ("parts", "acceptance")),
     "agreement",
     *(f"charts/{room}" for room in ("text", "objects", "reports", "figures", "page")),

@@ -88,7 +88,7 @@ def _costs(chunk: Chunk) -> FloatArray:
     """Missing agreement of every label, shape ``(N,)``.
 
     It is 1 for every other assigned annotator who did not draw the object or called it otherwise, 1 - IoU for one who
-    called it the same. All labels together cost ``(n_a + n_b) (1 - PQ)``, summed over the pairs of annotators.
+    called it the same. All labels together cost ``(n_a + n_b) (1 - pq)``, summed over the pairs of annotators.
     """
     agreement, pairs = chunk.agreement, chunk.agreement.pairs
     lack = np.where(pairs.same_class, 1.0 - pairs.iou, 1.0)

@@ -26,7 +26,7 @@ _HASHED_AT_ONCE = 2**18
 
 
 def object_distances(records: ObjectRecords, context: ReportContext) -> ExpectedDistances:
-    """The distances of annotations of different images, 1 - PQ of the two as the run matches them.
+    """The distances of annotations of different images, 1 - score of the two as the run matches them.
 
     Objects are placed as if all images had the same size. Polygons and masks are compared by coarse outlines, lines by
     the boxes around them. No distances in runs of older versions, which do not say where points and events are.
@@ -117,7 +117,7 @@ def _distances(
     counts: tuple[IntArray, IntArray],
     config: AgreementConfig,
 ) -> FloatArray:
-    """1 - PQ of pairs of annotations, shape ``(P,)``; each is a sample of two annotators. 0 where both are empty.
+    """1 - score of pairs of annotations, shape ``(P,)``; each is a sample of two annotators. 0 where both are empty.
 
     Args:
         geometry: gives that of some objects

@@ -147,7 +147,7 @@ class SampleMean:
 class PairSummary(OfPair):
     """Agreement of two annotators on the samples that both were assigned to.
 
-    ``score`` is the mean over samples of the panoptic quality; ``pq`` is pooled over samples (``sq`` times ``rq``).
+    ``score`` is the mean over samples; ``pq`` is that of all samples together (``sq`` times ``rq``).
     ``image_alpha`` is ``1 - (1 - score) / expected``, with the expected distance of the whole report for all pairs.
     ``f1`` and ``jaccard`` count matched objects of any class, ``rq`` only matched objects of equal class. ``kappa``
     (Cohen) and ``ac1`` (Gwet) are over the classes of matched objects; ``confusion`` lists the 20 most frequent pairs
@@ -327,7 +327,7 @@ class ClassSummary(OfOne):
     labels have this class (None for two annotators). IoU and Dice are over the pairs that both have this class, as in
     :class:`Localisation`. ``confused_with`` lists ``{class, n}``, the 20 most frequent first; ``n`` is a number of
     pairs of labels. ``n_lone`` units were drawn by one annotator alone. ``share_of_disagreement`` is the part of what
-    all pairs together lack to a panoptic quality of 1 that falls on labels of this class; over all classes it adds up
+    all pairs together lack to a score of 1 that falls on labels of this class; over all classes it adds up
     to 1, None if nothing lacks.
     """
 

@@ -324,13 +324,8 @@ def _tests(scores: FloatArray, names: Sequence[str], clusters: IntArray | None) 
     if result.passed is None:
         return {"left_out": left_out}
     tests = [(epsilon, test(epsilon)) for epsilon in EPSILONS]
-    low, high = -1, 99  # hundredths: it passes at the second if at any, and not at the first
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if test(middle / 100).passed else (middle, high)
     return {
         "left_out": left_out,
         "tests": [AlternativeTest(epsilon, each.winning_rate, bool(each.passed)) for epsilon, each in tests],
         "advantage_probability": number(result.advantage_probability),
-        "least_epsilon": high / 100 if test(high / 100).passed else None,
     }

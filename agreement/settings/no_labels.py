@@ -103,7 +103,7 @@ def reading_warning(other: OtherReading, alpha: tuple[str, float | None], f1: fl
         f1: of the run, None if it has none
         what: what the samples are called
     """
-    numbers = [(alpha[0], other.alpha, alpha[1]), ("F1", other.f1, f1)]
+    numbers = [("F1", other.f1, f1), (alpha[0], other.alpha, alpha[1])]
     changed = [(name, there, here) for name, there, here in numbers if _differ(there, here)]
     if not changed:
         return None

@@ -65,8 +65,8 @@ class RoleComparison(WithIntervals):
     ``n_wrong_attribute`` differ in a compared attribute.
 
     Objects and tags: ``precision`` is ``n_matched / n_labels``, ``recall`` ``n_matched / n_reference``; of a model,
-    whose labels ``n_reference`` counts, the other way round. ``f1`` is their harmonic mean; ``pq`` the panoptic
-    quality, which counts equal classes alone; ``class_accuracy`` ``n_right / n_matched`` and Cohen's ``kappa`` of the
+    whose labels ``n_reference`` counts, the other way round. ``f1`` is their harmonic mean; ``pq`` the score of all
+    together, which counts equal classes alone; ``class_accuracy`` ``n_right / n_matched`` and Cohen's ``kappa`` of the
     classes of matched objects; ``mean_iou`` the mean over matched pairs; ``jaccard`` ``n_matched / (labels of
     either)``; ``class_precision``, ``class_recall`` and ``class_jaccard`` are the same with ``n_right`` above (objects
     only); ``bias`` the mean offset of boxes from those of the reference in per cent of their size, as in
@@ -114,10 +114,10 @@ class RoleComparison(WithIntervals):
 class SideBySide(WithIntervals):
     """A model and the annotators left out in turn, each against the same others on the same images.
 
-    ``model`` is the F1 of the model with the annotators who remain, ``annotators`` that of those left out with the same
-    ones, and ``difference`` the first minus the second. Only matches with equal classes count. ``model_pq``,
-    ``annotators_pq`` and ``difference_pq`` are the same of the panoptic quality, which also falls with the overlap.
-    ``n_labels`` are those of the model, ``n_samples`` the images.
+    ``model`` is the F1 with equal classes of the model and the annotators who remain, ``annotators`` that of those left
+    out with the same ones, and ``difference`` the first minus the second. ``model_pq``, ``annotators_pq`` and
+    ``difference_pq`` are the same of the score of all images together, which also falls with the overlap. ``n_labels``
+    are those of the model, ``n_samples`` the images.
     """
 
     name: str
@@ -171,9 +171,8 @@ class PersonComparison:
     """Is the model as good as a person? Every annotator is left out in turn.
 
     ``total`` has all images on which the model and at least two annotators were, ``annotators`` those of each left
-    out, ``classes`` and ``sizes`` the labels of each. ``least_epsilon`` is the smallest epsilon at which the model
-    passes, in hundredths. With fewer than three annotators who have enough images, ``tests`` are empty, and
-    ``advantage_probability`` and ``least_epsilon`` None.
+    out, ``classes`` and ``sizes`` the labels of each. With fewer than three annotators who have enough images,
+    ``tests`` are empty, and ``advantage_probability`` is None.
     """
 
     total: SideBySide
@@ -183,7 +182,6 @@ class PersonComparison:
     left_out: list[LeftOutTest] = dataclasses.field(default_factory=list)
     tests: list[AlternativeTest] = dataclasses.field(default_factory=list)
     advantage_probability: float | None = None
-    least_epsilon: float | None = None
 
     @property
     def verdict(self) -> str | None:

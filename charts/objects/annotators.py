@@ -277,7 +277,9 @@ def pair_details(report: ObjectReport) -> list[Section]:
     if aligned:
         of_alignment = [Column(title, f"alignment.{key}", _shown_count) for key, title in _ALIGNMENT.items()]
         parts.append(table([*PAIR_NAMES, *of_alignment], aligned, "Alignment (a as the reference)"))
-    text = "PQ is the panoptic quality of all objects together, SQ times RQ; kappa and AC1 are over shared objects."
+    text = (
+        "The score of all objects is F1 with equal classes times their mean IoU; kappa and AC1 are over shared objects."
+    )
     parts.append(text)
     return [Section("Pairs in detail", parts)]
 

@@ -176,7 +176,7 @@ def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[S
     worst = _worst(report, _FEW_WORST if flowing else None)
     return [
         *shown[:1],
-        *role_sections(report),
+        *role_sections(report, brief=flowing),
         *shown[1:],
         *_decisions(report),
         *worst,

@@ -165,7 +165,7 @@ FAMILY_CHARTS = {
             "has most lone tags: {}",
             "tags",
         ),
-        lost="what the tags of two annotators lack to full agreement",
+        lost="what the score loses on all images",
         disputed="disputed tags",
     ),
     "pixels": FamilyCharts(
@@ -180,7 +180,7 @@ FAMILY_CHARTS = {
         overview=(pixels.pixel_means,),
         pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
         classes=ClassValues("classes", "name", "mean_iou", "mean IoU", has_labels=False),
-        lost="what the scores of two masks lack to 1",
+        lost="what the score loses on all images",
         disputed="disputed classes",
         shares_of_classes=True,
     ),

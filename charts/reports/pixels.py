@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
 from ..text.advice import Phrase, by_share, loose, similarities, stands_out
-from ..text.sections import Cell, Column, Facts, Part, Section, table
-from ..text.shortlists import annotator_sections, pair_sections, ranked_title, shortlist_annotators
-from ..text.words import capitalised, documents, percent, shown_number, shown_share
+from ..text.sections import Cell, Column, Facts, Section, table
+from ..text.shortlists import annotator_sections, pair_sections, ranked_title
+from ..text.words import UNDEFINED, capitalised, documents, percent, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.evidence.hypotheses import Finding
-    from ...agreement.pixels.report import PixelReport
+    from ...agreement.pixels.report import MaskAnnotatorSummary, PixelReport
 
 #: maximum number of listed classes
 MANY_CLASSES = 10
-_SHARES = 5
 
 
 def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
@@ -139,18 +138,28 @@ def pixel_classes(report: PixelReport, *, full: bool = False) -> list[Section]:
 
 
 def pixel_annotators(report: PixelReport, *, full: bool = False) -> list[Section]:
-    """Agreement of each annotator with the others, and the classes that they painted most."""
+    """Agreement of each annotator with the others, and the class of which they painted more or less than the others."""
+    total = {entry.name: sum(entry.classes.values()) for entry in report.annotators}
+    background = {entry.name for entry in report.classes if entry.is_background}
+
+    def otherwise(entry: MaskAnnotatorSummary) -> str:
+        others = [each for each in report.annotators if each is not entry and total[each.name]]
+        if not total[entry.name] or not others:
+            return UNDEFINED
+        names = {name for each in (entry, *others) for name in each.classes} - background
+        mean = {name: sum(each.classes.get(name, 0.0) for each in others) / len(others) for name in names}
+        apart = {name: entry.classes.get(name, 0.0) - mean[name] for name in names}
+        name = max(sorted(apart), key=lambda name: round(abs(apart[name]), 9), default=None)
+        if name is None or not round(apart[name], 4):
+            return UNDEFINED
+        return f"{name}: {shown_share(entry.classes.get(name, 0.0))}, others {shown_share(mean[name])}"
+
     columns = [
         *(Column("annotator", "name"), Column("masks", "n_assigned"), Column("without", "n_not_assigned")),
         Column("score with the others", "score", shown_number),
+        Column("class whose area differs most", otherwise),
     ]
-    facts = []
-    for entry in shortlist_annotators(report).entries:
-        largest = sorted(entry.classes.items(), key=lambda item: (-item[1], item[0]))[:_SHARES]
-        if largest:
-            facts.append((entry.name, ", ".join(f"{name} {100.0 * share:.1f} %" for name, share in largest)))
-    more: list[Part] = ["Largest shares of their pixels", Facts(facts)] if facts else []
-    return annotator_sections(report, columns, more=more, full=full)
+    return annotator_sections(report, columns, more=["Area: share of all pixels of an annotator."], full=full)
 
 
 def pixel_pairs(report: PixelReport, *, full: bool = False) -> list[Section]:

@@ -135,6 +135,6 @@ def _areas(shares: Sequence[float], names: Sequence[str]) -> str:
     """Whose area of a class is farthest from the median, in per cent of the image; of two annotators both."""
     named = [f"{shortened(name, _LONGEST)} {shown_share(share)}" for name, share in zip(names, shares, strict=True)]
     if len(names) <= 2:
-        return ", ".join(named)
+        return f"area {', '.join(named)}"
     median = float(np.median(shares))
-    return f"{named[int(np.argmax(np.abs(np.subtract(shares, median)).round(9)))]}, median {shown_share(median)}"
+    return f"area {named[int(np.argmax(np.abs(np.subtract(shares, median)).round(9)))]}, median {shown_share(median)}"

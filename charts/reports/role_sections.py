@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ...agreement.statistics.role_reports import LeftOutTest, PersonComparison, SideBySide
 
 
-#: rows of the tables of classes and sizes at most
-_MOST_ROWS = 60
+#: rows of the tables of classes and sizes at most, and of annotators where there is little room
+_MOST_ROWS, _MOST_BRIEF = 60, 3
 _VERDICTS = {
     "better": "{name} agrees with the annotators better than they agree with each other",
     "as_well": "{name} agrees with the annotators as well as they agree with each other",
@@ -44,8 +44,10 @@ _EPSILON = (
 
 
 def measure_of(model: RoleReport) -> str:
-    """Measure that compares a model with annotators; of classes, F1 is the share of equal ones."""
-    return "accuracy" if any(one.accuracy is not None for one in model.annotators) else "F1"
+    """Measure that compares a model with annotators; of classes, F1 is the share of equal ones, of tags it has none."""
+    if any(one.accuracy is not None for one in model.annotators):
+        return "accuracy"
+    return "F1 with equal classes" if any(one.class_precision is not None for one in model.annotators) else "F1"
 
 
 def person_sentence(role: RoleReport) -> str:
@@ -87,25 +89,30 @@ def test_sentences(person: PersonComparison, what: str) -> Iterator[str]:
         return
     n = len(person.left_out) - len(few)
     wins = listed([f"{round(test.winning_rate * n)} at epsilon {test.epsilon:g}" for test in person.tests])
-    least = person.least_epsilon
-    passes = "at no epsilon" if least is None else f"from epsilon {least:.2f} on"
+    passed, others = (
+        [f"{test.epsilon:g}" for test in person.tests if test.passed == is_passed] for is_passed in (True, False)
+    )
+    passes = f"at {listed(passed)}, not at {listed(others)}"
+    if not passed or not others:
+        passes = f"at {'none' if others else 'all'} of {', '.join([*passed, *others])}"
     yield (
-        f"Alternative annotator test: of {counted(n, 'annotator')}, it wins against {wins}; against half of them or "
-        f"more, so that it may take the place of one, {passes}. It is at least as good as an annotator on "
+        f"Alternative annotator test: of {counted(n, 'annotator')}, it wins against {wins}. It passes, winning against "
+        f"half of them or more, {passes}. It is at least as good as an annotator on "
         f"{shown_share(person.advantage_probability)} of the {what}."
     )
     if few:
         yield f"Not tested, with fewer than {MIN_ITEMS} {what}: {listed(few)}."
 
 
-def person_section(model: RoleReport, what: str, *, full: bool) -> Section | None:
-    """The section on a model as an annotator; None without two annotators on one image."""
+def person_section(model: RoleReport, what: str, *, full: bool, brief: bool) -> Section | None:
+    """The section on a model as an annotator, ``brief`` in sentences; None without two annotators on one image."""
     person = model.person
     if person is None:
         return None
     parts: list[Part] = [person_sentence(model), *test_sentences(person, what)]
     tested = {entry.name: entry for entry in person.left_out}
-    parts.append(_annotators(model, person.annotators, tested))
+    if not brief:
+        parts.append(_annotators(model, person.annotators, tested))
     if full:
         parts += [Note(_NOTE.format(measure=measure_of(model))), *([Note(_EPSILON)] if person.tests else [])]
         for title, entries in (("class", person.classes), ("size", person.sizes)):
@@ -160,7 +167,7 @@ NUMBERS: dict[str, tuple[str, Callable[[float | None], str]]] = {
     "precision": ("precision", shown_number),
     "recall": ("recall", shown_number),
     "jaccard": ("Jaccard", shown_number),
-    "pq": ("PQ", shown_number),
+    "pq": ("score", shown_number),
     "class_accuracy": ("class accuracy", shown_share),
     "mean_iou": ("mean {measure}", shown_number),
     "iou": ("{measure}", shown_number),
@@ -169,6 +176,8 @@ NUMBERS: dict[str, tuple[str, Callable[[float | None], str]]] = {
 _DECIDING = ("f1", "mean_iou", *NUMBERS)
 #: the numbers of the short report
 _FEW = ("f1", "accuracy", "mean_absolute_error", "kappa", "precision", "recall", "class_accuracy", "mean_iou")
+#: those of a model where there is little room
+_FEWEST = ("f1", "accuracy", "mean_absolute_error", "class_accuracy", "mean_iou")
 #: the numbers of classes and sizes
 _OF_PARTS = ("f1", "precision", "recall", "mean_iou", "iou")
 #: the numbers of attributes
@@ -213,16 +222,16 @@ def number_columns(role: RoleReport, measure: str, names: tuple[str, ...] | None
     ]
 
 
-def role_sections(report: AgreementReport, *, full: bool = False) -> list[Section]:
-    """Annotators against the reference, the worst first; models against annotators."""
+def role_sections(report: AgreementReport, *, full: bool = False, brief: bool = False) -> list[Section]:
+    """Annotators against the reference, the worst first; models against annotators, ``brief`` where room is scarce."""
     found = [] if report.reference is None else [_section(report, report.reference, "reference", full=full)]
     for model in report.models:
-        person = person_section(model, documents(report), full=full)
-        found += [*([] if person is None else [person]), _section(report, model, "models", full=full)]
+        person = person_section(model, documents(report), full=full, brief=brief)
+        found += [*([] if person is None else [person]), _section(report, model, "models", full=full, brief=brief)]
     return found
 
 
-def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool) -> Section:
+def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool, brief: bool = False) -> Section:
     what = documents(report)
     title = f"Against the reference {role.name}" if key == "reference" else f"The model {role.name}"
     if not role.n_samples:
@@ -232,13 +241,23 @@ def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool)
         note += f"; {role.n_undecided:,} labels of objects that nobody decided are left out"
     if role.thresholds:
         note += f"; labels from a confidence of {listed([*dict.fromkeys(map(shown_number, role.thresholds))])} on"
-    columns = [Column("annotator", "name"), *number_columns(role, report.measure, None if full else _FEW)]
+    columns = [
+        Column("annotator", "name"),
+        *number_columns(role, report.measure, None if full else _FEWEST if brief else _FEW),
+    ]
     are_matched = report.has_objects or _has(role.annotators, "precision")
     if are_matched:
         columns += _counts(role, key, full=full)
-    parts: list[Part] = [table(columns, worst_first(role))]
+    shown = worst_first(role)
+    parts: list[Part] = [table(columns, shown[:_MOST_BRIEF] if brief else shown)]
+    if brief:
+        if len(shown) > _MOST_BRIEF:
+            parts.append(f"{len(shown) - _MOST_BRIEF:,} more: print_report(full=True).")
+        return Section(title, parts, note, key=key)
     if are_matched:
-        parts.append(_NOTES[key].format(name=role.name) + ("; both whatever the class." if report.has_objects else "."))
+        parts.append(
+            _NOTES[key].format(name=role.name) + ("; F1 and both whatever the class." if report.has_objects else ".")
+        )
     if key == "models" and report.has_objects:
         call = f'run.view(model="{role.name}", annotators=…, verdict="extra")'
         parts.append(f'The labels of {role.name} alone: {call}; "missed": those of the annotator alone.')

@@ -152,7 +152,7 @@ def against(finding: Finding, others: str = "the others") -> str:
 
 def conflicts(finding: Finding, report: Any, what: str = "class") -> tuple[str, str]:
     """Phrase on conflicts of class, or rating, and the most frequent one where most of the others say another."""
-    said = f"differs in {what} in {shown_share(finding.value)} of comparisons"
+    said = f"differs in {what} in {shown_share(finding.value)} of pairs with another annotator"
     others = against(finding, "others among themselves")
     entry = next(each for each in report.annotators if each.name == finding.annotators[0])
     first = next(iter(entry.other_classes), None)
@@ -196,15 +196,18 @@ def by_share(more: str, less: str) -> Phrase:
 def against_median_box(more: str, less: str) -> Phrase:
     """Boxes that are larger or smaller than the median box by a share, as in the tables; and the median annotator's."""
 
-    def offset(value: float) -> str:
+    def offset(value: float, than: str = "") -> str:
         share = f"{100.0 * abs(value):.0f} %"
-        return "like the median box" if share == "0 %" else f"{share} {more if value > 0 else less}"
+        return "like the median box" if share == "0 %" else f"{share} {more if value > 0 else less}{than}"
 
     def said(finding: Finding, report: Any) -> tuple[str, str]:
         who = "the median annotator" if len(report.annotators) > 2 else "the other"
         low, high = sorted((abs(finding.low), abs(finding.high)))
         apart = f"{100.0 * abs(finding.difference):.0f} % apart [{100.0 * low:.0f}, {100.0 * high:.0f}]"
-        return f"draws boxes {offset(finding.value)}", f"({who} {offset(finding.others)}, {apart})"
+        return (
+            f"draws boxes {offset(finding.value, ' than the median box')}",
+            f"({who}: {offset(finding.others)}; {apart})",
+        )
 
     return said
 
@@ -230,7 +233,7 @@ def _close(finding: Finding, report: Any) -> tuple[str, str]:
 
 def _class_conflicts(finding: Finding, report: Any) -> tuple[str, str]:
     share = shown_share(finding.value)
-    return f"{finding.classes[0]!r} gets another class in {share} of comparisons", against(finding, "other classes")
+    return f"{finding.classes[0]!r} gets another class in {share} of pairs of labels", against(finding, "other classes")
 
 
 def _confused(finding: Finding, report: Any) -> tuple[str, str]:

@@ -97,8 +97,11 @@ def most_frequent(conflicts: Sequence[Mapping[str, Any]], told: str = "{a} and {
 def other_class(report: Any) -> str:
     """Note on the base of the share of other classes."""
     if len(report.annotators) == 2:
-        return "Other class: than the other annotator gave it."
-    return "Other class: than most of the others, at least two, gave it; what is not named above may be chance."
+        return "Other class: labels that the other annotator named otherwise."
+    return (
+        "Other class: labels that most of the others, at least two, named otherwise (sentences above count pairs of "
+        "labels); what is not named there may be chance."
+    )
 
 
 def documents(report: AgreementReport) -> str:

@@ -31,7 +31,7 @@ _SUFFIXES: dict[str, str] = {"verdict": "", "id": "_id"}
 _FILTERED = (fo.FloatField, fo.IntField, fo.BooleanField, fo.StringField)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AppSettings:
     """The App settings of a run."""
 
@@ -39,6 +39,11 @@ class AppSettings:
     indexes: bool = False  #: whether its fields on samples have indexes
     color_by: ColorBy | None = None  #: what labels are coloured by; None: the run does not set colours
     link_instances: bool = False  #: whether the labels of an object are linked
+
+    def __repr__(self) -> str:
+        found = {each.name.replace("_", " "): getattr(self, each.name) for each in dataclasses.fields(self)}
+        said = [name if value is True else f"{name} {value}" for name, value in found.items() if value]
+        return f"<{type(self).__name__}: {', '.join(said) or 'nothing set'}>"
 
 
 @takes_arrays

@@ -80,14 +80,14 @@ def newest_first(dataset: fo.Dataset) -> list[str]:
     return sorted(list_agreements(dataset), key=lambda key: (str(references.get(key)), key), reverse=True)
 
 
-def completed_kinds(dataset: fo.Dataset) -> dict[str, tuple[str, bool]]:
-    """The family of label types of every completed run, and whether it is on frames; the newest run first.
+def completed_fields(dataset: fo.Dataset) -> dict[str, tuple[str, list[str]]]:
+    """The family of label types of every completed run, and its fields; the newest run first.
 
-    Runs can be compared if they agree in both.
+    A comparison is offered of runs that agree in both.
     """
     configs = {key: Run(dataset, key).config for key in newest_first(dataset)}
     return {
-        key: (str(config.get("family")), names.FRAMES_PREFIX in str(config["options"].get("fields")))
+        key: (str(config.get("family")), sorted(map(str, config["options"].get("fields") or ())))
         for key, config in configs.items()
         if config.get("status") == COMPLETED
     }

@@ -17,6 +17,7 @@ from ... import names
 from ...agreement.settings.arguments import true_or_false
 from ...agreement.settings.errors import AgreementInputError, keeping_first_error
 from ...agreement.settings.options import OPTIONS
+from ...charts.text.words import counted
 from ..database.fiftyone_private import list_name, reload_samples
 from ..labels.paths import mark_of, places
 from ..labels.source import refuse_read_only
@@ -39,7 +40,7 @@ Outcome = Literal["n_labels", "n_below_quorum", "n_tied"]
 RECORD = "derived_fields"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DerivedLabels:
     """Number of labels in a derived field, and numbers left out."""
 
@@ -50,6 +51,22 @@ class DerivedLabels:
     #: objects whose labels were deleted, added or made unusable since the run, or that have no pixels to vote on
     n_left_out: int
     n_changed: int  #: samples or frames left out because somebody kept on editing them
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.told()}>"
+
+    def told(self) -> str:
+        """What was written and left out, in words."""
+        told = [f"Wrote {counted(self.n_labels, 'label')} into {self.field}"]
+        left_out = [
+            (self.n_below_quorum, "with too few votes"),
+            (self.n_tied, "several classes of which have the most votes"),
+            (self.n_left_out, "whose labels changed since the run, or have no pixels"),
+        ]
+        told += [f"left out {counted(n, 'object')} {why}" for n, why in left_out if n]
+        if self.n_changed:
+            told.append(f"left out {counted(self.n_changed, 'sample')} that somebody was editing")
+        return "; ".join(told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,19 +144,10 @@ def test_the_test_is_that_of_scipy_on_f1_by_image(empty: str) -> None:
     assert person.advantage_probability == pytest.approx(np.mean([entry.advantage for entry in person.left_out]))
 
 
-def test_the_least_epsilon_is_where_the_model_begins_to_pass(run: tuple) -> None:
-    simulated = simulate((*TEAM, Habits("yolo", miss=0.2)), 80, np.random.default_rng(1))
-    person = person_of(simulated.batch(), context_of(simulated, _config()))
-    least = person.least_epsilon
-    assert least is not None
-    assert [test.passed for test in person.tests] == [test.epsilon >= least for test in person.tests]
-    assert 0 < least < 1
-
-
 def test_two_annotators_or_few_images_give_no_test_but_both_sides() -> None:
     simulated, batch = _run(29)
     few = person_of(batch, context_of(simulated, _config()))
-    assert (few.tests, few.advantage_probability, few.least_epsilon) == ([], None, None)
+    assert (few.tests, few.advantage_probability) == ([], None)
     assert [entry.p_value for entry in few.left_out] == [None] * 3
     assert few.total.model is not None
 

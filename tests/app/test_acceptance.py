@@ -65,17 +65,16 @@ def test_a_delivery_is_checked_and_each_failure_leads_to_its_labels(report: Any,
     expect(app.errors).to_have_count(0)
 
 
-def test_the_human_ceiling_stands_in_the_panel_of_model_evaluation(report: Any, app: AppPage, dataset: Any) -> None:
-    metric = "@annotator/agreement/human_ceiling"
+def test_label_convergence_stands_in_the_panel_of_model_evaluation(report: Any, app: AppPage, dataset: Any) -> None:
+    metric = "@annotator/agreement/label_convergence"
     found = fo.load_dataset(dataset.name).evaluate_detections(
         "bob", gt_field="alice", eval_key="yolo", custom_metrics={metric: {"run_key": report.run_key}}
     )
-    share, people = (found.metrics()[name] for name in ("human_ceiling", "human_f1"))
-    assert 0 < share < 2
+    people = found.metrics()["label_convergence"]
+    assert 0 < people <= 1
     app.page.reload()
     app.page.locator("[data-cy='new-panel-btn']").first.click()
     app.page.get_by_text("Model Evaluation", exact=True).first.click()
     app.page.get_by_text("yolo", exact=True).first.click()
-    for title, value in (("Share of the human ceiling", share), ("F1 of annotators among each other", people)):
-        row = app.page.get_by_role("row").filter(has_text=title).first
-        expect(row).to_contain_text(f"{value:.3f}"[:4])
+    row = app.page.get_by_role("row").filter(has_text="F1 of annotators among each other").first
+    expect(row).to_contain_text(f"{people:.3f}"[:4])

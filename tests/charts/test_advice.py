@@ -35,7 +35,7 @@ AGAINST = "(the others 4.5 %, +58.7 points [50.1, 67.3])"
         (_finding("twice", "bob"), f"bob drew 63.2 % of their labels twice {AGAINST}: talk to bob."),
         (
             _finding("conflicts", "alice"),
-            "alice differs in class in 63.2 % of comparisons (others among themselves 4.5 %, +58.7",
+            "alice differs in class in 63.2 % of pairs with another annotator (others among themselves 4.5 %, +58.7",
         ),
         (
             _finding("loose", "bob", value=0.4, others=0.1, difference=0.3, low=0.2, high=0.4),
@@ -44,11 +44,13 @@ AGAINST = "(the others 4.5 %, +58.7 points [50.1, 67.3])"
         ),
         (
             _finding("box_size", "bob", value=-0.13, others=-0.01, difference=-0.12, low=-0.15, high=-0.09),
-            "bob draws boxes 13 % smaller (the median annotator 1 % smaller, 12 % apart [9, 15]): talk to bob.",
+            "bob draws boxes 13 % smaller than the median box (the median annotator: 1 % smaller; 12 % apart [9, 15]): "
+            "talk to bob.",
         ),
         (
             _finding("box_down", "bob", value=0.05, others=0.0, difference=0.05, low=0.03, high=0.07),
-            "bob draws boxes 5 % lower (the median annotator like the median box, 5 % apart [3, 7]): talk to bob.",
+            "bob draws boxes 5 % lower than the median box (the median annotator: like the median box; 5 % apart [3, "
+            "7]): talk to bob.",
         ),
         (
             _finding("close", "alice", "bob", value=0.9, others=0.6, difference=0.3, low=0.2, high=0.4),
@@ -68,8 +70,8 @@ AGAINST = "(the others 4.5 %, +58.7 points [50.1, 67.3])"
         ),
         (
             _finding("class_conflicts", classes=("bus",)),
-            "'bus' gets another class in 63.2 % of comparisons (other classes 4.5 %, +58.7 points [50.1, 67.3]): say "
-            "in the guideline how to tell 'bus' apart from others.",
+            "'bus' gets another class in 63.2 % of pairs of labels (other classes 4.5 %, +58.7 points [50.1, 67.3]): "
+            "say in the guideline how to tell 'bus' apart from others.",
         ),
         (
             _finding("size_missed", size="small"),
@@ -136,7 +138,7 @@ def test_what_only_says_again_that_somebody_stands_out_is_not_said() -> None:
 def test_advice_is_given_only_for_a_difference_that_is_worth_it() -> None:
     """Sure, but too small to act on: said without advice."""
     small = _finding("box_size", "bob", value=-0.05, others=-0.001, difference=-0.049, low=-0.06, high=-0.04)
-    said = "draws boxes 5 % smaller (the median annotator like the median box, 5 % apart [4, 6])"
+    said = "draws boxes 5 % smaller than the median box (the median annotator: like the median box; 5 % apart [4, 6])"
     found = object_findings(filled_report(findings=[small], n_tested=50))
     assert found[1:] == [
         f"bob {said}.",

@@ -70,13 +70,22 @@ def test_the_test_names_epsilon_and_who_was_not_tested() -> None:
     ]
     tests = [AlternativeTest(0.1, 2 / 3, True), AlternativeTest(0.15, 1.0, True), AlternativeTest(0.2, 1.0, True)]
     total = SideBySide("", 40, 300)
-    person = PersonComparison(total, left_out=left_out, tests=tests, advantage_probability=0.8, least_epsilon=0.04)
+    person = PersonComparison(total, left_out=left_out, tests=tests, advantage_probability=0.8)
     assert list(sentences_of_test(person, "images")) == [
         "Alternative annotator test: of 3 annotators, it wins against 2 at epsilon 0.1, 3 at epsilon 0.15 and 3 at "
-        "epsilon 0.2; against half of them or more, so that it may take the place of one, from epsilon 0.04 on. It "
-        "is at least as good as an annotator on 80.0 % of the images.",
+        "epsilon 0.2. It passes, winning against half of them or more, at all of 0.1, 0.15, 0.2. It is at least as "
+        "good as an annotator on 80.0 % of the images.",
         "Not tested, with fewer than 30 images: dave 12.",
     ]
+    for won, said in (
+        (1.0, "at all of 0.1, 0.15, 0.2"),
+        (0.5, "at 0.15 and 0.2, not at 0.1"),
+        (0.0, "at none of 0.1, 0.15, 0.2"),
+    ):
+        rates = [0.4 if won < 1 else won, won, won]
+        some = [AlternativeTest(each.epsilon, rate, rate >= 0.5) for each, rate in zip(tests, rates, strict=True)]
+        (sentence, _) = sentences_of_test(PersonComparison(total, left_out=left_out, tests=some), "images")
+        assert f"half of them or more, {said}. It is" in sentence
     few = PersonComparison(total, left_out=left_out[2:])
     assert list(sentences_of_test(few, "images")) == [
         "The alternative annotator test needs at least 3 annotators with 30 images each, on which another one was, "

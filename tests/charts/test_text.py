@@ -120,7 +120,7 @@ def test_of_two_annotators_nobody_can_miss_what_two_others_drew() -> None:
 
 def test_of_two_annotators_another_class_is_that_of_the_other_one() -> None:
     two = filled_report(annotators=filled_values()["annotators"][:2])
-    assert "Other class: than the other annotator gave it." in re.sub(r"\s+", " ", report_text(two))
+    assert "Other class: labels that the other annotator named otherwise." in re.sub(r"\s+", " ", report_text(two))
     assert "than most of the others, at least two, gave it;" in re.sub(r"\s+", " ", report_text(filled_report()))
 
 

@@ -90,8 +90,8 @@ def test_a_report_begins_with_the_warning_on_every_surface(make_dataset):
     report = compute_agreement(dataset, ["alice", "bob"])
     here, there = report, report.other_reading
     warning = (
-        f"alpha of objects would be {there.alpha:.3f}, not {here.alpha.pooled:.3f}, and F1 {there.f1:.3f}, not "
-        f"{here.existence.f1:.3f}, if the 4 images without a list of alice or bob mean that they drew nothing: set "
+        f"F1 would be {there.f1:.3f}, not {here.existence.f1:.3f}, and alpha of objects {there.alpha:.3f}, not "
+        f"{here.alpha.pooled:.3f}, if the 4 images without a list of alice or bob mean that they drew nothing: set "
         "“A null label list” (no_labels='drew_nothing')"
     )
     assert report.warnings == [warning]
@@ -333,8 +333,8 @@ def test_the_trap_of_sparse_images_is_warned_of(private_fiftyone, tmp_path):
     assert trapped.existence.f1 - truth.existence.f1 > 0.05
     n = 300 - trapped.n_rated
     assert trapped.warnings == [
-        f"alpha of objects would be {truth.alpha.pooled:.3f}, not {trapped.alpha.pooled:.3f}, and F1 "
-        f"{truth.existence.f1:.3f}, not {trapped.existence.f1:.3f}, if the {n} images without "
+        f"F1 would be {truth.existence.f1:.3f}, not {trapped.existence.f1:.3f}, and alpha of objects "
+        f"{truth.alpha.pooled:.3f}, not {trapped.alpha.pooled:.3f}, if the {n} images without "
         f"a list of alice or bob mean that they drew "
         "nothing: set “A null label list” (no_labels='drew_nothing')"
     ]

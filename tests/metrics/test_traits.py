@@ -117,15 +117,6 @@ def _alpha_of(a: Labels, b: Labels) -> np.ndarray:
     return metrics.alpha_of(2.0 * (a != b).sum(), n * n - (counts**2).sum(), n)
 
 
-def _expected_precision(a: Labels, b: Labels) -> float:
-    """Average precision of each annotator against the other, at an IoU of 0.5."""
-    iou = box_iou(a, b)
-    i, j = np.indices(iou.shape)
-    n = metrics.match_detections(j.ravel(), i.ravel(), iou.ravel(), np.zeros(iou.size, bool))[0].sum()
-    both = metrics.expected_average_precision(n, np.array([len(a), len(b)]), np.array([len(b), len(a)]))
-    return float(both.mean())
-
-
 def _table(a: Labels, b: Labels) -> np.ndarray:
     return np.column_stack([a, b]).astype(float)
 
@@ -147,7 +138,6 @@ METRICS = {
     "cohen_kappa": Metric(metrics.cohen_kappa, "codes", lowest=-1.0),
     "conger_kappa": Metric(lambda a, b: metrics.conger_kappa(_table(a, b)), "codes", lowest=-1.0),
     "dice_from_iou": Metric(lambda a, b: metrics.dice_from_iou(box_iou(a, b)), "boxes", each="all"),
-    "expected_average_precision": Metric(_expected_precision, "boxes"),
     "f1_score": Metric(lambda a, b: metrics.f1_score(_matched(a, b)[1], len(a), len(b)), "boxes"),
     "fleiss_kappa": Metric(lambda a, b: metrics.fleiss_kappa(_table(a, b)), "codes", lowest=-1.0),
     "gwet_ac1": Metric(lambda a, b: metrics.gwet_ac1(_table(a, b)), "codes", lowest=-1.0),

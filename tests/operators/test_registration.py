@@ -44,7 +44,7 @@ def test_an_operator_is_called_as_its_function_is_and_has_its_help(private_fifty
     from annotator_agreement.names import REPLACED_BY
 
     other_names = {"load_agreement": "show_agreement", "add_units": "add_agreement_units"}
-    others = {"open_agreement_panel", "human_ceiling", "update_agreement"}  # they are no functions of that name
+    others = {"open_agreement_panel", "label_convergence", "update_agreement"}  # they are no functions of that name
     called = set()
     for name in REPLACED_BY:
         operator_name = other_names.get(name, name)

@@ -110,7 +110,7 @@ def test_the_numbers_of_the_cards_lead_to_what_they_count(event, dataset, state)
     parts = event("on_load", dataset).parts
     cards = [part["view"]["label"] for name, part in parts.items() if name.split()[0] == "card"]
     assert len(cards) == 2
-    disputed = event("drill_down", dataset, state, path="cards.c3.card_1", number=3).view(dataset)
+    disputed = event("drill_down", dataset, state, path="cards.c5.card_1", number=5).view(dataset)
     assert len(_units(disputed)) == _number(cards[0])
     rated = event("drill_down", dataset, state, path="cards.c4.card_1", number=4).view(dataset)
     assert len(rated) == _number(cards[1]) == load_agreement(dataset).n_rated

@@ -29,7 +29,7 @@ EVENTS = [
     ("click_cell", {"path": "verdicts_1", "row": -1, "column": 2}),
     ("click_cell", {"path": "verdicts_1", "row": 1, "column": 2}),
     ("click_cell", {"path": "votes_1", "row": 0, "column": 1}),
-    ("drill_down", {"path": "cards.c3.card_1", "number": 3}),
+    ("drill_down", {"path": "cards.c5.card_1", "number": 5}),
     ("open_sample", {"id": "000000000000000000000000"}),
     ("run_operator", {"operator": "agreement_patches"}),
 ]
@@ -158,7 +158,7 @@ def test_two_panels_have_a_state_of_their_own(event, dataset):
     first, second = one("on_load", dataset, rules), other("on_load", dataset, rules)
     first = one("choose_run", dataset, first.state, value="agreement")
     second = other("choose_run", dataset, second.state, value="strict")
-    opened = other("drill_down", dataset, second.state, path="cards.c3.card_1", number=3)
+    opened = other("drill_down", dataset, second.state, path="cards.c5.card_1", number=5)
     # what the one did is a change of view to the other, in which its own numbers stay
     assert not one("on_change_view", dataset, first.state, view=opened.view(dataset)).requests
     assert not one("on_load", dataset, first.state, view=opened.view(dataset)).drill_down
@@ -193,7 +193,7 @@ def test_of_patches_the_numbers_are_those_of_the_samples_they_are_of(event, data
     of_patches, sent = _computation(event, dataset, state, patches)
     assert of_patches == of_samples
     # drill-downs lead to samples
-    opened = event("drill_down", dataset, sent.state, view=patches, path="cards.c3.card_1", number=3)
+    opened = event("drill_down", dataset, sent.state, view=patches, path="cards.c5.card_1", number=5)
     assert not opened.view(dataset)._is_patches
 
 
@@ -284,7 +284,7 @@ def test_the_runs_of_the_dataset_are_looked_up_once_for_a_click(event, dataset, 
     module = sys.modules[type(foo.get_operator(URI)).__module__.rpartition(".")[0] + ".run_panel"]
     looked, look = [], module.panel_state_of
     monkeypatch.setattr(module, "panel_state_of", lambda *given: looked.append(given) or look(*given))
-    assert event("drill_down", dataset, state, path="cards.c3.card_1", number=3).of("set_view")
+    assert event("drill_down", dataset, state, path="cards.c5.card_1", number=5).of("set_view")
     assert len(looked) == 1
     # somebody else computes a run: what is stored has changed
     compute_agreement(dataset, ANNOTATORS, run_key="another", progress=False)

@@ -30,8 +30,10 @@ def test_a_choice_shows_its_parts_and_a_row_leads_to_their_images(event, divided
     shown = event("drill_down", divided, by_camera, path="parts_1", row=0, column=0).of("set_view")
     assert "left" in repr(shown)
     assert run.by("camera").view("left").count() == divided.match(F("camera") == "left").count()
-    score = run.by("camera").parts[1].numbers["score.mean"].value
-    point = event("drill_down", divided, by_camera, path="parts_chart_1", x=score, y="right").of("set_view")
+    parts = run.by("camera")
+    drawn = next((number.key for _, number, _ in parts.findings), parts.numbers[0].key)
+    value = parts.parts[1].numbers[drawn].value
+    point = event("drill_down", divided, by_camera, path="parts_chart_1", x=value, y="right").of("set_view")
     assert "right" in repr(point)
 
 

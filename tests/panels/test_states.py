@@ -112,7 +112,7 @@ def test_a_run_that_is_deleted_meanwhile_makes_place_for_another(event, dataset)
     delete_agreement(dataset, "other")
     sent = event("refresh", dataset, state)
     assert "The run 'other' was deleted or renamed meanwhile; this is 'agreement'." in sent.text
-    opened = event("drill_down", dataset, state, path="cards.c3.card_1", number=3)
+    opened = event("drill_down", dataset, state, path="cards.c5.card_1", number=5)
     assert "was deleted or renamed" in opened.of("notify")[0]["message"]
     assert not opened.of("set_view")
     delete_agreement(dataset, "agreement")
@@ -127,7 +127,7 @@ def test_a_dataset_deleted_under_the_open_panel_is_a_sentence(event, dataset):
     fo.delete_dataset(name)
     for method, params in (
         ("refresh", {}),
-        ("drill_down", {"path": "cards.c3.card_1", "number": 3}),
+        ("drill_down", {"path": "cards.c5.card_1", "number": 5}),
         ("back", {}),
     ):
         sent = event(method, name, state, **params)
@@ -139,7 +139,7 @@ def test_fields_deleted_by_hand_leave_the_numbers_and_a_warning(event, dataset):
     sent = event("on_load", dataset)
     assert "Fields of this run were deleted: `agreement_score`." in sent.text
     assert "cards" in sent.parts
-    opened = event("drill_down", dataset, sent.state, path="cards.c3.card_1", number=3)
+    opened = event("drill_down", dataset, sent.state, path="cards.c5.card_1", number=5)
     assert "agreement_score" in opened.of("notify")[0]["message"]
     assert not opened.of("set_view")
 

@@ -40,7 +40,7 @@ def measure() -> list[Row]:
 
 
 def _added() -> Row:
-    """Seconds that a reference, a model, the ceiling and five breakdowns add to a run of three annotators."""
+    """Seconds that a reference, a model, the convergence and five breakdowns add to a run of three annotators."""
     plugin, names = load_plugin(), (*ANNOTATORS, "gold", "yolo")
     dataset = make_dataset("bench-added", N_SAMPLES, names)
     describe(dataset)
@@ -60,12 +60,12 @@ def _added() -> Row:
         run = timed(
             "roles", lambda: plugin.compute(dataset, list(ANNOTATORS), reference="gold", models="yolo", **given)
         )
-        timed("ceiling", functools.partial(run.ceiling, progress=False))
+        timed("convergence", functools.partial(run.convergence, progress=False))
         timed("breakdowns", lambda run=run: [run.by(field) for field in FIELDS])
     dataset.delete()
     seconds = {what: statistics.median(each) for what, each in times.items()}
-    added = seconds["roles"] - seconds["without"] + seconds["ceiling"] + seconds["breakdowns"]
-    title = "roles, ceiling and five breakdowns add, s / run without"
+    added = seconds["roles"] - seconds["without"] + seconds["convergence"] + seconds["breakdowns"]
+    title = "roles, convergence and five breakdowns add, s / run without"
     return Row(title, added, seconds["without"], None, "at most 3")
 
 

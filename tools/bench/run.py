@@ -16,7 +16,7 @@ from .output import print_rows, say
 
 PARTS = (
     *("kernels", "crowd", "findings", "main_job", "sweep", "report", "shapes", "semantic", "memory", "limits", "panel"),
-    *("update", "decide", "image_alpha", "parts", "ceiling", "workers"),
+    *("update", "decide", "image_alpha", "parts", "convergence", "workers"),
 )
 
 

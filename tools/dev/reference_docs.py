@@ -22,7 +22,7 @@ _ARGUMENTS = re.compile(r"(?<=begin with ``frames.``\n).*?(?=\n    Returns:\n)",
 _WIDTH = 120
 #: of an operator that is no function
 _ONLY_A_BUTTON = "; a button of the App: not in the operator browser, and not in Python"
-_A_METRIC = "; a metric of `evaluate_detections`, in Python the ceiling of a run, as `run.ceiling()`"
+_A_METRIC = "; a metric of `evaluate_detections`, in Python that of a run, as `run.convergence()`"
 
 
 def main() -> None:

@@ -69,7 +69,6 @@ def build(all_reports: bool = False) -> Any:
 
 
 def _print_summary(reports: dict[str, Any]) -> None:
-    from annotator_agreement.charts.text.headline import leading_alpha
     from annotator_agreement.charts.text.sections import Cell, Column, Section, as_text, table
     from annotator_agreement.charts.text.words import shown_number
 
@@ -79,7 +78,6 @@ def _print_summary(reports: dict[str, Any]) -> None:
         Column("rated samples", lambda item: item[1].n_rated),
         Column("labels", lambda item: item[1].n_objects),
         Column("score", lambda item: Cell(item[1].score.mean, shown_number(item[1].score.mean))),
-        Column("alpha of the first line", lambda item: Cell(alpha := leading_alpha(item[1])[1], shown_number(alpha))),
     ]
     title = "All label types (their reports: make demo ALL=1)"
     say("\n\n" + as_text([Section(title, [table(columns, reports.items())], is_first=True)]))

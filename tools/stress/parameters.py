@@ -431,7 +431,7 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "link_instances": False,
         },
         "check_agreement": {**run, "requirements": "requirements.yaml"},
-        "human_ceiling": run,
+        "label_convergence": run,
         "compare_agreement": {**run, "other_run_key": SECOND},
         "export_agreement": {**run, "format": "json", "path": "x.json", "overwrite": True},
         "update_agreement": run,

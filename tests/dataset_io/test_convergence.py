@@ -1,4 +1,4 @@
-"""The ceiling of runs in the database: edge cases, views, a model, and where there is none."""
+"""The convergence of runs in the database: edge cases, views, a model, and where there is none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ CAT, DOG, BIRD = (("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2)), 
 CASES = [
     ("alike", [[CAT, DOG]], [[CAT, DOG]], 1.0, 1.0),
     ("a class that only one used", [[CAT, DOG]], [[CAT]], 0.5, 1.0),
-    ("an image that one left empty", [[CAT], [CAT]], [[CAT], []], 51 / 101, 0.75),
+    ("an image that one left empty", [[CAT], [CAT]], [[CAT], []], 51 / 101, 1.0),
+    ("the first image that one left empty", [[CAT], [CAT]], [[], [CAT]], 51 / 101, 0.5),
     ("an image that one was not asked about", [[CAT], [CAT]], [[CAT], None], 1.0, 1.0),
     ("one drew nothing at all", [[CAT]], [[]], 0.0, None),
     ("another class", [[CAT]], [[("dog", CAT[1])]], 0.0, 0.0),
@@ -31,7 +32,7 @@ def run_of(private_fiftyone):
     made = []
 
     def make(labels, **options):
-        dataset = boxes_dataset(f"ceiling-{random.random()}", labels)
+        dataset = boxes_dataset(f"convergence-{random.random()}", labels)
         made.append(dataset)
         annotators = sorted(labels.keys() - {options.get("reference"), *options.get("models", ())})
         return aa.compute(dataset, annotators, **{"resamples": 0, **options})
@@ -45,7 +46,7 @@ def run_of(private_fiftyone):
     ("alice", "bob", "of_alice", "of_bob"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
 def test_cases(run_of, alice, bob, of_alice, of_bob) -> None:
-    found = run_of({"alice": alice, "bob": bob}).ceiling()
+    found = run_of({"alice": alice, "bob": bob}).convergence()
     by_reference = {pair.reference: pair.map for pair in found.pairs}
     assert by_reference.get("alice") == pytest.approx(of_alice)
     assert by_reference.get("bob") == (None if of_bob is None else pytest.approx(of_bob))
@@ -61,7 +62,7 @@ def test_cases(run_of, alice, bob, of_alice, of_bob) -> None:
     ],
 )
 def test_where_there_is_none_the_reason_is_said(run_of, labels, reason, said) -> None:
-    found = run_of(labels).ceiling()
+    found = run_of(labels).convergence()
     assert (found.map, found.undefined) == (None, reason)
     assert said in found.sentence
     assert said in repr(found)
@@ -80,7 +81,7 @@ def _many(n_annotators: int, n_images: int):
 
 def test_of_a_hundred_annotators_only_pairs_who_met_are_there(run_of) -> None:
     labels = _many(100, 30)
-    found = run_of(labels).ceiling()
+    found = run_of(labels).convergence()
     met = {
         (a, b)
         for a in labels
@@ -91,11 +92,11 @@ def test_of_a_hundred_annotators_only_pairs_who_met_are_there(run_of) -> None:
     assert found.map == pytest.approx(np.mean([pair.map for pair in found.pairs if pair.map is not None]))
 
 
-def test_the_order_of_annotators_and_images_changes_nothing(run_of) -> None:
+def test_the_order_of_annotators_changes_nothing(run_of) -> None:
     labels = _many(5, 14)
-    names, order = sorted(labels), np.random.default_rng(1).permutation(14)
-    renamed = {f"q{names[::-1].index(name)}": [labels[name][k] for k in order] for name in names}
-    a, b = run_of(labels).ceiling(), run_of(renamed).ceiling()
+    names = sorted(labels)
+    renamed = {f"q{names[::-1].index(name)}": labels[name] for name in names}
+    a, b = run_of(labels).convergence(), run_of(renamed).convergence()
     assert (a.map, a.map_50, a.f1[0]) == pytest.approx((b.map, b.map_50, b.f1[0]), abs=1e-12)
 
 
@@ -116,7 +117,7 @@ def run(run_of):
 
 
 def test_it_shows_itself_in_a_sentence_with_its_interval_as_text_as_html_and_as_tables(run) -> None:
-    found, text = run.ceiling(resamples=200), io.StringIO()
+    found, text = run.convergence(resamples=200), io.StringIO()
     interval = found.intervals["map"]
     assert interval.low < found.map < interval.high
     shown = f"reach mAP {found.map:.2f} [{interval.low:.2f}, {interval.high:.2f}] against each other"
@@ -134,7 +135,7 @@ def test_it_shows_itself_in_a_sentence_with_its_interval_as_text_as_html_and_as_
 
 
 def test_a_model_is_measured_against_every_annotator_and_changes_nothing_else(run) -> None:
-    alone, found = run.ceiling(), run.ceiling(model="yolo")
+    alone, found = run.convergence(), run.convergence(model="yolo")
     assert (found.map, found.f1, [pair.map for pair in found.pairs]) == (
         alone.map,
         alone.f1,
@@ -143,12 +144,40 @@ def test_a_model_is_measured_against_every_annotator_and_changes_nothing_else(ru
     by_annotator = {pair.reference: pair.map for pair in found.model.pairs}
     assert by_annotator["p000"] == 1.0  # a copy
     assert found.model.map == pytest.approx(np.mean(list(by_annotator.values())))
-    assert found.model.share == pytest.approx(found.model.map / found.map)
-    assert f"yolo has mAP {found.model.map:.2f}" in found.sentence
+    assert found.sentence == (
+        f"Annotators reach mAP {found.map:.2f} against each other, yolo {found.model.map:.2f} against them; a model "
+        "near their mean can be above what they reach."
+    )
 
 
-def test_one_field_with_an_attribute_has_the_same_ceiling(run) -> None:
-    dataset, expected = run.dataset, run.ceiling(model="yolo")
+def test_a_model_that_was_nowhere_asked_is_refused_in_a_sentence(run) -> None:
+    run.dataset.set_values("yolo", [None] * len(run.dataset))
+    with pytest.raises(
+        aa.AgreementInputError, match="`model` must have labels, or empty lists, on images that an anno"
+    ):
+        run.convergence(model="yolo")
+    run.dataset.set_values("yolo", [detections([])] * len(run.dataset))
+    assert run.convergence(model="yolo").model.map == 0.0
+
+
+def test_a_model_near_the_mean_of_annotators_is_above_what_they_reach(run_of) -> None:
+    """Two annotators differ by the errors of both, the truth from each by those of one: there is no ceiling."""
+    rng = np.random.default_rng(1)
+    truth = [[("cat", [0.1 + 0.3 * k, 0.2, 0.2, 0.3]) for k in range(3)] for _ in range(60)]
+
+    def drawn():
+        return [[(c, (np.array(box) + rng.normal(0, 0.012, 4)).tolist()) for c, box in image if rng.random() > 0.1]
+                for image in truth]  # fmt: skip
+
+    found = run_of({"a": drawn(), "b": drawn(), "c": drawn(), "truth": truth}, models=["truth"]).convergence(
+        model="truth"
+    )
+    assert found.model.map > found.map + 0.05
+    assert "confidence" not in found.sentence
+
+
+def test_one_field_with_an_attribute_has_the_same_numbers(run) -> None:
+    dataset, expected = run.dataset, run.convergence(model="yolo")
     dataset.add_sample_field("everybody", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     for sample in dataset:
         labels = [fo.Detection(label=each.label, bounding_box=each.bounding_box, who=name)
@@ -156,7 +185,7 @@ def test_one_field_with_an_attribute_has_the_same_ceiling(run) -> None:
         sample["everybody"] = fo.Detections(detections=labels)
         sample.save()
     options = {"annotator_attribute": "who", "run_key": "other", "resamples": 0}
-    found = aa.compute(dataset, "everybody", **options).ceiling(model="yolo")
+    found = aa.compute(dataset, "everybody", **options).convergence(model="yolo")
     assert (found.map, found.model.map) == pytest.approx((expected.map, expected.model.map), abs=1e-12)
 
 
@@ -187,14 +216,13 @@ def test_a_model_that_is_a_value_of_the_attribute_has_the_numbers_of_a_field(run
     _in_one_field(of_fields.dataset)
     options = {"annotator_attribute": "rater", "assigned_field": "asked", "resamples": 50, **roles}
     of_values = aa.compute(of_fields.dataset, "labels", run_key="other", **options)
-    for order in ("expected", "constant"):
-        expected, found = (each.ceiling(model="yolo", order=order).to_dict() for each in (of_fields, of_values))
-        assert expected.pop("run_key") != found.pop("run_key")
-        assert found == expected
-        assert 0 < found["model"]["map"] < 1
-    assert of_values.ceiling(model="gold").model.map == pytest.approx(of_fields.ceiling(model="gold").model.map)
+    expected, found = (each.convergence(model="yolo").to_dict() for each in (of_fields, of_values))
+    assert expected.pop("run_key") != found.pop("run_key")
+    assert found == expected
+    assert 0 < found["model"]["map"] < 1
+    assert of_values.convergence(model="gold").model.map == pytest.approx(of_fields.convergence(model="gold").model.map)
     view = of_fields.dataset[4:20]
-    assert of_values.on(view).ceiling(model="yolo").model == of_fields.on(view).ceiling(model="yolo").model
+    assert of_values.on(view).convergence(model="yolo").model == of_fields.on(view).convergence(model="yolo").model
 
 
 def test_without_a_list_of_who_was_asked_a_model_is_where_it_has_a_label(run_of) -> None:
@@ -202,11 +230,11 @@ def test_without_a_list_of_who_was_asked_a_model_is_where_it_has_a_label(run_of)
     run = run_of({**labels, "gold": [[], []], "yolo": [[CAT], []]}, reference="gold", models=["yolo"])
     _in_one_field(run.dataset)
     options = {"annotator_attribute": "rater", "run_key": "other", "resamples": 0, "models": ["yolo"]}
-    pairs = aa.compute(run.dataset, "labels", **options).ceiling(model="yolo").model.pairs
+    pairs = aa.compute(run.dataset, "labels", **options).convergence(model="yolo").model.pairs
     assert {pair.reference: pair.map for pair in pairs} == {"alice": 1.0, "bob": 1.0, "carol": 1.0}
     run.dataset.set_values("yolo", [detections([CAT]), None])
     run.dataset.set_values("yolo.detections.confidence", [[0.5], None])
-    assert [pair.map for pair in run.ceiling(model="yolo").model.pairs] == [1.0] * 3
+    assert [pair.map for pair in run.convergence(model="yolo").model.pairs] == [1.0] * 3
 
 
 def test_what_is_no_value_of_the_attribute_and_no_field_is_refused(run_of) -> None:
@@ -216,32 +244,32 @@ def test_what_is_no_value_of_the_attribute_and_no_field_is_refused(run_of) -> No
     of_values = aa.compute(run.dataset, "labels", **options)
     said = "or a value of 'rater', got 'yola'; did you mean 'yolo'.*; such values are yolo$"
     with pytest.raises(aa.AgreementInputError, match=said):
-        of_values.ceiling(model="yola")
+        of_values.convergence(model="yola")
     run.dataset.delete_sample_field("alice")  # a value, but of an annotator
     with pytest.raises(aa.AgreementInputError, match="got 'alice'"):
-        of_values.ceiling(model="alice")
+        of_values.convergence(model="alice")
 
 
 def test_of_a_view_it_is_that_of_its_images_alone(run, run_of) -> None:
-    of_part = run_of({name: labels[5:12] for name, labels in _many(3, 20).items()}).ceiling()
+    of_part = run_of({name: labels[5:12] for name, labels in _many(3, 20).items()}).convergence()
     view = run.dataset[5:12].filter_labels("p000", fo.ViewField("label") == "cat", only_matches=False)
-    assert run.on(view).ceiling().map == pytest.approx(of_part.map, abs=1e-12)
-    assert run.on(view).ceiling().n_samples == 7
+    assert run.on(view).convergence().map == pytest.approx(of_part.map, abs=1e-12)
+    assert run.on(view).convergence().n_samples == 7
 
 
 def test_without_sizes_of_images_there_are_no_numbers_by_size(run_of) -> None:
-    found = run_of({"alice": [[CAT]], "bob": [[CAT]]}).ceiling()
+    found = run_of({"alice": [[CAT]], "bob": [[CAT]]}).convergence()
     assert (found.no_areas, found.areas) == (True, [])
 
 
 def test_what_cannot_be_measured_is_refused(run) -> None:
-    with pytest.raises(aa.AgreementInputError, match="`order` must be 'expected' or 'constant', got 'best'"):
-        run.ceiling(order="best")
     with pytest.raises(aa.AgreementInputError, match=r"`model` must be a field with predictions .* got 'yola'.*yolo"):
-        run.ceiling(model="yola")
+        run.convergence(model="yola")
     ratings = run.dataset
     ratings.set_values("r1", [fo.Classification(label="a")] * len(ratings))
     ratings.set_values("r2", [fo.Classification(label="a")] * len(ratings))
     classes = aa.compute(ratings, ["r1", "r2"], run_key="classes", resamples=0)
-    with pytest.raises(aa.AgreementInputError, match="A ceiling needs labels of objects, such as boxes, got Classific"):
-        classes.ceiling()
+    with pytest.raises(
+        aa.AgreementInputError, match="Label convergence needs labels of objects, such as boxes, got Cl"
+    ):
+        classes.convergence()

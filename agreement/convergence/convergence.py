@@ -1,11 +1,11 @@
-"""Human ceiling as a report: mean average precision of annotators against each other, and of a model against them."""
+"""Label convergence: mean average precision of annotators against each other, and of a model against them."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from .measured import (
     PairCounts,
     Scored,
     by_confidence,
-    expected,
     intervals,
     parts_of_key,
     values,
@@ -33,15 +32,13 @@ from .measured import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: how labels without confidences are ordered: the mean over all orders, or the order in which they are stored
-Order = Literal["expected", "constant"]
-#: reasons for which there is no ceiling
+#: reasons for which it is undefined
 NO_PAIRS, NO_OBJECTS = "one_annotator", "no_objects"
 
 
 @dataclass(frozen=True, slots=True)
-class ClassCeiling(WithIntervals):
-    """The ceiling of a class, the mean over the ordered pairs of annotators of whom the first drew it."""
+class ClassConvergence(WithIntervals):
+    """The numbers of a class, the mean over the ordered pairs of annotators of whom the first drew it."""
 
     name: str
     n_labels: int  #: labels that somebody else was to find
@@ -51,8 +48,8 @@ class ClassCeiling(WithIntervals):
 
 
 @dataclass(frozen=True, slots=True)
-class AreaCeiling(WithIntervals):
-    """The ceiling on small (below 32² px), medium, or large (from 96² px) objects."""
+class AreaConvergence(WithIntervals):
+    """The number of small (below 32² px), medium, or large (from 96² px) objects."""
 
     name: str
     n_labels: int
@@ -61,7 +58,7 @@ class AreaCeiling(WithIntervals):
 
 
 @dataclass(frozen=True, slots=True)
-class PairCeiling(WithIntervals):
+class PairConvergence(WithIntervals):
     """The labels of ``detector`` as detections of the objects of ``reference``."""
 
     reference: str
@@ -78,42 +75,45 @@ class ModelScore:
     name: str
     map: float | None  #: mean over the annotators
     map_50: float | None
-    share: float | None  #: ``map`` as a share of the ceiling
-    pairs: list[PairCeiling] = dataclasses.field(default_factory=list)
+    pairs: list[PairConvergence] = dataclasses.field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Ceiling(WithIntervals, ShowsItself):
-    """Human ceiling: mean average precision (mAP) of annotators against each other.
+class Convergence(WithIntervals, ShowsItself):
+    """Label convergence: mean average precision (mAP) of annotators against each other.
 
     The labels of one annotator are taken as detections of the objects of another: precision at 101 recall points,
     averaged over the IoU thresholds .50, .55 … .95 and over the classes that the other used, as COCO does; then over
-    all ordered pairs of annotators, on the images about which both were asked. Undefined numbers are None.
+    all ordered pairs of annotators, on the images about which both were asked. Labels of annotators have no confidence:
+    all have one score, and the order in which they are stored, as in COCO's own program. Undefined numbers are None.
+
+    References:
+        D. Tschirschwitz, V. Rodehorst, "Label Convergence: Defining an Upper Performance Bound in Object Recognition
+        through Contradictory Annotations", WACV 2025
     """
 
-    shown_by: ClassVar[str] = "ceiling"
+    shown_by: ClassVar[str] = "convergence"
 
     run_key: str
     measure: str  #: similarity of two labels, such as ``IoU`` or ``OKS``
-    order: Order
     n_samples: int  #: images with at least two annotators
     map: float | None  #: over the thresholds .50 … .95
     map_50: float | None
     map_75: float | None
-    #: F1 of two annotators with the same classes, over all pairs, at each of the thresholds .50, .55 … .95
+    #: F1 with equal classes of two annotators, over all pairs, at each of the thresholds .50, .55 … .95
     f1: list[float | None]
     undefined: str | None  #: why there is none: ``one_annotator`` or ``no_objects``
     no_areas: bool  #: whether sizes in pixels are not known (``compute_metadata()`` finds them)
-    classes: list[ClassCeiling] = dataclasses.field(default_factory=list)
-    areas: list[AreaCeiling] = dataclasses.field(default_factory=list)
-    pairs: list[PairCeiling] = dataclasses.field(default_factory=list)
+    classes: list[ClassConvergence] = dataclasses.field(default_factory=list)
+    areas: list[AreaConvergence] = dataclasses.field(default_factory=list)
+    pairs: list[PairConvergence] = dataclasses.field(default_factory=list)
     model: ModelScore | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.run_key!r}: {self.sentence}>"
 
     def f1_at(self, iou: float) -> float | None:
-        """F1 of annotators among each other at a threshold.
+        """F1 with equal classes of annotators among each other at a threshold.
 
         Raises:
             AgreementInputError: if it is none of .50, .55 … .95
@@ -125,72 +125,75 @@ class Ceiling(WithIntervals, ShowsItself):
 
     @property
     def sentence(self) -> str:
-        """The ceiling in one sentence."""
-        said: str = shown_as("ceiling_sentence", self)
+        """The numbers in one sentence."""
+        said: str = shown_as("convergence_sentence", self)
         return said
 
     def to_dataframe(self, table: str = "classes") -> DataFrame:
         """A table: ``summary``, ``classes``, ``areas``, ``pairs`` or ``model``; undefined numbers are nan."""
-        return shown_as("ceiling_frame", self, table)
+        return shown_as("convergence_frame", self, table)
 
     def to_dict(self) -> dict[str, Any]:
-        """The ceiling as JSON-serialisable values."""
+        """The same as JSON-serialisable values."""
         return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Counts and detections read from all images of a ceiling, before any number is computed."""
+    """Counts and detections read from all images, before any number is computed."""
 
     annotators: Sequence[str]  #: names, without the model
     class_names: Sequence[str]  #: of every class code
     counts: Sequence[PairCounts]  #: of annotators; ``sample`` is a number over all images
     n_labels: IntArray  #: shape ``(A, n_codes)``, labels of annotators
-    ordered: Sequence[Ordered] | None  #: their detections, if they have an order
+    ordered: Sequence[Ordered]  #: their detections
     of_model: Sequence[Ordered] | None  #: the detections of a model; its number is that after the annotators
     ranks: IntArray  #: shape ``(S,)``, rank of every image by its id; images of one video or group have one
     n_samples: int  #: images with at least two annotators
     has_areas: bool
 
 
-def ceiling_of(
-    measured: Measured, *, run_key: str, measure: str, order: Order, model: str | None, resamples: int, seed: int
-) -> Ceiling:
-    """The ceiling as a report.
+def convergence_of(
+    measured: Measured, *, run_key: str, measure: str, model: str | None, resamples: int, seed: int
+) -> Convergence:
+    """The numbers as a report.
 
     Args:
         measured: what was read
         run_key: key of the run
         measure: name of the similarity
-        order: how labels without confidences are ordered
         model: name of the model, if there is one
-        resamples: number of resamples for the intervals, which the expectation has; 0 for none
+        resamples: number of resamples for the intervals; 0 for none
         seed: seed of the random numbers
+
+    Raises:
+        AgreementInputError: if the model is on no image of an annotator
     """
     n = len(measured.annotators)
     undefined = None if measured.n_samples else NO_PAIRS
     if undefined is None and not any(each.objects[:, 0].any() for each in measured.counts):
         undefined = NO_OBJECTS
-    told: dict[str, Any] = {"run_key": run_key, "measure": measure, "order": order, "n_samples": measured.n_samples}
+    told: dict[str, Any] = {"run_key": run_key, "measure": measure, "n_samples": measured.n_samples}
     if undefined is not None:
-        return Ceiling(
+        return Convergence(
             **told, map=None, map_50=None, map_75=None, f1=[], undefined=undefined, no_areas=not measured.has_areas
         )
-    scored = expected(measured.counts) if measured.ordered is None else by_confidence(measured.ordered, n)
+    scored = by_confidence(measured.ordered, n)
     means = Means.of(scored.key, n)
     fields = intervals(
-        *(measured.counts, measured.ranks, n),
-        has_areas=measured.has_areas,
-        resamples=resamples if order == "expected" else 0,
-        seed=seed,
+        *(measured.counts, scored, measured.ranks, n), has_areas=measured.has_areas, resamples=resamples, seed=seed
     )
     found = values(scored, means)
     of_model = None if measured.of_model is None else _Model.of(measured.of_model, n)
+    if of_model is not None and not len(of_model.scored.key):
+        raise AgreementInputError(
+            f"`model` must have labels, or empty lists, on images that an annotator labelled, got {model!r} without "
+            "any (a null list says that it was not asked)"
+        )
     areas = range(1, N_AREAS if measured.has_areas else 1)
-    best = number(float(found["map"][0]))
-    return Ceiling(
+    return Convergence(
         **told,
-        map=best,
+        map=number(float(found["map"][0])),
         map_50=number(float(found["map_50"][0])),
         map_75=number(float(found["map_75"][0])),
         f1=_f1(measured.counts),
@@ -198,7 +201,7 @@ def ceiling_of(
         no_areas=not measured.has_areas,
         classes=_classes(measured, means, found, fields, of_model),
         areas=[
-            AreaCeiling(
+            AreaConvergence(
                 AREAS[area],
                 int(measured.n_labels[area].sum()),
                 number(float(values(scored, means, area)["map"][0])),
@@ -208,7 +211,7 @@ def ceiling_of(
             for area in areas
         ],
         pairs=_pairs(measured.annotators, means, found, _images(measured.counts, means, n), fields),
-        model=None if of_model is None or model is None else of_model.score(model, measured.annotators, best),
+        model=None if of_model is None or model is None else of_model.score(model, measured.annotators),
         intervals=fields.intervals(),
     )
 
@@ -234,10 +237,10 @@ def _images(counts: Sequence[PairCounts], means: Means, n_annotators: int) -> In
 
 def _classes(
     measured: Measured, means: Means, found: dict[str, Any], fields: Fields, model: _Model | None
-) -> list[ClassCeiling]:
+) -> list[ClassConvergence]:
     """The classes, those with most labels first."""
     entries = [
-        ClassCeiling(
+        ClassConvergence(
             measured.class_names[code],
             int(measured.n_labels[0, code]),
             number(found["map"][2][k]),
@@ -252,11 +255,11 @@ def _classes(
 
 def _pairs(
     annotators: Sequence[str], means: Means, found: dict[str, Any], n_images: IntArray, fields: Fields
-) -> list[PairCeiling]:
+) -> list[PairConvergence]:
     """The ordered pairs of annotators, by name."""
     n = len(annotators)
     return [
-        PairCeiling(
+        PairConvergence(
             *(annotators[pair // n], annotators[pair % n], int(n_images[k])),
             number(found["map"][1][k]),
             number(found["map_50"][1][k]),
@@ -289,8 +292,8 @@ class _Model:
         place = np.flatnonzero(self.means.categories == code)
         return number(by_class[place[0]]) if len(place) else None
 
-    def score(self, name: str, annotators: Sequence[str], best: float | None) -> ModelScore:
-        """The numbers against every annotator, and the share of the ceiling."""
+    def score(self, name: str, annotators: Sequence[str]) -> ModelScore:
+        """The numbers against every annotator."""
         found, n = values(self.scored, self.means), self.n_annotators + 1
         pairs = []
         for k, pair in enumerate(self.means.pairs.tolist()):
@@ -299,6 +302,6 @@ class _Model:
                 images = sum(len(np.unique(each.sample[(each.annotator == pair // n) | (each.other == pair // n)]))
                              for each in labels)  # fmt: skip
                 value, at_half = (number(found[key][1][k]) for key in ("map", "map_50"))
-                pairs.append(PairCeiling(annotators[pair // n], name, images, value, at_half))
+                pairs.append(PairConvergence(annotators[pair // n], name, images, value, at_half))
         value, value_50 = number(float(found["map"][0])), number(float(found["map_50"][0]))
-        return ModelScore(name, value, value_50, value / best if value is not None and best else None, pairs)
+        return ModelScore(name, value, value_50, pairs)

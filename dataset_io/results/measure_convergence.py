@@ -1,9 +1,8 @@
-"""Measure the human ceiling of a run: its labels are read again, batch by batch, as detections of each other."""
+"""Measure the human convergence of a run: its labels are read again, batch by batch, as detections of each other."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import get_args
 
 import fiftyone.core.utils as fou
 import numpy as np
@@ -11,8 +10,8 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.ceiling.ceiling import Ceiling, Measured, Order, ceiling_of
-from ...agreement.ceiling.measured import N_AREAS, Directed, Ordered, PairCounts
+from ...agreement.convergence.convergence import Convergence, Measured, convergence_of
+from ...agreement.convergence.measured import N_AREAS, Directed, Ordered, PairCounts
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.settings.options import OPTIONS
@@ -30,16 +29,15 @@ _CONFIDENCE = "confidence"
 
 
 @takes_arrays
-def agreement_ceiling(
+def agreement_convergence(
     samples: SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,
     *,
     model: str | None = None,
-    order: Order = "expected",
     resamples: int | None = None,
     progress: Progress = None,
-) -> Ceiling:
-    """Mean average precision of annotators against each other: a ceiling for models.
+) -> Convergence:
+    """Label convergence: mean average precision of annotators against each other.
 
     The labels of one annotator are taken as detections of those of another, measured as COCO measures detectors, and
     averaged over all ordered pairs of annotators. The labels are read as they are now.
@@ -48,34 +46,28 @@ def agreement_ceiling(
         samples: the dataset, or a view to measure only its samples
         run_key: key of the run
         model: a field with predictions and their ``confidence``, or their value of the annotator attribute, of which
-            average precision against every annotator, and its share of the ceiling, are reported
-        order: labels of annotators have no confidence: ``"expected"`` takes the mean over all orders, ``"constant"``
-            the order of sample ids and label ids, which is what other programs do that give all labels one score
+            average precision against every annotator is reported
         resamples: number of resamples for the intervals; None for the number in the run, 0 for no intervals
         progress: whether to show a progress bar, or a callback
 
     Raises:
         AgreementInputError: if there is no such run, it did not complete, its labels are not of objects, the view has
-            no sample of it, or the model's field has other labels
+            no sample of it, or the model's field has other labels, or none on an image of an annotator
     """
-    if order not in get_args(Order):
-        raise AgreementInputError(f"`order` must be {' or '.join(map(repr, get_args(Order)))}, got {order!r}")
     labels = open_run_labels(samples, run_key)
     if labels.kinds[0].geometry is None:
         raise AgreementInputError(
-            f"A ceiling needs labels of objects, such as boxes, got {labels.title} in the run {run_key!r}; "
+            f"Label convergence needs labels of objects, such as boxes, got {labels.title} in the run {run_key!r}; "
             "its agreement is in the report"
         )
     config = labels.config
     resamples = config.resamples if resamples is None else OPTIONS["resamples"].checked(resamples)
     source = _source(labels, samples, model)
     with rare_collections():
-        measured = _measured(source, progress, n_annotators=len(labels.annotators), in_order=order == "constant")
+        measured = _measured(source, progress, n_annotators=len(labels.annotators))
     return_memory()
     measure, seed = labels.kinds[0].measure, config.seed
-    return ceiling_of(
-        measured, run_key=run_key, measure=measure, order=order, model=model, resamples=resamples, seed=seed
-    )
+    return convergence_of(measured, run_key=run_key, measure=measure, model=model, resamples=resamples, seed=seed)
 
 
 def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Source:
@@ -117,7 +109,7 @@ def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Sou
     )
 
 
-def _measured(source: Source, progress: Progress, *, n_annotators: int, in_order: bool) -> Measured:
+def _measured(source: Source, progress: Progress, *, n_annotators: int) -> Measured:
     """Read and match all labels."""
     family = ObjectFamily(source)
     reader = Reader(family)
@@ -139,18 +131,17 @@ def _measured(source: Source, progress: Progress, *, n_annotators: int, in_order
                     batch.assigned[:, n_annotators] = read.lists[:, n_annotators] >= least
                 of = Directed.of(
                     *(batch, source.config),
-                    in_pixels=in_pixels, score=_confidence(read.labels), by_score=True, model=n_annotators,
+                    in_pixels=in_pixels, score=_confidence(read.labels), model=n_annotators,
                 )  # fmt: skip
                 of_model.append(_ordered(of, read, _confidence(read.labels), start))
                 batch = batch.among(batch.objects.annotator < n_annotators)
                 batch = dataclasses.replace(batch, assigned=batch.assigned[:, :n_annotators])
-            of = Directed.of(batch, source.config, in_pixels=in_pixels, by_score=in_order)
+            of = Directed.of(batch, source.config, in_pixels=in_pixels)
             n_samples += int((batch.assigned.sum(axis=1) >= 2).sum())
             has_areas &= of.has_areas
             found = PairCounts.of(of, n_annotators)
             counts.append(dataclasses.replace(found, sample=found.sample + start))
-            if in_order:
-                ordered.append(_ordered(of, read, np.zeros(len(batch.objects)), start))
+            ordered.append(_ordered(of, read, np.zeros(len(batch.objects)), start))
             more = of.n_labels(family.codes.n_codes)
             n_labels = np.pad(n_labels, ((0, 0), (0, more.shape[1] - n_labels.shape[1]))) + more
             bar.update(len(read.samples))
@@ -160,7 +151,7 @@ def _measured(source: Source, progress: Progress, *, n_annotators: int, in_order
         family.codes.names(),
         counts,
         n_labels,
-        ordered if in_order else None,
+        ordered,
         of_model if with_model else None,
         np.unique(index.keys() if clusters is None else clusters, return_inverse=True)[1].ravel(),
         n_samples,

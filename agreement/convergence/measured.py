@@ -17,8 +17,6 @@ from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.detection.average_precision import (
     COCO_THRESHOLDS,
     average_precision,
-    average_precision_near,
-    expected_average_precision,
     match_detections,
 )
 from ...metrics.geometry.objects import iou_from_areas
@@ -63,7 +61,6 @@ class Directed:
         *,
         in_pixels: bool,
         score: FloatArray | None = None,
-        by_score: bool = False,
         model: int | None = None,
     ) -> Directed:
         """Match the labels of every two annotators who were asked about the same image.
@@ -72,9 +69,8 @@ class Directed:
             batch: the labels
             config: the options of the run
             in_pixels: whether their geometry is in pixels
-            score: shape ``(N,)``, confidence of every label; None: all are alike, in the order of the batch
-            by_score: whether detections choose one after the other, by their confidence; else as
-                :func:`~...metrics.detection.average_precision.match_detections` says
+            score: shape ``(N,)``, confidence of every label, by which they choose; None: all are alike, in the order of
+                the batch
             model: number of the annotator whose labels alone are detections; None: those of everybody
         """
         objects, n_annotators = batch.objects, batch.assigned.shape[1]
@@ -115,7 +111,7 @@ class Directed:
         of_gt = np.where(crowd[gt], len(objects) * n_annotators + np.arange(len(gt)), of_gt)
         for area in range(N_AREAS if has_areas else 1):
             left_out = ~counted[area, gt]
-            matched = match_detections(number, of_gt, overlap, left_out, by_score=by_score)
+            matched = match_detections(number, of_gt, overlap, left_out)
             threshold, pair = np.nonzero(matched)
             status[area, threshold, place[pair]] = np.where(left_out[pair], LEFT_OUT, RIGHT)
         return cls(
@@ -191,8 +187,6 @@ def parts_of_key(key: IntArray, n_annotators: int) -> tuple[IntArray, IntArray, 
 
 #: thresholds of the numbers
 _OF_NUMBERS = {"map": slice(None), "map_50": slice(0, 1), "map_75": slice(5, 6)}
-#: most average precisions that are computed for intervals, about two seconds
-MOST_RESAMPLED = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,23 +231,6 @@ def _grouped(value: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
     return means.reshape(*value.shape[:-1], n_groups)
 
 
-def expected(counts: Sequence[PairCounts]) -> Scored:
-    """Expected average precision, of all images."""
-    key, place = np.unique(np.concatenate([each.key for each in counts]), return_inverse=True)
-    right, wrong, objects = (_summed(counts, name, place, len(key)) for name in ("right", "wrong", "objects"))
-    n_objects = np.repeat(objects[..., None], N_THRESHOLDS, axis=2)
-    value = expected_average_precision(right, right + wrong, n_objects)
-    return Scored(key, np.moveaxis(value, 0, 1), objects.T)
-
-
-def _summed(counts: Sequence[PairCounts], name: str, place: IntArray, n_keys: int) -> IntArray:
-    """The sum of a count by key, ``(K, A, …)``."""
-    column: IntArray = np.concatenate([getattr(each, name) for each in counts]).astype(np.int64)
-    order = np.argsort(place, kind="stable")  # every key occurs
-    starts = np.searchsorted(place[order], np.arange(n_keys))
-    return np.add.reduceat(column[order], starts, axis=0) if n_keys else np.zeros((0, *column.shape[1:]), np.int64)
-
-
 @dataclass(frozen=True, slots=True)
 class Ordered:
     """Detections of a batch with what decides their order."""
@@ -289,15 +266,23 @@ def by_confidence(parts: Sequence[Ordered], n_annotators: int) -> Scored:
 
 
 def intervals(
-    counts: Sequence[PairCounts], ranks: IntArray, n_annotators: int, *, has_areas: bool, resamples: int, seed: int
+    counts: Sequence[PairCounts],
+    scored: Scored,
+    ranks: IntArray,
+    n_annotators: int,
+    *,
+    has_areas: bool,
+    resamples: int,
+    seed: int,
 ) -> Fields:
-    """Intervals of the expected numbers by resampling images.
+    """Intervals by resampling images, with average precision linear in the counts of an image.
 
-    Of many images, pairs and classes average precision is taken as linear in the counts of an image, near its value of
-    all images.
+    Of ``M`` right ones among ``N`` detections of ``G`` objects it goes with ``M² / (N G)``, precision times recall; the
+    order of the detections is held.
 
     Args:
         counts: counts of all images; ``sample`` is a number below ``S``
+        scored: average precision of all images
         ranks: shape ``(S,)``, rank of every image by its id; images of one video or group have one
         n_annotators: number of annotators
         has_areas: whether there are numbers of areas
@@ -306,35 +291,23 @@ def intervals(
     """
     if not resamples:
         return Fields({})
-    n_keys = len(np.unique(np.concatenate([each.key for each in counts])))
-    is_linear = n_keys * N_THRESHOLDS * (resamples + len(ranks)) > MOST_RESAMPLED
-    numbers = _numbers(counts, len(ranks), n_annotators, N_AREAS if has_areas else 1, is_linear=is_linear)
+    numbers = _numbers(counts, scored, len(ranks), n_annotators, N_AREAS if has_areas else 1)
     return Fields(estimates(numbers, ranks, resamples=resamples, seed=seed))
 
 
 def _numbers(
-    counts: Sequence[PairCounts], n_samples: int, n_annotators: int, n_areas: int, *, is_linear: bool
+    counts: Sequence[PairCounts], scored: Scored, n_samples: int, n_annotators: int, n_areas: int
 ) -> Iterator[Numbers]:
     """The numbers of all objects, of pairs and classes, and those of areas."""
-    sample = np.concatenate([each.sample for each in counts])
-    key, place = np.unique(np.concatenate([each.key for each in counts]), return_inverse=True)
-    means = Means.of(key, n_annotators)
+    sample, place = np.concatenate([each.sample for each in counts]), np.concatenate([each.key for each in counts])
+    place, means = np.searchsorted(scored.key, place), Means.of(scored.key, n_annotators)
     for area in range(n_areas):
         right, wrong, objects = (
-            np.concatenate([getattr(each, name)[:, area] for each in counts]) for name in ("right", "wrong", "objects")
+            np.concatenate([getattr(each, name)[:, area] for each in counts]).astype(np.float64)
+            for name in ("right", "wrong", "objects")
         )
-        columns = np.column_stack([right, right + wrong, objects]).astype(np.float64)
-        width = columns.shape[1]
-        row, column = np.nonzero(columns)
-        cells = place[row] * width + column
-        total = sums_by(cells, columns[row, column], len(key) * width)
-        formula = _Formula(means, total.reshape(-1, width), area)
-        if is_linear:
-            linear = _Linear.of(formula, columns, place)
-            yield Numbers(_keys(means, area), linear.table(sample, n_samples), linear)
-        else:
-            table = sparse(sample[row], cells, columns[row, column], (n_samples, len(total)))
-            yield Numbers(_keys(means, area), table, formula)
+        linear = _Linear.of(scored, means, area, (right, right + wrong, objects[:, None]), place)
+        yield Numbers(_keys(means, area), linear.table(sample, n_samples), linear)
 
 
 def _keys(means: Means, area: int) -> tuple[Key, ...]:
@@ -346,28 +319,8 @@ def _keys(means: Means, area: int) -> tuple[Key, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Formula:
-    """Maps sums to the numbers of :func:`_keys`."""
-
-    means: Means
-    total: FloatArray  #: shape ``(K, 2 T + 1)``, the sums of all images
-    area: int
-
-    def __call__(self, sums: FloatArray) -> FloatArray:
-        """The numbers ``(..., V)`` of sums ``(..., C)``."""
-        right, all_, objects = _split(sums.reshape(*sums.shape[:-1], *self.total.shape))
-        value = average_precision_near(right, all_, objects, _split(self.total))
-        if self.area:
-            return self.means(value.mean(axis=-1))[0][..., None]
-        over_all, of_pairs, of_classes = zip(
-            *(self.means(value[..., chosen].mean(axis=-1)) for chosen in _OF_NUMBERS.values()), strict=True
-        )
-        return np.concatenate([np.stack(over_all, axis=-1), *of_pairs[:2], *of_classes[:2]], axis=-1)
-
-
-@dataclass(frozen=True, slots=True)
 class _Linear:
-    """The numbers as their values plus a sum over the images: average precision goes with ``M² / (N G)``."""
+    """The numbers of :func:`_keys` as their values plus a sum over the images."""
 
     values: FloatArray  #: shape ``(V,)``
     row: IntArray  #: rows of counts
@@ -375,29 +328,39 @@ class _Linear:
     part: FloatArray  #: what they add
 
     @classmethod
-    def of(cls, formula: _Formula, columns: FloatArray, place: IntArray) -> _Linear:
-        """The parts of rows of counts ``(G, 2 T + 1)``, each with the place of its key."""
-        means, total = formula.means, formula.total
-        precision = expected_average_precision(*_split(total))
+    def of(
+        cls,
+        scored: Scored,
+        means: Means,
+        area: int,
+        columns: tuple[FloatArray, FloatArray, FloatArray],
+        place: IntArray,
+    ) -> _Linear:
+        """The parts of rows of counts: right detections, all of them, objects, each with the place of its key."""
+        n_keys = len(scored.key)
+        total = [np.stack([sums_by(place, one, n_keys) for one in each.T], axis=1) for each in columns]
         with np.errstate(divide="ignore", invalid="ignore"):
-            right, all_, objects = (mine / of for mine, of in zip(_split(columns), _split(total[place]), strict=True))
-            change = np.nan_to_num(precision[place] * (2.0 * right - all_ - objects))
-        defined = total[:, -1] > 0
+            right, all_, objects = (mine / of[place] for mine, of in zip(columns, total, strict=True))
+            change = np.nan_to_num(scored.value[area][place] * (2.0 * right - all_ - objects))
+        defined = scored.n_objects[area] > 0
         in_pair = np.bincount(means.pair[defined], minlength=len(means.pairs))
         in_class = np.bincount(means.category[defined], minlength=len(means.categories))
         pair, category, rows = means.pair[place], means.category[place], np.arange(len(place))
-        parts, start = [], 0
-        names = list(_OF_NUMBERS)[: 1 if formula.area else None]
+        names = list(_OF_NUMBERS)[: 1 if area else None]
         of_names = {name: change[:, _OF_NUMBERS[name]].mean(axis=1) for name in names}
-        for name in names:
-            share = of_names[name] / np.maximum(in_pair, 1)[pair] / max((in_pair > 0).sum(), 1)
-            parts.append((rows, np.full(len(rows), start), share))
-            start += 1
-        for group, n in () if formula.area else ((pair, in_pair), (category, in_class)):
-            for name in names[:2]:
+        of_all = [values(scored, means, area)[name] for name in names]
+        found = [np.array([over_all for over_all, *_ in of_all])]
+        parts = [
+            (rows, np.full(len(rows), k), of_names[name] / np.maximum(in_pair, 1)[pair] / max((in_pair > 0).sum(), 1))
+            for k, name in enumerate(names)
+        ]
+        start = len(names)
+        for k, (group, n) in enumerate(() if area else ((pair, in_pair), (category, in_class)), 1):
+            for name, mean in zip(names[:2], of_all, strict=False):
                 parts.append((rows, start + group, of_names[name] / np.maximum(n, 1)[group]))
+                found.append(mean[k])
                 start += len(n)
-        return cls(formula(total.reshape(-1)), *(np.concatenate(each) for each in zip(*parts, strict=True)))
+        return cls(np.concatenate(found), *(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def table(self, sample: IntArray, n_samples: int) -> SparseColumns:
         """Contribution of every image to every value, ``(S, V)``."""
@@ -406,12 +369,6 @@ class _Linear:
     def __call__(self, sums: FloatArray) -> FloatArray:
         """The numbers of sums ``(..., V)``."""
         return self.values + sums
-
-
-def _split(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Right detections, all of them, and objects, ``(..., K, T)`` each."""
-    objects = np.broadcast_to(sums[..., 2 * N_THRESHOLDS :], (*sums.shape[:-1], N_THRESHOLDS))
-    return sums[..., :N_THRESHOLDS], sums[..., N_THRESHOLDS : 2 * N_THRESHOLDS], objects
 
 
 def values(scored: Scored, means: Means, area: int = 0) -> dict[str, tuple[FloatArray, FloatArray, FloatArray]]:

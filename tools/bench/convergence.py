@@ -1,4 +1,4 @@
-"""The ceiling of a run against COCO's own program, on the same labels."""
+"""Label convergence of a run against COCO's own program, on the same labels."""
 
 from __future__ import annotations
 
@@ -23,36 +23,30 @@ _SIDE = 640
 
 def measure() -> list[Row]:
     """Time ours, with and without intervals, and theirs, without reading the labels, over all ordered pairs."""
-    dataset = make_dataset("bench-ceiling", N_SAMPLES)
+    dataset = make_dataset("bench-convergence", N_SAMPLES)
     dataset.set_values("metadata", [fo.ImageMetadata(width=_SIDE, height=_SIDE)] * N_SAMPLES)
     run = load_plugin().compute(dataset, list(ANNOTATORS), progress=False, resamples=0)
-    options: dict[str, dict[str, Any]] = {
-        "expected": {"resamples": 0},
-        "constant": {"order": "constant"},
-        "intervals": {"resamples": 1000},
-    }
-    run.ceiling(**options["expected"], progress=False)  # warm up
+    options: dict[str, dict[str, Any]] = {"values": {"resamples": 0}, "intervals": {"resamples": 1000}}
+    run.convergence(**options["values"], progress=False)  # warm up
     seconds: dict[str, list[float]] = {name: [] for name in options}
     for _ in range(REPETITIONS):
         for name, given in options.items():
             started = time.perf_counter()
-            run.ceiling(**given, progress=False)
+            run.convergence(**given, progress=False)
             seconds[name].append(time.perf_counter() - started)
     own = {name: statistics.median(found) for name, found in seconds.items()}
     labels = {name: _labels(dataset, name) for name in ANNOTATORS}
     started = time.perf_counter()
     theirs = [_coco(labels[a], labels[b], N_SAMPLES) for a, b in itertools.permutations(ANNOTATORS, 2)]
     of_coco = time.perf_counter() - started
-    found = run.ceiling(order="constant").map
-    say(f"ceiling: {own}, pycocotools {of_coco:.1f} s; mAP {found:.9f}, {statistics.mean(theirs):.9f}")
+    found = run.convergence(resamples=0).map
+    say(f"convergence: {own}, pycocotools {of_coco:.1f} s; mAP {found:.9f}, {statistics.mean(theirs):.9f}")
     dataset.delete()
     return [
-        Row("pycocotools, 6 ordered pairs / ceiling, reading included", of_coco, own["expected"],
-            of_coco / own["expected"], "at least 1"),
-        Row("pycocotools / ceiling by the constant score", of_coco, own["constant"], of_coco / own["constant"],
-            "at least 1"),
-        Row("ceiling with 1,000 resamples / without", own["intervals"], own["expected"],
-            own["intervals"] / own["expected"], "at most 3 s more"),
+        Row("pycocotools, 6 ordered pairs / label convergence, reading included", of_coco, own["values"],
+            of_coco / own["values"], "at least 1"),
+        Row("label convergence with 1,000 resamples / without", own["intervals"], own["values"],
+            own["intervals"] / own["values"], "at most 3 s more"),
     ]  # fmt: skip
 
 

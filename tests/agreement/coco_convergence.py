@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from annotator_agreement.agreement.ceiling.measured import (
+from annotator_agreement.agreement.convergence.measured import (
     Directed,
     Means,
     Ordered,
@@ -112,7 +112,7 @@ def counts_of(batch: Batch, **options: Any) -> tuple[Directed, PairCounts]:
 
 def constant(batch: Batch, images: Sequence[int] | None = None, **options: Any) -> Scored:
     """Average precision in the order of image ids, by default those of the batch."""
-    of, _ = counts_of(batch, by_score=True, **options)
+    of, _ = counts_of(batch, **options)
     ids = np.array([f"{k:012}".encode() for k in (images or range(batch.n_samples))], "S12")
     return by_confidence([Ordered(of, np.zeros(len(of.label)), ids[of.sample])], batch.assigned.shape[1])
 

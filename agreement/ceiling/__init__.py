@@ -1,1 +1,0 @@
-"""Human ceiling of detection: mean average precision (mAP) of annotators against each other."""

@@ -1,0 +1,1 @@
+"""Label convergence: mean average precision (mAP) of annotators against each other."""
