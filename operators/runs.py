@@ -175,7 +175,8 @@ def open_panel_on(ctx: foo.ExecutionContext, run_key: str | None) -> None:
 
 
 def _compare_fields(form: Filled) -> Iterator[FormField]:
-    families = {} if form.dataset is None else completed_kinds(form.dataset)
+    found = {} if form.dataset is None else completed_kinds(form.dataset)
+    families = {key: kind[:2] for key, kind in found.items()}
     updated = [key for key in families if Run(form.dataset, key).config.get("previous")]
     kinds = list(families.values())
     first = [key for key in reversed(families) if kinds.count(families[key]) > 1 or key in updated]

@@ -30,7 +30,7 @@ from ..dataset_io import changed_since
 from ..dataset_io.app.settings import lacks_colors
 from ..dataset_io.database.fiftyone_private import dataset_id, serialized_stages
 from ..dataset_io.decide.next_object import Sought
-from ..dataset_io.record.run import COMPLETED, FAILED, Run, completed_fields, newest_first
+from ..dataset_io.record.run import COMPLETED, FAILED, Run, completed_kinds, newest_first
 from ..dataset_io.record.sample_index import SampleIndex
 from ..dataset_io.record.stored_records import OpenRecords
 from ..dataset_io.results.load import records_on
@@ -171,7 +171,7 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
     in_one_field = options.get("annotator_attribute") is not None
     fields = [path for path in options.get("fields") or () if isinstance(path, str)]
     offers = problem is None and lacks_colors(dataset, run_key, fields, in_one_field=in_one_field)
-    kinds = completed_fields(dataset)
+    kinds = completed_kinds(dataset)
     comparable = [key for key, kind in kinds.items() if key != run_key and kind == kinds.get(run_key)]
     return PanelState(
         keys,

@@ -80,15 +80,16 @@ def newest_first(dataset: fo.Dataset) -> list[str]:
     return sorted(list_agreements(dataset), key=lambda key: (str(references.get(key)), key), reverse=True)
 
 
-def completed_fields(dataset: fo.Dataset) -> dict[str, tuple[str, list[str]]]:
-    """The family of label types of every completed run, and its fields; the newest run first.
+def completed_kinds(dataset: fo.Dataset) -> dict[str, tuple[str, bool, list[str]]]:
+    """The family of label types of every completed run, whether it is on frames, and its fields; the newest run first.
 
-    A comparison is offered of runs that agree in both.
+    Runs can be compared if they agree in the first two.
     """
     configs = {key: Run(dataset, key).config for key in newest_first(dataset)}
     return {
-        key: (str(config.get("family")), sorted(map(str, config["options"].get("fields") or ())))
+        key: (str(config.get("family")), any(path.startswith(names.FRAMES_PREFIX) for path in fields), fields)
         for key, config in configs.items()
+        for fields in [sorted(map(str, config["options"].get("fields") or ()))]
         if config.get("status") == COMPLETED
     }
 
