@@ -112,7 +112,7 @@ def test_the_numbers_of_the_cards_lead_to_what_they_count(event, dataset, state)
     assert len(cards) == 2
     disputed = event("drill_down", dataset, state, path="cards.c5.card_1", number=5).view(dataset)
     assert len(_units(disputed)) == _number(cards[0])
-    rated = event("drill_down", dataset, state, path="cards.c4.card_1", number=4).view(dataset)
+    rated = event("drill_down", dataset, state, path="cards.c6.card_1", number=6).view(dataset)
     assert len(rated) == _number(cards[1]) == load_agreement(dataset).n_rated
 
 
