@@ -11,7 +11,6 @@ import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_squares, nominal_alpha_of_sums
 from ...metrics.bootstrap.draws import SparseColumns, Summable, sparse
-from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..evidence.confusions import Confused
 from ..evidence.ranking import in_order, natural_key
@@ -23,7 +22,7 @@ from ..statistics.numbers import BySample, Numbers, Rows, ratio
 from ..statistics.records import compact
 from ..statistics.report import number
 from .report import ClassSummary, Confusion, Merge
-from .sums import Additive, Chunk, Matches, SparseCounts, distribution, mean
+from .sums import Additive, Chunk, Matches, SparseCounts, median
 
 #: classes listed in a report
 MAX_CLASSES = 1_000
@@ -214,8 +213,7 @@ def class_summaries(
                 share_of_disagreement=float(sums.cost[code]) / total if total else None,
                 prevalence=int(sums.n_objects[code]) / n_labels,
                 **fields.of("classes", names[code]),
-                mean_dice=mean(dice_from_iou(of_class)),
-                **distribution(of_class),
+                median_iou=median(of_class),
                 confused_with=confused[code],
             )
         )

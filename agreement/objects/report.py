@@ -60,9 +60,9 @@ class Localisation:
     """Do annotators draw the same outline of an object? Over all pairs of matched labels.
 
     ``measure`` names the similarity behind ``iou`` in the whole report (OKS for keypoints). ``visibility`` is for
-    keypoints: points that both labelled / points that either labelled; None for other labels. ``iou_histogram`` and
-    ``dice_histogram`` count pairs in bins of 0.05 from 0 to 1 (an edge belongs to the upper bin, 1 to the last); empty
-    without a pair. ``worst_samples`` have the lowest mean IoU.
+    keypoints: points that both labelled / points that either labelled; None for other labels. ``iou_histogram``
+    counts pairs in bins of 0.05 from 0 to 1 (an edge belongs to the upper bin, 1 to the last); empty without a pair.
+    ``worst_samples`` have the lowest mean IoU.
     """
 
     mean_iou: float | None
@@ -71,9 +71,7 @@ class Localisation:
     measure: str = "IoU"
     visibility: float | None = None
     median_iou: float | None = None
-    median_dice: float | None = None
     iou_histogram: list[int] = dataclasses.field(default_factory=list)
-    dice_histogram: list[int] = dataclasses.field(default_factory=list)
     worst_samples: list[Sample] = dataclasses.field(default_factory=list)
 
 
@@ -113,8 +111,8 @@ class SizeSummary:
     (excluded; None: no limit) are in ``unit``: ``px²`` (COCO's limits of 32² and 96², if the sizes of all images are
     known), or ``share of the image`` (terciles of the units of rated samples). ``miss_rate`` is (assigned annotators
     who did not draw the unit) / (assigned annotators), over units that at least two drew; None for two annotators, of
-    whom none can miss what two others drew. ``f1`` is as in :class:`Existence`. IoU and Dice are over the pairs of
-    labels of these units, as in :class:`Localisation`. ``n_lone`` units were drawn by one annotator alone.
+    whom none can miss what two others drew. ``f1`` is as in :class:`Existence`. IoU is over the pairs of labels of
+    these units, as in :class:`Localisation`. ``n_lone`` units were drawn by one annotator alone.
     """
 
     size: str
@@ -127,10 +125,6 @@ class SizeSummary:
     median_iou: float | None
     miss_rate: float | None
     f1: float | None
-    mean_dice: float | None = None
-    median_dice: float | None = None
-    iou_histogram: list[int] = dataclasses.field(default_factory=list)
-    dice_histogram: list[int] = dataclasses.field(default_factory=list)
     n_lone: int = 0
 
 
@@ -324,7 +318,7 @@ class ClassSummary(OfOne):
     else (including missing, if it is a category). ``agreement_given_match`` is (pairs of labels that both have this
     class) / (pairs of labels with this class at least once), over pairs of labels of one unit. ``miss_rate`` is the
     share of assigned annotators without an object, over units that at least two drew and in which more than half of the
-    labels have this class (None for two annotators). IoU and Dice are over the pairs that both have this class, as in
+    labels have this class (None for two annotators). IoU is over the pairs that both have this class, as in
     :class:`Localisation`. ``confused_with`` lists ``{class, n}``, the 20 most frequent first; ``n`` is a number of
     pairs of labels. ``n_lone`` units were drawn by one annotator alone. ``share_of_disagreement`` is the part of what
     all pairs together lack to a score of 1 that falls on labels of this class; over all classes it adds up
@@ -340,10 +334,6 @@ class ClassSummary(OfOne):
     miss_rate: float | None
     mean_iou: float | None
     median_iou: float | None
-    mean_dice: float | None = None
-    median_dice: float | None = None
-    iou_histogram: list[int] = dataclasses.field(default_factory=list)
-    dice_histogram: list[int] = dataclasses.field(default_factory=list)
     confused_with: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     n_lone: int = 0
     share_of_disagreement: float | None = None

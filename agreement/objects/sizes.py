@@ -8,7 +8,6 @@ import numpy as np
 
 from ...metrics.consensus.consensus import medians_by_group
 from ...metrics.geometry.boxes import box_area
-from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..matching.compute import Agreement
 from ..matching.verdicts import NO_VERDICT
@@ -16,7 +15,7 @@ from ..settings.config import AgreementConfig
 from ..statistics.records import Columns
 from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords, shown_area, units_of_objects
 from .report import SizeSummary
-from .sums import Additive, Chunk, Matches, distribution, mean
+from .sums import Additive, Chunk, Matches, mean, median
 
 SIZES = ("small", "medium", "large")
 #: smallest area in px² of medium and large objects, as in COCO
@@ -158,8 +157,7 @@ def size_summaries(sums: SizeSums, rule: SizeRule, matches: Matches) -> list[Siz
                 n_lone=int(sums.n_lone[k]),
                 n_pairs=len(iou),
                 mean_iou=mean(iou),
-                mean_dice=mean(dice_from_iou(iou)),
-                **distribution(iou),
+                median_iou=median(iou),
                 miss_rate=int(sums.n_missing[k]) / n_expected if n_expected else None,
                 f1=2 * int(sums.n_pairs[k]) / int(sums.n_labels[k]) if sums.n_labels[k] else None,
             )

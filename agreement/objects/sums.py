@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ...metrics.consensus.consensus import majority_of_others, medians_by_group
 from ...metrics.geometry.boxes import box_area
-from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.merging import TIE
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.compute import Agreement
@@ -349,29 +348,26 @@ def mean(values: FloatArray) -> float | None:
 
 
 def distribution(iou: FloatArray) -> dict[str, Any]:
-    """Median and histogram of IoU and Dice, by name; None, and no histogram, without pairs of labels."""
-    if not len(iou):
-        return {"median_iou": None, "median_dice": None, "iou_histogram": [], "dice_histogram": []}
-    # Dice grows with IoU; the arrays may be large
-    places = [(len(iou) - 1) // 2, len(iou) // 2]
-    middle = np.partition(iou, places)[places]
-    return {
-        "median_iou": float(middle.mean()),
-        "median_dice": float(dice_from_iou(middle).mean()),
-        "iou_histogram": histogram(iou),
-        "dice_histogram": histogram(iou, dice_from_iou),
-    }
+    """Median and histogram of IoU, by name; None, and no histogram, without pairs of labels."""
+    return {"median_iou": median(iou), "iou_histogram": histogram(iou) if len(iou) else []}
 
 
-def histogram(values: FloatArray, of: Callable[[FloatArray], FloatArray] | None = None) -> list[int]:
-    """Number of values in [0, 1], or of a function of them, in each bin of 0.05.
+def median(values: FloatArray) -> float | None:
+    """The median; None without a value."""
+    if not len(values):
+        return None
+    places = [(len(values) - 1) // 2, len(values) // 2]  # the array may be large
+    return float(np.partition(values, places)[places].mean())
+
+
+def histogram(values: FloatArray) -> list[int]:
+    """Number of values in [0, 1] in each bin of 0.05.
 
     Values on an edge (within ``TIE``) are in the upper bin.
     """
     counts = np.zeros(N_BINS, np.int64)
     for start in range(0, len(values), _VALUES_AT_ONCE):
         some = values[start : start + _VALUES_AT_ONCE]
-        some = some if of is None else of(some)
         place = np.minimum(((some + TIE) * N_BINS).astype(np.int64), N_BINS - 1)
         counts += np.bincount(place, minlength=N_BINS)
     found: list[int] = counts.tolist()

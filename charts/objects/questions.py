@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...agreement.statistics.main_numbers import MEASURES, QUESTIONS
+from ...agreement.statistics.main_numbers import QUESTIONS
 from ..text.advice import conflict_counts, confusions_section, merge_effect, unclear_conflicts
 from ..text.headline import shown_numbers
 from ..text.sections import Answer, Cell, Column, Facts, Part, Section, part_of, sample_table, table
@@ -262,10 +262,7 @@ def _localisation(report: ObjectReport) -> list[Section]:
     local = report.localisation
     parts: list[Part] = []
     if local.median_iou is not None:
-        facts = [(f"median {local.measure}", shown_number(local.median_iou))]
-        if not MEASURES[local.measure].of_points:
-            facts.append(("median Dice", shown_number(local.median_dice)))
-        parts.append(Facts(facts))
+        parts.append(Facts([(f"median {local.measure}", shown_number(local.median_iou))]))
     if report.sizes:
         columns = [
             *(Column("size", "size"), Column("area", _area), Column("objects", "n_units")),

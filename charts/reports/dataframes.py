@@ -239,8 +239,7 @@ def _clusters(report: Any) -> list[Row]:
 
 def _histograms(report: Any) -> list[Row]:
     """Pairs of matched labels by similarity."""
-    local = report.localisation
-    return _bins({"n_iou": local.iou_histogram, "n_dice": local.dice_histogram})
+    return _bins({"n_iou": report.localisation.iou_histogram})
 
 
 def _best_matches(report: Any) -> list[Row]:

@@ -71,7 +71,7 @@ RULES = ("method", "classes", "missing", "empty", "undefined")
     [
         ("confusion", ["a", "b", "n"], len(CONFUSION)),
         ("thresholds", ["threshold", "alpha", "score", "f1", "n_units", "n_hard", "n_inexact"], len(THRESHOLDS)),
-        ("iou", ["from", "to", "n_iou", "n_dice"], 20),
+        ("iou", ["from", "to", "n_iou"], 20),
         ("best_matches", ["from", "to", "n_observed", "n_expected"], 20),
         ("votes", ["assigned", "votes", "units"], 5),
         ("pair_confusion", ["annotator_a", "annotator_b", "a", "b", "n"], 2 * len(PAIR_NUMBERS)),
