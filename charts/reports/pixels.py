@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
 from ..text.advice import Phrase, by_share, loose, similarities, stands_out
 from ..text.sections import Cell, Column, Facts, Section, table
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
-from ..text.words import UNDEFINED, capitalised, documents, percent, shown_number, shown_share
+from ..text.words import capitalised, documents, percent, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.evidence.hypotheses import Finding
@@ -138,28 +139,24 @@ def pixel_classes(report: PixelReport, *, full: bool = False) -> list[Section]:
 
 
 def pixel_annotators(report: PixelReport, *, full: bool = False) -> list[Section]:
-    """Agreement of each annotator with the others, and the class of which they painted more or less than the others."""
-    total = {entry.name: sum(entry.classes.values()) for entry in report.annotators}
-    background = {entry.name for entry in report.classes if entry.is_background}
+    """Agreement of each annotator with the others: the score, and the class of pixels."""
 
-    def otherwise(entry: MaskAnnotatorSummary) -> str:
-        others = [each for each in report.annotators if each is not entry and total[each.name]]
-        if not total[entry.name] or not others:
-            return UNDEFINED
-        names = {name for each in (entry, *others) for name in each.classes} - background
-        mean = {name: sum(each.classes.get(name, 0.0) for each in others) / len(others) for name in names}
-        apart = {name: entry.classes.get(name, 0.0) - mean[name] for name in names}
-        name = max(sorted(apart), key=lambda name: round(abs(apart[name]), 9), default=None)
-        if name is None or not round(apart[name], 4):
-            return UNDEFINED
-        return f"{name}: {shown_share(entry.classes.get(name, 0.0))}, others {shown_share(mean[name])}"
+    def mean_of_pairs(number: str) -> Callable[[MaskAnnotatorSummary], float | None]:
+        def mean(entry: MaskAnnotatorSummary) -> float | None:
+            own = [getattr(pair, number) for pair in report.pairs if entry.name in (pair.a, pair.b)]
+            known = [value for value in own if value is not None]
+            return sum(known) / len(known) if known else None
+
+        return mean
 
     columns = [
         *(Column("annotator", "name"), Column("masks", "n_assigned"), Column("without", "n_not_assigned")),
         Column("score with the others", "score", shown_number),
-        Column("class whose area differs most", otherwise),
+        Column("same class (pixels)", mean_of_pairs("accuracy"), shown_share),
+        Column("kappa", mean_of_pairs("kappa"), shown_number),
     ]
-    return annotator_sections(report, columns, more=["Area: share of all pixels of an annotator."], full=full)
+    said = "Same class and Cohen's kappa: of the pixels of two masks, background included, mean over the others."
+    return annotator_sections(report, columns, more=[said], full=full)
 
 
 def pixel_pairs(report: PixelReport, *, full: bool = False) -> list[Section]:

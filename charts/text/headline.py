@@ -34,7 +34,7 @@ CARD_FORMS: dict[str, Callable[[float | None], str]] = {**FORMS, "number": funct
 #: from this expected distance on, the alpha of images hardly differs from the score
 _FAR_APART = 0.9
 #: Krippendorff's limits of the alpha of nominal classes, each with the level above it
-_LIMITS = ((0.8, "good", "reliable"), (0.667, "fair", "for tentative conclusions only"))
+_LIMITS = ((0.8, "good", "reliable"), (0.667, "fair", "tentative"))
 
 _UNDEFINED = {
     "one_annotator": "fewer than 2 annotators assigned",
@@ -98,7 +98,7 @@ def _shown(report: AgreementReport, number: MainNumber, measure: str, *, capital
     meaning = singular(number.meaning.format(report=report, documents=documents(report)))
     _, grade = grade_of(report, number)
     if grade:
-        meaning += f": {grade} by Krippendorff's limits, 0.8 and 0.667"
+        meaning += f"; {grade} by Krippendorff's limits, 0.8 and 0.667"
     name = number.name(measure)
     return ShownNumber(capitalised(name) if capital else name, show(value), interval, meaning)
 
