@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import expect
 
 from tools.dev.browser import new_page, show_dataset
+from tools.dev.private_fiftyone import PATIENT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,19 +21,41 @@ if TYPE_CHECKING:
 COMPUTE = "[data-item-id='@annotator/agreement/compute_agreement']"
 _SEARCH = "[data-cy='operators-browser-search'] input, input[data-cy='operators-browser-search']"
 _PANEL = "agreement_panel"
-#: how often something is clicked at most, and what is waited for after each click, in milliseconds
+#: how often something is clicked at most, and what is waited for after each click but the last, in milliseconds
 _CLICKS, _WAIT = 3, 30_000
+_LOOK = 250
 
 
-def _click_until(click: Callable[[], object], wait: Callable[[], object]) -> None:
+def _click_until(click: Callable[[], object], wait: Callable[[float], object]) -> None:
     """Click until the App does what is waited for: a click on what is being redrawn is lost."""
     for _ in range(_CLICKS - 1):
         click()
         with contextlib.suppress(AssertionError):
-            wait()
+            wait(_WAIT)
             return
     click()
-    wait()
+    wait(PATIENT_SECONDS * 1_000)
+
+
+def wait_until(page: Page, is_so: Callable[[], object]) -> None:
+    """Look at the page until something is so."""
+    deadline = time.monotonic() + PATIENT_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline, f"{inspect.getsource(is_so).strip()} did not come true"
+        page.wait_for_timeout(_LOOK)
+
+
+def at_rest(page: Page, read: Callable[[], Any]) -> Any:
+    """What is read of the page once it stays as it is."""
+    seen = [read()]
+
+    def stays() -> bool:
+        page.wait_for_timeout(_LOOK)
+        seen.append(read())
+        return seen[-1] == seen[-2]
+
+    wait_until(page, stays)
+    return seen[-1]
 
 
 def _exactly(text: str) -> re.Pattern[str]:
@@ -73,12 +98,12 @@ class AppPage:
     def submit(self, name: str) -> None:
         """Press the button that executes the operator of the form, until the form is gone."""
         button = self.form.get_by_role("button", name=name, exact=True)
-        _click_until(button.click, lambda: expect(button).to_have_count(0, timeout=_WAIT))
+        _click_until(button.click, lambda longest: expect(button).to_have_count(0, timeout=longest))
 
     def close_result(self) -> None:
         """Close the result of an operator."""
         button = self.result.get_by_role("button", name="Close").last
-        _click_until(button.click, lambda: expect(self.result).to_have_count(0, timeout=_WAIT))
+        _click_until(button.click, lambda longest: expect(self.result).to_have_count(0, timeout=longest))
 
     def expect_message(self, text: str) -> None:
         """Wait until the App says this in a notification."""
@@ -111,7 +136,7 @@ class AppPage:
 
     def drill_down(self, click: Callable[[], object], title: str) -> None:
         """Click until the panel announces what it shows."""
-        _click_until(click, lambda: expect(self.panel).to_contain_text(title, timeout=_WAIT))
+        _click_until(click, lambda longest: expect(self.panel).to_contain_text(title, timeout=longest))
 
     def open_tab(self, name: str, text: str) -> None:
         """Open a tab of the panel, and wait until it shows what it holds."""

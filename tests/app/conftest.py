@@ -19,10 +19,10 @@ from playwright.sync_api import Browser, Page, expect
 from tests.app.app_page import AppPage
 from tests.app.demo_copies import address_of, computed, copy_of_the_demo
 from tools.dev.browser import chromium, find_chromium, new_page, running_app, show_dataset
-from tools.dev.private_fiftyone import ROOT
+from tools.dev.private_fiftyone import PATIENT_SECONDS, ROOT
 
 #: five seconds are short on a busy machine, and what passes does not wait
-expect.set_options(timeout=120_000)
+expect.set_options(timeout=PATIENT_SECONDS * 1_000)
 
 #: pictures of the pages of tests that failed
 PICTURES = ROOT / ".dev" / "browser-failures"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from playwright.sync_api import TimeoutError as NotYet
 from playwright.sync_api import expect
 
+from tests.app.app_page import wait_until
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
@@ -18,8 +20,8 @@ CHARTS = {
     "skill": "score with the others",
 }
 _DATA = "plot => plot.data"
-#: how often a pointer is moved to a chart that is being drawn anew
-_TRIES = 20
+#: how often a pointer is moved to a chart that is being drawn anew, and how long it waits there, in milliseconds
+_TRIES = 240
 _SECOND = 1_000
 
 #: where a bar or point is, seen from the upper left corner of what takes the clicks
@@ -40,12 +42,9 @@ def chart(panel: Locator, name: str) -> Locator:
 
 def drawn(plot: Locator) -> list[dict[str, Any]]:
     """The traces that a chart has drawn; one that takes the place of another has none for a moment."""
-    for _ in range(_TRIES):
-        expect(plot.locator(".main-svg").first).to_be_attached()
-        if traces := plot.evaluate(_DATA):
-            return traces
-        plot.page.wait_for_timeout(_SECOND / 10)
-    raise AssertionError("The chart has drawn nothing")
+    expect(plot.locator(".main-svg").first).to_be_attached()
+    wait_until(plot.page, lambda: plot.evaluate(_DATA))
+    return plot.evaluate(_DATA)
 
 
 def click_point(page: Page, plot: Locator, trace: int, point: int) -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
-from tests.app.app_page import AppPage
+from tests.app.app_page import AppPage, wait_until
 from tests.app.counted import ANNOTATORS, scores
 from tools.dev.browser import still_picture
 
@@ -49,14 +47,6 @@ def _add_field(app: AppPage, form: Locator, name: str, n_chosen: int) -> None:
 def _still_picture(app: AppPage) -> bytes:
     """The first sample of the grid, once it does not change any more."""
     return still_picture(app.page, app.page.locator("[data-cy='fo-grid'] [data-cy='looker']").first)
-
-
-def _picture(app: AppPage, is_right: Callable[[bytes], bool]) -> bool:
-    """Whether the first sample of the grid looks so, now or soon."""
-    deadline = time.monotonic() + 60
-    while not (right := is_right(_still_picture(app))) and time.monotonic() < deadline:
-        pass
-    return right
 
 
 def test_the_button_computes_says_that_it_works_and_shows_result_fields_and_panel(app: AppPage, dataset: Any) -> None:
@@ -147,9 +137,9 @@ def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: A
     without = _still_picture(app)
     checkbox = app.page.locator("[data-cy='checkbox-agreement_map']")
     checkbox.click()
-    assert _picture(app, lambda picture: picture != without), "the map of disagreement does not show"
+    wait_until(app.page, lambda: _still_picture(app) != without)  # the map of disagreement shows
     checkbox.click()
-    assert _picture(app, lambda picture: picture == without), "the map of disagreement does not go"
+    wait_until(app.page, lambda: _still_picture(app) == without)  # and goes
 
 
 def test_a_report_is_shown_again_from_the_operator_browser(report: Any, app: AppPage) -> None:

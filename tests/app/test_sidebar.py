@@ -7,13 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.app.app_page import AppPage
+from tests.app.app_page import AppPage, at_rest, wait_until
 from tests.app.counted import scores
 
 pytestmark = pytest.mark.browser
-
-#: how often the order of the sidebar is looked at, twice a second
-_LOOKS = 60
 
 
 def _order(app: AppPage) -> list[str]:
@@ -31,12 +28,7 @@ def test_the_fields_of_a_run_stand_together_at_once_and_stay_where_they_are(app:
     app.submit("Compute")
     app.expect_message("Computed the run")
     expect(app.sidebar_field("agreement_score")).to_be_visible()
-    order: list[str] = []
-    for _ in range(_LOOKS):  # the App unfolds the group while the notification is shown
-        if (now := _order(app)) == order:
-            break
-        order = now
-        app.page.wait_for_timeout(500)
+    order = at_rest(app.page, lambda: _order(app))  # the App unfolds the group while the notification is shown
     group = order.index("sidebar-group-entry-AGREEMENT")
     assert order[group + 1] == "sidebar-field-agreement_score"
     assert order.index("sidebar-field-carol") < group < order.index("sidebar-group-entry-PRIMITIVES")
@@ -47,11 +39,7 @@ def test_the_fields_of_a_run_stand_together_at_once_and_stay_where_they_are(app:
     app.page.locator("[data-cy='btn-clear-view-bar']").click()
     expect(app.panel).not_to_contain_text("Labels of carol: lone")
     expect(app.sidebar_field("alice")).to_be_visible()
-    for _ in range(_LOOKS):  # the fields come back before their groups do
-        if _order(app) == order:
-            break
-        app.page.wait_for_timeout(500)
-    assert _order(app) == order
+    wait_until(app.page, lambda: _order(app) == order)  # the fields come back before their groups do
 
     app.page.locator("[data-cy='sidebar-field-arrow-enabled-agreement_score']").click()
     filters = app.page.locator("[data-cy='numeric-slider-container-agreement_score']")
@@ -68,11 +56,7 @@ def test_the_fields_of_a_run_stand_together_at_once_and_stay_where_they_are(app:
     app.page.mouse.move((left["x"] + right["x"]) / 2, right["y"] + right["height"] / 2, steps=5)
     app.page.mouse.up()
     expect(values.last).not_to_have_attribute("aria-valuenow", full)
-    before, now = full, values.last.get_attribute("aria-valuenow") or "nan"
-    while before != now:
-        app.page.wait_for_timeout(500)
-        before, now = now, values.last.get_attribute("aria-valuenow") or "nan"
-    limit = float(now)
+    limit = float(at_rest(app.page, lambda: values.last.get_attribute("aria-valuenow") or "nan"))
     n = sum(score <= limit for score in scores(dataset))
     assert 0 < n < len(scores(dataset))
     app.expect_shown(n)

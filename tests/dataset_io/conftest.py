@@ -54,4 +54,4 @@ def killable(private_fiftyone):
 
     yield call
     process.stdin.close()
-    process.wait(20)
+    process.wait()

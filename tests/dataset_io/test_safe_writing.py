@@ -273,7 +273,7 @@ def test_an_editor_at_work_all_the_time(make_dataset, monkeypatch):
         for k in range(4):
             compute_agreement(dataset, ANNOTATORS, run_key=f"run_{k}")
     finally:
-        output, _ = editor.communicate("stop", timeout=60)
+        output, _ = editor.communicate("stop")
     assert int(output.split()[-1]) > 10
     for document in dataset._sample_collection.find({}):
         for label in (document.get("alice") or {}).get("detections") or []:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.datasets import random_annotators, stored
-from tools.dev.private_fiftyone import ROOT
+from tools.dev.private_fiftyone import PATIENT_SECONDS, ROOT
 
 from annotator_agreement import AgreementInputError, delete_agreement, load_agreement
 from annotator_agreement.dataset_io.record.run import COMPLETED, Run
@@ -64,7 +64,7 @@ def _killed(launched, dataset):
         time.sleep(0.02)
     process.kill()
     process.wait()
-    assert not psutil.wait_procs(workers, timeout=60)[1]  # they end with the process that started them
+    assert not psutil.wait_procs(workers, timeout=PATIENT_SECONDS)[1]  # they end with the process that started them
     assert state() == "running"  # FiftyOne does not see it
     assert run.was_killed
     with pytest.raises(AgreementInputError, match="'running', but its process is gone; compute it again"):
@@ -77,7 +77,7 @@ def test_a_delegated_run_that_was_killed_is_continued_and_is_that_of_one_process
     dataset = make_dataset(random_annotators(30, seed=5))
     run = _killed(launched, dataset)
     process, state = launched(dataset, resume=True)
-    assert process.wait(timeout=300) == 0
+    assert process.wait() == 0
     assert state() == "completed"
     dataset.reload()
     assert run.status == COMPLETED

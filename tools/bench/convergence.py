@@ -16,7 +16,7 @@ from tools.dev.plugin import load_plugin
 from .database import make_dataset
 from .generated import ANNOTATORS
 from .main_job import N_SAMPLES, REPETITIONS
-from .output import Row, say
+from .output import Limit, Row, at_least, say
 
 _SIDE = 640
 
@@ -44,9 +44,9 @@ def measure() -> list[Row]:
     dataset.delete()
     return [
         Row("pycocotools, 6 ordered pairs / label convergence, reading included", of_coco, own["values"],
-            of_coco / own["values"], "at least 1"),
+            of_coco / own["values"], at_least(1)),
         Row("label convergence with 1,000 resamples / without", own["intervals"], own["values"],
-            own["intervals"] / own["values"], "at most 3 s more"),
+            own["intervals"] / own["values"], Limit(high=3, of_difference=True)),
     ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from tools.dev.plugin import load_plugin
 
 from .generated import SEED, GeneratedBoxes
 from .kernels import kalos_with, our_run
-from .output import Row, say
+from .output import Limit, Row, at_most, say
 
 N_ANNOTATORS = 200
 ON_EACH_IMAGE = (8, 9)
@@ -107,7 +107,7 @@ def _whole_run(title: str, data: GeneratedBoxes, kalos: OtherProgram) -> Row:
         theirs.append(kalos.ask("greedy", "negative_score", True)[0])
     dataset.delete()
     own, other = (statistics.median(times[1:]) for times in (ours, theirs))
-    return Row(f"{title}, default run / kalos greedy, diagnostics", own, other, own / other, "at most 1")
+    return Row(f"{title}, default run / kalos greedy, diagnostics", own, other, own / other, at_most(1))
 
 
 def measure() -> list[Row]:
@@ -121,19 +121,19 @@ def measure() -> list[Row]:
             say(f"{title}: {len(data.sample)} boxes")
             ours = [our_run(data, "ignore") for _ in range(REPETITIONS if n_images == min(SIZES) else 1)]
             seconds[n_images] = statistics.median(run[0] for run in ours)
-            rows.append(Row(f"{title}, kernels, s", seconds[n_images], None, None, "see ratios"))
+            rows.append(Row(f"{title}, kernels, s", seconds[n_images], None, None, None))
             if n_images > min(SIZES):
                 continue
             kalos = kalos_with(data)
-            for method, at_most in (("mgm", 1.0), ("greedy", 2.5)):
+            for method, most in (("mgm", 1.0), ("greedy", 2.5)):
                 theirs = [kalos.ask(method, "negative_score") for _ in range(REPETITIONS)]
                 other = statistics.median(run[0] for run in theirs)
                 say(f"  {method}: {other:.2f} s, alpha {theirs[0][1]:.6f}; ours {ours[0][1]:.6f}")
                 ratio = seconds[n_images] / other
-                target = f"at most {at_most:g}"
-                rows.append(Row(f"{title}, ours / kalos {method}", seconds[n_images], other, ratio, target))
+                rows.append(Row(f"{title}, ours / kalos {method}", seconds[n_images], other, ratio, at_most(most)))
             rows.append(_whole_run(title, data, kalos))
             kalos.close()
         few, many = (seconds[n_images] / n_images for n_images in SIZES)
-        rows.append(Row(f"crowd, {n_classes} classes, time per image, 2,000 / 200", many, few, many / few, "about 1"))
+        title = f"crowd, {n_classes} classes, time per image, 2,000 / 200"
+        rows.append(Row(title, many, few, many / few, Limit(0.5, 2)))
     return rows

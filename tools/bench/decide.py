@@ -11,7 +11,7 @@ from tools.dev.plugin import load_plugin
 
 from .database import make_dataset
 from .generated import ANNOTATORS
-from .output import Row, say
+from .output import Row, at_most, say
 
 N_SAMPLES = 50_000
 _CLICKS = 10
@@ -46,7 +46,7 @@ def measure() -> list[Row]:
     rows = []
     for what, seconds in found.items():
         say(f"decide: {N_SAMPLES:,} samples, {done.n_decided:,} objects by the rule, {what}: {seconds:.3f} s")
-        limit = "at most 1" if "click" in what else ""
+        limit = at_most(1) if "click" in what else ""
         rows.append(Row(f"decide, {N_SAMPLES:,} samples, {what} (s)", seconds, None, None, limit))
     return rows
 

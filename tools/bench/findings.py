@@ -12,7 +12,7 @@ from tools.dev.plugin import load_plugin
 from .crowd import generate_crowd
 from .generated import GeneratedBoxes, generate
 from .habits import SIMULATED, report_on_classes
-from .output import Row, say
+from .output import Row, at_most, say
 
 RUNS = 200
 #: data on which all annotators do alike, by title
@@ -82,7 +82,7 @@ def measure() -> list[Row]:
     for title, draw in WITHOUT_HABITS.items():
         n = sum(bool(report_on(draw(seed)).findings) for seed in range(RUNS))
         say(f"{title}, nobody has a habit: {n} of {RUNS} runs have a finding")
-        rows.append(Row(f"findings without habits, {title}, share of runs", n / RUNS, None, None, "at most 0.05"))
+        rows.append(Row(f"findings without habits, {title}, share of runs", n / RUNS, None, None, at_most(0.05)))
     return [*rows, *(row for family in SIMULATED for row in _of_family(family)), *power()]
 
 
@@ -99,7 +99,7 @@ def power() -> list[Row]:
                 n = sum(any(each.annotators == ["worker 1"] for each in findings) for findings in found)
                 cells.append(f"{n} of {runs}")
                 where = f"{n_annotators} annotators, {n_images} images"
-                rows.append(Row(f"named, {habit}, {title}, {where}, share of runs", n / runs, None, None, ""))
+                rows.append(Row(f"named, {habit}, {title}, {where}, share of runs", n / runs, None, None, None))
             say(f"| {habit} | {title} | " + " | ".join(cells) + " |")
     return rows
 
@@ -111,4 +111,4 @@ def _of_family(family: str) -> Iterator[Row]:
         n = sum(bool(report(n_images, n_annotators, seed).findings) for seed in range(RUNS))
         title = f"{family}, {n_annotators} annotators, {n_images} images"
         say(f"{title}, nobody has a habit: {n} of {RUNS} runs have a finding")
-        yield Row(f"findings without habits, {title}, share of runs", n / RUNS, None, None, "at most 0.05")
+        yield Row(f"findings without habits, {title}, share of runs", n / RUNS, None, None, at_most(0.05))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tools.dev.plugin import load_plugin
 
-from .output import Row, say
+from .output import Row, at_most, say
 from .shapes import N_ANNOTATORS, N_OBJECTS, draw
 
 N_IMAGES, N_TIMED = 1_000, 5_000
@@ -127,8 +127,8 @@ def outline_seconds() -> list[Row]:
     say(f"seconds: making outlines {made:.2f}, distances by outlines {by_outline:.2f}, by boxes {by_box:.2f}")
     n_bytes = records.parts[0]["outline"].nbytes / N_TIMED
     return [
-        Row("outlines of 5,000 x 3 x 7 polygons: seconds more", made + by_outline - by_box, None, None, "at most 1"),
-        Row("outlines: bytes of an image of 21 polygons", n_bytes, None, None, ""),
+        Row("outlines of 5,000 x 3 x 7 polygons: seconds more", made + by_outline - by_box, None, None, at_most(1)),
+        Row("outlines: bytes of an image of 21 polygons", n_bytes, None, None, None),
     ]
 
 
@@ -154,8 +154,8 @@ def measure() -> list[Row]:
     values = [report.image_alpha.value for (_, n_classes, n), report in reports.items() if (n_classes, n) == (1, 4)]
     spread, by_chance = float(np.ptp(values)), abs(exchanged.image_alpha.value)
     return [
-        Row("alpha of images, 2 to 8 annotators: greatest difference", spread, None, None, "at most 0.02"),
-        Row("alpha of images, annotations exchanged: distance from 0", by_chance, None, None, "at most 0.01"),
+        Row("alpha of images, 2 to 8 annotators: greatest difference", spread, None, None, at_most(0.02)),
+        Row("alpha of images, annotations exchanged: distance from 0", by_chance, None, None, at_most(0.01)),
         *outline_seconds(),
     ]
 

@@ -13,7 +13,7 @@ from tools.dev.other_programs import KALOS, OtherProgram
 from tools.dev.plugin import load_plugin
 
 from .generated import GeneratedBoxes, generate
-from .output import Row, say
+from .output import Limit, Row, at_least, say
 
 N_SAMPLES = 5_000
 REPETITIONS = 3
@@ -92,10 +92,11 @@ def measure() -> list[Row]:
             ours.append(our_run(data, classes)[0])
             theirs.append(kalos.ask("greedy", cost)[0])
         own, other = statistics.median(ours), statistics.median(theirs)
-        rows.append(Row(f"kalos greedy {cost} / ours {classes}", other, own, other / own, f"at least {times}"))
+        rows.append(Row(f"kalos greedy {cost} / ours {classes}", other, own, other / own, at_least(times)))
         _, alpha = our_run(_where_all_drew(data), classes, empty="agree", undefined="one")
         _, reference = kalos.ask("mgm", cost)
-        rows.append(Row(f"pooled alpha, {classes}: ours, kalos mgm {cost}", alpha, reference, None, "within 0.001"))
+        title, near = f"pooled alpha, {classes}: ours, kalos mgm {cost}", Limit(-0.001, 0.001, of_difference=True)
+        rows.append(Row(title, alpha, reference, None, near))
         say(f"  {classes}: alpha ours {alpha:.6f}, kalos mgm {reference:.6f}, difference {alpha - reference:+.6f}")
     kalos.close()
     return rows

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from .output import Row, say
+from .output import Limit, Row, at_most, say
 
 SIZES = (10_000, 100_000)
 _MIB = 1024.0
@@ -29,15 +29,15 @@ def measure() -> list[Row]:
         seconds.append(duration / size)
     more = (peaks[1] - peaks[0]) * _MIB**2 / (SIZES[1] - SIZES[0])
     return [
-        Row(f"peak memory above idle at {SIZES[0]} samples, MiB", peaks[0], None, None, "at most 300"),
-        Row(f"peak memory above idle at {SIZES[1]} samples, MiB", peaks[1], None, None, "at most 300"),
-        Row("bytes for each additional sample", more, None, None, "at most 2,900: 300 and the records"),
+        Row(f"peak memory above idle at {SIZES[0]} samples, MiB", peaks[0], None, None, at_most(300)),
+        Row(f"peak memory above idle at {SIZES[1]} samples, MiB", peaks[1], None, None, at_most(300)),
+        Row("bytes for each additional sample", more, None, None, at_most(2_900)),
         Row(
             f"seconds per 1,000 samples at {SIZES[1]} / at {SIZES[0]}",
             1000 * seconds[1],
             1000 * seconds[0],
             seconds[1] / seconds[0],
-            "0.8 to 1.2",
+            Limit(0.8, 1.2),
         ),
     ]
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .output import Row, say
+from .output import Row, at_most, say
 
 #: samples of the run, and of the one that the panel is compared with
 N_SAMPLES, N_FEW = int(os.environ.get("SAMPLES", 1_000_000)), 50_000
@@ -44,9 +44,9 @@ def measure() -> list[Row]:
             )
             of = f"{n_samples:,} samples, {WORKERS} workers"
             rows += [
-                Row(f"{of}: minutes", found["seconds"] / 60, None, None, ""),
-                Row(f"{of}: peak of the reducing process, GiB", found["peak"] / 1024, None, None, "at most 3"),
-                Row(f"{of}: peak of a worker, GiB", max(found["workers"]) / 1024, None, None, "at most 1"),
+                Row(f"{of}: minutes", found["seconds"] / 60, None, None, None),
+                Row(f"{of}: peak of the reducing process, GiB", found["peak"] / 1024, None, None, at_most(3)),
+                Row(f"{of}: peak of a worker, GiB", max(found["workers"]) / 1024, None, None, at_most(1)),
             ]
             opened[n_samples] = _in_process("open", name)
             say(f"million: panel, {n_samples:,} samples: {opened[n_samples]}; {_load()}")
@@ -54,7 +54,7 @@ def measure() -> list[Row]:
             _in_process("delete", name)
     for what, seconds in opened[N_SAMPLES].items():
         few = opened[N_FEW][what]
-        rows.append(Row(f"panel, {what}, s at {N_SAMPLES:,} / at {N_FEW:,}", seconds, few, seconds / few, "at most 2"))
+        rows.append(Row(f"panel, {what}, s at {N_SAMPLES:,} / at {N_FEW:,}", seconds, few, seconds / few, at_most(2)))
     return rows
 
 

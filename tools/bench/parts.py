@@ -16,7 +16,7 @@ from tools.dev.plugin import load_plugin
 
 from .database import make_dataset
 from .generated import ANNOTATORS
-from .output import Row, say
+from .output import Row, at_most, say
 
 N_SAMPLES = 5_000
 REPETITIONS = 3
@@ -66,7 +66,7 @@ def _added() -> Row:
     seconds = {what: statistics.median(each) for what, each in times.items()}
     added = seconds["roles"] - seconds["without"] + seconds["convergence"] + seconds["breakdowns"]
     title = "roles, convergence and five breakdowns add, s / run without"
-    return Row(title, added, seconds["without"], None, "at most 3")
+    return Row(title, added, seconds["without"], None, at_most(3))
 
 
 def _breakdowns() -> list[Row]:
@@ -83,4 +83,4 @@ def _breakdowns() -> list[Row]:
             say(f"  by {field}: {len(found.parts)} parts, {time.perf_counter() - said:.2f} s")
         seconds.append(time.perf_counter() - started)
     dataset.delete()
-    return [Row(f"five breakdowns of {N_SAMPLES} samples, s", statistics.median(seconds), None, None, "at most 1.5")]
+    return [Row(f"five breakdowns of {N_SAMPLES} samples, s", statistics.median(seconds), None, None, at_most(1.5))]

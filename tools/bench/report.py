@@ -12,7 +12,7 @@ import numpy as np
 from tools.dev.plugin import load_plugin
 
 from .generated import ANNOTATORS, N_CLASSES, SEED, generate
-from .output import Row, say
+from .output import Row, at_most, say
 
 N_SAMPLES = 5_000
 N_MANY = 100_000
@@ -93,14 +93,14 @@ def measure() -> list[Row]:
     own, intervals = _seconds(N_SAMPLES, REPETITIONS)
     _, of_many = _seconds(N_MANY, 1)
     return [
-        Row(f"report of {N_SAMPLES} samples without intervals, s", own, None, None, "at most 1.5"),
-        Row("1,000 resamples of them, s", intervals, None, None, "at most 1"),
-        Row(f"intervals of {N_MANY} samples by the delta method, s", of_many, None, None, "at most 30"),
+        Row(f"report of {N_SAMPLES} samples without intervals, s", own, None, None, at_most(1.5)),
+        Row("1,000 resamples of them, s", intervals, None, None, at_most(1)),
+        Row(f"intervals of {N_MANY} samples by the delta method, s", of_many, None, None, at_most(30)),
         Row(
             f"delta method / BCa on {N_MANY} samples: ends apart, of the width",
             _apart(N_MANY),
             None,
             None,
-            "at most 0.02",
+            at_most(0.02),
         ),
     ]

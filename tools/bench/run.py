@@ -1,6 +1,7 @@
-"""Measure everything and print the ratios: ``make bench``; parts of it: ``make bench ARGS="main_job kernels"``.
+"""Measure everything and print it beside its limits, ``ok`` or ``over``: ``make bench``.
 
-``make bench ARGS=million`` is no part of the whole, as it takes hours.
+Parts of it: ``make bench ARGS="main_job kernels"``. ``make bench ARGS=million`` is no part of the whole,
+as it takes hours.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .output import print_rows, say
 
 PARTS = (
     *("kernels", "crowd", "findings", "main_job", "sweep", "report", "shapes", "semantic", "memory", "limits", "panel"),
-    *("update", "decide", "image_alpha", "parts", "convergence", "workers"),
+    *("update", "decide", "keyboard", "image_alpha", "parts", "convergence", "workers"),
 )
 
 

@@ -16,7 +16,7 @@ from tools.dev.plugin import load_plugin
 from .database import make_dataset
 from .generated import ANNOTATORS, generate
 from .main_job import our_seconds
-from .output import Row, say
+from .output import Row, at_most, say
 
 N_SAMPLES = 5_000
 BATCH_SAMPLES = 1_000
@@ -73,7 +73,7 @@ def _all_of(sensitivity: Any) -> None:
 
 def _row(what: str, work: Callable[[], object], run: float, times: int) -> Row:
     seconds = statistics.median(_seconds(work) for _ in range(REPETITIONS))
-    return Row(f"{what} / compute_agreement", seconds, run, seconds / run, f"at most {times}")
+    return Row(f"{what} / compute_agreement", seconds, run, seconds / run, at_most(times))
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -12,7 +12,7 @@ from tools.dev.plugin import load_plugin
 
 from .database import make_dataset
 from .generated import ANNOTATORS
-from .output import Row, say
+from .output import Row, at_most, say
 
 N_SAMPLES = 50_000
 N_EDITED = 100
@@ -44,9 +44,9 @@ def measure() -> list[Row]:
         say(f"update: {N_SAMPLES:,} samples, {N_EDITED} edited, {what}: {seconds:.3f} s")
     own, intervals = median["update, 0 resamples"], median["update, 1000 resamples"]
     return [
-        Row(f"changed_since, {N_SAMPLES:,} samples (s)", median["changed"], None, None, "at most 0.05"),
-        Row(f"update_agreement, {N_SAMPLES:,} samples, {N_EDITED} edited (s)", own, None, None, "at most 3"),
-        Row("the same with 1,000 resamples (s)", intervals, None, None, "at most 6"),
+        Row(f"changed_since, {N_SAMPLES:,} samples (s)", median["changed"], None, None, at_most(0.05)),
+        Row(f"update_agreement, {N_SAMPLES:,} samples, {N_EDITED} edited (s)", own, None, None, at_most(3)),
+        Row("the same with 1,000 resamples (s)", intervals, None, None, at_most(6)),
     ]
 
 

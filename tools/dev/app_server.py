@@ -14,7 +14,7 @@ import time
 import urllib.request
 from typing import Any
 
-_START_SECONDS = 240
+from .private_fiftyone import PATIENT_SECONDS
 
 
 def wait_for_server() -> None:
@@ -26,7 +26,7 @@ def wait_for_server() -> None:
 
     look = ServerService._wait_for_child_port
 
-    def wait(service: Any, port: int | None = None, timeout: int = _START_SECONDS) -> int:
+    def wait(service: Any, port: int | None = None, timeout: int = PATIENT_SECONDS) -> int:
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             with contextlib.suppress(ServiceListenTimeout):

@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from .private_fiftyone import ROOT, free_port
+from .private_fiftyone import PATIENT_SECONDS, ROOT, free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-_START_SECONDS = 240
-#: timeout for all actions of a page; thirty seconds are too short on a busy machine
-_PAGE_SECONDS = 120
 _ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -62,7 +59,7 @@ def running_app(dataset_name: str, folder: Path) -> Iterator[str]:
         )
         try:
             build_demo_dataset(folder / "images", dataset_name)
-            deadline = time.monotonic() + _START_SECONDS
+            deadline = time.monotonic() + PATIENT_SECONDS
             while "READY" not in log_path.read_text():
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"The App did not start:\n{log_path.read_text()}")
@@ -104,7 +101,7 @@ def new_page(browser: Browser, *, width: int = 1700, height: int = 1100) -> Iter
     page.add_init_script(
         "window.IS_PLAYWRIGHT = true; localStorage.setItem('fiftyone-enterprise-tooltip-seen', 'true');"
     )
-    page.set_default_timeout(_PAGE_SECONDS * 1_000)
+    page.set_default_timeout(PATIENT_SECONDS * 1_000)
     yield page
     address = urlsplit(page.url)
     origin = {"origin": f"{address.scheme}://{address.netloc}", "storageTypes": _REMEMBERED}
@@ -131,7 +128,7 @@ def still_picture(page: Page, part: Page | Locator) -> bytes:
         RuntimeError: if it keeps changing
     """
     before, picture = b"", part.screenshot()
-    deadline = time.monotonic() + _PAGE_SECONDS
+    deadline = time.monotonic() + PATIENT_SECONDS
     while picture != before:
         if time.monotonic() > deadline:
             raise RuntimeError("The page does not come to rest")
