@@ -7,15 +7,14 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.py tests/test_compare.py
 
-OLDEST_TESTS = tests/operators/test_compute.py tests/operators/test_runs.py tests/panels/test_states.py tests/dataset_io/test_lifecycle.py tests/dataset_io/test_verdicts.py
-
-.PHONY: help setup setup-demo demo app test test-oldest quick lint format notebook docs release bench stress compare screenshots clean
+.PHONY: help setup setup-demo demo app test test-long test-oldest quick lint format notebook docs release bench stress compare screenshots clean
 
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report on boxes (all: ALL=1), save views"
 	@echo "make app     open the demo dataset in the FiftyOne App, with the panel (PORT=$(PORT))"
-	@echo "make test    run all tests, 15 minutes (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
-	@echo "make test-oldest  run a part of them with the oldest FiftyOne that is supported (2 minutes)"
+	@echo "make test    run the tests that guard a change, 8 minutes (REQUIRE_BROWSER=1: fail without Chromium, do not skip)"
+	@echo "make test-long    run the others: most tests in the App, kills, all random cases, simulations (8 minutes)"
+	@echo "make test-oldest  run a part of them with the oldest FiftyOne that is supported (2 minutes; in make test-long)"
 	@echo "make quick   run the tests that need no database and no browser, less than a minute"
 	@echo "make lint    check style, spelling and types;  make format  correct the style"
 	@echo "make notebook  execute docs/tutorial.ipynb and keep its outputs (half a minute)"
@@ -43,14 +42,17 @@ test: setup
 ifdef ARGS
 	@$(PYTEST_SIDE_BY_SIDE) $(ARGS)
 else
-	@sh tools/dev/test_all.sh $(PYTEST_SIDE_BY_SIDE)
+	@$(RUN) -m tools.dev.run_tests short
 endif
 
+test-long: setup
+	@$(RUN) -m tools.dev.run_tests long
+
 test-oldest: setup
-	@sh tools/dev/test_oldest.sh $(or $(ARGS),$(OLDEST_TESTS))
+	@sh tools/dev/test_oldest.sh $(ARGS)
 
 quick: setup
-	@QUICK_TESTS=1 $(PYTEST_SIDE_BY_SIDE) -m "not slow and not browser" $(WITHOUT_DATABASE) $(ARGS)
+	@FEW_CASES=1 $(PYTEST_SIDE_BY_SIDE) -m "not long and not browser" $(WITHOUT_DATABASE) $(ARGS)
 
 lint: setup
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m codespell_lib && $(RUN) -m tools.dev.check_types

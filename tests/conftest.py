@@ -69,9 +69,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 _LONG = ("test_packaging.py", "test_killed.py", "test_killed_settings.py", "test_coverage.py")
 
 
+@pytest.hookimpl(tryfirst=True)  # before those of another part are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest."""
+    """Begin with the files that take longest; of the tests in the App, only journeys are not long."""
     items.sort(key=lambda item: item.path.name not in _LONG)
+    for item in items:
+        if item.path.parent.name == "app" and item.get_closest_marker("journey") is None:
+            item.add_marker("long")
 
 
 def pytest_collection_finish() -> None:

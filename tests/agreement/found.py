@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -33,9 +34,11 @@ RULES = (
     {"empty": "agree", "undefined": "one"},
     {"missing": "ignore", "empty": "agree", "classes": "require"},
 )
-#: seed of the samples and rules of the run
-CASES = [(seed, rules) for seed in seeds(3) for rules in RULES]
-each_case = pytest.mark.parametrize(("seed", "rules"), CASES, ids=str)
+
+
+def each_case(test: Callable[..., None]) -> Callable[..., None]:
+    """Call a test with some seeds of random samples, and rules of the run."""
+    return pytest.mark.parametrize("rules", RULES, ids=str)(pytest.mark.parametrize("seed", seeds(3))(test))
 
 
 @dataclass(frozen=True)

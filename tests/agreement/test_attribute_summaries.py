@@ -163,7 +163,7 @@ def test_neither_batches_nor_the_order_of_codes_matter(cuts: int, order: int) ->
             )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_attribute_may_have_millions_of_values() -> None:
     samples = random_samples(4, n_samples=20, n_annotators=4)
     given = {"age": given_of(samples, 0, VALUES["age"])}

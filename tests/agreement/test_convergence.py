@@ -179,7 +179,7 @@ def test_200_images_of_lvis_have_the_known_precision_by_the_constant_score(label
     assert mean_of(constant(batch, images), 2, "map_50") == pytest.approx(0.8114, abs=5e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_200_images_of_lvis_have_the_precision_of_cocos_program(labels_of_lvis) -> None:
     batch, drawn, images = labels_of_lvis
     scored = constant(batch, images)

@@ -18,7 +18,7 @@ from annotator_agreement.agreement.statistics.estimates import estimates
 from annotator_agreement.agreement.statistics.numbers import Numbers
 from annotator_agreement.agreement.statistics.report import Interval, ReportContext, RunFacts
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 N_DATA_SETS = 200
 N_SAMPLES = 100

@@ -33,7 +33,7 @@ def _batch(rng: np.random.Generator) -> Batch:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_memory_does_not_grow_with_pairs_of_annotators_who_never_met() -> None:
     names = [f"annotator_{number:04d}" for number in range(N_ANNOTATORS)]
     config, batch = make_config(names, resamples=20), _batch(np.random.default_rng(1))

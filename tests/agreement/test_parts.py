@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.agreement.habits import CLASSES, Habits, simulate
-from tests.chance import seeds
+from tests.chance import some_seeds
 
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
@@ -139,10 +139,11 @@ def test_videos_are_the_draws_where_frames_depend_on_each_other():
         assert often.n[0, k] == once.n[0, k]
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.05, 0.25, 0.7), tuple([1 / 12] * 12)])
 def test_parts_that_do_not_differ_are_seldom_found(columns, shares):
     """Random parts of the same data: the share of runs with any finding is at most the nominal one."""
-    rng, n_runs, n_found, whole = np.random.default_rng(11), len(seeds(200)), 0, whole_of(columns)
+    rng, n_runs, n_found, whole = np.random.default_rng(11), len(some_seeds(200)), 0, whole_of(columns)
     for _ in range(n_runs):
         code = rng.choice(len(shares), N, p=shares)
         rows = [np.flatnonzero(code == k) for k in range(len(shares))]

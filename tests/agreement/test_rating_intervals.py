@@ -52,7 +52,7 @@ def test_the_alpha_of_very_many_different_ratios_has_no_interval() -> None:
     assert "alpha.pooled" in NUMBERS.report(samples, level="interval").intervals
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_intervals_of_many_ratings_take_little_memory() -> None:
     rng = np.random.default_rng(3)
     truth, noise = rng.integers(1, 5, (30_000, 1)), rng.integers(1, 5, (30_000, 10))

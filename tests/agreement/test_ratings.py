@@ -273,7 +273,7 @@ def test_who_is_right_is_told_apart_from_who_is_not_by_the_majority() -> None:
     assert 0.3 < dan.intervals["other_class"].low < 0.5 < dan.intervals["other_class"].high < 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_report_on_many_classes_takes_little_memory() -> None:
     rng = np.random.default_rng(3)
     n_samples, n_annotators = 30_000, 10

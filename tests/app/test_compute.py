@@ -49,6 +49,7 @@ def _still_picture(app: AppPage) -> bytes:
     return still_picture(app.page, app.page.locator("[data-cy='fo-grid'] [data-cy='looker']").first)
 
 
+@pytest.mark.journey
 def test_the_button_computes_says_that_it_works_and_shows_result_fields_and_panel(app: AppPage, dataset: Any) -> None:
     form = app.press_compute()
     for name in ANNOTATORS:

@@ -282,6 +282,7 @@ def test_the_tab_fits_small_windows_shows_what_it_uses_and_refuses_keys_that_com
     expect(app.errors).to_have_count(0)
 
 
+@pytest.mark.journey
 def test_objects_are_decided_by_keyboard(app: AppPage, dataset: Any, report: Any) -> None:
     app.open_panel()
     _open_tab(app, 0)

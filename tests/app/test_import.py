@@ -46,6 +46,7 @@ def images(demo_address: str, request: pytest.FixtureRequest, tmp_path: Path) ->
     dataset.delete()
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("images", [[]], indirect=True)
 def test_two_files_are_typed_into_an_empty_dataset_imported_and_compared(
     page: Page, demo_address: str, images: Any, folder: Path

@@ -40,6 +40,7 @@ def _first(text: str) -> int:
     return int(text.split()[0].replace(",", ""))
 
 
+@pytest.mark.journey
 def test_every_tab_has_the_numbers_of_the_report(shared_report: Any, app: AppPage, shared_dataset: Any) -> None:
     panel = app.panel
     app.expect_score(shared_report)
@@ -106,6 +107,7 @@ def _drill_downs(app: AppPage, dataset: Any) -> Iterator[Callable[[Callable[[], 
     app.expect_shown(len(dataset))
 
 
+@pytest.mark.journey
 def test_numbers_of_annotators_and_classes_are_drill_downs(app: AppPage, shared_dataset: Any) -> None:
     with _drill_downs(app, shared_dataset) as through:
         app.open_tab("Annotators", "Pairs of annotators")
@@ -154,6 +156,16 @@ def test_the_image_that_needs_most_work_is_two_clicks_away(app: AppPage, shared_
     assert disputed[opened[0]] >= sorted(disputed.values())[-3]
     app.close_modal()
     app.expect_shown(len(shared_dataset))
+
+
+@pytest.mark.journey
+def test_a_page_that_is_loaded_again_shows_the_panel_as_it_was(app: AppPage, shared_report: Any) -> None:
+    app.open_tab("Annotators", "Pairs of annotators")
+    app.page.reload()
+    expect(app.panel).to_contain_text("Pairs of annotators")
+    app.expect_score(shared_report)
+    app.drill_down(lambda: app.click_cell("Missed", "carol", "Lone"), "Labels of carol: lone")
+    app.back()
 
 
 def test_nothing_is_cut_off_in_a_narrow_panel(app: AppPage) -> None:

@@ -67,6 +67,7 @@ def test_the_numbers_follow_the_view_if_asked_to(
         expect(app.choice("Samples").locator("option:checked")).to_have_text(name)
 
 
+@pytest.mark.journey
 def test_back_returns_to_the_view_that_the_user_had(app: AppPage, shared_dataset: Any, view: Any) -> None:
     """Also after several drill-downs, one from behind the other."""
     app.open_tab("Objects", "Labels by verdict")

@@ -23,6 +23,7 @@ def _order(app: AppPage) -> list[str]:
     )
 
 
+@pytest.mark.journey
 def test_the_fields_of_a_run_stand_together_at_once_and_stay_where_they_are(app: AppPage, dataset: Any) -> None:
     app.press_compute()
     app.submit("Compute")

@@ -483,7 +483,7 @@ def test_workers_of_another_database_refuse(boxes, monkeypatch):
         compute_agreement(boxes, ANNOTATORS, executor=Dying(lambda *_: None))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_workers_of_this_machine_are_started_again_when_one_is_killed(make_dataset):
     dataset = make_dataset(random_annotators(60, seed=5))
     expected = contents(dataset, ANNOTATORS, resamples=0)

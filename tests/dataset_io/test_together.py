@@ -33,7 +33,7 @@ def test_small_hostile_files_are_read_within_memory_and_time_or_refused(private_
     assert (tried, failed) == (6, 0), examples
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_shared_run_whose_main_process_is_killed_is_continued_or_deleted(private_fiftyone):
     tried, failed, examples = shared_runs(66, 1)
     assert (tried, failed) == (1, 0), examples

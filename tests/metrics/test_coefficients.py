@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from tests.chance import examples, seeds
+from tests.chance import examples, seeds, some_seeds
 from tests.metrics.golden_cases import fraction
 from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, random_ratings, tables
 
@@ -220,8 +220,9 @@ def test_scott_and_cohen_use_the_units_that_both_rated(seed: int, weights: str) 
     assert_allclose(cohen_kappa(*table.T, weights=weights), _by_loops("conger", both, used, weights), atol=1e-11)
 
 
+@pytest.mark.random
 def test_ac1_is_ac2_without_weights() -> None:
-    for seed in seeds(10):
+    for seed in some_seeds(10):
         table = random_ratings(seed)
         assert_allclose(metrics.gwet_ac1(table, categories=range(7)), _by_loops("ac2", table, [*range(7)], "identity"))
 

@@ -16,7 +16,7 @@ from annotator_agreement.metrics import (
 from annotator_agreement.metrics.bootstrap.confidence import bootstrap_parts
 from annotator_agreement.metrics.bootstrap.draws import Part
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 #: so many that the share covered is known to half a per cent, and to 0.9 of alpha, whose intervals take longer
 DATA_SETS, DATA_SETS_OF_ALPHA = 1500, 600

