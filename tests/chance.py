@@ -1,8 +1,12 @@
-"""How many random cases a test draws: all of them in ``make test-long``, a quarter in ``make test``, ``make quick``."""
+"""Which cases of a test ``make test`` runs: a few values of a parameter, a quarter of the random cases.
+
+``make test-long`` runs all the others, and ``make test ARGS=…`` whatever is named.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -16,9 +20,17 @@ def _few(n: int) -> int:
     return min(n, max(2, n // 4))
 
 
+def few(values: Iterable[Any], n: int = 1) -> list[Any]:
+    """Values of a parameter (tuples for several) of which the first ``n`` are enough for every change."""
+    return [
+        value if k < n else pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.long)
+        for k, value in enumerate(values)
+    ]
+
+
 def seeds(n: int) -> list[Any]:
     """Values of a parameter, for random cases that differ only in their random numbers."""
-    return [k if k < _few(n) else pytest.param(k, marks=pytest.mark.long) for k in range(n)]
+    return few(range(n), _few(n))
 
 
 def some_seeds(n: int) -> range:

@@ -133,16 +133,16 @@ def make_module_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[
 
 @pytest.fixture(scope="module")
 def lend(make_module_dataset: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Lend the dataset that a function makes to all tests of a file; see :class:`tests.datasets.Lent`."""
+    """Lend the datasets that functions make to all tests of a file; see :class:`tests.datasets.Lent`."""
     from tests.datasets import Lent
 
-    lent = None
+    lent: dict[Callable[..., Any], Lent] = {}
 
     def lend(make: Callable[..., Any]) -> Any:
-        nonlocal lent
-        lent = lent or Lent(lambda: make(make_module_dataset))
+        if make not in lent:
+            lent[make] = Lent(lambda: make(make_module_dataset))
         _delete_orphans()
-        return lent.lend()
+        return lent[make].lend()
 
     return lend
 

@@ -16,6 +16,8 @@ import yaml
 
 from tools.dev.private_fiftyone import ROOT
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory) -> Path:

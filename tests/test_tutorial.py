@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import nbformat
+import pytest
 
 from tools.dev.notebook import TUTORIAL, executed
+
+pytestmark = pytest.mark.long
 
 
 def _lines(notebook: nbformat.NotebookNode) -> list[tuple[int, str]]:

@@ -15,7 +15,10 @@ from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha
 
-pytestmark = pytest.mark.skipif(not LVIS.is_file(), reason=f"needs {LVIS}, which is not part of the repository")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not LVIS.is_file(), reason=f"needs {LVIS}, which is not part of the repository"),
+]
 
 
 def test_images_are_resampled_not_their_objects(lvis: tuple[list[str], list[str], Batch]) -> None:  # noqa: F811

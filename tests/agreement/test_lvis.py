@@ -30,7 +30,10 @@ from annotator_agreement.metrics.geometry.boxes import Boxes
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 LVIS = DATA / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
 
-pytestmark = pytest.mark.skipif(not LVIS.is_file(), reason=f"needs {LVIS}, which is not part of the repository")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not LVIS.is_file(), reason=f"needs {LVIS}, which is not part of the repository"),
+]
 
 
 @pytest.fixture(scope="module")

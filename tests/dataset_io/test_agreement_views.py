@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from fiftyone import ViewField as F
 
+from tests.chance import few
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shown_labels import keys, table_of
 from tests.datasets import boxes_dataset, detections, random_annotators, videos_dataset
@@ -81,7 +82,7 @@ def _on_frames(name):
 CASES = [_in_fields, _in_an_attribute, _in_an_attribute_of_everybody, _on_frames]
 
 
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.__name__.strip("_"))
+@pytest.fixture(scope="module", params=few(CASES, 2), ids=lambda case: case.__name__.strip("_"))
 def case(request, private_fiftyone):
     """A dataset that no test changes, the report on it, its labels, and where they are."""
     dataset, report, where = request.param(f"test-views-{os.getpid()}")

@@ -24,6 +24,8 @@ from tests.datasets import detections, random_annotators, user_values
 
 from annotator_agreement import compute
 
+pytestmark = pytest.mark.long
+
 _few = settings(max_examples=3, stateful_step_count=12, deadline=None, derandomize=True, phases=[Phase.generate])
 
 

@@ -13,6 +13,8 @@ from tests.datasets import random_annotators
 
 from annotator_agreement.dataset_io.shards import share
 
+pytestmark = pytest.mark.long
+
 distributed = pytest.importorskip("distributed", reason="needs the extra `cluster` (Dask's distributed)")
 
 

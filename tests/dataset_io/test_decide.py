@@ -235,6 +235,7 @@ def test_an_object_can_be_decided_any_number_of_times_and_every_step_is_undone_e
     assert list_decisions(dataset) == []
 
 
+@pytest.mark.long
 def test_an_object_can_be_decided_200_times(make_dataset):
     dataset = make_dataset({name: labels[1:2] for name, labels in EXAMPLE.items()})
     compute_quickly(dataset)

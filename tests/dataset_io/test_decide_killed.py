@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections import Counter
 
+import pytest
+
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.test_decide import all_units, gold_of
 from tests.datasets import random_annotators, stored
@@ -19,6 +21,8 @@ from annotator_agreement import (
     list_decisions,
     undo_applied,
 )
+
+pytestmark = pytest.mark.long
 
 
 def kept_whole(dataset):

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.chance import few
 from tests.dataset_io.annotation_samples import dataset_of
 
 import annotator_agreement as aa
@@ -138,7 +139,7 @@ def _lists(dataset, field):
             for value in dataset.values(field)]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 2))
 @pytest.mark.parametrize("format", ["coco", "label_studio", "csv"])
 # without shrinking, which would make hundreds of datasets
 @settings(

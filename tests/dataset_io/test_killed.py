@@ -16,6 +16,8 @@ from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.record.lease import writing
 from annotator_agreement.dataset_io.record.schema import fields_marked
 
+pytestmark = pytest.mark.long
+
 ANNOTATORS = ["alice", "bob", "carol"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from fiftyone.core.odm import get_db_conn
 
 from tests.dataset_io.app_state import EVERYTHING
@@ -19,6 +20,8 @@ from annotator_agreement import (
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.record.lease import writing
 from annotator_agreement.dataset_io.record.schema import fields_marked
+
+pytestmark = pytest.mark.long
 
 
 def _views(dataset):

@@ -17,6 +17,8 @@ from tools.dev.private_fiftyone import PATIENT_SECONDS
 
 from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 _RUN = """
 import sys, json, signal

@@ -21,7 +21,10 @@ from tests.datasets import coco_dataset
 import annotator_agreement as aa
 
 LVIS = SHARED_DATA / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
-pytestmark = pytest.mark.skipif(not LVIS.is_file(), reason=f"needs {LVIS}, which is not part of the repository")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not LVIS.is_file(), reason=f"needs {LVIS}, which is not part of the repository"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,8 @@ from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.dataset_io.labels.geometry_readers import BoxReader
 from annotator_agreement.dataset_io.labels.shape_readers import PolylineReader
 
+pytestmark = pytest.mark.long
+
 PAIR = ["alice", "bob"]
 TRIO = ["alice", "bob", "carol"]
 

@@ -9,6 +9,8 @@ from tools.stress.imports import at_once, killed
 from tools.stress.shared_out import shared_runs
 from tools.stress.together import any_operations, delete_beside_units
 
+pytestmark = pytest.mark.long
+
 
 def test_deleting_a_run_while_units_of_another_are_written_leaves_a_dataset_that_opens(private_fiftyone):
     assert delete_beside_units(7, 3) == (3, 0, [])
@@ -33,7 +35,6 @@ def test_small_hostile_files_are_read_within_memory_and_time_or_refused(private_
     assert (tried, failed) == (6, 0), examples
 
 
-@pytest.mark.long
 def test_a_shared_run_whose_main_process_is_killed_is_continued_or_deleted(private_fiftyone):
     tried, failed, examples = shared_runs(66, 1)
     assert (tried, failed) == (1, 0), examples

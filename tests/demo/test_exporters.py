@@ -19,6 +19,8 @@ from tests.datasets import coco_dataset
 
 from annotator_agreement import add_units, resolve_units
 
+pytestmark = pytest.mark.long
+
 LVIS = SHARED_DATA / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
 #: exporters, with what their importers are told besides
 TYPES = {

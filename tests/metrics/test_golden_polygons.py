@@ -20,7 +20,10 @@ from tests.metrics.golden_cases import fraction
 from annotator_agreement.metrics import Objects, Polygons, Regions, krippendorff_alpha, match_objects
 
 _TABLES = SHARED_DATA.parent / "golden" / "golden.json"
-pytestmark = pytest.mark.skipif(not _TABLES.is_file(), reason=f"needs {_TABLES}, which is not part of the repository")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not _TABLES.is_file(), reason=f"needs {_TABLES}, which is not part of the repository"),
+]
 
 Shapes = dict[int, shapely.Geometry]
 Units = list[tuple[int, ...]]

@@ -18,6 +18,8 @@ from annotator_agreement import AgreementInputError, delete_agreement, load_agre
 from annotator_agreement.dataset_io.record.run import COMPLETED, Run
 from annotator_agreement.dataset_io.record.stored_records import part_names
 
+pytestmark = pytest.mark.long
+
 ANNOTATORS = ["alice", "bob", "carol"]
 PARAMS = {"fields": ANNOTATORS, "run_key": "later", "workers": 2, "resamples": 0}
 #: what `fiftyone delegated launch` does with an operation
@@ -72,7 +74,6 @@ def _killed(launched, dataset):
     return run
 
 
-@pytest.mark.long
 def test_a_delegated_run_that_was_killed_is_continued_and_is_that_of_one_process(launched, make_dataset):
     dataset = make_dataset(random_annotators(30, seed=5))
     run = _killed(launched, dataset)
@@ -93,7 +94,6 @@ def test_a_delegated_run_that_was_killed_is_continued_and_is_that_of_one_process
     assert of_workers == alone
 
 
-@pytest.mark.long
 def test_a_delegated_run_that_was_killed_is_deleted_with_all_that_it_left(launched, make_dataset):
     dataset = make_dataset(random_annotators(30, seed=5))
     before = stored(dataset)

@@ -45,24 +45,32 @@ OF_RUNS = {
 }
 
 
-@pytest.mark.parametrize("key", ["gone", "", 5, ["agreement"], "a" * 100_000], ids=lambda key: repr(key)[:12])
-@pytest.mark.parametrize("name", OF_RUNS)
-def test_forms_of_runs_that_are_gone(operator, context, form, make_dataset, name: str, key: Any) -> None:
+def _without_a_run(make_dataset: Any) -> Any:
+    return make_dataset()
+
+
+def _with_a_run(make_dataset: Any) -> Any:
     dataset = make_dataset()
     compute_quickly(dataset)
-    asked = operator(name)
-    assert form(asked, dataset, run_key=key, **OF_RUNS[name])
-    if key:
-        with pytest.raises(Exception, match="`run_key` must") as refused:
-            asked.execute(context(asked, dataset, run_key=key, **OF_RUNS[name]))
-        assert type(refused.value).__name__ == "AgreementInputError"
-        assert len(str(refused.value).encode()) <= 2_000
-    assert list_agreements(dataset) == ["agreement"] or not key
+    return dataset
 
 
 @pytest.mark.parametrize("name", OF_RUNS)
-def test_forms_without_any_run(operator, context, form, make_dataset, name: str) -> None:
-    dataset, asked = make_dataset(), operator(name)
+def test_forms_of_runs_that_are_gone(operator, context, form, lend, name: str) -> None:
+    dataset, asked = lend(_with_a_run), operator(name)
+    for key in ("gone", "", 5, ["agreement"], "a" * 100_000):
+        assert form(asked, dataset, run_key=key, **OF_RUNS[name])
+        if key:
+            with pytest.raises(Exception, match="`run_key` must") as refused:
+                asked.execute(context(asked, dataset, run_key=key, **OF_RUNS[name]))
+            assert type(refused.value).__name__ == "AgreementInputError"
+            assert len(str(refused.value).encode()) <= 2_000
+        assert list_agreements(dataset) == ["agreement"] or not key
+
+
+@pytest.mark.parametrize("name", OF_RUNS)
+def test_forms_without_any_run(operator, context, form, lend, name: str) -> None:
+    dataset, asked = lend(_without_a_run), operator(name)
     inputs = form(asked, dataset, **OF_RUNS[name])
     assert [entry["invalid"] for entry in inputs.values()] == [True]
     assert list(inputs) == ["no_runs"]
@@ -72,9 +80,8 @@ def test_forms_without_any_run(operator, context, form, make_dataset, name: str)
 
 
 @pytest.mark.parametrize("given", ["pdf", 5, ["html"], {}], ids=repr)
-def test_an_unknown_format_is_said_in_the_form(operator, context, form, make_dataset, given: Any) -> None:
-    dataset, asked = make_dataset(), operator("export_agreement")
-    compute_quickly(dataset)
+def test_an_unknown_format_is_said_in_the_form(operator, context, form, lend, given: Any) -> None:
+    dataset, asked = lend(_with_a_run), operator("export_agreement")
     shown = form(asked, dataset, format=given, path="/tmp/x.html")
     if given:
         assert "`format` must be one of" in str(shown)
@@ -117,9 +124,8 @@ def test_numpy_stands_for_numbers_and_lists(make_dataset) -> None:
     assert list_agreements(dataset) == []
 
 
-def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, make_dataset, tmp_path) -> None:
-    dataset = make_dataset()
-    compute_quickly(dataset)
+def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, lend, tmp_path) -> None:
+    dataset = lend(_with_a_run)
     with pytest.raises(ValueError, match="`objects` must be texts, got <Sample"):
         decide(dataset, choice="none", objects=dataset.first(), by="eve")
     with pytest.raises(ValueError, match="`progress` must be True, False, None or a function"):
@@ -132,15 +138,15 @@ def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, 
 
 
 @pytest.mark.parametrize("gold", [["+1"], {"a": " "}, 3])
-def test_a_field_of_decisions_that_is_no_name_is_a_sentence(operator, context, make_dataset, gold) -> None:
-    dataset = make_dataset()
-    compute_quickly(dataset)
+def test_a_field_of_decisions_that_is_no_name_is_a_sentence(operator, context, lend, gold) -> None:
+    dataset = lend(_with_a_run)
     for name in ("apply_decisions", "decide"):
         asked = operator(name)
         with pytest.raises(ValueError, match="`gold` must be a text, got"):
             asked.execute(context(asked, dataset, gold=gold, choice="none", run_key="agreement"))
 
 
+@pytest.mark.long
 def test_a_short_campaign_of_malformed_calls(private_fiftyone) -> None:
     from tools.stress.parameters import parameters
 

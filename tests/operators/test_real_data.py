@@ -11,6 +11,8 @@ import pytest
 
 from tests.datasets import coco_dataset
 
+pytestmark = pytest.mark.long
+
 LVIS = "lvis_double/lvis_v1.0_val_doubly_annos_subset200.json"
 
 #: conventions, class handling → mean of the per-image alphas, pooled alpha, images with a defined alpha

@@ -26,6 +26,8 @@ from annotator_agreement.panels.drill_down import samples_behind
 from annotator_agreement.panels.panel_state import Shown, panel_state_of
 from annotator_agreement.panels.view_model import view_model
 
+pytestmark = pytest.mark.long
+
 #: columns of tables whose numbers count units, or pairs of labels; those of all others count labels, or images
 _UNITS = {"votes", "by_class", "classes", "left_out", "Missed"}
 _PAIRS = {"confusion", "Confused with"}
