@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
 
 import numpy as np
 import pytest
@@ -118,12 +117,10 @@ MISTAKES = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_one_sentence_with_its_line(tmp_path, name):
     text, message = MISTAKES[name]
-    start = time.process_time()
     with pytest.raises(AgreementInputError, match=message) as error:
         _read(tmp_path, text)
     assert len(str(error.value)) < 500
     assert "\n" not in str(error.value)
-    assert time.process_time() - start < 20
 
 
 ENDLESS: dict[str, object] = {}

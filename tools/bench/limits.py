@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,6 +82,7 @@ def measure() -> list[Row]:
         rows.append(Row(f"{title}, GiB", mib / 1024.0, None, None, at_most(most_gib)))
     rows.append(Row("a scribbled polygon, s", _scribble_seconds(), None, None, at_most(2)))
     rows.append(Row("from an interrupt to the end of a run, s", _interrupted_seconds(), None, None, at_most(5)))
+    rows.append(Row("a file of 1,000 requirements, read, s", _requirements_seconds(), None, None, at_most(5)))
     rows.append(Row("50 resamples of sparse rows of 100,000 columns, s", _sparse_seconds(), None, None, at_most(0.5)))
     return rows
 
@@ -101,6 +104,22 @@ def _interrupted_seconds() -> float:
     _, _, used = os.wait4(process.pid, 0)
     dataset.delete()
     return used.ru_utime + used.ru_stime - before
+
+
+def _requirements_seconds() -> float:
+    """Seconds until a file with as many requirements as are taken is read and checked."""
+    from tools.dev.plugin import load_plugin
+
+    load_plugin()
+    from annotator_agreement.dataset_io.results.check import read_requirements
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "requirements.yaml"
+        lines = [f"  r{k}: {{number: f1, at_least: 0.{k:03}}}\n" for k in range(1_000)]
+        path.write_text("requirements:\n" + "".join(lines), encoding="utf-8")
+        started = time.perf_counter()
+        read_requirements(path)
+        return time.perf_counter() - started
 
 
 def _sparse_seconds() -> float:
