@@ -84,6 +84,7 @@ def test_moments_of_chunks_give_what_rows_give(of_many, monkeypatch, clustered):
             ), key
 
 
+@pytest.mark.long
 def test_a_report_says_which_method_it_used(of_many, monkeypatch):
     records, context = of_many
     context = dataclasses.replace(context, config=make_config(NAMES[:3], resamples=20))
@@ -100,6 +101,7 @@ def text_of(report):
     return out.getvalue()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["existence.presence.brennan_prediger", "coefficients.ac1"])
 def test_limits_see_that_the_sum_of_rare_disagreement_is_skewed(monkeypatch, name):
     rng = np.random.default_rng(3)

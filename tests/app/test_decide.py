@@ -266,7 +266,7 @@ def test_the_tab_fits_small_windows_shows_what_it_uses_and_refuses_keys_that_com
 
     sign = app.page.get_by_text("Not answered yet: press again when it is")
     held: list[Route] = []
-    app.page.route("**/operators/execute", held.append)
+    app.page.route("**/operators/execute", lambda route: held.append(route))
     for _ in range(15):
         app.page.keyboard.press("0")
     expect(sign).to_be_visible()

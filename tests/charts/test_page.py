@@ -184,6 +184,7 @@ def browser() -> Iterator:
 REPORTS = {"objects": filled_report, "nothing": unfilled_report, **OTHERS}
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize("kind", list(REPORTS))
 def test_the_page_is_drawn_without_errors_and_without_a_network(browser, tmp_path: Path, kind: str) -> None:
@@ -206,6 +207,7 @@ def test_the_page_is_drawn_without_errors_and_without_a_network(browser, tmp_pat
     page.close()
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1400, 600])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -226,6 +228,7 @@ def test_the_page_fits_its_window_and_follows_light_and_dark(browser, tmp_path: 
     page.close()
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_names_are_drawn_as_they_are(browser, tmp_path: Path) -> None:
     path = tmp_path / "report.html"

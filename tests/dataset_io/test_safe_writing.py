@@ -258,6 +258,7 @@ def test_an_edit_in_a_view_is_seen(make_dataset, before_each_write):
     assert dataset.values("alice.detections.agreement")[0] == ["agreed"]
 
 
+@pytest.mark.long
 def test_an_editor_at_work_all_the_time(make_dataset, monkeypatch):
     dataset = make_dataset(random_annotators(150, seed=7))
     monkeypatch.setattr(read, "BATCH_SAMPLES", 10)

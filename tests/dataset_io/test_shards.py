@@ -109,6 +109,7 @@ def test_threads_and_processes_give_the_same(boxes, processes):
     assert_same(boxes, ANNOTATORS, processes, resamples=50)
 
 
+@pytest.mark.long
 def test_the_order_in_the_database_does_not_matter(make_dataset):
     dataset = make_dataset(random_annotators(30, seed=5))
     documents = list(dataset._sample_collection.find())
@@ -129,6 +130,7 @@ def test_a_reference_and_models_are_the_same(boxes):
     assert_same(boxes, ANNOTATORS[1:], Shuffled(11), resamples=50, **roles)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["Classification", "Classifications"])
 def test_classes_and_tags_of_a_reference_and_a_model_are_the_same(make_dataset, kind):
     rng = random.Random(12)
@@ -143,11 +145,13 @@ def test_classes_and_tags_of_a_reference_and_a_model_are_the_same(make_dataset, 
     assert_same(dataset, ANNOTATORS[1:], Shuffled(12), resamples=50, reference=ANNOTATORS[0], models=["net"])
 
 
+@pytest.mark.long
 def test_masks_of_a_reference_and_a_model_are_the_same(make_dataset):
     dataset = masked_dataset(make_dataset, random_masks(14))
     assert_same(dataset, ANNOTATORS[2:], Shuffled(10), resamples=50, reference=ANNOTATORS[0], models=[ANNOTATORS[1]])
 
 
+@pytest.mark.long
 def test_attributes_are_the_same(boxes):
     values = [True, 1, "1", 2.5, None, "x", False, 0]
     for number, sample in enumerate(boxes):
@@ -158,6 +162,7 @@ def test_attributes_are_the_same(boxes):
     assert_same(boxes, ANNOTATORS, Shuffled(4), attributes="state", resamples=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("view", ["sorted", "filtered", "limited"])
 def test_views_are_the_same(boxes, view):
     views = {
@@ -214,6 +219,7 @@ def test_frames_are_the_same_and_no_video_is_divided(make_videos):
     assert_same(dataset, [f"frames.{name}" for name in ANNOTATORS], Shuffled(10), resamples=50)
 
 
+@pytest.mark.long
 def test_groups_are_the_same_and_no_group_is_divided(make_dataset):
     from tests.datasets import detections
 
@@ -263,6 +269,7 @@ def test_a_shard_that_is_lost_is_tried_again(boxes):
     assert executor.asked.count(3) == 1  # it was done
 
 
+@pytest.mark.long
 def test_a_shard_that_is_lost_three_times_fails_the_run_which_can_be_continued(boxes):
     expected = contents(boxes, ANNOTATORS, resamples=0)
     executor = Dying(lambda number, attempt: "before" if number == 4 else None)
@@ -309,7 +316,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize(("how", "what"), ODD.values(), ids=ODD)
+@pytest.mark.parametrize(("how", "what"), few(ODD.values(), 2), ids=ODD)
 def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_continued(boxes, how, what):
     message = f"Shard [3-8] of 8 .* must be compared by a worker, but {what}.*what is done is kept.*resume=True"
     with pytest.raises(AgreementInputError, match=message):
@@ -329,6 +336,7 @@ def test_an_executor_that_was_shut_down_fails_the_run_with_a_sentence(boxes):
         compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor)
 
 
+@pytest.mark.long
 def test_a_pool_of_the_user_whose_process_is_killed_fails_the_run_which_can_be_continued(boxes):
     expected = contents(boxes, ANNOTATORS, resamples=0)
 
@@ -363,6 +371,7 @@ def test_a_run_of_which_a_part_is_done_says_first_how_to_continue_it(boxes):
         compute_agreement(boxes, ANNOTATORS, resamples=0)
 
 
+@pytest.mark.long
 def test_shards_whose_records_a_killed_database_lost_are_done_again(boxes):
     expected, lost = contents(boxes, ANNOTATORS, resamples=0), []
 
@@ -381,6 +390,7 @@ def test_shards_whose_records_a_killed_database_lost_are_done_again(boxes):
     assert lost == [2, 7]
 
 
+@pytest.mark.long
 def test_a_database_that_is_killed_keeps_what_is_surely_written(tmp_path, monkeypatch):
     private, environment = PrivateFiftyOne(tmp_path), dict(os.environ)
     try:

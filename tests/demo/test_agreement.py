@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.chance import few
+
 CAREFUL = ("alice", "bob")
-LABEL_TYPES = ["boxes", "polygons", "masks", "segmentation", "keypoints", "class", "tags", "quality"]
+LABEL_TYPES = ["boxes", "masks", "class", "tags", "polygons", "segmentation", "keypoints", "quality"]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def copied(demo):
     demo.delete_sample_fields(list(copies.values()))
 
 
-@pytest.mark.parametrize("label_type", LABEL_TYPES)
+@pytest.mark.parametrize("label_type", few(LABEL_TYPES, 4))
 def test_everybody_agrees_with_a_copy_of_themselves_exactly(demo, copied, label_type):
     from annotator_agreement import compute_agreement, delete_agreement
 
@@ -38,7 +40,7 @@ def test_everybody_agrees_with_a_copy_of_themselves_exactly(demo, copied, label_
     delete_agreement(demo, "itself")
 
 
-@pytest.mark.parametrize("label_type", ["polygons", "masks", "segmentation", "keypoints"])
+@pytest.mark.parametrize("label_type", few(["masks", "polygons", "segmentation", "keypoints"]))
 def test_the_careful_annotators_agree_best_on_every_kind_of_shape(demo, label_type):
     from tools.demo.dataset import LABEL_TYPES
 

@@ -381,6 +381,7 @@ def test_bob_has_fewer_tags(samples):
     assert n_tags["bob"] < n_tags["carol"] <= n_tags["alice"]
 
 
+@pytest.mark.long
 def test_building_twice_gives_the_same_labels(samples, tmp_path):
     from tools.demo.dataset import LABEL_TYPES, build_demo_dataset
 

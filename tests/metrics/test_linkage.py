@@ -98,6 +98,7 @@ def test_large_components_are_solved_nearly_as_well_as_by_merges_and_moves(
     assert totals[0] > 0.9 * totals[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classes", ["ignore", "require", "prefer"])
 def test_large_components_do_not_depend_on_other_samples(classes: optimal.ClassHandling) -> None:
     crowds = [_crowd(4, 70, 0.1, seed) for seed in range(3)]

@@ -222,6 +222,7 @@ def messy_rings(draw: st.DrawFn) -> list[Ring]:
     return draw(st.lists(st.one_of(ring, st.just(points)), min_size=0, max_size=4))
 
 
+@pytest.mark.long
 @examples(300)
 @given(messy_rings(), messy_rings())
 def test_messy_rings_never_fail_and_share_at_most_the_smaller_area(a: list[Ring], b: list[Ring]) -> None:
