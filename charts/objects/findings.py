@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...agreement.statistics.codes import NO_LABEL
 from ..text.advice import Phrase, against, against_median_box, loose, stands_out
 from ..text.words import listed, shown_number, shown_share
 
@@ -56,7 +57,10 @@ def object_outcome(report: ObjectReport) -> str:
     if lost is None or f1 is None:
         return "No two annotators have labels to compare, so there is no disagreement."
     if lost.total < NOTHING:
-        return "The annotators agree: they drew the same objects, in the same places, with the same classes."
+        has_classes = any(name != NO_LABEL for entry in report.annotators for name in entry.classes)
+        return "The annotators agree: they drew the same objects, in the same places" + (
+            ", with the same classes." if has_classes else "."
+        )
     if same is None:
         return f"No object was drawn by two annotators (F1 {shown_number(f1)})."
     said = [f"Two annotators draw the same object in {shown_share(f1)} of their labels (F1 {shown_number(f1)})"]

@@ -17,6 +17,12 @@ from .run_length import cvat_mask
 MOST_FRAMES = 1_000_000
 #: bytes that a frame of a video, and a shape between two key frames take before they become pages and labels
 _OF_FRAME, _OF_BETWEEN = 100, 700
+#: attributes of shapes that are numbers, and move between key frames; and all that are used
+_MOVING = ("xtl", "ytl", "xbr", "ybr", "cx", "cy", "rx", "ry", "points")
+_USED = {
+    *_MOVING,
+    *["label", "occluded", "rotation", "rle", "left", "top", "width", "height", "frame", "outside", "keyframe", "id"],
+}
 #: the question that tags of an image answer
 TAGS = "tags"
 
@@ -84,14 +90,15 @@ def _size(width: Any, height: Any) -> tuple[int, int] | None:
 def _add_shape(
     found: AnnotationSet, page: ImageLabels, name: str, element: Element, label: str, types: dict[tuple[str, str], str]
 ) -> DrawnLabel | None:
+    found.unused["shapes"].update(key for key in element.attrib if key not in _USED)
     try:
         shape = _shape(element, label, types)
     except (KeyError, TypeError, ValueError) as error:
-        found.left_out.add(f"shapes that cannot be read ({error})", name)
+        found.not_read(page, f"shapes that cannot be read ({error})", name)
         return None
     if shape is None:
         if element.tag != "attribute":
-            found.left_out.add(f"shapes of the type {element.tag}, which are not read", name)
+            found.not_read(page, f"shapes of the type {element.tag}, which are not read", name)
         return None
     found.add_label(page, shape)
     return shape
@@ -170,13 +177,20 @@ def _read_video(
         index = int(track.get("id") or number)
         for frame, element in visible:
             page = found.page(owner, ImageKey(name, frame + 1))
+            if element is None:
+                what = "shapes between key frames with different numbers of points"
+                found.not_read(page, what, f"{name}, frame {frame + 1}")
+                continue
             shape = _add_shape(found, page, f"{name}, frame {frame + 1}", element, str(track.get("label")), types)
             if shape is not None:
                 shape.index = index
 
 
-def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[int, Element]]:
-    """Frames in which a track is seen, and its shape there; between key frames the shapes that lie between theirs."""
+def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[int, Element | None]]:
+    """Frames in which a track is seen, and its shape there; between key frames the shapes that lie between theirs.
+
+    None where the shape between two key frames is not known.
+    """
     with_frame = (element for element in track if element.get("frame") is not None)
     shapes = sorted(with_frame, key=lambda element: int(element.attrib["frame"]))
     for shape, following in zip(shapes, [*shapes[1:], None], strict=True):
@@ -186,26 +200,40 @@ def _track(found: AnnotationSet, track: Element, step: int) -> Iterator[tuple[in
         yield first, shape
         if following is not None:
             last = int(following.attrib["frame"])
-            n_points = len(_numbers(shape.attrib.get("points", "0")))
+            n_points = sum(len(_numbers(part.attrib.get("points", "0"))) for part in shape.iter())
             n_between = len(range(first + step, last, step))
             found.reserve(n_between * (_OF_BETWEEN + OF_POINT * n_points), "shapes between the key frames of tracks")
             for frame in range(first + step, last, step):
                 yield frame, _between(shape, following, (frame - first) / (last - first))
 
 
-def _between(first: Element, last: Element, share: float) -> Element:
-    """The shape between two key frames of a track: every coordinate moves evenly, as in CVAT."""
-    keys = [key for key in ("xtl", "ytl", "xbr", "ybr", "points") if key in first.attrib and key in last.attrib]
+def _between(first: Element, last: Element, share: float) -> Element | None:
+    """The shape between two key frames of a track: every number moves evenly, and turns the shorter way, as in CVAT.
+
+    None where the two have different numbers of points.
+    """
     between = Element(first.tag, dict(first.attrib))
-    between.extend(first)
-    for key in keys if last.get("outside") != "1" else ():
-        a, b = (_numbers(element.attrib[key]) for element in (first, last))
-        if len(a) == len(b):
-            moved = [x + (y - x) * share for x, y in zip(a, b, strict=True)]
-            pairs = [",".join(map(repr, moved[k : k + 2])) for k in range(0, len(moved), 2)]
+    is_moving = last.get("outside") != "1" and first.tag == last.tag
+    for key in _MOVING if is_moving else ():
+        a, b = (_numbers(element.attrib.get(key, "")) for element in (first, last))
+        if len(a) != len(b):
+            return None
+        moved = [x + (y - x) * share for x, y in zip(a, b, strict=True)]
+        pairs = [",".join(map(repr, moved[k : k + 2])) for k in range(0, len(moved), 2)]
+        if pairs:
             between.set(key, ";".join(pairs))
+    if is_moving and (first.get("rotation") or last.get("rotation")):
+        a, b = (float(element.get("rotation") or 0.0) for element in (first, last))
+        between.set("rotation", repr((a + ((b - a + 180.0) % 360.0 - 180.0) * share) % 360.0))
+    nodes = {node.get("label"): node for node in last.findall("points")} if is_moving else {}
+    for part in first:  # the points of a skeleton, and attributes
+        node = nodes.get(part.get("label")) if part.tag == "points" else None
+        moved_part = part if node is None else _between(part, node, share)
+        if moved_part is None:
+            return None
+        between.append(moved_part)
     return between
 
 
 def _numbers(text: str) -> list[float]:
-    return [float(number) for number in text.replace(";", ",").split(",")]
+    return [float(number) for number in text.replace(";", ",").split(",")] if text else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import inspect
 import json
 from collections import defaultdict
@@ -166,9 +167,7 @@ def _read_file(
         if is_of not in TITLES or format not in ("auto", is_of):
             must = "of a format that can be read" if format == "auto" else TITLES[format]
             raise AgreementInputError(
-                f"{shown_name!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {title}; formats "
-                "that FiftyOne reads are given as `format=fo.types.…`, with one path for each annotator: "
-                '{"alice": path, "bob": path}'
+                f"{shown_name!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {title}; {_INSTEAD}"
             )
         found.title = title
         if is_of in (*FILE_PER_IMAGE, VIA) and annotator is None:
@@ -235,7 +234,8 @@ def _content(path: Path, kind: str, shown_name: str) -> Any:
     try:
         if kind == "XML":
             return parse_xml(path).getroot()
-        text = path.read_text("utf-8-sig")
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig" if content.startswith(codecs.BOM_UTF8) else json.detect_encoding(content))
         if kind != "JSON":
             return text
         has_lines = path.suffix.lower() != ".json" or (text.count("\n") and _is_line_of_json(text))
@@ -253,10 +253,30 @@ def _is_line_of_json(text: str) -> bool:
 
 #: how files of other formats can be told, and what they are
 _OTHER_JSON: dict[str, Callable[[Any], bool]] = {
-    "GeoJSON": lambda content: isinstance(content, dict) and content.get("type") == "FeatureCollection",
+    "Labelbox's export": lambda content: (
+        _has_keys(content, "data_row", "projects") or _has_keys(content, "Labeled Data")
+    ),
+    "V7 Darwin JSON": lambda content: _has_keys(content, "item", "annotations"),
+    "Supervisely's JSON": lambda content: _has_keys(content, "objects", "size"),
+    "Prodigy's JSON": lambda content: _has_keys(content, "_input_hash"),
+    "Zooniverse's JSON": lambda content: _has_keys(content, "subject_ids") or _has_keys(content, "task", "value"),
+    "GeoJSON (as of QuPath)": lambda content: isinstance(content, dict) and content.get("type") == "FeatureCollection",
     "COCO results (detections without images)": lambda content: _is_list_with(content, "image_id", "category_id"),
     "a FiftyOne dataset": lambda content: isinstance(content, dict) and "samples" in content,
 }
+
+
+#: what to do with files of other tools
+_INSTEAD = (
+    "export COCO JSON or Pascal VOC for each annotator from there, or write a long table: a row for each label, with "
+    "image, annotator, class, and a box or polygon"
+)
+
+
+def _has_keys(content: Any, *keys: str) -> bool:
+    """True for an object with these keys, or a list that begins with one."""
+    first = content[0] if isinstance(content, list) and content else content
+    return isinstance(first, dict) and first.keys() >= {*keys}
 
 
 def _is_list_with(content: Any, *keys: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -19,7 +19,14 @@ from ...agreement.settings.options import OPTIONS
 from ...charts.text.words import counted
 from ..labels.source import field_schema
 from ..run.work_through import Progress
-from .annotation_set import AnnotationSet, ImageKey, ImageLabels, refuse_repeated, whole_characters
+from .annotation_set import (
+    AnnotationSet,
+    ImageKey,
+    ImageLabels,
+    refuse_repeated,
+    stored_size,
+    whole_characters,
+)
 from .crowd_answers import MTURK, WIDE, read_any_table
 from .file_format import FILE_PER_IMAGE, LABEL_STUDIO, TABLE, TITLES, VIA, read_annotations, read_with_fiftyone
 from .image_names import Match, Target, match_images
@@ -258,6 +265,22 @@ def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:
     found.persons = {renamed.get(name, name): person for name, person in found.persons.items()}
 
 
+def _fits(page: ImageLabels, size: tuple[int, int] | None) -> bool:
+    """True unless boxes, polygons or points in pixels reach beyond an image of a size."""
+    if size is None or page.scale not in (None, page.size_px):
+        return True
+    for label in page.labels:
+        x, y, width, height = label.box or (0.0,) * 4
+        points = [
+            (x + width, y + height),
+            *(point for ring in label.rings or () for point in ring),
+            *(label.points or ()),
+        ]
+        if any(a > size[0] + 1 or b > size[1] + 1 for a, b in points):
+            return False
+    return True
+
+
 #: by owner, and by sample and frame: the documents for every slot
 _Made = dict[str, dict[Key, dict[TargetField, list[Document]]]]
 
@@ -284,6 +307,7 @@ class _Plan:
         self._maker = maker
         self._schema = field_schema(dataset)
         self._n_new = sum(target.sample_id is None for target in self.targets)
+        self._sizes: Counter[str] = Counter()  #: images, by what is strange about their sizes
         annotators, separate = (self._placed(entries, by_name) for entries in (found.pages, found.separate))
         without = [
             self.targets[number].path
@@ -329,10 +353,33 @@ class _Plan:
                 if not (target.size_px or page.size_px or target.sample_id or target.is_video):
                     metadata = fo.ImageMetadata.build_for(target.path)
                     page.size_px = (metadata.width, metadata.height)
+                if not target.size_px and not _fits(page, page.size_px) and os.path.isfile(target.path):
+                    metadata = fo.ImageMetadata.build_for(target.path)  # of the image as it is shown
+                    target.size_px = target.new_size = stored_size(metadata.width, metadata.height)
+                if target.size_px and page.size_px and target.size_px != page.size_px:
+                    self._compare_sizes(page, target.size_px, image.name)
                 if target.size_px is None and page.size_px is not None:
                     target.size_px = target.new_size = page.size_px
                 page.size_px = page.size_px or target.size_px
         return found
+
+    def _compare_sizes(self, page: ImageLabels, size: tuple[int, int], name: str) -> None:
+        """Notice an image whose size in the file is not that of the sample: of another one, or before it was turned.
+
+        Tools show an image turned, as its EXIF says, and so do we; some write its size as it was before.
+        """
+        width, height = page.size_px or size
+        if (width, height) == size[::-1]:
+            in_pixels = page.scale in (None, (width, height))
+            if any(label.mask for label in page.labels) or (in_pixels and not _fits(page, size)):
+                self._found.left_out.add("images whose labels are of the image before it was turned (EXIF)", name)
+                page.n_unread += len(page.labels)
+                page.labels = []
+            else:
+                self._sizes["size in the file is that before turning (EXIF): coordinates are read as shown"] += 1
+                page.scale, page.size_px = (None if in_pixels else page.scale), size
+        elif abs(width * size[1] - height * size[0]) > 0.02 * width * size[1]:
+            self._sizes["proportions in the file are not those of the sample: are they the same?"] += 1
 
     def _documents(self, entries: Mapping[str, Mapping[Key, ImageLabels]]) -> _Made:
         """Documents of the labels on all images."""
@@ -479,6 +526,8 @@ class _Plan:
         if self._maker.n_reach_out:
             n_out, n_drawn = self._maker.n_reach_out, self._maker.n_drawn
             yield f"{n_out} of {n_drawn} labels reach out of their image; clip=True cuts them"
+        for what, n in self._sizes.items():
+            yield f"{n} images of an annotator whose {what}"
         n_sizes = sum(target.new_size is not None for target in self.targets if target.sample_id is not None)
         if n_sizes:
             yield f"{n_sizes} samples had no image size and get that of the file"

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import ast
+import codecs
+import contextlib
 import csv
 import io
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import shapely
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ..results.export import as_it_was, not_a_formula
-from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKey, Point, StoredImage
+from .annotation_set import (
+    OF_RUN,
+    QUESTION,
+    AnnotationSet,
+    DrawnLabel,
+    ImageKey,
+    Point,
+    StoredImage,
+    id_text,
+    number_in,
+    refuse_others,
+    stored_size,
+)
+from .coco_json import joined_rings
+from .label_studio import are_records, read_label_studio, tasks_of_records
 
 #: how a file of a table may end, and what separates its columns; None: no text
 SUFFIXES: dict[str, str | None] = {".csv": ",", ".tsv": "\t", ".parquet": None}
@@ -44,15 +62,36 @@ _NAMES = {
     "height": "height h bboxheight bboxh boxheight",
     "image_width": "imagewidth imgwidth originalwidth widthpx imw",
     "image_height": "imageheight imgheight originalheight heightpx imh",
+    "x_center": "xcenter xcentre centerx centrex xc cx xctr xmid bboxxcenter",
+    "y_center": "ycenter ycentre centery centrey yc cy yctr ymid bboxycenter",
     "boxes": "boxes bboxes annotation annotations bbox box",
+    "boxes_xyxy": "xyxy bboxxyxy boxxyxy bboxesxyxy boxesxyxy x1y1x2y2",
+    "boxes_xywh": "xywh bboxxywh boxxywh bboxesxywh boxesxywh ltwh",
     "polygon": "polygon segmentation points vertices",
     "confidence": "confidence probability",
 }
 #: the meanings, the first of which every table needs
 MEANINGS = tuple(_NAMES)
 _CORNERS, _SIZES = ("x_min", "y_min", "x_max", "y_max"), ("x", "y", "width", "height")
-#: with one corner of a box given as left and top, and its size
-_MIXED = ("x_min", "y_min", "width", "height")
+#: with one corner of a box given as left and top, or with its centre, and its size
+_MIXED, _CENTRES = ("x_min", "y_min", "width", "height"), ("x_center", "y_center", "width", "height")
+#: how boxes can stand in columns, and what that is called
+_BOXES = {
+    _CORNERS: "two corners",
+    _CENTRES: "centre and size",
+    _SIZES: "upper left corner and size",
+    _MIXED: "upper left corner and size",
+}
+_IN_CELLS = ("boxes", "boxes_xyxy", "boxes_xywh", "polygon")
+#: plain names of columns that look like coordinates, and of those that turn a box
+_COORDINATE = re.compile(
+    r"(b?box|rect|roi)?[xy](min|max|center|centre|ctr|mid|tl|br|c|left|right|top|bottom|start|end|px|rel|norm|\d)*"
+    r"|(c|mid|center|centre|centroid|start|end|min|max)[xy]|left|top|right|bottom"
+    r"|(b?box|rect|roi)(left|top|right|bottom|w|h|width|height)"
+)
+_ANGLE = re.compile(r"(angle|rotation|rot|theta)(deg|degrees|angle|rad)?")
+#: how texts begin that are not in UTF-8
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 #: characters that are read of a file to find its columns
 _MOST_OF_HEAD = 1 << 16
 #: characters of a list in Python's spelling, whose reading takes a hundred times as much memory; JSON may be longer
@@ -64,23 +103,48 @@ _NOTHING = {"no finding", "no findings", "nothing", "none", "empty", "no object"
 
 
 def load_table(path: Path) -> pd.DataFrame:
-    """The table in a file."""
-    separator = SUFFIXES[path.suffix.lower()]
+    """The table in a file; its ``attrs`` say how it was read if that is not as usual."""
     try:
-        if separator is None:
+        if SUFFIXES[path.suffix.lower()] is None:
             return pd.read_parquet(path)
-        names = _column_names(path, separator)
+        encoding, separator, n_before = _dialect(path)
+        names = _column_names(path, encoding, separator, n_before)
         meant = guessed_columns(list(names.values()))
         # names of images and annotators are texts, even where they look like numbers
         texts = {meant[key] for key in ("image", "annotator", "label") if key in meant}
         types = {stored: str for stored, name in names.items() if name in texts}
         absent = {"keep_default_na": False, "na_values": list(_ABSENT)}
-        table = pd.read_csv(path, sep=separator, dtype=types, encoding="utf-8-sig", **absent).rename(columns=names)
-        return table.map(lambda cell: _text_of(cell) if isinstance(cell, str) else cell)
+        table = pd.read_csv(path, sep=separator, dtype=types, encoding=encoding, skiprows=n_before, **absent)
+        table = table.rename(columns=names).map(lambda cell: _text_of(cell) if isinstance(cell, str) else cell)
+        if separator != SUFFIXES[path.suffix.lower()] or encoding != "utf-8-sig":
+            table.attrs["read_as"] = f"columns parted by {separator!r}, letters in {encoding.removesuffix('-sig')}"
+        return table
     except ImportError as error:
         raise AgreementInputError(f"Reading {path.name!r} needs pyarrow: pip install pyarrow") from error
     except (ValueError, OSError) as error:
         raise AgreementInputError(f"{path.name!r} must be a table, got an error: {error}") from error
+
+
+def _dialect(path: Path) -> tuple[str, str, int]:
+    """Encoding and separator of a file of text, as spreadsheets write it, and the lines before its columns."""
+    with path.open("rb") as file:
+        head = file.read(_MOST_OF_HEAD)
+        encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), "utf-8-sig")
+        if encoding == "utf-8-sig":
+            file.seek(0)
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            try:
+                for part in iter(lambda: file.read(1 << 20), b""):
+                    decoder.decode(part)
+            except UnicodeDecodeError:
+                encoding = "cp1252"
+    first, _, _ = head.decode(encoding, "ignore").lstrip().partition("\n")
+    said = re.fullmatch(r"sep=(.)", first.strip())
+    if said:
+        return encoding, said[1], 1
+    usual = SUFFIXES[path.suffix.lower()] or ","
+    outside = re.sub(r'"[^"]*"', "", first)
+    return encoding, max((usual, ",", ";", "\t", "|"), key=outside.count), 0
 
 
 def _cell_of(text: str) -> str:
@@ -93,16 +157,16 @@ def _text_of(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _LIKE_ABSENT.fullmatch(cell) else as_it_was(cell)
 
 
-def _column_names(path: Path | io.StringIO, separator: str) -> dict[str, str]:
+def _column_names(path: Path, encoding: str, separator: str, n_before: int) -> dict[str, str]:
     """The columns of a file of text as they are in it, and as they were before any became no formula."""
-    stored = list(pd.read_csv(path, sep=separator, nrows=0, encoding="utf-8-sig").columns)
+    stored = list(pd.read_csv(path, sep=separator, nrows=0, encoding=encoding, skiprows=n_before).columns)
     names = list(map(as_it_was, stored))
     return dict(zip(stored, names if len(set(names)) == len(names) else stored, strict=True))
 
 
 def guessed_columns(columns: list[Any]) -> dict[str, str]:
     """The column of every meaning that is found, by usual names."""
-    plain = {str(name).lower().translate(str.maketrans("", "", "_- .")): str(name) for name in reversed(columns)}
+    plain = {_plain(name): str(name) for name in reversed(columns)}
     found = {}
     for meaning, names in _NAMES.items():
         usual = next((plain[name] for name in names.split() if name in plain), None)
@@ -113,13 +177,10 @@ def guessed_columns(columns: list[Any]) -> dict[str, str]:
 
 def column_choices(path: Path) -> tuple[list[str], dict[str, str]]:
     """The columns of a file of text, and the meanings that are guessed; none for other files."""
-    separator = SUFFIXES.get(path.suffix.lower())
-    if separator is None or not path.is_file():
+    if SUFFIXES.get(path.suffix.lower()) is None or not path.is_file():
         return [], {}
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            head = file.read(_MOST_OF_HEAD)
-        columns = list(_column_names(io.StringIO(head), separator).values())
+        columns = list(_column_names(path, *_dialect(path)).values())
     except (ValueError, OSError):
         return [], {}  # the import says why
     return columns, guessed_columns(columns)
@@ -139,55 +200,192 @@ def read_table(
     Raises:
         AgreementInputError: if columns are not found or do not fit together
     """
+    if "read_as" in table.attrs:
+        found.notes.append(f"The table is read with {table.attrs['read_as']}")
+    if "annotator" in table.columns and are_records(table.head(_MOST_OF_HEAD).to_dict("records")):
+        found.title = "Label Studio CSV"
+        read_label_studio(found, tasks_of_records(table.to_dict("records")), (columns or {}).get("image"))
+        if annotator is not None:
+            refuse_others(annotator, found.pages)
+            found.pages = {annotator: next(iter(found.pages.values()), {})}
+        return
     meant = _meanings(table, columns, annotator)
+    corners = next((names for names in _BOXES if set(names) <= meant.keys()), None)
+    point = corners is None and not meant.keys() & {*_IN_CELLS} and {"x", "y"} <= meant.keys()
+    used = {*(corners or ()), *(("x", "y") if point else ()), *_IN_CELLS}
+    for meaning in [key for key in (*_CORNERS, *_SIZES, *_CENTRES) if key in meant and key not in used]:
+        meant.pop(meaning, None)
     values = {meaning: [None if _is_absent(cell) else cell for cell in table[column].tolist()]
               for meaning, column in meant.items()}  # fmt: skip
+    if (
+        "boxes" in meant
+        and "boxes" not in (columns or {})
+        and not meant.keys() & {"label", "value"}
+        and all(isinstance(cell, str) and cell[:1].isalpha() for cell in values["boxes"] if cell is not None)
+    ):  # words
+        for entry in (meant, values):
+            entry["label"] = entry.pop("boxes")
+    numbers = [number_in(cell) for cell in values.get("value", ()) if cell is not None]
+    if numbers and None not in numbers:  # also where they are spelt with a comma
+        values["value"] = [number_in(cell) for cell in values["value"]]
+    if any(number_in(cell) is None for cell in values.get("confidence", ()) if cell is not None):
+        del values["confidence"], meant["confidence"]  # words are an attribute
 
     def rows() -> Iterator[dict[str, Any]]:
         """The cells of each row by their meanings; made anew each time, as they would fill the memory."""
         return (dict(zip(values, cells, strict=True)) for cells in zip(*values.values(), strict=True))
 
-    corners = next((names for names in (_CORNERS, _SIZES, _MIXED) if set(names) <= meant.keys()), None)
-    drawn = corners is not None or "boxes" in meant or "polygon" in meant
+    drawn = corners is not None or point or bool(meant.keys() & {*_IN_CELLS})
     found.notes.append(f"Columns: {'; '.join(f'{meaning}: {column}' for meaning, column in meant.items())}")
+    _check_coordinates(found, table, meant, drawn=drawn, upright=corners is not None)
+    if corners is not None:
+        found.notes.append(f"Boxes are read as {_BOXES[corners]}")
+    of_cells = (
+        _meaning_of_cells(found, values)
+        if "boxes" in meant
+        else "boxes_xyxy"
+        if "boxes_xyxy" in meant
+        else "boxes_xywh"
+    )
     no_attributes = {*meant.values(), *(OF_RUN if OF_RUN[0] in table.columns else ())}
     attributes = {column: table[column].tolist() for column in table.columns if column not in no_attributes}
-    shapes = [_shapes(row, corners) for row in rows()] if drawn else []
-    in_shares = _are_shares(chain.from_iterable(shapes))
+    if not drawn:
+        found.unused["rows"].update({column: len(table) for column in attributes})
+    shapes = [_shapes(row, corners, point, of_cells) for row in rows()] if drawn else []
+    in_shares = _are_shares(chain.from_iterable(shape or () for shape in shapes))
     if drawn:
         found.notes.append(f"Coordinates are read as {'shares of the image' if in_shares else 'pixels'}")
+        if not in_shares and annotator is None:
+            _refuse_two_units(values["annotator"], shapes)
     n_none = 0
     for number, row in enumerate(rows()):
         name, owner = row["image"], annotator if annotator is not None else row["annotator"]
         if name is None or owner is None:
             found.left_out.add("rows without an image or an annotator", f"row {number + 1}")
             continue
-        page = found.page(_as_text(owner), ImageKey(_as_text(name)))
-        width, height = row.get("image_width"), row.get("image_height")
-        if width is not None and height is not None:
-            page.size_px = (int(width), int(height))
+        page = found.page(id_text(owner), ImageKey(id_text(name)))
+        size = stored_size(row.get("image_width"), row.get("image_height"))
+        if page.size_px is not None and size not in (None, page.size_px):
+            raise AgreementInputError(
+                f"An image must have one size, got {page.size_px} and {size} for {id_text(name)!r} in the columns "
+                f"{meant['image_width']!r} and {meant['image_height']!r}; are they sizes of boxes?"
+            )
+        page.size_px = page.size_px or size
         page.scale = (1.0, 1.0) if in_shares else None
-        text = None if row.get("label") is None else _as_text(row["label"])
-        if drawn and not shapes[number]:
-            coordinates = (row.get(key) for key in (*(corners or ()), "boxes", "polygon"))
-            has_any = any(cell is not None and not (isinstance(cell, str) and cell.strip() in _EMPTY)
-                          for cell in coordinates)  # fmt: skip
-            if text is not None and text.lower() not in _NOTHING and has_any:
-                found.left_out.add("rows whose coordinates cannot be read", f"row {number + 1}")
-            n_none += 1
+        text = None if row.get("label") is None else id_text(row["label"])
+        made = shapes[number] if drawn else []
+        if made is None:
+            found.not_read(page, "rows whose coordinates cannot be read", f"row {number + 1}")
             continue
-        for shape in shapes[number] if drawn else ():
+        n_none += drawn and not made
+        for shape in made:
             shape.label = text
-            shape.attributes = {key: column[number] for key, column in attributes.items()
-                                if isinstance(column[number], str | int | float)
-                                and not _is_absent(column[number])}  # fmt: skip
-            shape.confidence = None if row.get("confidence") is None else float(row["confidence"])
+            shape.attributes = {key: value for key, column in attributes.items()
+                                if (value := _attribute(column[number])) is not None}  # fmt: skip
+            shape.confidence = number_in(row.get("confidence"))
             found.add_label(page, shape)
         value = row.get("value")
         if not drawn and (value is not None or text is not None):
             found.add_label(page, _answer(text, value))
-    if drawn and n_none:
+    if n_none:
         found.notes.append(f"{n_none} rows say that nothing was found: their annotators looked and drew nothing")
+
+
+def _attribute(value: Any) -> Any:
+    """The value of an attribute: a text, a number or a date; None for anything else."""
+    if _is_absent(value):
+        return None
+    return value if isinstance(value, str | int | float) else value.isoformat() if hasattr(value, "isoformat") else None
+
+
+def _plain(name: Any) -> str:
+    """A name in lower case, without what parts its words."""
+    return str(name).lower().translate(str.maketrans("", "", "_- ."))
+
+
+def _check_coordinates(
+    found: AnnotationSet, table: pd.DataFrame, meant: Mapping[str, str], *, drawn: bool, upright: bool
+) -> None:
+    """Say which columns look like coordinates and are not read as such.
+
+    Raises:
+        AgreementInputError: if no others are, or boxes are turned
+    """
+    others = [name for name in table.columns if name not in meant.values()]
+    strange = [name for name in others if _COORDINATE.fullmatch(_plain(name))]
+    if strange and not drawn:
+        raise AgreementInputError(
+            f"Columns that look like coordinates must be those of a box ({'; '.join(map(', '.join, _BOXES))}), got "
+            f"{shown(map(repr, strange))}; name what is missing with `columns`, or leave these columns out"
+        )
+    if strange:
+        found.notes.append(f"Columns that look like coordinates, beside those that are read: {shown(strange, 12)}")
+    for name in others if upright else ():
+        if _ANGLE.fullmatch(_plain(name)) and any(
+            number_in(cell) for cell in table[name].tolist() if not _is_absent(cell)
+        ):
+            raise AgreementInputError(
+                f"Boxes in columns must be upright, got other values than 0 in {name!r}; give turned boxes as polygons "
+                "(a column `polygon`), or leave this column out"
+            )
+    for side, end in (("image_width", "x_max"), ("image_height", "y_max")):
+        if {side, *_CORNERS} <= meant.keys():
+            beyond = int((_column(table, meant[end]) > _column(table, meant[side]) + 1).sum())
+            if 2 * beyond > len(table):
+                raise AgreementInputError(
+                    f"{meant[side]!r} beside corners must be the size of the image, got corners beyond it in {beyond} "
+                    f"of {len(table)} rows; leave it out if it is not"
+                )
+
+
+def _column(table: pd.DataFrame, name: str) -> pd.Series[float]:
+    """The numbers of a column, nan for everything else."""
+    return pd.Series([number_in(cell) for cell in table[name].tolist()], dtype=float)
+
+
+def _refuse_two_units(owners: Sequence[Any], shapes: Sequence[list[DrawnLabel] | None]) -> None:
+    """Refuse coordinates that are shares of the image for one annotator and pixels for another."""
+    by_owner: dict[Any, list[DrawnLabel]] = defaultdict(list)
+    for owner, made in zip(owners, shapes, strict=True):
+        by_owner[owner] += made or ()
+    shares = {owner for owner, made in by_owner.items()
+              if _are_shares(made) and any(value % 1 for shape in made for value in _numbers(shape))}  # fmt: skip
+    if shares:
+        others = shown(repr(owner) for owner in by_owner.keys() - shares)
+        raise AgreementInputError(
+            f"Coordinates must have one unit, got shares of the image of {shown(map(repr, sorted(shares, key=str)))}, "
+            f"and pixels of {others}; give each annotator a table of their own"
+        )
+
+
+def _meaning_of_cells(found: AnnotationSet, values: Mapping[str, list[Any]]) -> str:
+    """Whether four numbers in a cell are corners or a corner and a size, by what they cannot be.
+
+    Raises:
+        AgreementInputError: if they may be both, or neither
+    """
+    n_flat, no_corners, no_sizes = 0, False, False
+    sizes = zip(
+        *(values.get(name) or [None] * len(values["boxes"]) for name in ("image_width", "image_height")), strict=True
+    )
+    for cell, size in zip(values["boxes"], sizes, strict=True):
+        width, height = (number_in(side) or math.inf for side in size)
+        boxes: list[tuple[float, ...]] = []
+        with contextlib.suppress(ValueError, TypeError):  # the row is not read
+            boxes = [box for box in _boxes_in(_evaluated(cell)) if len(box) == 4] if not _is_empty(cell) else []
+        for x, y, a, b in boxes:
+            n_flat += 1
+            no_corners |= a < x or b < y
+            no_sizes |= a < 0 or b < 0 or x + a > width + 1 or y + b > height + 1
+    if n_flat and no_corners == no_sizes:
+        which = "neither" if no_corners else "either"
+        raise AgreementInputError(
+            f"Four numbers in a cell must be two corners or a corner and a size, got some that may be {which}; say "
+            'columns={"boxes_xyxy": …} or columns={"boxes_xywh": …}'
+        )
+    if n_flat:
+        found.notes.append(f"Four numbers in a cell are read as {_BOXES[_SIZES if no_corners else _CORNERS]}")
+    return "boxes_xywh" if no_corners else "boxes_xyxy"
 
 
 def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator: str | None) -> dict[str, str]:
@@ -205,7 +403,7 @@ def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator:
     meant = {**guessed, **given}
     if annotator is not None:
         meant.pop("annotator", None)
-    if not meant.keys() & {*_CORNERS, *_SIZES, "boxes", "polygon", "label", "value"}:
+    if not meant.keys() & {*_CORNERS, *_SIZES, *_CENTRES, *_IN_CELLS, "label", "value"}:
         missing = "label"
     else:
         missing = next((key for key in ("image", "annotator") if key not in meant), "")
@@ -215,10 +413,13 @@ def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator:
             f'columns={{{missing!r}: …}}, or one for each annotator: columns={{"label": ["alice", "bob"]}}'
         )
     if set(_CORNERS) <= meant.keys():  # beside corners a width and a height are those of the image
-        for side in ("width", "height"):
+        for side, axis in (("width", "x"), ("height", "y")):
             if side in meant:
-                meant.setdefault(f"image_{side}", meant.pop(side))
-    if meant.keys() & {*_CORNERS, *_SIZES, "boxes", "polygon"} and "value" in meant:
+                size = meant.pop(side)
+                span = _column(table, meant[f"{axis}_max"]) - _column(table, meant[f"{axis}_min"])
+                if not ((span - _column(table, size)).dropna().abs() <= 1).all():  # else that of the box
+                    meant.setdefault(f"image_{side}", size)
+    if meant.keys() & {*_CORNERS, *_SIZES, *_CENTRES, *_IN_CELLS} - {"width", "height"} and "value" in meant:
         meant.setdefault("confidence", meant.pop("value"))
     return meant
 
@@ -227,59 +428,177 @@ def _is_absent(value: object) -> bool:
     return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value))
 
 
-def _as_text(value: Any) -> str:
-    """A text; of a number without a fraction its digits."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+def _shapes(
+    row: Mapping[str, Any], corners: tuple[str, ...] | None, point: bool, of_cells: str
+) -> list[DrawnLabel] | None:
+    """The boxes, polygon or point of a row; none where its cells are empty; None where they cannot be read."""
+    try:
+        if row.get("polygon") is not None:
+            rings, closed = _rings(_evaluated(row["polygon"])), not _is_line(row["polygon"])
+            if rings or not _is_empty(row["polygon"]):
+                if not rings or any(len(ring) < 3 - (not closed) for ring in rings):
+                    return None
+                return [DrawnLabel(None, rings=joined_rings(rings) if closed else rings, closed=closed)]
+        if corners is not None or point:
+            cells = [row[name] for name in corners or ("x", "y")]
+            if all(cell is None or cell == "" for cell in cells):
+                return []
+            numbers = [number_in(cell) for cell in cells]
+            if any(number is None for number in numbers):
+                return None
+            x, y, *size = (number or 0.0 for number in numbers)
+            if point:
+                return [DrawnLabel(None, points=[(x, y)])]
+            a, b = size
+            if corners == _CENTRES:
+                x, y = x - a / 2, y - b / 2
+            return [_box(x, y, a, b, are_corners=corners == _CORNERS)]
+        cell = next((row[name] for name in _IN_CELLS[:3] if row.get(name) is not None), None)
+        boxes = _boxes_in(_evaluated(cell)) if not _is_empty(cell) else []
+        return [_box(*box[:4], are_corners=of_cells == "boxes_xyxy" or len(box) == 5) for box in boxes]
+    except (TypeError, ValueError):
+        return None
 
 
-def _shapes(row: Mapping[str, Any], corners: tuple[str, ...] | None) -> list[DrawnLabel]:
-    """The boxes or the polygon of a row; none where they are empty."""
-    rings = _rings(_evaluated(row.get("polygon")))
-    if rings:
-        return [DrawnLabel(None, rings=rings)]
-    if corners is not None:
-        try:
-            x, y, a, b = (float(row[name]) for name in corners)
-        except (TypeError, ValueError):
-            return []
-        return [DrawnLabel(None, box=(x, y, a - x, b - y) if corners == _CORNERS else (x, y, a, b))]
-    boxes = _evaluated(row.get("boxes"))
-    is_one = len(boxes) == 4 and all(isinstance(number, int | float) for number in boxes)
+def _box(x: float, y: float, a: float, b: float, *, are_corners: bool) -> DrawnLabel:
+    """A box, from its first corner and another one, or its size.
+
+    Raises:
+        ValueError: if the second corner is left of the first, or above it
+    """
+    width, height = (a - x, b - y) if are_corners else (a, b)
+    if min(width, height) < 0:
+        raise ValueError("a negative size")
+    return DrawnLabel(None, box=(x, y, width, height))
+
+
+def _is_empty(cell: Any) -> bool:
+    """True for a cell that says that there is nothing."""
+    return cell is None or (cell.strip() in _EMPTY or cell.upper().endswith("EMPTY") if isinstance(cell, str)
+                            else hasattr(cell, "__len__") and not len(cell))  # fmt: skip
+
+
+def _is_line(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.lstrip().upper().startswith("LINESTRING")
+
+
+def _boxes_in(value: list[Any]) -> list[tuple[float, ...]]:
+    """Boxes of four numbers each; a fifth marks those that are pairs of points, which are corners.
+
+    Raises:
+        ValueError: if there is anything else
+    """
+    if len(value) == 4 and not any(isinstance(each, list | tuple) for each in value):
+        value = [value]
+    elif len(value) == 2 and all(isinstance(each, list | tuple) and len(each) == 2 for each in value):
+        value = value if isinstance(value[0][0], list | tuple) else [value]
     found = []
-    for box in [boxes] if is_one else boxes:
-        flat = [float(number) for part in box for number in (part if isinstance(part, list | tuple) else [part])]
-        if len(flat) == 4:
-            (left, right), (top, bottom) = sorted(flat[::2]), sorted(flat[1::2])
-            found.append(DrawnLabel(None, box=(left, top, right - left, bottom - top)))
+    for box in value:
+        is_pair = len(box) == 2
+        flat = [number_in(each) for part in box for each in (part if is_pair else [part])]
+        if len(flat) != 4 or None in flat:
+            raise ValueError(f"no box: {box!r}")
+        if is_pair:
+            flat = [*map(min, flat[:2], flat[2:]), *map(max, flat[:2], flat[2:]), 1.0]
+        found.append(tuple(number or 0.0 for number in flat))
     return found
 
 
 def _evaluated(value: Any) -> list[Any]:
-    """The list that a cell holds or spells."""
+    """The list that a cell holds or spells: as JSON, as Python or numpy write it, as pairs, or as WKT.
+
+    Raises:
+        ValueError: if it is none of these
+    """
     if isinstance(value, str):
+        text = value.strip()
+        if text[:1].isalpha():
+            return _of_wkt(text)
+        if text[:1] not in ("[", "("):
+            return _pairs(text)
         try:
-            value = json.loads(value)
+            value = json.loads(text)
         except (ValueError, RecursionError):
-            if len(value) > _LONGEST_LITERAL:
-                return []
+            if len(text) > _LONGEST_LITERAL or "..." in text:
+                raise ValueError("no list") from None
+            with_commas = re.sub(r"(?<=[\d.\])])\s+(?=[-+.\d\[(])", ", ", text)  # as numpy prints arrays
             try:
-                value = ast.literal_eval(value)
+                value = ast.literal_eval(with_commas)
             except (ValueError, SyntaxError, MemoryError, RecursionError):
-                return []
+                raise ValueError("no list") from None
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return list(value) if isinstance(value, list | tuple) else []
+    if not isinstance(value, list | tuple):
+        raise ValueError("no list")
+    return [each.tolist() if hasattr(each, "tolist") else each for each in value]
+
+
+def _of_wkt(text: str) -> list[Any]:
+    """The rings of a polygon in WKT, or the points of a line."""
+    try:
+        shape = shapely.from_wkt(text)
+    except shapely.errors.GEOSException as error:
+        raise ValueError("no WKT") from error
+    if shape.geom_type not in ("Polygon", "MultiPolygon", "LineString", "LinearRing"):
+        raise ValueError(f"a {shape.geom_type}")
+    parts = [part for part in shapely.get_parts(shape) if not part.is_empty]
+    if shape.geom_type.startswith("Lin"):
+        return [list(map(list, part.coords)) for part in parts]
+    return [[[x, y] for x, y, *_ in ring.coords[:-1]] for part in parts for ring in (part.exterior, *part.interiors)]
+
+
+def _pairs(text: str) -> list[Any]:
+    """Points from pairs such as ``10,10 60,10``, ``10,10;60,10`` and ``10 10, 60 10``, or a list of numbers.
+
+    Raises:
+        ValueError: if there is anything else
+    """
+    parts = [part.split() for part in re.split(";", text) if part.strip()]
+    if len(parts) > 1 and all(len(part) == 2 for part in parts):  # numbers may have decimal commas
+        points = parts
+    else:
+        words = re.split(r"[\s;]+", re.sub(r"\s*;\s*", ";", text.strip(" ;")))
+        points = [word.strip(",").split(",") for word in words]
+        if len(points) > 1 and all(len(point) == 1 for point in points) and "," in text:
+            points = [part.split() for part in text.split(",")]
+        if {*map(len, points)} == {1} or len(points) == 1:
+            flat = [number_in(word) for point in points for word in point]
+            if None in flat:
+                raise ValueError("no numbers")
+            return flat
+    found = [[number_in(word) for word in point] for point in points]
+    if any(len(point) != 2 or None in point for point in found):
+        raise ValueError("no points")
+    if len(found) > 2 and any(len({point[k] for point in found}) == 1 for k in range(2)):
+        raise ValueError("points on a line, as decimal commas are read as pairs")
+    return found
 
 
 def _rings(value: list[Any]) -> list[list[Point]]:
-    """Rings from a flat list of coordinates, a list of points, or a list of either."""
+    """Rings from a flat list of coordinates, a list of points, or a list of either.
+
+    Raises:
+        ValueError: if there is anything else than numbers in it
+    """
     if not value:
         return []
     if not isinstance(value[0], list | tuple):
-        return [[(float(x), float(y)) for x, y in zip(value[::2], value[1::2], strict=False)]]
+        return [[_point(pair) for pair in zip(value[::2], value[1::2], strict=True)]]
     if len(value[0]) == 2 and not isinstance(value[0][0], list | tuple):
-        return [[(float(point[0]), float(point[1])) for point in value]]
+        return [[_point(point) for point in value]]
     return [ring for part in value for ring in _rings(list(part))]
+
+
+def _point(pair: Sequence[Any]) -> Point:
+    x, y = map(number_in, pair)
+    if x is None or y is None:
+        raise ValueError(f"no point: {pair!r}")
+    return x, y
+
+
+def _numbers(shape: DrawnLabel) -> Iterator[float]:
+    """The coordinates of a box, a polygon or a point."""
+    return chain(shape.box or (), chain.from_iterable(chain.from_iterable(shape.rings or ())), *(shape.points or ()))
 
 
 def _are_shares(shapes: Iterable[DrawnLabel]) -> bool:
@@ -287,8 +606,7 @@ def _are_shares(shapes: Iterable[DrawnLabel]) -> bool:
     is_any = False
     for shape in shapes:
         is_any = True
-        ring_values = (value for ring in shape.rings or () for point in ring for value in point)
-        if not all(abs(value) <= 1.0 + 1e-6 for value in chain(shape.box or (), ring_values)):
+        if not all(abs(value) <= 1.0 + 1e-6 for value in _numbers(shape)):
             return False
     return is_any
 
@@ -298,7 +616,7 @@ def _answer(text: str | None, value: Any) -> DrawnLabel:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return DrawnLabel(None, value=float(value), question=text or QUESTION)
     if value is not None:
-        return DrawnLabel(_as_text(value), question=text or QUESTION)
+        return DrawnLabel(id_text(value), question=text or QUESTION)
     return DrawnLabel(text, question=QUESTION)
 
 

@@ -261,7 +261,7 @@ RECORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["json"])
+@pytest.mark.parametrize("kind", ["json", "csv"])
 def test_json_min_and_csv_of_label_studio_are_read(tmp_path, kind):
     if kind == "json":
         path = written(tmp_path / "e.json", RECORDS)

@@ -1,0 +1,270 @@
+"""Tables and CVAT's XML as other tools and spreadsheets write them: coordinates, spellings, encodings, key frames."""
+
+from __future__ import annotations
+
+import json
+
+import fiftyone as fo
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from PIL import Image
+from shapely.affinity import rotate
+
+from tests.dataset_io.annotation_samples import coco, dataset_of, written
+
+from annotator_agreement import AgreementInputError, import_annotations
+
+pytestmark = pytest.mark.usefixtures("delete_imports")
+
+WIDTH, HEIGHT = 200, 100
+
+
+def _dataset(*names):
+    dataset = dataset_of(names or ["1.jpg"])
+    dataset.set_values("metadata", [fo.ImageMetadata(width=WIDTH, height=HEIGHT)] * len(dataset))
+    return dataset
+
+
+def _table(**columns):
+    return pd.DataFrame({"image": ["1.jpg"], "annotator": ["ann"], "label": ["cat"], **columns})
+
+
+def _boxes(table, **options):
+    """The boxes in pixels, and the summary."""
+    dataset = _dataset()
+    summary = import_annotations(dataset, table, **options)
+    label = dataset.first().ann
+    boxes = label and [np.multiply(box.bounding_box, [WIDTH, HEIGHT] * 2).tolist() for box in label.detections]
+    return boxes, summary
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"x_center": [0.5], "y_center": [0.5], "width": [0.25], "height": [0.4]}, [75, 30, 50, 40]),
+        ({"xc": ["100,5"], "yc": ["50,0"], "w": [50], "h": [40]}, [75.5, 30, 50, 40]),
+        ({"bbox": ["[150, 20, 20, 40]"]}, [150, 20, 20, 40]),
+        ({"bbox": ["[150 20 20 40]"]}, [150, 20, 20, 40]),
+        ({"bbox": ["[100, 20, 150, 60]"], "image_width": [WIDTH], "image_height": [HEIGHT]}, [100, 20, 50, 40]),
+        ({"xyxy": [[100, 20, 150, 60]]}, [100, 20, 50, 40]),
+        ({"bbox_xywh": ["100,20,50,40"]}, [100, 20, 50, 40]),
+        ({"box": ["[[150, 60], [100, 20]]"]}, [100, 20, 50, 40]),
+        ({"xmin": [10], "ymin": [20], "xmax": [40], "ymax": [60], "width": [30], "height": [40]}, [10, 20, 30, 40]),
+    ],
+)
+def test_boxes_are_read_however_columns_say_them(columns, expected):
+    boxes, _ = _boxes(_table(**columns))
+    assert boxes == [pytest.approx(expected)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"bbox": ["[10, 20, 30, 40]"]}, r"two corners or a corner and a size, got some that may be either; say.*xywh"),
+        (
+            {"x_min": [1], "y_min": [2]},
+            r"must be those of a box .* got 'x_min', 'y_min'; name what",
+        ),
+        ({"x_center": [0.5], "bbox_w": [0.1]}, r"look like coordinates"),
+        (
+            {"x": [1], "y": [2], "w": [3], "h": [4], "angle": [30]},
+            r"must be upright, got other values than 0 in 'angle'",
+        ),
+        (
+            {"xmin": [10], "ymin": [20], "xmax": [40], "ymax": [60], "width": [20], "height": [20]},
+            r"'width' beside corners must be the size of the image, got corners beyond it in 1 of 1 rows",
+        ),
+    ],
+)
+def test_what_contradicts_the_reading_of_a_table_is_refused(columns, message):
+    with pytest.raises(AgreementInputError, match=message):
+        import_annotations(_dataset(), _table(**columns))
+
+
+def test_four_numbers_that_may_be_both_are_read_as_one_says():
+    table = _table(bbox=["[10, 20, 30, 40]"])
+    assert _boxes(table, columns={"boxes_xyxy": "bbox"})[0] == [pytest.approx([10, 20, 20, 20])]
+    assert _boxes(table, columns={"boxes_xywh": "bbox"})[0] == [pytest.approx([10, 20, 30, 40])]
+
+
+def test_shares_of_one_and_pixels_of_another_are_refused():
+    table = pd.DataFrame({"image": "1.jpg", "annotator": ["a", "b"], "label": "cat",
+                          "x": [0.1, 20], "y": [0.1, 10], "w": [0.5, 100], "h": [0.5, 50]})  # fmt: skip
+    with pytest.raises(AgreementInputError, match=r"one unit, got shares of the image of 'a', and pixels of 'b'"):
+        import_annotations(_dataset(), table)
+
+
+POLYGONS = ["10,10 60,10 60,60", "10,10;60,10;60,60", "POLYGON ((10 10, 60 10, 60 60, 10 10))", "10 10 60 10 60 60",
+            "10,0 10,0;60,0 10,0;60,0 60,0", "[[10. 10.]\n [60. 10.]\n [60. 60.]]", "10 10, 60 10, 60 60",
+            "[{}]".format("10, 10, 60, 10, 60, 60"), "MULTIPOLYGON (((10 10, 60 10, 60 60, 10 10)))"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", POLYGONS)
+def test_polygons_are_read_however_they_are_spelt(text):
+    dataset = _dataset()
+    import_annotations(dataset, _table(polygon=[text]))
+    (label,) = dataset.first().ann.polylines
+    assert label.points == [[[0.05, 0.1], [0.3, 0.1], [0.3, 0.6]]]
+
+
+@pytest.mark.parametrize(
+    "text", ["[1 2 3 4]", "10,10 60,10 60", "10,5 20,5 60,5 20,5", "somewhere", "POINT (1 2)", "{}"]
+)
+def test_a_row_that_cannot_be_read_is_null_and_counted_once(text):
+    dataset = _dataset("1.jpg", "2.jpg")
+    table = pd.concat([_table(polygon=[text]), _table(polygon=[None]).assign(image="2.jpg")])
+    summary = import_annotations(dataset, table, label_types="polylines")
+    assert [label and label.polylines for label in dataset.values("ann")] == [None, []]
+    assert (summary.annotators[0].n_empty, summary.annotators[0].n_unread) == (1, 1)
+    assert summary.left_out == ("rows whose coordinates cannot be read: 1 (row 1)",)
+    assert any(note.startswith("1 rows say that nothing was found") for note in summary.notes)
+
+
+def test_columns_that_are_not_used_are_said(tmp_path):
+    summary = import_annotations(_dataset(), _table(site=["x"]))
+    assert "Not used of rows: site (1)" in summary.notes
+    _, summary = _boxes(_table(xmin=[1], ymin=[2], xmax=[3], ymax=[4], cx=[2]))
+    assert any("look like coordinates, beside those that are read: cx" in note for note in summary.notes)
+    dates = _table(x=[1], y=[2], w=[3], h=[4]).assign(seen=pd.Timestamp("2026-01-02"), confidence="high")
+    dataset = _dataset()
+    import_annotations(dataset, dates)
+    box = dataset.first().ann.detections[0]
+    assert (box.seen, box.get_attribute_value("confidence", None) or box.to_dict().get("attribute_confidence")) == (
+        "2026-01-02T00:00:00", "high",
+    )  # fmt: skip
+
+
+def test_points_in_columns_are_keypoints():
+    dataset = _dataset()
+    import_annotations(dataset, _table(x=[20], y=[50]))
+    assert dataset.first().ann.keypoints[0].points == [[0.1, 0.5]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_spreadsheets_write_tables_in_their_own_way(tmp_path, encoding, separator):
+    decimal = "," if separator == ";" else "."
+    rows = [["image", "annotator", "label", "x", "y", "w", "h"],
+            ["1.jpg", "Zoë", "Käfer", f"20{decimal}5", "10", f"50{decimal}0", "40"]]  # fmt: skip
+    text = "".join(separator.join(row) + "\r\n" for row in rows)
+    path = tmp_path / "t.csv"
+    path.write_bytes((("sep=;\r\n" if separator == ";" else "") + text).encode(encoding))
+    dataset = _dataset()
+    summary = import_annotations(dataset, path)
+    box = dataset.first()["Zoë"].detections[0]
+    assert (box.label, box.bounding_box) == ("Käfer", pytest.approx([20.5 / 200, 0.1, 0.25, 0.4]))
+    assert any("The table is read with" in note for note in summary.notes) == (
+        separator != "," or not encoding.startswith("utf-8")
+    )
+
+
+def test_numbers_with_decimal_commas_are_numbers():
+    dataset = _dataset("1.jpg", "2.jpg")
+    table = pd.DataFrame({"image": ["1.jpg", "2.jpg"], "annotator": "ann", "rating": ["3,5", "4"]})
+    import_annotations(dataset, table)
+    assert dataset.values("ann.value") == [3.5, 4.0]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_sizes_before_an_image_was_turned_are_noticed(tmp_path, known):
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned by 90 degrees
+    Image.new("RGB", (40, 20)).save(tmp_path / "1.jpg", exif=exif)  # shown as 20 x 40
+    dataset = dataset_of(["1.jpg"], str(tmp_path))
+    if known:
+        dataset.compute_metadata()
+    entries = [{"image_id": 0, "bbox": [5, 10, 10, 24], "rater_id": name} for name in ("ann", "bob")]
+    path = written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], entries))  # says 40 x 20
+    summary = import_annotations(dataset, path)
+    assert dataset.first().ann.detections[0].bounding_box == [0.25, 0.25, 0.5, 0.6]
+    assert (dataset.first().metadata.width, dataset.first().metadata.height) == (20, 40)
+    assert any("before turning (EXIF)" in note for note in summary.notes)
+    if known:  # coordinates that only the image before turning can hold
+        entries = [{**entry, "bbox": [25, 5, 10, 10]} for entry in entries]
+        path = written(tmp_path / "d.json", coco([{"file_name": "1.jpg"}], entries))
+        summary = import_annotations(dataset, path, prefix="b_")
+        assert dataset.first().b_ann is None
+        assert any("before it was turned" in line for line in summary.left_out)
+
+
+def _video(tracks):
+    meta = """<meta><job><mode>interpolation</mode><start_frame>0</start_frame><stop_frame>4</stop_frame><original_size>
+<width>200</width><height>100</height></original_size></job><source>v.mp4</source></meta>"""
+    return f"<annotations>{meta}{tracks}</annotations>"
+
+
+def _shapes(tmp_path, shape, name="polylines"):
+    """The labels on frames 1 to 5 of a track with key frames 0 and 4."""
+    dataset = dataset_of(["v.mp4"])
+    path = written(tmp_path / "x.xml", _video(f'<track id="0" label="car">{shape}</track>'))
+    summary = import_annotations(dataset, {"ann": path}, label_types=name)
+    return [value and value[name] for value in dataset.values("frames.ann")[0]], summary
+
+
+def test_boxes_turn_the_shorter_way_between_key_frames(tmp_path):
+    box = '<box frame="{}" outside="0" xtl="80" ytl="40" xbr="120" ybr="60" rotation="{}"/>'
+    frames, _ = _shapes(tmp_path, box.format(0, 350) + box.format(4, 10))
+    for angle, (label,) in zip((350, 355, 0, 5, 10), frames, strict=True):
+        drawn = shapely.Polygon(np.array(label.points[0]) * [200, 100])
+        expected = rotate(shapely.box(80, 40, 120, 60), angle, origin="center")
+        assert drawn.symmetric_difference(expected).area < 1e-6
+
+
+def test_ellipses_and_skeletons_move_between_key_frames(tmp_path):
+    ellipse = '<ellipse frame="{}" outside="0" cx="{}" cy="50" rx="{}" ry="10"/>'
+    frames, _ = _shapes(tmp_path, ellipse.format(0, 50, 10) + ellipse.format(4, 90, 30))
+    places = [np.array(label.points[0]) * [200, 100] for (label,) in frames]
+    assert [float(points.mean(axis=0)[0]) for points in places] == pytest.approx([50, 60, 70, 80, 90])
+    assert [float(np.ptp(points[:, 0])) for points in places] == pytest.approx([20, 30, 40, 50, 60])
+    skeleton = '<skeleton frame="{}" outside="0"><points label="a" outside="0" points="{},10.0"/></skeleton>'
+    frames, _ = _shapes(tmp_path, skeleton.format(0, 20) + skeleton.format(4, 60), "keypoints")
+    assert [label.points[0][0] for (label,) in frames] == pytest.approx([0.1, 0.15, 0.2, 0.25, 0.3])
+
+
+def test_between_polygons_of_different_points_nothing_is_invented(tmp_path):
+    polygon = '<polygon frame="{}" outside="0" points="{}"/>'
+    shapes = polygon.format(0, "0,0;10,0;10,10") + polygon.format(4, "0,0;10,0;10,10;0,10")
+    frames, summary = _shapes(tmp_path, shapes)
+    assert [found and len(found) for found in frames] == [1, None, None, None, 1]
+    assert any("different numbers of points: 3" in line for line in summary.left_out)
+
+
+def test_cuboids_of_cvat_alone_are_null_and_what_is_not_used_is_said(tmp_path):
+    shapes = '<cuboid label="car" occluded="0" xtl1="1" z_order="0"/>'
+    box = '<box label="car" xtl="1" ytl="1" xbr="9" ybr="9" z_order="0" source="manual"/>'
+    content = "<annotations>" + "".join(
+        f'<image id="{k}" name="{k}.jpg" width="200" height="100">{each}</image>'
+        for k, each in enumerate((shapes, box, ""))
+    ) + "</annotations>"  # fmt: skip
+    dataset = dataset_of(["0.jpg", "1.jpg", "2.jpg"])
+    summary = import_annotations(dataset, {"ann": written(tmp_path / "x.xml", content)})
+    assert [label and len(label.detections) for label in dataset.values("ann")] == [None, 1, 0]
+    assert any(note.startswith("Not used of shapes: ") and "source (1)" in note for note in summary.notes)
+
+
+OTHER_TOOLS = {
+    "labelbox.json": [{"data_row": {"id": 1}, "projects": {}}],
+    "v7.json": {"version": "2.0", "item": {"name": "1.jpg"}, "annotations": []},
+    "supervisely.json": {"description": "", "size": {"height": 1, "width": 1}, "objects": []},
+    "qupath.geojson.json": {"type": "FeatureCollection", "features": []},
+    "prodigy.json": [{"_input_hash": 1, "spans": [], "image": "1.jpg"}],
+}
+
+
+@pytest.mark.parametrize("name", OTHER_TOOLS)
+def test_files_of_tools_that_are_not_read_say_what_to_export_instead(tmp_path, name):
+    path = written(tmp_path / name, json.dumps(OTHER_TOOLS[name]))
+    with pytest.raises(AgreementInputError, match=r"like .*(Labelbox|V7|Supervisely|QuPath|Prodigy).*; export COCO"):
+        import_annotations(_dataset(), path)
+
+
+def test_json_in_another_encoding_is_read(tmp_path):
+    content = json.dumps(coco([{"file_name": "1.jpg"}], [{"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "Zoë"}]),
+                         ensure_ascii=False)  # fmt: skip
+    path = tmp_path / "c.json"
+    path.write_bytes(content.encode("utf-16"))
+    dataset = _dataset()
+    import_annotations(dataset, path)
+    assert len(dataset.first()["Zoë"].detections) == 1
