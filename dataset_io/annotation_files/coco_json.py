@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import shapely
+import shapely.errors
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -317,6 +318,13 @@ def joined_rings(rings: list[list[Point]]) -> list[list[Point]]:
     """
     if len(rings) < 2:
         return rings
+    try:
+        return _joined(rings)
+    except shapely.errors.GEOSException as error:
+        raise ValueError("coordinates that no polygon has") from error
+
+
+def _joined(rings: list[list[Point]]) -> list[list[Point]]:
     shapes = np.array([shapely.Polygon(ring) for ring in rings])
     crossed = ~shapely.is_valid(shapes)
     if any(len(rings[k]) > _MOST_CROSSED for k in np.flatnonzero(crossed)):

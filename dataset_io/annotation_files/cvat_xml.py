@@ -223,8 +223,8 @@ def _between(first: Element, last: Element, share: float) -> Element | None:
         if pairs:
             between.set(key, ";".join(pairs))
     if is_moving and (first.get("rotation") or last.get("rotation")):
-        a, b = (float(element.get("rotation") or 0.0) for element in (first, last))
-        between.set("rotation", repr((a + ((b - a + 180.0) % 360.0 - 180.0) * share) % 360.0))
+        start, end = (float(element.get("rotation") or 0.0) for element in (first, last))
+        between.set("rotation", repr((start + ((end - start + 180.0) % 360.0 - 180.0) * share) % 360.0))
     nodes = {node.get("label"): node for node in last.findall("points")} if is_moving else {}
     for part in first:  # the points of a skeleton, and attributes
         node = nodes.get(part.get("label")) if part.tag == "points" else None

@@ -205,7 +205,7 @@ def _read_file(
                 found.pages = {annotator: next(iter(found.pages.values()), {})}
     except AgreementInputError:
         raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise AgreementInputError(
             f"{shown_name!r} must be as the tool writes it, got content that cannot be read: {error}"
         ) from error

@@ -80,7 +80,8 @@ def read_label_studio(found: AnnotationSet, tasks: list[Any], image_key: str | N
     """
     controls = {str(result["to_name"]) for task in tasks for result in _every_result(task) if result.get("to_name")}
     keys_of: dict[tuple[str, ...], dict[str, str]] = {}
-    n_videos, n_images, without = 0, 0, []
+    n_videos = n_images = 0
+    without: list[Any] = []
     for task in tasks:
         images = _images_of(task, image_key)
         number = task.get("id") if isinstance(task, dict) else task
@@ -88,7 +89,7 @@ def read_label_studio(found: AnnotationSet, tasks: list[Any], image_key: str | N
             is_video = any(str(result.get("type")) in _OF_VIDEOS for result in _every_result(task))
             videos = [text for text in _data_of(task).values() if isinstance(text, str) and _VIDEO.search(text)]
             n_videos += bool(videos or is_video)
-            without.append(*(videos[:1] or [number]))
+            without += videos[:1] or [number]
             what = "tasks of videos, which are not read" if videos or is_video else "tasks without an image"
             found.left_out.add(what, number)
             continue
@@ -333,7 +334,7 @@ def _result_of(name: str, value: Result) -> Result:
         kind = next((shape for key, shape in _KEYS_OF_SHAPES.items() if key in value), kind or "unknown")
     if kind in _ANSWERS and value.keys() & _KEYS_OF_SHAPES.keys():
         kind = f"{kind} of regions"
-    sizes = {key: value[key] for key in ("original_width", "original_height", "image_rotation") if key in value}
+    sizes: Result = {key: value[key] for key in ("original_width", "original_height", "image_rotation") if key in value}
     return {"type": kind, "from_name": name, "value": value, **sizes}
 
 
@@ -375,7 +376,7 @@ def _labels(found: AnnotationSet, page: ImageLabels, name: str, results: list[Re
         for number, shape in enumerate(shapes):
             try:
                 label, part = _drawn(shape, others), _part_of(shape)
-            except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
                 found.not_read(page, f"regions that cannot be read ({error})", f"{name}: {region}")
                 continue
             label.attributes.update(_region_attributes(found, name, others))
