@@ -55,6 +55,8 @@ _ROTATION = "rotation"
 _MOST_RINGS = 1000
 #: points of a ring that crosses itself which is repaired, and the share of an area that may be rounding
 _MOST_CROSSED, _ROUNDING = 2000, 1e-6
+#: coordinates beyond are none of an image, and more than areas can be computed of
+_FARTHEST = 1e9
 
 
 def read_coco(found: AnnotationSet, content: Entry, annotator: str | None) -> None:
@@ -316,7 +318,7 @@ def joined_rings(rings: list[list[Point]]) -> list[list[Point]]:
     Raises:
         ValueError: if there are too many parts that cover each other
     """
-    if len(rings) < 2:
+    if len(rings) < 2 or not all(abs(value) < _FARTHEST for ring in rings for point in ring for value in point):
         return rings
     try:
         return _joined(rings)
