@@ -28,7 +28,7 @@ from .annotation_set import (
     whole_characters,
 )
 from .crowd_answers import MTURK, WIDE, read_any_table
-from .file_format import FILE_PER_IMAGE, LABEL_STUDIO, TABLE, TITLES, VIA, read_annotations, read_with_fiftyone
+from .file_format import FILE_PER_IMAGE, TABLE, TITLES, VIA, read_annotations, read_with_fiftyone
 from .image_names import Match, Target, match_images
 from .label_documents import ANNOTATOR_ATTRIBUTE, POLYLINES, Document, LabelMaker, TargetField, target_fields
 from .new_fields import Key, NewField
@@ -126,7 +126,7 @@ def import_annotations(
     one_of("no_labels", no_labels, (NOT_ASSIGNED, DREW_NOTHING))
     found = _read(source, format, columns, folder, label_types)
     has_columns = {TITLES[TABLE], TITLES[VIA], WIDE, MTURK} & {*found.title.split(_AND)}
-    if columns and not has_columns and (found.title, [*columns]) != (TITLES[LABEL_STUDIO], ["image"]):
+    if columns and not has_columns and not (found.title.startswith("Label Studio") and [*columns] == ["image"]):
         raise AgreementInputError(f"`columns` are those of a table, got {found.title}; leave them out")
     _rename(found, annotators)
     broken = [repr(name) for name in (*found.pages, *found.separate) if whole_characters(name) != name]
