@@ -167,7 +167,8 @@ def _read_file(
         if is_of not in TITLES or format not in ("auto", is_of):
             must = "of a format that can be read" if format == "auto" else TITLES[format]
             raise AgreementInputError(
-                f"{shown_name!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {title}; {_INSTEAD}"
+                f"{shown_name!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {title}; "
+                + (_INSTEAD if title in _TOOLS else _WITH_FIFTYONE)
             )
         found.title = title
         if is_of in (*FILE_PER_IMAGE, VIA) and annotator is None:
@@ -251,8 +252,8 @@ def _is_line_of_json(text: str) -> bool:
     return first.rstrip().endswith("}") and first.startswith("{") and rest.lstrip().startswith("{")
 
 
-#: how files of other formats can be told, and what they are
-_OTHER_JSON: dict[str, Callable[[Any], bool]] = {
+#: how files of tools can be told that cannot be read, and what they are
+_TOOLS: dict[str, Callable[[Any], bool]] = {
     "Labelbox's export": lambda content: (
         _has_keys(content, "data_row", "projects") or _has_keys(content, "Labeled Data")
     ),
@@ -261,11 +262,19 @@ _OTHER_JSON: dict[str, Callable[[Any], bool]] = {
     "Prodigy's JSON": lambda content: _has_keys(content, "_input_hash"),
     "Zooniverse's JSON": lambda content: _has_keys(content, "subject_ids") or _has_keys(content, "task", "value"),
     "GeoJSON (as of QuPath)": lambda content: isinstance(content, dict) and content.get("type") == "FeatureCollection",
+}
+#: and of other formats
+_OTHER_JSON: dict[str, Callable[[Any], bool]] = {
+    **_TOOLS,
     "COCO results (detections without images)": lambda content: _is_list_with(content, "image_id", "category_id"),
     "a FiftyOne dataset": lambda content: isinstance(content, dict) and "samples" in content,
 }
 
 
+_WITH_FIFTYONE = (
+    "formats that FiftyOne reads are given as `format=fo.types.…`, with one path for each annotator: "
+    '{"alice": path, "bob": path}'
+)
 #: what to do with files of other tools
 _INSTEAD = (
     "export COCO JSON or Pascal VOC for each annotator from there, or write a long table: a row for each label, with "
