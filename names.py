@@ -47,8 +47,6 @@ APPLY_DECISIONS = "apply_decisions"
 UNDO_APPLIED = "undo_applied"
 EXPORT_DECIDED = "export_decided"
 EXPORT_DECIDED_AGAINST = "export_decided_against"
-TAG_AGREEMENT_LABELS = "tag_agreement_labels"
-ANNOTATE_DISPUTED = "annotate_disputed"
 OPEN_AGREEMENT_PANEL = "open_agreement_panel"
 AGREEMENT_PANEL = "agreement_panel"
 DECIDE_PANEL = "decide_panel"
@@ -401,8 +399,6 @@ REPLACED_BY = {
     "add_units": "run.objects.write",
     "resolve_units": "run.objects.consensus",
     "agreement_patches": "run.objects.patches",
-    "tag_agreement_labels": "run.objects.tag",
-    "annotate_disputed": "run.objects.annotate",
     "decide": "run.decisions.decide",
     "list_decisions": "run.decisions.list",
     "undo_decisions": "run.decisions.undo",
@@ -416,6 +412,4 @@ REPLACED_BY = {
     "export_decided": "run.decisions.export",
     "import_annotations": "files.load",
     "export_annotations": "files.save",
-    "split_annotators": "files.split",
-    "join_annotators": "files.join",
 }

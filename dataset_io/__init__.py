@@ -14,7 +14,6 @@ from .decide.own_labels import record_own_labels
 from .decide.undo_applied import undo_applied
 from .jobs.compute import compute_agreement, run_agreement
 from .jobs.lifecycle import delete_agreement, rename_agreement
-from .jobs.split_join import join_annotators, split_annotators
 from .jobs.update import update_agreement
 from .record.run import list_agreements
 from .results.check import check_agreement
@@ -23,8 +22,6 @@ from .results.decided_labels import export_decided, export_decided_against
 from .results.export import export_agreement
 from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
 from .run_parts import RunDecisions, RunObjects
-from .units.annotate import annotate_disputed
-from .units.labels_in_view import tag_agreement_labels
 from .units.patches import agreement_patches
 from .units.units_field import add_units, resolve_units
 from .views.agreement_view import save_agreement_views, view_agreement
@@ -37,7 +34,6 @@ __all__ = [
     "agreement_on",
     "agreement_patches",
     "agreement_samples",
-    "annotate_disputed",
     "apply_decisions",
     "changed_since",
     "check_agreement",
@@ -55,7 +51,6 @@ __all__ = [
     "export_decided_against",
     "files",
     "import_annotations",
-    "join_annotators",
     "list_agreements",
     "list_decisions",
     "list_runs",
@@ -67,8 +62,6 @@ __all__ = [
     "resolve_units",
     "run_agreement",
     "save_agreement_views",
-    "split_annotators",
-    "tag_agreement_labels",
     "trend",
     "undo_applied",
     "undo_decisions",

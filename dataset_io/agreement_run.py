@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import os
 import textwrap
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
@@ -24,15 +23,13 @@ from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
 from .jobs.compute import compute_agreement
 from .jobs.lifecycle import delete_agreement, rename_agreement
-from .jobs.split_join import join_annotators, split_annotators
 from .jobs.update import update_agreement
 from .record.run import Run, dataset_of, list_agreements
 from .record.schema import fields_marked
-from .results.anonymous import anonymous_report
 from .results.check import check_agreement
 from .results.compare import compare_agreement
 from .results.export import export_agreement
-from .results.load import agreement_on, agreement_samples, agreement_times, changed_since, load_agreement
+from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
 from .results.measure_convergence import agreement_convergence
 from .results.parts import OpenParts, open_parts
 from .run.work_through import Progress
@@ -60,7 +57,7 @@ class AgreementRun(Methods):
     Attributes:
         dataset: the dataset
         key: key of the run, with which all its fields begin
-        objects: the objects that the labels show: ``write``, ``consensus``, ``patches``, ``tag``, ``annotate``
+        objects: the objects that the labels show: ``write``, ``consensus``, ``patches``
         decisions: decisions on these objects: ``decide``, ``list``, ``undo``, ``delete``, ``apply``, ``undo_applied``,
             ``record_own``, ``report``, ``against``, ``export_against``, ``export``
     """
@@ -101,16 +98,6 @@ class AgreementRun(Methods):
                 load_agreement(samples, key) if whole else agreement_on(samples, key, resamples=self._resamples)
             )
         return self._report
-
-    def print_report(
-        self, full: bool = False, file: TextIO | None = None, *, anonymous: bool | str | os.PathLike[str] = False
-    ) -> None:
-        """Print the report as text: the most important sections, or all of them (``full``).
-
-        ``anonymous`` replaces the names of annotators by letters; a path is that of a key file, as of ``export()``.
-        """
-        report = self.report if anonymous is False else anonymous_report(self.report, anonymous)[0]
-        report.print_report(full, file)
 
     def labels(self) -> DataFrame:
         """All labels that were read, a row each; ``help(run.report.labels)`` describes the columns."""
@@ -158,7 +145,6 @@ class AgreementRun(Methods):
         return self._parts.by(field, views=views, scenario=scenario, bins=bins, equal=equal, by_date=by_date)
 
     samples = Method(agreement_samples)
-    times = Method(agreement_times)
     convergence = Method(agreement_convergence)
     view = Method(view_agreement)
 
@@ -331,14 +317,12 @@ def _give_options_to_compute() -> inspect.Signature:
 
 
 class Files(Public):
-    """Label files of annotators, and fields of all or of each of them."""
+    """Label files of annotators."""
 
     _said = "files"
 
     load = staticmethod(import_annotations)
     save = staticmethod(export_annotations)
-    split = staticmethod(split_annotators)
-    join = staticmethod(join_annotators)
 
 
 files = Files()

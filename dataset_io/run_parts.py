@@ -18,8 +18,6 @@ from .decide.undo_applied import undo_applied
 from .results.decided_labels import export_decided, export_decided_against
 from .results.load import report_decisions_with
 from .run_methods import DatasetMethod, Method, RunPart, part_of_runs
-from .units.annotate import annotate_disputed
-from .units.labels_in_view import tag_agreement_labels
 from .units.patches import agreement_patches
 from .units.units_field import add_units, resolve_units
 
@@ -28,15 +26,13 @@ report_decisions_with(report_decisions)
 
 @part_of_runs
 class RunObjects(RunPart):
-    """The objects that the labels of a run show: fields with one label each, patches, tags."""
+    """The objects that the labels of a run show: fields with one label each, patches."""
 
     _said = "run.objects"
 
     write = Method(add_units, whole=True)
     consensus = Method(resolve_units, whole=True)
     patches = Method(agreement_patches)
-    tag = Method(tag_agreement_labels)
-    annotate = Method(annotate_disputed)  # type: ignore[arg-type]  # it passes other options on
 
 
 @part_of_runs

@@ -413,7 +413,6 @@ def _check(ctx: foo.ExecutionContext, samples: SampleCollection, params: Mapping
     given = options_of(dict(params), ctx.dataset, from_form=is_from_app(ctx))
     options = {"run_key": free_run_key(ctx.dataset), **given}
     overwrite = options.pop("overwrite", False)
-    units = options.pop("units", False)
     engine = {name: options.pop(name) for name in ("workers", "resume") if name in options}
     fields = options["fields"]
     check_samples(samples)
@@ -424,7 +423,7 @@ def _check(ctx: foo.ExecutionContext, samples: SampleCollection, params: Mapping
     for name, value in engine.items():
         OPTIONS[name].checked(value)
     config = make_config(**options)
-    source = with_roles(unchecked_source(samples, config, units=units))
+    source = with_roles(unchecked_source(samples, config))
     check_annotator_attribute(source)
     try:
         taken = overwrite or engine.get("resume", False)

@@ -88,7 +88,7 @@ def _report_fields(form: Filled) -> Iterator[FormField]:
     if "path" in form.params:
         path = _report_path(form, form.params["path"])
         checked_path(path, _report_format(form), overwrite=form.get("overwrite", False))
-    yield Folded(label="Parts, requirements, names", fields=tuple(_folded_fields(form)))
+    yield Folded(label="Parts, requirements", fields=tuple(_folded_fields(form)))
     if requirements := _requirements(form):
         read_requirements(requirements)
 
@@ -99,10 +99,6 @@ def _folded_fields(form: Filled) -> Iterator[FormField]:
         yield Several("by", "By", hint, values=dividing_fields(form.dataset, form.labels.config.fields))
     hint = "Check the run against this file, and write the outcome, too"
     yield ServerFile("requirements", "Requirements file", hint)
-    yield Switch("anonymous", "Letters instead of the names of annotators", "Who decided is left out, too")
-    if unfolded(form.params).get("anonymous"):
-        hint = "Has everybody's letter, for its owner alone; one that exists is read. Empty: letters for this time"
-        yield FormField("key_file", "Key file", hint)
 
 
 def _requirements(form: Filled) -> str | None:
@@ -115,8 +111,6 @@ def _export_report(form: Filled) -> dict[str, Any]:
     path, params = _report_path(form, form.params.get("path")), unfolded(form.params)
     options = {"format": _report_format(form), "overwrite": form.get("overwrite", False)}
     options |= {"requirements": _requirements(form), "by": given_names(params, "by")}
-    if params.get("anonymous"):
-        options["anonymous"] = params.get("key_file") or params["anonymous"]
     return _file_message(form, export_agreement(form.dataset, form.run_key, path, **options))
 
 

@@ -367,7 +367,6 @@ _COLORS = {
 _SWITCHES = (
     Switch("sidebar", "Group in the sidebar", "The fields of the run stand together"),
     Switch("indexes", "Indexes", "Filtering and sorting by the fields of the run is immediate on large datasets"),
-    Switch("link_instances", "Link labels of one object", "Hovering one highlights the others"),
 )
 
 
@@ -399,7 +398,7 @@ def _configure(form: Filled) -> dict[str, Any]:
 CONFIGURE_APP = Form(
     name=names.CONFIGURE_AGREEMENT_APP,
     label="Configure annotator agreement in the App",
-    sentence="Sidebar group, indexes, colours and links for an agreement run; undone with the run",
+    sentence="Sidebar group, indexes and colours for an agreement run; undone with the run",
     icon="palette",
     submit="Apply",
     run="The run that the App is set up for",

@@ -1,66 +1,22 @@
-"""The user's selection in the App: labels, samples or patches, or the current view, which may have to be left."""
+"""What the App shows when an operator is called: the current view, which may have to be left."""
 
 from __future__ import annotations
 
 import json
-import re
 import time
 from typing import Any
 
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
 
 from .. import names
-from ..dataset_io.database.fiftyone_private import all_slices, is_generated, is_part, serialized_stages, view_in_app
+from ..dataset_io.database.fiftyone_private import is_part, serialized_stages, view_in_app
 from ..dataset_io.labels.paths import all_fields
 from ..dataset_io.record.run import Run
-from ..dataset_io.record.run_labels import RunLabels
 
 #: parameter of an operator that the App calls again because it has left the view
 _LEFT = "view_left"
 #: the longest that an operator waits for the App, in seconds
 _MAX_SECONDS = 10.0
-#: ids of samples and labels
-_ID = re.compile(r"[0-9a-fA-F]{24}")
-
-
-def chosen_samples(ctx: foo.ExecutionContext) -> SampleCollection:
-    """The samples of selected labels, or the selected samples or patches, in the current view; else the view."""
-    view = ctx.view if ctx.view is not None else ctx.dataset
-    chosen = list(ctx.selected)
-    if ctx.selected_labels:
-        # samples that were added twice have labels with the same ids
-        chosen = [] if is_generated(view) else sorted({entry["sample_id"] for entry in _selected_labels(ctx)})
-    if not chosen:
-        return view
-    # FiftyOne selects whole groups, with the samples of all slices
-    flat = all_slices(view)
-    return flat.select(chosen)
-
-
-def chosen_labels(ctx: foo.ExecutionContext, labels: RunLabels) -> dict[str, list[str]] | None:
-    """Ids of the selected labels of annotators by field; None if no label at all is selected."""
-    if not ctx.selected_labels:
-        return None
-    # views of frames use the field names of frames
-    fields = {name.rsplit(".", 1)[-1]: name for name in labels.config.fields}
-    chosen: dict[str, list[str]] = {}
-    for entry in _selected_labels(ctx):
-        name = fields.get(entry["field"].rsplit(".", 1)[-1])
-        if name is not None:
-            chosen.setdefault(name, []).append(entry["label_id"])
-    return chosen
-
-
-def _selected_labels(ctx: foo.ExecutionContext) -> list[dict[str, str]]:
-    """The selected labels, without entries that name none."""
-    return [
-        entry
-        for entry in ctx.selected_labels
-        if isinstance(entry, dict)
-        and isinstance(entry.get("field"), str)
-        and all(_ID.fullmatch(str(entry.get(name))) for name in ("label_id", "sample_id"))
-    ]
 
 
 def is_from_app(ctx: foo.ExecutionContext) -> bool:
@@ -72,21 +28,6 @@ def is_from_app(ctx: foo.ExecutionContext) -> bool:
 def shows_part(ctx: foo.ExecutionContext) -> bool:
     """True if the App shows something other than the whole dataset."""
     return is_part(ctx.view)
-
-
-def is_chosen(ctx: foo.ExecutionContext) -> bool:
-    """True if a part of the dataset is selected or shown."""
-    return bool(ctx.selected) or shows_part(ctx)
-
-
-def describe_choice(ctx: foo.ExecutionContext, labels: RunLabels) -> str:
-    """Description of the labels that the operator would use."""
-    selected = chosen_labels(ctx, labels)
-    if selected is not None:
-        return f"{sum(map(len, selected.values()))} selected labels of annotators"
-    if ctx.selected:
-        return f"the labels of {len(ctx.selected)} selected samples or patches"
-    return "the labels that the current view shows" if is_chosen(ctx) else "all labels of the run"
 
 
 def must_leave_view(ctx: foo.ExecutionContext, operator_uri: str, run_key: str) -> bool:

@@ -1,38 +1,31 @@
-"""The forms that show, tag or annotate labels and objects of a run, or write one label for every object."""
+"""The forms that show labels and objects of a run, or write one label for every object."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, get_args
+from typing import Any
 
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import (
     add_units,
     agreement_patches,
-    annotate_disputed,
     resolve_units,
     save_agreement_views,
-    tag_agreement_labels,
     view_agreement,
 )
 from ..dataset_io.app.settings import color_names
 from ..dataset_io.database.fiftyone_private import is_generated
 from ..dataset_io.record.run_labels import open_run_labels
-from ..dataset_io.units.annotate import check_anno_key, check_backend, configured_backends, disputed_view
 from ..dataset_io.units.derived_fields import DerivedLabels, check_can_derive, derived_record
-from ..dataset_io.units.labels_in_view import DEFAULT_TAG, TagTarget
 from ..dataset_io.units.patches import DISPUTED, check_units, check_verdicts, has_units
 from ..dataset_io.views.view_request import OF_MODEL, OF_REFERENCE, check_request, options_without
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Slider, Switch
-from .selection import chosen_labels, chosen_samples, describe_choice, is_chosen
 
 #: the choice of a dropdown for no condition
 _ANY = "any"
-#: FiftyOne's name of the first annotation run
-_ANNOTATION_KEY = "disputed"
 
 
 def _view_fields(form: Filled) -> Iterator[FormField]:
@@ -166,92 +159,6 @@ PATCHES = Form(
     function=agreement_patches,
     fields=_patch_fields,
     execute=_show_patches,
-)
-
-
-def _some_annotators(form: Filled) -> FormField:
-    """Some of the annotators of a run."""
-    hint = "Only labels of these annotators; none for all"
-    return Several("annotators", "Annotators", hint, values=form.labels.annotators)
-
-
-def _tag_fields(form: Filled) -> Iterator[FormField]:
-    yield FormField("tag", "Tag", default=DEFAULT_TAG, required=True)
-    yield Choice("on", "On", default="labels", values=get_args(TagTarget), as_radio_buttons=True)
-    yield _some_annotators(form)
-    yield Switch("remove", "Remove the tag")
-    yield Notice("target", f"This concerns {describe_choice(form.ctx, form.labels)}")
-
-
-def _tag(form: Filled) -> dict[str, Any]:
-    on, tag, remove = form.params.get("on", "labels"), form.params.get("tag", DEFAULT_TAG), form.get("remove", False)
-    found = tag_agreement_labels(
-        chosen_samples(form.ctx),
-        form.labels.run_key,
-        tag=tag,
-        on=on,
-        selected=chosen_labels(form.ctx, form.labels),
-        **form.given("annotators", "remove"),
-    )
-    form.ctx.ops.reload_samples()
-    done = "Removed the tag from" if remove else "Tagged"
-    form.ctx.ops.notify(f"{done} {found} {on} ({tag!r})", variant="success" if found else "warning")
-    return {"n": found}
-
-
-TAG_LABELS = Form(
-    name=names.TAG_AGREEMENT_LABELS,
-    label="Tag annotators' labels",
-    sentence="Tag, or untag, the annotators' own labels that are selected or shown, or their samples",
-    icon="local_offer",
-    submit="Apply",
-    run="The run whose labels are tagged",
-    function=tag_agreement_labels,
-    fields=_tag_fields,
-    execute=_tag,
-)
-
-
-def _annotate_fields(form: Filled) -> Iterator[FormField]:
-    yield Choice("backend", "Backend", default=check_backend(None, {}), values=configured_backends())
-    free = names.first_free(_ANNOTATION_KEY, form.dataset.list_annotation_runs())
-    hint = "FiftyOne's name of the annotation run; you need it to load the result"
-    yield FormField("anno_key", "Annotation key", hint, default=free, required=True)
-    if form.get("anno_key"):
-        check_anno_key(form.dataset, form.get("anno_key"))
-    yield _some_annotators(form)
-    yield Notice("target", f"This sends the disputed labels among {describe_choice(form.ctx, form.labels)}")
-    if is_chosen(form.ctx):  # searching all labels takes too long for a form
-        selected = chosen_labels(form.ctx, form.labels)
-        disputed_view(chosen_samples(form.ctx), form.labels.run_key, form.get("annotators"), selected)
-
-
-def _annotate(form: Filled) -> dict[str, Any]:
-    anno_key = form.get("anno_key") or names.first_free(_ANNOTATION_KEY, form.dataset.list_annotation_runs())
-    annotate_disputed(
-        chosen_samples(form.ctx),
-        form.labels.run_key,
-        anno_key,
-        selected=chosen_labels(form.ctx, form.labels),
-        backend=form.params.get("backend"),
-        **form.given("annotators"),
-    )
-    if not form.ctx.delegated:
-        form.ctx.ops.notify(f"Sent; load the result with dataset.load_annotations({anno_key!r})", variant="success")
-    return {"anno_key": anno_key}
-
-
-ANNOTATE = Form(
-    name=names.ANNOTATE_DISPUTED,
-    label="Annotate disputed labels again",
-    sentence="Send disputed labels to the annotation backend that is configured in FiftyOne",
-    icon="forward_to_inbox",
-    submit="Send",
-    run="The run whose disputed labels are sent",
-    function=annotate_disputed,
-    fields=_annotate_fields,
-    execute=_annotate,
-    delegated=True,
 )
 
 

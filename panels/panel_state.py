@@ -35,7 +35,6 @@ from ..dataset_io.record.sample_index import SampleIndex
 from ..dataset_io.record.stored_records import OpenRecords
 from ..dataset_io.results.load import records_on
 from ..dataset_io.results.parts import OpenParts
-from ..dataset_io.results.times import time_attribute, times_of
 from ..dataset_io.run.work_list import WorkList, work_list
 
 #: meaning of the status of a run that is not completed
@@ -261,7 +260,6 @@ class Shown:
         self._costly: dict[Sought, CostlyUnits] = {}
         self._parts: dict[str, AgreementParts] = {}
         self._divided: OpenParts | None = None
-        self._times: list[dict[str, Any]] | None = None
         self.scores = records.column("score")  #: shape ``(S,)``, nan where undefined
         values = records.sample_values()
         self.n_disputed = int(values.n_disputed[values.n_annotators >= 2].sum())  #: disputed units of rated samples
@@ -309,16 +307,6 @@ class Shown:
             dataset, context.config.run_key, self._records, self._index, context, self.report
         )
         return self._divided
-
-    def times(self, dataset: fo.Dataset | None) -> list[dict[str, Any]]:
-        """Annotation times of the annotators; nothing where labels do not tell them."""
-        if self._times is None:
-            config = self._context.config
-            if dataset is None or time_attribute(dataset, config.fields) is None:
-                return []
-            found = times_of(dataset, self._records, self._index, self.report, self._context)
-            self._times = found.to_dict("records")
-        return self._times
 
     def parts_by(self, dataset: fo.Dataset, by: str) -> AgreementParts:
         """The numbers of the parts by something that is offered."""

@@ -25,7 +25,6 @@ from ..charts.text.words import (
     other_class,
     percent,
     shown_number,
-    shown_seconds,
     shown_share,
     signed,
 )
@@ -69,8 +68,8 @@ _OF_MODEL = (
 _OF_ATTRIBUTES = ("accuracy", "kappa", "mean_absolute_error")
 
 
-def annotator_items(report: AgreementReport, choices: Choices, times: Sequence[dict[str, Any]] = ()) -> Iterator[Item]:
-    """The tables on annotators and pairs; ``times`` are the rows of how long they took."""
+def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]:
+    """The tables on annotators and pairs."""
     everybody: Sequence[Any] = report.annotators
     shortlist, shown = shortlist_annotators(report), annotators_by_evidence(report)
     note = f"{shortlist.rest} Score: with each of the others, on average. […] are 95 % intervals.".lstrip()
@@ -87,29 +86,6 @@ def annotator_items(report: AgreementReport, choices: Choices, times: Sequence[d
     yield from _findings(report, choices)
     yield from _pairs(report, choices)
     yield from _bias(report, shown, choices)
-    if times:
-        yield _times(times, choices)
-
-
-def _times(times: Sequence[dict[str, Any]], choices: Choices) -> Item:
-    """Table of annotation times, beside agreement."""
-    fields = [
-        Field.named("Annotator", lambda row: row["annotator"]),
-        Field(
-            "Seconds for an image",
-            lambda row: shown_seconds(row).replace(" ", "\n", 1),
-            lambda row: row["seconds_image"],
-        ),
-        Field("For a label", lambda row: f"{row['seconds_label']:.1f}", lambda row: row["seconds_label"]),
-        Field.count("Images", lambda row: row["n_images"]),
-        Field("Score", lambda row: shown_number(_known(row["score"]), 2), lambda row: _known(row["score"])),
-    ]
-    note = "Medians, as the labels say it now. […] are 95 % intervals."
-    return table_item("times", fields, times, choices, title="How long they took", note=note, per_page=_PER_PAGE_BELOW)
-
-
-def _known(value: float) -> float | None:
-    return None if value != value else value
 
 
 def _findings(report: AgreementReport, choices: Choices) -> Iterator[Item]:

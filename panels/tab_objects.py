@@ -18,7 +18,7 @@ from ..charts.text.advice import clearly_confused, unclear_conflicts
 from ..charts.text.shortlists import annotators_by_evidence, ranked_title
 from ..charts.text.words import VERDICTS, percent, shown_number, shown_share
 from ..dataset_io.decide.next_object import MEANT
-from ..names import ADD_AGREEMENT_UNITS, RESOLVE_UNITS, TAG_AGREEMENT_LABELS, VERDICT_COLORS
+from ..names import ADD_AGREEMENT_UNITS, RESOLVE_UNITS, VERDICT_COLORS
 from .items import Choices, Field, Item, Link, button_item, chart_item, link, matrix_item, table_item
 
 if TYPE_CHECKING:
@@ -237,7 +237,6 @@ def object_items(shown: Shown, choices: Choices) -> Iterator[Item]:
         ("Show disputed objects", "crop", "show_disputed", {}),
         ("Write one label per object", "edit_note", "run_operator", {"operator": ADD_AGREEMENT_UNITS}),
         ("Make a consensus", "how_to_vote", "run_operator", {"operator": RESOLVE_UNITS}),
-        ("Tag labels", "sell", "run_operator", {"operator": TAG_AGREEMENT_LABELS}),
     ])  # fmt: skip
     yield from _verdicts(report, choices)
     yield from _votes(report, choices)

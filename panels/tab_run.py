@@ -29,7 +29,6 @@ from ..names import (
     RESOLVE_UNITS,
     RUN_NOW,
     SAVE_AGREEMENT_VIEWS,
-    TAG_AGREEMENT_LABELS,
 )
 from .items import Choices, Field, Item, Link, button_item, chart_item, link, over_ends, table_item, text_item
 
@@ -56,7 +55,6 @@ def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState, 
     steps = [
         ("Save these as views", "bookmark_add", SAVE_AGREEMENT_VIEWS),
         *([("Make a consensus", "how_to_vote", RESOLVE_UNITS)] if has_objects else []),
-        ("Tag labels", "sell", TAG_AGREEMENT_LABELS),
         ("Check requirements", "fact_check", CHECK_AGREEMENT),
         ("Export the report", "file_download", EXPORT_AGREEMENT),
         ("Delete this run", "delete", DELETE_AGREEMENT),

@@ -65,7 +65,7 @@ def view_model(
 
 _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], Iterator[Item]]] = {
     "overview": lambda shown, state, choices, dataset: overview_items(shown, dataset, state, choices),
-    "annotators": lambda shown, state, choices, dataset: annotator_items(shown.report, choices, shown.times(dataset)),
+    "annotators": lambda shown, state, choices, dataset: annotator_items(shown.report, choices),
     "classes": lambda shown, state, choices, dataset: class_items(shown, choices),
     "images": lambda shown, state, choices, dataset: image_items(shown, dataset, choices),
     "parts": lambda shown, state, choices, dataset: part_items(shown, dataset, choices),

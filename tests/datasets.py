@@ -52,6 +52,19 @@ def detections(labels: Sequence[Label] | None, **attributes: Any) -> fo.Detectio
     )
 
 
+def join_fields(dataset: fo.Dataset, fields: Sequence[str], field: str) -> None:
+    """Write one field in which labels name their annotator, and a field that lists who was assigned."""
+    for sample in dataset.iter_samples(autosave=True):
+        drawn = {name: sample[name].copy().detections for name in fields if sample[name] is not None}
+        for name, labels in drawn.items():
+            for label in labels:
+                label["annotator"] = name
+        sample[field] = (
+            fo.Detections(detections=[label for labels in drawn.values() for label in labels]) if drawn else None
+        )
+        sample[f"{field}_assigned"] = list(drawn) or None
+
+
 def frames_of(*labels: Sequence[Label] | None) -> list[fo.Detections | None]:
     """A label list for every frame of a video."""
     return [detections(entry) for entry in labels]

@@ -15,7 +15,7 @@ from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.settings.options import GROUPS, OPTIONS, Option
 
 #: what is no entry of the config under its own name
-NOT_KEPT = {"units", "overwrite", "workers", "executor", "resume", "progress"}
+NOT_KEPT = {"overwrite", "workers", "executor", "resume", "progress"}
 NOT_OPTIONS = {"fields", "persons", "iou_from_data"}
 #: options whose choices are only some of their values
 SOME_CHOICES = {"rasterize", "sigmas", "no_labels"}

@@ -302,17 +302,13 @@ def test_a_run_is_exported(run, tmp_path):
 # ---- objects ----
 
 
-def test_objects_are_written_shown_and_tagged(run, dataset):
+def test_objects_are_written_and_shown(run, dataset):
     run.objects.write()
     assert dataset.count("agreement_units.detections") == len(run.units())
     run.objects.consensus()
     assert 0 < dataset.count("agreement_consensus.detections") < len(run.units())
     patches = run.objects.patches(max_units=2)
     assert len(patches) == 2
-    n = run.on(patches).objects.tag("review")
-    assert n == sum(dataset.count_label_tags(name).get("review", 0) for name in PEOPLE) > 0
-    assert run.objects.tag("review", remove=True) >= n
-    assert run.objects.tag("review", annotators="bob") == dataset.count_label_tags("bob")["review"]
 
 
 def test_actions_on_objects_are_refused_under_their_names(aa, make_dataset):
@@ -320,12 +316,6 @@ def test_actions_on_objects_are_refused_under_their_names(aa, make_dataset):
     for method in (run.objects.write, run.objects.consensus):
         with pytest.raises(aa.AgreementInputError, match=rf"^run.objects.{method.__name__}\(\) needs a run on objects"):
             method()
-
-
-def test_objects_are_sent_to_be_annotated_with_the_options_of_the_backend(run, aa):
-    run.objects.write()
-    with pytest.raises((ValueError, ImportError), match=r"(?i)backend"):
-        run.objects.annotate("again", backend="there is none")
 
 
 # ---- decisions ----
@@ -399,12 +389,8 @@ def test_a_part_of_a_run_decides_on_its_own_samples_alone(run, dataset):
 # ---- files ----
 
 
-def test_files_are_written_and_read_and_annotators_split_and_joined(aa, dataset, tmp_path):
+def test_files_are_written_and_read(aa, dataset, tmp_path):
     n_labels = {name: dataset.count(f"{name}.detections") for name in PEOPLE}
-    aa.files.join(dataset, PEOPLE, "everybody")
-    assert dataset.count("everybody.detections") == sum(n_labels.values())
-    aa.files.split(dataset, "everybody", prefix="of_")
-    assert {name: dataset.count(f"of_{name}.detections") for name in PEOPLE} == n_labels
     aa.files.save(dataset, PEOPLE, tmp_path / "all.json")
     read = aa.files.load(dataset, tmp_path / "all.json", prefix="new_")
     assert [each.fields for each in read.annotators] == [("new_alice",), ("new_bob",), ("new_carol",)]
@@ -425,10 +411,6 @@ MISSPELT = [
     (lambda aa, run: run.compare(before_key="a"), "run.compare() has no option 'before_key'; did you mean 'before'?"),
     (lambda aa, run: run.export(formats="html"), "run.export() has no option 'formats'; did you mean 'format'?"),
     (lambda aa, run: run.app(colour_by="verdict"), "run.app() has no option 'colour_by'; did you mean 'color_by'?"),
-    (
-        lambda aa, run: run.objects.tag(annotator="bob"),
-        "run.objects.tag() has no option 'annotator'; did you mean 'annotators'?",
-    ),
     (
         lambda aa, run: run.decisions.decide(min_vote=2),
         "run.decisions.decide() has no option 'min_vote'; did you mean 'min_votes'?",

@@ -130,15 +130,14 @@ class AgreementConfig:
         }
         return cls(**options)
 
-    def superfluous(self, groups: AbstractSet[str], *, units: bool = False) -> Option | None:
+    def superfluous(self, groups: AbstractSet[str]) -> Option | None:
         """The first option that has no effect on labels of these groups but is not at its default.
 
         Args:
             groups: the groups of the labels, see ``options.GROUPS``
-            units: the option ``units``, which is not part of the config
         """
-        values = {**self.to_dict(), "iou": "auto" if self.iou_from_data else self.iou, "units": units}
-        defaults = {**AgreementConfig(self.fields).to_dict(), "units": False}
+        values = {**self.to_dict(), "iou": "auto" if self.iou_from_data else self.iou}
+        defaults = AgreementConfig(self.fields).to_dict()
         given = {name: values[name] for name in OPTIONS if name in values and values[name] != defaults[name]}
         return next((OPTIONS[name] for name in given if not OPTIONS[name].has_effect(groups, given)), None)
 

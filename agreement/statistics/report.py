@@ -47,9 +47,6 @@ class SampleReader(Protocol):
     def read(self, table: str) -> DataFrame:
         """A table: ``"samples"``, ``"labels"`` or ``"units"``."""
 
-    def times(self, report: Any, attribute: str | None = None, per: str | None = None) -> DataFrame:
-        """Time per annotator of a report on these samples; without rows where labels do not tell it."""
-
     def n_changed(self) -> int | None:
         """Number of samples changed since the run; None if unknown."""
 
@@ -322,9 +319,8 @@ class AgreementReport(Public):
 
         Args:
             table: ``"summary"`` (the main numbers), ``"pairs"``, ``"annotators"``, ``"samples"``, ``"labels"`` and
-                ``"units"`` (read from the stored records), ``"times"`` (read from the labels), ``"intervals"``,
-                ``"worst_samples"``, and the tables of the label type: ``"classes"``, ``"confusion"``, ``"thresholds"``
-                and so on
+                ``"units"`` (read from the stored records), ``"intervals"``, ``"worst_samples"``, and the
+                tables of the label type: ``"classes"``, ``"confusion"``, ``"thresholds"`` and so on
 
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 Rows = Callable[[Any], list[Row]]
 
 #: tables that are read from the stored records of a run
-STORED = ("samples", "labels", "units", "times")
+STORED = ("samples", "labels", "units")
 #: ends of an interval, in the columns after its number
 _ENDS = ("low", "high")
 #: name of an entry of a part of the comparison with a reference or model
@@ -58,7 +58,7 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
                 f"The table of {table} needs a report that was loaded from a dataset, got another one; use "
                 f"load(dataset, run_key).to_dataframe({table!r})"
             )
-        return report.samples.times(report) if table == "times" else report.samples.read(table)
+        return report.samples.read(table)
     rows = _TABLES[table][1](report)
     return frame_of(rows, None if rows else _plain_columns(report, table))
 

@@ -21,7 +21,7 @@ from ..text.sections import (
     table,
     with_texts,
 )
-from ..text.words import counted, documents, listed, shortened, shown_number, shown_seconds, shown_share
+from ..text.words import counted, documents, listed, shortened, shown_number, shown_share
 from .decided import DECIDED, decisions_section
 from .families import family_of
 from .role_sections import role_sections
@@ -189,7 +189,7 @@ def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[S
 def report_details(report: AgreementReport) -> list[Section]:
     """Everything else."""
     if report.roles_beside_one:
-        return [*role_sections(report, full=True), *_times(report), *_run(report)]
+        return [*role_sections(report, full=True), *_run(report)]
     details = [section for build in family_of(report).details for section in build(report)]
     return [
         *role_sections(report, full=True),
@@ -197,7 +197,6 @@ def report_details(report: AgreementReport) -> list[Section]:
         *image_alpha_details(report),
         *single_alphas(report),
         *_intervals(report),
-        *_times(report),
         *_run(report),
     ]
 
@@ -288,23 +287,6 @@ def _intervals(report: AgreementReport) -> list[Section]:
     shown = table(columns, report.intervals.items())
     how = "resampling" if are_resampled(report.intervals) else "the delta method"
     return [Section(f"95 % intervals, by {how}", [shown])] if report.intervals else []
-
-
-def _times(report: AgreementReport) -> list[Section]:
-    """Table of annotation times, where labels or samples tell them."""
-    found = None if report.samples is None else report.samples.times(report)
-    if found is None or found.empty:
-        return []
-    columns = [
-        Column("annotator", "annotator"),
-        Column("seconds for an image", lambda row: Cell(row["seconds_image"], shown_seconds(row))),
-        Column("for a label", "seconds_label", "{:.1f}".format),
-        Column("images", "n_images"),
-        Column("labels", "n_labels"),
-        Column("score", lambda row: shown_number(None if row["score"] != row["score"] else row["score"])),
-    ]
-    note = "medians, as the labels say it now, with 95 % intervals"
-    return [Section("How long they took", [table(columns, found.to_dict("records"))], note)]
 
 
 def _run(report: AgreementReport) -> list[Section]:

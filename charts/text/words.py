@@ -63,12 +63,6 @@ def shown_interval(
     return f"{show(value)} {ends}".rstrip()
 
 
-def shown_seconds(row: Mapping[str, Any]) -> str:
-    """Seconds for an image and their interval: ``15.5 [12, 19]``."""
-    ends = "" if row["low"] != row["low"] else f" [{row['low']:.0f}, {row['high']:.0f}]"
-    return f"{row['seconds_image']:.1f}{ends}"
-
-
 def counted(n: int, one: str, many: str | None = None) -> str:
     """A count with its noun: ``1 sample``, ``2 samples``, ``1,234 samples``."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"

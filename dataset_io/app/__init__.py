@@ -1,1 +1,1 @@
-"""Settings of FiftyOne's App for a run: sidebar group, colours, indexes, links."""
+"""Settings of FiftyOne's App for a run: sidebar group, colours, indexes."""

@@ -20,7 +20,6 @@ from ..record.lease import writing
 from ..record.run import Run, refresh
 from ..record.run_labels import RunLabels, open_run_labels
 from .appearance import entries, remove_entries, set_entry
-from .instances import check_linkable, link_units, unlink_units
 
 ColorBy = Literal["annotator", "verdict", "id"]
 
@@ -38,7 +37,6 @@ class AppSettings:
     sidebar: bool = False  #: whether its fields have an own group in the sidebar
     indexes: bool = False  #: whether its fields on samples have indexes
     color_by: ColorBy | None = None  #: what labels are coloured by; None: the run does not set colours
-    link_instances: bool = False  #: whether the labels of an object are linked
 
     def __repr__(self) -> str:
         found = {each.name.replace("_", " "): getattr(self, each.name) for each in dataclasses.fields(self)}
@@ -54,7 +52,6 @@ def configure_agreement_app(
     sidebar: bool = False,
     indexes: bool = False,
     color_by: ColorBy | None = None,
-    link_instances: bool = False,
 ) -> AppSettings:
     """Set up the App for a run. Settings at their defaults are restored to what they were before the run.
 
@@ -68,8 +65,6 @@ def configure_agreement_app(
         color_by: colour the annotators' labels by their ``"annotator"`` or by their ``"verdict"``, in colour-blind safe
             colours, or by their match ``"id"``, so that labels of one object have one colour. Where every annotator has
             a field, fields that the user gave a colour keep it, and of more than 8 FiftyOne chooses the colours
-        link_instances: link the labels of an object, so that hovering one highlights the others; only if no label of
-            the dataset has an ``instance`` yet
 
     Returns:
         the settings
@@ -78,7 +73,7 @@ def configure_agreement_app(
         AgreementInputError: if there is no such completed run, or a setting is not usable with its labels
     """
     with writing(Run(dataset, run_key).dataset) as stored:
-        return _configure(open_run_labels(stored, run_key), AppSettings(sidebar, indexes, color_by, link_instances))
+        return _configure(open_run_labels(stored, run_key), AppSettings(sidebar, indexes, color_by))
 
 
 def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
@@ -114,8 +109,6 @@ def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
     if settings != AppSettings():
         set_entry(labels.dataset, entry)
     create_indexes(labels.dataset, entry["indexes"])
-    if settings.link_instances:
-        link_units(labels)
     refresh(labels.dataset)
     return settings
 
@@ -178,8 +171,6 @@ def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
     """Undo the App settings of runs, even incomplete ones; settings of other runs stay."""
     with_runs = [entry for entry in entries(dataset) if entry["run_key"] in run_keys]
     for entry in with_runs:
-        if entry["settings"]["link_instances"]:
-            unlink_units(dataset, [entry["run_key"]])
         for path in entry["indexes"]:
             dataset.drop_index(path)  # does nothing without an index
     if with_runs:
@@ -200,7 +191,7 @@ def app_settings_of(dataset: fo.Dataset, run_key: str) -> AppSettings:
 
 def check_settings(labels: RunLabels, settings: AppSettings) -> None:
     """Refuse settings that are not usable with the labels of a run."""
-    for option in ("sidebar", "indexes", "link_instances"):
+    for option in ("sidebar", "indexes"):
         true_or_false(option, getattr(settings, option))
     color_by = settings.color_by
     if color_by is not None:
@@ -211,5 +202,3 @@ def check_settings(labels: RunLabels, settings: AppSettings) -> None:
                 "`color_by` must be an attribute that the run writes on labels, got "
                 f"{color_by!r} for a run on {labels.title}"
             )
-    if settings.link_instances:
-        check_linkable(labels)

@@ -63,13 +63,12 @@ from ..run.role_thresholds import with_thresholds
 from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
 from ..shards.share import continued_run, share_out
-from ..units.units_field import add_units
 from .lifecycle import delete_agreement
 
 logger = logging.getLogger(__name__)
 
 #: arguments of :func:`compute_agreement` that are not part of the config
-_NOT_OF_CONFIG = ("samples", "units", "overwrite", "workers", "executor", "resume", "progress")
+_NOT_OF_CONFIG = ("samples", "overwrite", "workers", "executor", "resume", "progress")
 
 
 @takes_arrays
@@ -115,7 +114,6 @@ def compute_agreement(
     sensitivity: bool = True,
     resamples: int = 1000,
     seed: int = 51,
-    units: bool = False,
     overwrite: bool = False,
     workers: int = 1,
     executor: Executor | None = None,
@@ -199,7 +197,6 @@ def compute_agreement(
         resamples: number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no
             intervals; more than 50,000 samples have them by the delta method, without resamples
         seed: seed of the random numbers of the intervals; the same data and seed give the same report
-        units: also write one label for every object, as ``add_units`` does
         overwrite: replace a run with the same key
         workers: processes of this machine among which the samples are shared out, 5,000 at a time; the results are the
             same for any number, at most 1,000 (on Windows 61)
@@ -218,16 +215,13 @@ def compute_agreement(
     options = {name: value for name, value in locals().items() if name not in _NOT_OF_CONFIG}
     config = make_config(**options)
     engine = Engine(OPTIONS["workers"].checked(workers), OPTIONS["executor"].checked(executor))
-    return run_agreement(
-        samples, config, units=units, overwrite=overwrite, engine=engine, resume=resume, progress=progress
-    )
+    return run_agreement(samples, config, overwrite=overwrite, engine=engine, resume=resume, progress=progress)
 
 
 def run_agreement(
     samples: SampleCollection,
     config: AgreementConfig,
     *,
-    units: bool = False,
     overwrite: bool = False,
     engine: Engine = Engine(),  # noqa: B008  it is a value
     resume: bool = False,
@@ -237,7 +231,7 @@ def run_agreement(
     started = time.perf_counter()
     for name, value in (("progress", progress), ("resume", resume), ("overwrite", overwrite)):
         OPTIONS[name].checked(value)
-    family = _checked(samples, config, overwrite or resume, units)
+    family = _checked(samples, config, overwrite or resume)
     source, config = family.source, family.source.config
     dataset, run_key = source.dataset, config.run_key
     fields = source.fields_written(run_key)
@@ -258,8 +252,6 @@ def run_agreement(
             _after_failure(run, config, fields, error)
             raise
         reload_samples(dataset)
-    if units:
-        add_units(dataset, run_key, progress=progress)
     return with_samples(report, source.samples)
 
 
@@ -275,11 +267,10 @@ def _compared(
     return one_pass.compared(), one_pass.noticed()
 
 
-def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool, units: bool) -> LabelFamily[Any, Any]:
-    OPTIONS["units"].checked(units)
+def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool) -> LabelFamily[Any, Any]:
     if isinstance(samples, SampleCollection) and not is_generated(samples):
         reload_dataset(stored_dataset(samples))
-    source = with_roles(open_source(samples, config, units=units))
+    source = with_roles(open_source(samples, config))
     refuse_decisions(source)
     check_annotator_attribute(source)
     family = open_family(source)

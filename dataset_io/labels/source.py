@@ -257,13 +257,10 @@ class Source:
         return sum(row["n"] for row in self.aggregate([{"$count": "n"}]))
 
 
-def open_source(
-    samples: SampleCollection, config: AgreementConfig, *, units: bool = False, writes: bool = True
-) -> Source:
+def open_source(samples: SampleCollection, config: AgreementConfig, *, writes: bool = True) -> Source:
     """Find the labels of a run.
 
     Args:
-        units: the option ``units``, which is not part of the config
         writes: whether something is written on the labels
 
     Raises:
@@ -271,7 +268,7 @@ def open_source(
     """
     check_samples(samples)
     samples = flattened(samples, on_frames=is_of_frames(config.fields[0]))
-    source = unchecked_source(samples, config, units=units)
+    source = unchecked_source(samples, config)
     # nothing is written on plain fields, which hold no labels
     with_labels = [pair for kind, *pair in zip(source.kinds, source.schema_paths, config.fields, strict=True)
                    if kind.is_label]  # fmt: skip
@@ -313,11 +310,8 @@ def _with_known_names(source: Source) -> Source:
     return source
 
 
-def unchecked_source(samples: SampleCollection, config: AgreementConfig, *, units: bool = False) -> Source:
+def unchecked_source(samples: SampleCollection, config: AgreementConfig) -> Source:
     """The source as far as the schema tells, without annotators.
-
-    Args:
-        units: the option ``units``, which is not part of the config
 
     Raises:
         AgreementInputError: if a field or its type cannot be used, or an option has no effect on such labels
@@ -331,7 +325,7 @@ def unchecked_source(samples: SampleCollection, config: AgreementConfig, *, unit
     if kinds[0].comparable in ("classes", "numbers"):
         level_of(config, numbers=kinds[0].is_number)
     source = Source(samples, config, kinds, (), ())
-    superfluous = config.superfluous(source.groups, units=units)
+    superfluous = config.superfluous(source.groups)
     if superfluous is not None:
         raise superfluous.refusal(source.groups, f"{config.fields[0]!r} holds {kinds[0].title}")
     return source

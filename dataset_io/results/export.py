@@ -22,7 +22,6 @@ from ...agreement.settings.arguments import one_of, path_of, takes_arrays, texts
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.report import AgreementReport
 from ..record.run import Run, dataset_of
-from .anonymous import Aliases, anonymous_report
 from .check import check_agreement
 from .file_writing import writable, write_file
 from .load import agreement_samples, load_agreement
@@ -51,7 +50,6 @@ def export_agreement(
     requirements: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     overwrite: bool = False,
     by: str | Sequence[str] = (),
-    anonymous: bool | str | os.PathLike[str] = False,
 ) -> Path:
     """Write the report of a run to a file.
 
@@ -68,9 +66,6 @@ def export_agreement(
         overwrite: whether existing files may be replaced
         by: fields of samples, or attributes of labels, for each of which the page, or the tables, get the main numbers
             by part, as ``run.by(field)``
-        anonymous: whether letters replace the names of annotators, in all texts, tables and file names; who decided is
-            then left out. A path: that of a key file with the letter of every name, which is read if it exists, and
-            extended; it is for its owner alone. True: letters without a key
 
     Returns:
         the absolute path of the file or folder
@@ -82,15 +77,11 @@ def export_agreement(
     path = checked_path(path, format, overwrite=overwrite)
     kind = format_of(path, format)
     dataset = dataset_of(dataset)
-    report, aliases = load_agreement(dataset, run_key), Aliases({})
+    report = load_agreement(dataset, run_key)
     fields = texts_of("by", by)
     opened = open_parts(dataset, run_key) if fields else None
     parts = [opened.by(field) for field in fields] if opened is not None else []
     check = None if requirements is None else check_agreement(dataset, run_key, requirements)
-    if anonymous is not False:
-        report, aliases = anonymous_report(report, anonymous)
-        parts = [aliases.hide_parts(each) for each in parts]
-        check = None if check is None else AcceptanceCheck.from_dict(aliases.hide(check.to_dict()))
     with writing_to("path", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if kind == "html":
@@ -98,9 +89,8 @@ def export_agreement(
 
             made = Run(dataset, run_key).computed_at
             scores = agreement_samples(dataset, run_key)["score"].to_numpy()
-            name = aliases.hide(dataset.name)
             page = report_page(
-                report, dataset_name=name, computed_at=made, scores=scores, parts=parts, acceptance=check
+                report, dataset_name=dataset.name, computed_at=made, scores=scores, parts=parts, acceptance=check
             )
             write_file(path, page.encode())
         elif kind == "json":

@@ -1,4 +1,4 @@
-"""Results of completed runs from what is stored: reports, on any view, samples, tables, times, and later changes."""
+"""Results of completed runs from what is stored: reports, on any view, samples, tables, and later changes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.numeric.arrays import IntArray
-from ..database.fiftyone_private import pipeline_of, root_dataset, sample_collection
+from ..database.fiftyone_private import pipeline_of, sample_collection
 from ..labels.paths import is_of_frames
 from ..record.gold_fields import GoldField, gold_fields
 from ..record.run import COMPLETED, Run
 from ..record.sample_index import CHANGES_RECORD, SampleIndex, changes_since, ids_of, keys_of, sample_keys
 from ..record.stored_records import OpenRecords
 from ..run.work_list import look_first, worst_samples
-from .times import times_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -214,37 +213,6 @@ def records_on(
     return records, index, context
 
 
-@takes_arrays
-def agreement_times(
-    samples: SampleCollection, run_key: str, attribute: str | None = None, *, per: str | None = None
-) -> DataFrame:
-    """Annotation time of each annotator of a run, beside their agreement; read from the labels as they are now.
-
-    The median over images, with a 95 % interval from 10 images on (order statistics), and the median over labels.
-
-    Args:
-        samples: the dataset, or a view of it
-        run_key: key of the run
-        attribute: attribute of labels with seconds, or with the time at which a label was made: then a label took as
-            long as passed since the one before it on the image, and an image from its first to its last label; or a
-            field of samples with the seconds for an image, or with a dictionary of them by annotator. None:
-            ``lead_time``, as an import of Label Studio's files keeps it, else ``created_at``
-        per: what the seconds of the attribute are for, ``"image"`` (all of its labels have the same) or ``"label"``;
-            None: the image for ``lead_time`` and fields of samples, else the label
-
-    Returns:
-        a pandas DataFrame with ``annotator``, ``n_images`` and ``n_labels`` with a time, ``seconds_image`` with its
-        interval (``low``, ``high``), ``seconds_label``, and the ``score``; without rows if labels do not say
-
-    Raises:
-        AgreementInputError: if there is no such run, or no such attribute
-    """
-    whole = isinstance(samples, fo.Dataset)
-    report = load_agreement(samples, run_key) if whole else agreement_on(samples, run_key, resamples=0)
-    assert report.samples is not None
-    return report.samples.times(report, attribute, per)
-
-
 # ---- what was changed since ----
 
 
@@ -316,14 +284,6 @@ class StoredSamples:
         if table == "samples":
             return agreement_samples(self.view, self.run_key)
         return run_table(self.view, self.run_key, table)
-
-    def times(self, report: AgreementReport, attribute: str | None = None, per: str | None = None) -> DataFrame:
-        """Annotation time of the annotators; see :func:`agreement_times`."""
-        loaded = Run(self.view, self.run_key).records()
-        records, index, context = loaded.records, loaded.index, loaded.context
-        if not isinstance(self.view, fo.Dataset):
-            records, index, context = records_on(self.view, self.run_key, loaded)
-        return times_of(root_dataset(self.view), records, index, report, context, attribute, per)
 
     def n_changed(self) -> int | None:
         """The number; None if the run is gone, too. See :func:`changed_since`."""

@@ -15,13 +15,13 @@ from playwright.sync_api import Locator, Route, expect
 
 from tests.app.app_page import AppPage
 from tools.dev.browser import still_picture
+from tests.datasets import join_fields
 
 from annotator_agreement import (
     apply_decisions,
     compute_agreement,
     decide,
     decided_against,
-    join_annotators,
     list_decisions,
     load_agreement,
 )
@@ -308,7 +308,7 @@ def test_objects_are_decided_by_keyboard(app: AppPage, dataset: Any, report: Any
 def test_objects_of_two_annotators_in_one_field_are_decided_applied_and_counted_again(
     app: AppPage, dataset: Any
 ) -> None:
-    join_annotators(dataset, ["alice", "bob"], "boxes", progress=False)
+    join_fields(dataset, ["alice", "bob"], "boxes")
     options: dict[str, Any] = {"annotator_attribute": "annotator", "assigned_field": "boxes_assigned"}
     before = compute_agreement(dataset, "boxes", resamples=0, sensitivity=False, progress=False, **options)
     app.open_panel()

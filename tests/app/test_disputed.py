@@ -83,21 +83,6 @@ def test_a_disputed_object_is_shown_with_the_label_of_everybody_who_drew_it(
         app.modal.locator("[data-cy='nav-right-button']").click()
 
 
-def test_tags_of_a_disputed_object_arrive_at_the_annotators_labels(report: Any, app: AppPage, dataset: Any) -> None:
-    (patch, *_) = _show_disputed(app)
-    first = app.page.locator("[data-cy='fo-grid'] [data-cy='looker']").first
-    first.hover()
-    first.locator("[title^='Click to select sample']").click()
-    expect(app.page.locator("[data-cy='action-manage-selected']")).to_contain_text("1")
-    form = app.find_operator("Tag annotators' labels")
-    expect(form).to_contain_text("the labels of 1 selected samples or patches")
-    app.submit("Apply")
-    members = {label for labels in _drawn_by(patch).values() for label in labels}
-    expect(app.messages.last).to_contain_text(f"Tagged {len(members)} labels ('needs_review')")
-    tagged = [str(label["_id"]) for _, label in _labels(dataset) if label["tags"]]
-    assert sorted(tagged) == sorted(members)
-
-
 def test_the_consensus_is_written_beside_the_labels_and_all_that_a_run_wrote_goes_with_it(
     report: Any, app: AppPage, dataset: Any
 ) -> None:

@@ -11,8 +11,9 @@ from playwright.sync_api import Browser, expect
 from tests.app.app_page import AppPage, page_with_panel
 from tests.app.counted import ANNOTATORS
 from tests.app.demo_copies import address_of, copy_of_the_demo
+from tests.datasets import join_fields
 
-from annotator_agreement import compute_agreement, join_annotators, list_agreements, load_agreement
+from annotator_agreement import compute_agreement, list_agreements, load_agreement
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +25,7 @@ def walk(request: pytest.FixtureRequest, browser: Browser, demo_address: str) ->
         if request.param == "three in fields":
             compute_agreement(dataset, list(ANNOTATORS), run_key="before", iou=0.7, progress=False)
         else:
-            join_annotators(dataset, ["alice", "bob"], "drawn")
+            join_fields(dataset, ["alice", "bob"], "drawn")
             dataset.delete_sample_fields(list(ANNOTATORS))
             compute_agreement(
                 dataset,

@@ -21,7 +21,8 @@ LISTS = dict.fromkeys(ANNOTATORS, "detections")
 
 def _made(make_dataset):
     dataset = make_dataset(random_annotators(30, seed=4))
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     return dataset
 
 
@@ -117,7 +118,8 @@ def test_of_one_field_with_several_annotators_all_labels_of_a_unit_are_shown(mak
     drawn = [("ann", "cat", place), ("bea", "dog", place), ("eva", "cat", place), ("ann", "cat", other)]
     labels = [fo.Detection(label=label, bounding_box=of, rater=name) for name, label, of in drawn]
     dataset.add_samples([fo.Sample("1.jpg", labels=fo.Detections(detections=labels))], dynamic=True)
-    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0, units=True)
+    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0)
+    add_units(dataset)
     shown = [
         sorted((label.rater, label.label) for label in patch.labels.detections) for patch in agreement_patches(dataset)
     ]
@@ -129,7 +131,8 @@ def test_polylines_and_keypoints_are_patches_too(make_dataset):
     dataset = shapes_dataset(
         make_dataset, {name: [polygon(rectangle(*place), label=name)] for name, place in shapes.items()}
     )
-    compute_agreement(dataset, ["alice", "bob"], resamples=0, units=True)
+    compute_agreement(dataset, ["alice", "bob"], resamples=0)
+    add_units(dataset)
     (patch,) = agreement_patches(dataset)
     assert [patch[name].polylines[0].label for name in shapes] == ["alice", "bob"]
     points = [[0.1, 0.2], [0.2, 0.2], [0.2, 0.6]]
@@ -138,7 +141,8 @@ def test_polylines_and_keypoints_are_patches_too(make_dataset):
     for name in shapes:
         sample[name] = fo.Keypoints(keypoints=[fo.Keypoint(label=name, points=points)])
     dataset.add_samples([sample])
-    compute_agreement(dataset, ["alice", "bob"], resamples=0, units=True)
+    compute_agreement(dataset, ["alice", "bob"], resamples=0)
+    add_units(dataset)
     (patch,) = agreement_patches(dataset)
     assert [patch[name].keypoints[0].label for name in shapes] == ["alice", "bob"]
 
@@ -152,7 +156,8 @@ def test_units_of_temporal_detections_are_clips(make_videos):
             detections=[fo.TemporalDetection(label=label, support=support) for label, support in of]
         )
     sample.save()
-    compute_agreement(dataset, ANNOTATORS, resamples=0, units=True)
+    compute_agreement(dataset, ANNOTATORS, resamples=0)
+    add_units(dataset)
     view = agreement_patches(dataset)
     assert [clip.support for clip in view] == [[3, 21], [40, 60]]
     assert [_shown(clip).keys() for clip in view] == [set(ANNOTATORS), {"alice"}]
@@ -167,7 +172,8 @@ def test_units_of_temporal_detections_are_clips(make_videos):
 def test_units_of_frames_are_patches_of_frames(make_videos):
     labels = random_annotators(6, seed=5)
     dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
-    compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS], resamples=0, units=True)
+    compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS], resamples=0)
+    add_units(dataset)
     expected = {}
     for document in dataset._frame_collection.find({}):
         for unit_id, members in units_of(document, LISTS).items():
@@ -188,7 +194,8 @@ def test_frames_with_files_of_their_own_are_shown_from_these(make_videos):
     sample = dataset.first()
     sample.frames[1]["filepath"] = "/frames/1.jpg"
     sample.save()
-    compute_agreement(dataset, ["frames.alice", "frames.bob"], resamples=0, units=True)
+    compute_agreement(dataset, ["frames.alice", "frames.bob"], resamples=0)
+    add_units(dataset)
     assert agreement_patches(dataset).values("filepath") == ["/frames/1.jpg"]
 
 
@@ -208,7 +215,8 @@ def test_samples_of_all_group_slices_have_patches(make_dataset):
             for side in ("left", "right")
         ]
     )
-    compute_agreement(dataset, ["alice", "bob"], resamples=0, units=True)
+    compute_agreement(dataset, ["alice", "bob"], resamples=0)
+    add_units(dataset)
     assert sorted(agreement_patches(dataset).values("filepath")) == sorted(
         dataset.select_group_slices().values("filepath")
     )
@@ -216,7 +224,8 @@ def test_samples_of_all_group_slices_have_patches(make_dataset):
 
 def test_nothing_disputed_is_an_empty_view(make_dataset):
     dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
-    compute_agreement(dataset, ANNOTATORS, resamples=0, units=True)
+    compute_agreement(dataset, ANNOTATORS, resamples=0)
+    add_units(dataset)
     assert len(agreement_patches(dataset)) == 0
 
 

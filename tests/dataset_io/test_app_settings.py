@@ -5,13 +5,14 @@ from __future__ import annotations
 import fiftyone as fo
 import pytest
 
-from tests.dataset_io.app_state import EVERYTHING, instances, sidebar_groups
+from tests.dataset_io.app_state import EVERYTHING, sidebar_groups
 from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import random_annotators, stored
 
 from annotator_agreement import (
     AgreementInputError,
+    add_units,
     compute_agreement,
     configure_agreement_app,
     delete_agreement,
@@ -89,7 +90,7 @@ def test_computing_the_run_again_undoes_its_settings(dataset):
     assert stored(dataset) == before
 
 
-@pytest.mark.parametrize("step", ["set_entry", "create_indexes", "link_units"])
+@pytest.mark.parametrize("step", ["set_entry", "create_indexes"])
 def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(dataset, monkeypatch, step):
     before = stored(dataset)
     compute_quickly(dataset, ANNOTATORS)
@@ -117,23 +118,15 @@ def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
     assert sidebar_groups(dataset)["renamed"][0] == "renamed_score"
     assert "renamed_score" in dataset.list_indexes()
     assert {entry["colorByAttribute"] for entry in dataset.app_config.color_scheme.fields} == {"renamed_id"}
-    assert app_settings_of(dataset, "renamed") == AppSettings(True, True, "id", True)
-    assert any(instances(dataset, "alice"))
+    assert app_settings_of(dataset, "renamed") == AppSettings(True, True, "id")
     delete_agreement(dataset, "renamed")
     assert stored(dataset) == before
 
 
-def test_a_run_that_fiftyone_deleted_leaves_no_links(dataset):
-    compute_quickly(dataset, ANNOTATORS)
-    configure_agreement_app(dataset, link_instances=True)
-    dataset.delete_run("agreement")
-    delete_agreement(dataset)
-    assert not any(any(instances(dataset, name)) for name in ANNOTATORS)
-
-
 def test_a_run_that_fiftyone_deleted_leaves_no_settings(dataset):
     before = stored(dataset)
-    compute_quickly(dataset, ANNOTATORS, units=True)
+    compute_quickly(dataset, ANNOTATORS)
+    add_units(dataset)
     configure_agreement_app(dataset, **EVERYTHING)
     dataset.delete_run("agreement")
     delete_agreement(dataset)
@@ -460,7 +453,6 @@ def test_what_is_not_usable_is_named(dataset, make_dataset):
     for options, message in (
         ({"sidebar": "yes"}, "`sidebar` must be True or False, got 'yes'"),
         ({"indexes": None}, "`indexes` must be True or False, got None"),
-        ({"link_instances": 1}, "`link_instances` must be True or False, got 1"),
         ({"color_by": "label"}, "`color_by` must be one of annotator, verdict, id, None, got 'label'"),
         ({"run_key": "other"}, "`run_key` must be an agreement run of .*, got 'other'"),
     ):
@@ -473,8 +465,6 @@ def test_what_is_not_usable_is_named(dataset, make_dataset):
         AgreementInputError, match="`color_by` must be an attribute that the run writes on labels, got 'id'"
     ):
         configure_agreement_app(masks, color_by="id")
-    with pytest.raises(AgreementInputError, match=r"`link_instances` must be False for .* got 'a' \(Segmentation\)"):
-        configure_agreement_app(masks, link_instances=True)
     run.Run(dataset, "agreement").update(status=run.RUNNING)
     with pytest.raises(AgreementInputError, match="must be completed, got the status 'running'"):
         configure_agreement_app(dataset, sidebar=True)

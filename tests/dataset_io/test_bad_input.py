@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 from fiftyone import ViewField as F
 
-from tests.datasets import detections, stored
+from tests.datasets import detections, join_fields, stored
 
 from annotator_agreement import (
     AgreementInputError,
     changed_since,
     compute_agreement,
-    join_annotators,
     load_agreement,
     update_agreement,
     view_agreement,
@@ -410,6 +409,6 @@ def test_a_slip_in_the_name_of_a_list_or_an_annotator_is_told(make_dataset):
     dataset.add_sample_field("raters", fo.ListField, subfield=fo.StringField)
     with pytest.raises(AgreementInputError, match=r"got 'rater', which does not exist; did you mean 'raters'\?"):
         compute_agreement(dataset, ["alice", "bob"], assigned_field="rater")
-    join_annotators(dataset, ["alice", "bob"], "both")
+    join_fields(dataset, ["alice", "bob"], "both")
     with pytest.raises(AgreementInputError, match=r"got bb; did you mean 'bob'\?; found are alice, bob"):
         compute_agreement(dataset, "both", annotator_attribute="annotator", annotators=["alice", "bb"])

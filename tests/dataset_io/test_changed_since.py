@@ -18,7 +18,6 @@ from annotator_agreement import (
     delete_agreement,
     load_agreement,
     rename_agreement,
-    tag_agreement_labels,
 )
 from annotator_agreement.dataset_io.record.run import Run
 
@@ -73,10 +72,8 @@ def test_nothing_that_we_write_counts_and_it_hides_no_change(dataset):
     _edit(dataset, 5)
     for write in (
         lambda: add_units(dataset),
-        lambda: tag_agreement_labels(dataset, tag="look", on="samples"),
-        lambda: tag_agreement_labels(dataset, tag="look"),
-        lambda: configure_agreement_app(dataset, link_instances=True),
-        lambda: configure_agreement_app(dataset, link_instances=False),
+        lambda: configure_agreement_app(dataset, sidebar=True),
+        lambda: configure_agreement_app(dataset),
         lambda: delete_agreement(dataset, "second"),
         lambda: rename_agreement(dataset, "agreement", "other"),
     ):
@@ -212,7 +209,6 @@ def test_it_is_not_known_of_older_runs_damaged_records_and_clones(dataset):
     for damaged in ({}, {"at": 5}, {"at": "x", "n_samples": 3}, too_large, no_number, None, [1]):
         run.update(changes=damaged)
         assert changed_since(dataset) is None
-        tag_agreement_labels(dataset, on="samples")
     assert load_agreement(dataset).samples.n_changed() is None
     run.update(status="failed")
     with pytest.raises(AgreementInputError, match="must be completed, got the status 'failed'"):

@@ -23,11 +23,9 @@ from annotator_agreement import (
     export_agreement,
     export_annotations,
     import_annotations,
-    join_annotators,
     list_agreements,
     load,
     rename_agreement,
-    split_annotators,
 )
 
 
@@ -277,29 +275,3 @@ def test_exports_need_sizes_that_images_can_have(make_dataset, tmp_path, width: 
         export_annotations(dataset, list(EXAMPLE), path, overwrite=True)
     assert import_annotations(dataset, path, prefix="im_").is_written
     assert _first(dataset)["metadata"]["width"] == 60
-
-
-@pytest.mark.parametrize(("path", "value"), [("alice.detections.0", 5), ("alice.detections.0", b"x"),
-                                             ("alice", "text"), ("alice.detections", "text")])  # fmt: skip
-def test_what_are_no_labels_cannot_be_joined(make_dataset, path: str, value: Any) -> None:
-    dataset = make_dataset()
-    join_annotators(dataset, ["alice", "bob"], "both")
-    for name in ("alice", "both"):
-        _set(dataset, path.replace("alice", name), value)
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=r"must hold lists of labels alone .* something else in 'alice' of "):
-        join_annotators(dataset, ["alice", "bob"], "two")
-    with pytest.raises(AgreementInputError, match=r"must hold lists of labels alone .* something else in 'both' of "):
-        split_annotators(dataset, "both", prefix="x_")
-    assert stored(dataset) == before
-
-
-@pytest.mark.parametrize(
-    ("listed", "fields"), [(5, ["x_annotator_5", "x_alice", "x_bob"]), ("bob", ["x_alice", "x_bob"])]
-)
-def test_one_assigned_annotator_instead_of_a_list(make_dataset, listed: Any, fields: list[str]) -> None:
-    dataset = make_dataset()
-    join_annotators(dataset, ["alice", "bob"], "both")
-    _set(dataset, "both_assigned", listed)
-    _set(dataset, "filepath", None)
-    assert split_annotators(dataset, "both", prefix="x_") == fields

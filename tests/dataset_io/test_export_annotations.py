@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.chance import few
 from tests.dataset_io.annotation_samples import dataset_of
+from tests.datasets import join_fields
 
 import annotator_agreement as aa
 from annotator_agreement import (
@@ -21,7 +22,6 @@ from annotator_agreement import (
     compute_agreement,
     export_annotations,
     import_annotations,
-    join_annotators,
 )
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
@@ -312,7 +312,7 @@ def test_one_field_with_an_attribute(tmp_path):
     dataset = _made(
         [(fo.Detections(detections=[box.copy()]), fo.Detections(), None), (None, None, None)] * 1 + [(None,) * 3]
     )
-    join_annotators(dataset, ["ann", "bob"], "both")
+    join_fields(dataset, ["ann", "bob"], "both")
     dataset.set_values("both.detections.annotator", [["ann"], None, None])
     summary = export_annotations(
         dataset, "both", tmp_path / "x.json", annotator_attribute="annotator", assigned_field="both_assigned"

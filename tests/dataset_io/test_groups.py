@@ -18,7 +18,6 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
     resolve_units,
-    tag_agreement_labels,
 )
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -146,19 +145,12 @@ def test_beside_slices_of_other_media_everything_works_on_the_slices_that_were_c
     grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=group.element("cloud")))
     before = stored(grouped)
     images = grouped.select_group_slices(media_type="image")
-    compute_agreement(images, ANNOTATORS, units=True)
+    compute_agreement(images, ANNOTATORS)
+    add_units(images)
     n_units = sum(map(sum, _values(grouped, "agreement_n_units").values()))
     for samples in (images, grouped):
         assert add_units(samples, overwrite=True).n_labels == n_units
         assert resolve_units(samples, quorum=0.1, overwrite=True).n_labels == n_units
-        n_labels = sum(images.count(f"{name}.detections") for name in ANNOTATORS)
-        assert tag_agreement_labels(samples) == n_labels > 0
-        assert images.count_label_tags(ANNOTATORS) == {"needs_review": n_labels}
-        assert tag_agreement_labels(samples, on="samples") == 6
-        assert images.count_sample_tags() == {"needs_review": 6}
-        assert grouped.select_group_slices("cloud").values("tags") == [[]]
-        tag_agreement_labels(samples, remove=True)
-        tag_agreement_labels(samples, on="samples", remove=True)
         patches = agreement_patches(samples)
         assert len(patches) == sum(images.values("agreement_n_disputed"))
         assert set(patches.values("sample_id")) <= set(images.values("id"))

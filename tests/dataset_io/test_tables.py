@@ -16,14 +16,13 @@ import pytest
 
 from tests.chance import few
 from tests.dataset_io.said import said_dataset
-from tests.datasets import detections, random_annotators, videos_dataset, with_regions
+from tests.datasets import detections, join_fields, random_annotators, videos_dataset, with_regions
 
 import annotator_agreement as aa
 from annotator_agreement import (
     agreement_on,
     compute_agreement,
     export_agreement,
-    join_annotators,
     load_agreement,
     update_agreement,
     view_agreement,
@@ -123,7 +122,7 @@ def test_the_rows_are_what_the_run_wrote_on_labels(boxes):
 
 def test_labels_in_one_field_are_told_apart_by_their_annotator(boxes):
     boxes.delete_sample_field("agreement_score")
-    join_annotators(boxes, ANNOTATORS, "together", progress=False)
+    join_fields(boxes, ANNOTATORS, "together")
     options = {"annotator_attribute": "annotator", "assigned_field": "together_assigned", "run_key": "agreement"}
     compute_agreement(boxes, "together", resamples=0, overwrite=True, progress=False, **options)
     expected = _stored_labels(boxes, ["together"], lambda field, label: label.annotator)

@@ -37,7 +37,8 @@ def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):
 
 def test_labels_read_with_fiftyone_are_ordinary_labels(make_dataset):
     dataset = make_dataset()
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     units = dataset.first().agreement_units.detections
     assert [(unit.label, unit.verdict, unit.votes, unit.annotators) for unit in units] == [
         ("cat", "agreed", 3, ANNOTATORS),
@@ -58,7 +59,8 @@ def test_no_unit_depends_on_the_order_of_annotators_samples_or_labels(make_datas
     dataset = make_dataset(labels)
     ids = [[[label.id for label in labels.detections] if labels else None for labels in dataset.values(name)]
            for name in ANNOTATORS]  # fmt: skip
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     turned = make_dataset({name: labels[name][::-1] for name in ANNOTATORS})
     for sample, k in zip(turned, reversed(range(15)), strict=True):
         for name, of_name in zip(ANNOTATORS, ids, strict=True):
@@ -67,7 +69,8 @@ def test_no_unit_depends_on_the_order_of_annotators_samples_or_labels(make_datas
                     label.id = label_id
                 sample[name].detections = sample[name].detections[::-1]
         sample.save()
-    compute_quickly(turned, ANNOTATORS[::-1], units=True)
+    compute_quickly(turned, ANNOTATORS[::-1])
+    add_units(turned)
 
     def without_ids(dataset):
         found = [list(units_in(document).values()) for document in documents_of(dataset)]
@@ -86,7 +89,8 @@ def test_units_of_one_field_with_several_annotators(make_dataset):
                 copied["rater"] = name
                 every.append(copied)
         sample["labels"] = fo.Detections(detections=every)
-    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0, units=True)
+    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0)
+    add_units(dataset)
     for document in documents_of(dataset):
         members = {}
         for label in document["labels"]["detections"]:
@@ -101,7 +105,8 @@ def test_units_of_one_field_with_several_annotators(make_dataset):
 def test_names_that_stand_for_others_count_as_one_class(make_dataset):
     place = (0.1, 0.2, 0.4, 0.3)
     dataset = make_dataset({"alice": [[("Car ", place)]], "bob": [[("car", place)]], "carol": [[("bus", place)]]})
-    compute_quickly(dataset, aliases={"Car ": "car"}, units=True)
+    compute_quickly(dataset, aliases={"Car ": "car"})
+    add_units(dataset)
     (unit,) = dataset.first().agreement_units.detections
     assert (unit.label, unit.classes, unit.tie, unit.verdict) == ("car", ["car", "car", "bus"], False, "class_conflict")
 
@@ -109,7 +114,8 @@ def test_names_that_stand_for_others_count_as_one_class(make_dataset):
 def test_a_label_without_a_class_has_a_vote_like_any_other(make_dataset):
     place = (0.1, 0.2, 0.4, 0.3)
     dataset = make_dataset({"alice": [[(None, place)]], "bob": [[(None, place)]], "carol": [[("bus", place)]]})
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     (unit,) = dataset.first().agreement_units.detections
     assert (unit.label, unit.classes, unit.tie) == (None, ["(no label)", "(no label)", "bus"], False)
 
@@ -119,7 +125,8 @@ def test_crowd_regions_are_no_units(make_dataset):
     dataset = make_dataset({})
     one = detections([("cat", (0.7, 0.7, 0.2, 0.1))])
     dataset.add_samples([fo.Sample("1.jpg", alice=crowd, bob=one)], dynamic=True)
-    compute_quickly(dataset, ["alice", "bob"], units=True)
+    compute_quickly(dataset, ["alice", "bob"])
+    add_units(dataset)
     assert dataset.values("agreement_units.detections.annotators") == [[["bob"]]]
 
 
@@ -136,7 +143,8 @@ def test_samples_of_all_group_slices_have_units(make_dataset):
             for k, side in enumerate(("left", "right"))
         ]
     )
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     for document in documents_of(dataset):
         assert set(units_in(document)) == set(units_of(document, LISTS))
     assert sum(len(units_in(document)) for document in documents_of(dataset)) > 4

@@ -93,7 +93,8 @@ def test_class_and_extent_are_those_of_now_and_the_rest_is_what_the_run_found(ma
 def test_units_are_removed_with_the_run(make_dataset):
     dataset = make_dataset(random_annotators(12))
     before = stored(dataset)
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     assert dataset.count("agreement_units.detections") > 10
     delete_agreement(dataset)
     assert stored(dataset) == before
@@ -102,7 +103,8 @@ def test_units_are_removed_with_the_run(make_dataset):
 def test_units_are_removed_after_fiftyone_deleted_the_run(make_dataset):
     dataset = make_dataset()
     before = stored(dataset)
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     dataset.delete_run("agreement")
     delete_agreement(dataset)
     assert stored(dataset) == before
@@ -111,7 +113,8 @@ def test_units_are_removed_after_fiftyone_deleted_the_run(make_dataset):
 def test_units_are_renamed_with_the_run(make_dataset):
     dataset = make_dataset()
     before = stored(dataset)
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     units = [units_in(document) for document in documents_of(dataset)]
     rename_agreement(dataset, "agreement", "first")
     assert [units_in(document, "first_units") for document in documents_of(dataset)] == units
@@ -136,7 +139,8 @@ def test_units_of_a_run_that_fiftyone_renamed(make_dataset):
 
 def test_a_run_that_is_replaced_loses_its_units(make_dataset):
     dataset = make_dataset()
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     compute_quickly(dataset, overwrite=True)
     assert dataset.get_field("agreement_units") is None
     assert not [document for document in documents_of(dataset) if "agreement_units" in document]
@@ -144,7 +148,8 @@ def test_a_run_that_is_replaced_loses_its_units(make_dataset):
 
 def test_a_view_of_units_cannot_be_the_view_of_a_run_that_replaces_them(make_dataset):
     dataset = make_dataset()
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     view = dataset.match(fo.ViewField("agreement_units.detections").length() > 0)
     with pytest.raises(AgreementInputError, match="a view that uses `agreement_units`"):
         compute_quickly(view, overwrite=True)
@@ -152,7 +157,8 @@ def test_a_view_of_units_cannot_be_the_view_of_a_run_that_replaces_them(make_dat
 
 def test_units_are_made_anew_only_on_request(make_dataset):
     dataset = make_dataset()
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     sample = dataset.first()
     sample.agreement_units.detections[0].tags.append("mine")
     sample.save()
@@ -165,14 +171,16 @@ def test_units_are_made_anew_only_on_request(make_dataset):
 
 def test_units_cannot_be_an_annotator(make_dataset):
     dataset = make_dataset()
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     with pytest.raises(AgreementInputError, match="'agreement_units', which the run 'agreement' wrote"):
         compute_agreement(dataset, ["alice", "agreement_units"], run_key="other")
 
 
 def test_a_copy_of_units_belongs_to_the_user(make_dataset):
     dataset = make_dataset()
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     dataset.clone_sample_field("agreement_units", "kept")
     rename_agreement(dataset, "agreement", "first")
     delete_agreement(dataset, "first")
@@ -197,10 +205,6 @@ def test_a_field_of_that_name_that_is_somebody_elses_is_left_alone(make_dataset,
 def test_labels_that_are_no_objects_have_no_units(make_dataset):
     dataset = make_dataset({})
     dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match="`units` concerns objects that are matched, but 'a' holds Classif"):
-        compute_agreement(dataset, ["a", "b"], units=True)
-    assert stored(dataset) == before
     compute_agreement(dataset, ["a", "b"])
     with pytest.raises(
         AgreementInputError, match=r"run.objects.write\(\) needs a run on objects, got the run 'agreement' on Class"
@@ -393,7 +397,8 @@ def test_a_sample_without_room_for_its_units_is_named(make_dataset):
 
 def test_batches_of_any_size_make_the_same_units(make_dataset, monkeypatch):
     dataset = make_dataset(random_annotators(23, seed=6))
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
 
     def found():
         return [[{**unit, "_id": None} for unit in units_in(document).values()] for document in documents_of(dataset)]

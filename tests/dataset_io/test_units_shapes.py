@@ -32,7 +32,8 @@ def test_units_of_masks_are_the_mask_nearest_to_the_rest(make_dataset):
         make_dataset,
         {"alice": [cut_out(images[0])], "bob": [cut_out(images[1]), cut_out(images[3])], "carol": [cut_out(images[2])]},
     )
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     (document,) = documents_of(dataset)
     found = units_in(document)
     assert len(found) == 2
@@ -48,7 +49,8 @@ def test_masks_in_files_stay_in_their_files(make_dataset, tmp_path):
     for name, label in labels.items():
         label.export_mask(str(tmp_path / f"{name}.png"), update=True)
     dataset = shapes_dataset(make_dataset, {name: [label] for name, label in labels.items()})
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     (document,) = documents_of(dataset)
     ((unit_id, members),) = units_of(document, LISTS).items()
     assert units_in(document)[unit_id]["mask_path"] == nearest(members)["mask_path"]
@@ -60,7 +62,8 @@ def test_a_unit_of_boxes_among_masks_has_the_median_box(make_dataset):
     places = {"alice": (20, 4, 10, 8), "bob": (21, 5, 10, 8), "carol": (22, 4, 10, 9)}
     masks = dict(zip(ANNOTATORS, images, strict=False))
     dataset = shapes_dataset(make_dataset, {name: [cut_out(masks[name]), box(*places[name])] for name in ANNOTATORS})
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     (document,) = documents_of(dataset)
     found = units_in(document)
     for unit_id, members in units_of(document, LISTS).items():
@@ -77,7 +80,8 @@ def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
         make_dataset,
         {name: [polygon(rectangle(*places[k]), filled=k > 0)] for k, name in enumerate(ANNOTATORS)},
     )
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     (document,) = documents_of(dataset)
     ((unit_id, members),) = units_of(document, dict.fromkeys(ANNOTATORS, "polylines")).items()
     unit = units_in(document, list_name="polylines")[unit_id]
@@ -92,7 +96,8 @@ def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
 def test_equally_near_shapes_go_by_the_name_of_the_annotator(make_dataset):
     shape = rectangle(3, 2, 12, 9)
     dataset = shapes_dataset(make_dataset, {"bob": [polygon(shape[1:] + shape[:1])], "alice": [polygon(shape)]})
-    compute_quickly(dataset, ["bob", "alice"], units=True)
+    compute_quickly(dataset, ["bob", "alice"])
+    add_units(dataset)
     assert dataset.first().agreement_units.polylines[0].points == dataset.first().alice.polylines[0].points
 
 
@@ -106,7 +111,8 @@ def test_boxes_and_polylines_together_have_the_median_of_the_boxes_around_them(m
             "carol": [box(*places["carol"])],
         },
     )
-    compute_quickly(dataset, units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
     (unit,) = dataset.first().agreement_units.detections
     assert np.multiply(unit.bounding_box, [WIDTH, HEIGHT] * 2) == pytest.approx([4, 2, 12, 9])
     assert unit.annotators == ANNOTATORS
@@ -129,7 +135,8 @@ def test_units_of_keypoints_are_medians_of_every_point(make_dataset):
             )
         ]
     )
-    compute_quickly(dataset, iou=0.2, units=True)
+    compute_quickly(dataset, iou=0.2)
+    add_units(dataset)
     (unit,) = dataset.first().agreement_units.keypoints
     for k in range(3):
         labelled = [of[k] for of in points.values() if of[k][0] == of[k][0]]
@@ -144,8 +151,10 @@ def test_units_of_temporal_detections_are_medians_of_their_ends(make_videos):
     for name, support in {"alice": [3, 20], "bob": [4, 23], "carol": [8, 21]}.items():
         sample[name] = fo.TemporalDetections(detections=[fo.TemporalDetection(label="run", support=support)])
     sample.save()
-    compute_quickly(dataset, units=True)
-    compute_quickly(dataset, ["alice", "bob"], run_key="two", units=True)
+    compute_quickly(dataset)
+    add_units(dataset)
+    compute_quickly(dataset, ["alice", "bob"], run_key="two")
+    add_units(dataset)
     assert dataset.first().agreement_units.detections[0].support == [4, 21]
     assert dataset.first().two_units.detections[0].support == [3, 21]  # 3.5 and 21.5
 

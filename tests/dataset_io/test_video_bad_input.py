@@ -36,7 +36,7 @@ def test_names_that_belong_to_a_run_must_be_free_on_frames_too(make_videos):
     dataset.add_frame_field("agreement_units", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     before = stored(dataset)
     with pytest.raises(AgreementInputError, match=r"`frames\.agreement_units` is a field of the dataset"):
-        compute_agreement(dataset, FIELDS[:2], units=True)
+        compute_agreement(dataset, FIELDS[:2])
     assert stored(dataset) == before
 
 

@@ -217,8 +217,6 @@ def test_a_caller_without_a_form_hears_of_options_that_have_no_effect(dataset, c
     refused = "`iou` concerns objects that are matched, but 'alice_segmentation' holds Segmentation; leave it out"
     assert compute_form(prompt_id=None, **masks, iou=0.9)["problem"]["view"]["label"] == refused
     assert "problem" not in compute_form(prompt_id=None, **masks, iou=0.5)
-    refused = "`units` concerns objects that are matched, but 'alice_segmentation' holds Segmentation; leave it out"
-    assert compute_form(prompt_id=None, **masks, units=True)["problem"]["view"]["label"] == refused
     with pytest.raises(Exception, match=r"`iou` concerns objects that are matched.*; leave it out"):
         foo.execute_operator(operator("compute_agreement").uri, {"dataset": dataset, "params": {**masks, "iou": 0.9}})
     assert dataset.list_runs() == []
@@ -368,7 +366,7 @@ def test_the_form_asks_what_must_be_asked_and_folds_the_rest(rated, operator, co
     assert set(inputs) == {"view_target", *asked, "lists", "advanced"}
     folded = inputs["advanced"]
     assert folded["view"]["collapsible"] is True
-    assert {"run_key", "iou", "classes", "units"} <= set(folded["type"]["properties"])
+    assert {"run_key", "iou", "classes"} <= set(folded["type"]["properties"])
     assert "sigmas" not in folded["type"]["properties"]
 
 
@@ -410,17 +408,17 @@ def test_the_app_computes_on_the_whole_dataset_while_it_shows_patches(make_datas
     assert compute.execute(ctx)["n_samples"] == len(dataset)
 
 
-@pytest.mark.parametrize(("units", "first"), [(False, "clear_view"), (True, "reload_dataset")])
-def test_a_view_of_objects_is_left_if_the_new_run_has_none(make_dataset, operator, context, units, first):
+def test_a_view_of_objects_is_left_if_the_new_run_has_none(make_dataset, operator, context):
     dataset = make_dataset()
     compute = operator("compute_agreement")
-    compute(dataset, ["alice", "bob"], units=True)
+    compute(dataset, ["alice", "bob"])
+    operator("add_agreement_units")(dataset)
     shown = dataset.exists("agreement_units")
-    given = {"fields": ["alice", "bob"], "run_key": "agreement", "overwrite": True, "units": units}
+    given = {"fields": ["alice", "bob"], "run_key": "agreement", "overwrite": True}
     ctx = context(compute, dataset, shown, **given, view_target="DATASET")
     compute.execute(ctx)
     requests = {request["operator_uri"].split("/")[-1] for request in ctx.executor.to_json()["requests"]}
-    assert requests & {"clear_view", "reload_dataset"} == {first}
+    assert requests & {"clear_view", "reload_dataset"} == {"clear_view"}
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_who_changes_the_format_only_means_the_path_to_follow(export, dataset, t
 def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, tmp_path):
     inputs = form(export, dataset, run_key="agreement")
     shown = ["run_key", "format", "path", "download", "overwrite"]
-    assert list(inputs) == [*shown, "advanced", "by", "requirements", "anonymous"]
+    assert list(inputs) == [*shown, "advanced", "by", "requirements"]
     assert inputs["path"]["default"].endswith(f"{dataset.name}-agreement.html")
     taken = tmp_path / "report.html"
     taken.write_text("mine")
@@ -184,22 +184,18 @@ def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, t
     assert "problem" not in form(export, dataset, run_key="agreement", path=str(taken), overwrite=True)
 
 
-def test_parts_requirements_and_letters_are_asked_for(export, dataset, form, tmp_path):
+def test_parts_and_requirements_are_asked_for(export, dataset, form, tmp_path):
     rules = tmp_path / "requirements.yaml"
     rules.write_text("requirements:\n  all:\n    number: score.mean\n    at_least: 0.99\n")
     dataset.set_values("camera", [("left", "right")[k % 2] for k in range(len(dataset))])
-    inputs = form(export, dataset, advanced={"anonymous": True})
-    assert "key_file" in inputs
+    inputs = form(export, dataset)
     assert inputs["by"]["view"]["choices"][0]["value"] == "tags"
-    folded = {"by": ["camera"], "anonymous": True, "requirements": {"absolute_path": str(rules)}}
-    page, key = tmp_path / "page.html", tmp_path / "key.json"
-    folded["key_file"] = str(key)
+    folded = {"by": ["camera"], "requirements": {"absolute_path": str(rules)}}
+    page = tmp_path / "page.html"
     _execute(export, dataset, run_key="agreement", format="html", path=str(page), advanced=folded)
     text = page.read_text("utf-8")
     for said in ("by camera", "left", "right", "score.mean ≥ 0.99"):
         assert said in text
-    assert not any(f"<td>{name}</td>" in text for name in ANNOTATORS)
-    assert sorted(json.loads(key.read_text("utf-8"))) == ANNOTATORS
     rules.write_text("requirements:\n  all:\n    nomber: score\n    at_least: 0.99\n")
     told = form(export, dataset, advanced={"requirements": str(rules)})["problem"]["view"]["label"]
     assert told.startswith("requirements.yaml, line 3: there is no key 'nomber'")

@@ -21,7 +21,6 @@ from annotator_agreement import (
     delete_agreement,
     list_agreements,
     resolve_units,
-    tag_agreement_labels,
     view_agreement,
 )
 
@@ -34,9 +33,7 @@ OF_RUNS = {
     "add_agreement_units": {},
     "agreement_patches": {},
     "resolve_units": {},
-    "tag_agreement_labels": {},
     "decide": {},
-    "annotate_disputed": {},
     "configure_agreement_app": {"sidebar": True},
     "compare_agreement": {"other_run_key": "agreement"},
     "export_agreement": {"path": "/tmp/never-written.html"},
@@ -117,8 +114,6 @@ def test_numpy_stands_for_numbers_and_lists(make_dataset) -> None:
     add_units(dataset, overwrite=np.bool_(False))
     resolve_units(dataset, quorum=np.float16(0.5))
     assert len(agreement_patches(dataset, verdict=np.array(["missed", "lone"]), max_units=np.int32(1))) == 1
-    ids = np.array([label.id for label in dataset.first().alice.detections])
-    assert tag_agreement_labels(dataset, selected=ids, remove=np.bool_(False)) == len(ids)
     for key in np.array(["agreement", "second", "named"]):
         delete_agreement(dataset, key)
     assert list_agreements(dataset) == []

@@ -126,11 +126,11 @@ def test_the_app_is_set_up_and_the_form_shows_how(operator, dataset, run, form):
     configure = operator("configure_agreement_app")
     before = stored(dataset)
     inputs = form(configure, dataset)
-    switches = {name: inputs[name]["default"] for name in ("sidebar", "indexes", "link_instances", "color_by")}
-    assert switches == {"sidebar": False, "indexes": False, "link_instances": False, "color_by": "nothing of the run"}
-    chosen = {"run_key": "agreement", "sidebar": True, "link_instances": True, "color_by": "id"}
+    switches = {name: inputs[name]["default"] for name in ("sidebar", "indexes", "color_by")}
+    assert switches == {"sidebar": False, "indexes": False, "color_by": "nothing of the run"}
+    chosen = {"run_key": "agreement", "sidebar": True, "color_by": "id"}
     result, requests = run(configure, dataset, **chosen, indexes=False)
-    assert result == {"sidebar": True, "indexes": False, "link_instances": True, "color_by": "id"}
+    assert result == {"sidebar": True, "indexes": False, "color_by": "id"}
     assert "agreement" in [group["name"] for group in requests["show_sidebar_groups"]["groups"]]
     assert requests["set_color_scheme"]["fields"] == dataset.app_config.color_scheme.fields
     assert dataset.app_config.color_scheme.fields[0]["colorByAttribute"] == "agreement_id"
@@ -143,17 +143,6 @@ def test_the_app_is_set_up_and_the_form_shows_how(operator, dataset, run, form):
     assert stored(dataset)["samples"] == before["samples"]
     assert configure(dataset, indexes=True).indexes
     assert "agreement_score" in dataset.list_indexes()
-
-
-def test_labels_that_are_linked_already_are_shown_in_the_form(operator, dataset, form):
-    configure = operator("configure_agreement_app")
-    sample = dataset.match({"bob.detections.0": {"$exists": True}}).first()
-    sample.bob.detections[0].instance = fo.Instance()
-    sample.save()
-    assert "problem" not in form(configure, dataset, sidebar=True)
-    problem = form(configure, dataset, link_instances=True)["problem"]
-    assert problem["invalid"]
-    assert "linked already" in problem["view"]["label"]
 
 
 def test_the_operators_run_through_fiftyone(view_agreement, dataset):

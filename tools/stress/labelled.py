@@ -40,7 +40,6 @@ _OBJECTS = {
     "rematch": (False, True),
     "aliases": (None, {"cat": "dog"}),
     "sensitivity": (False, False, True),
-    "units": (False, False, True),
 }
 _CLASS_OPTIONS = {"level": ("auto", "nominal", "ordinal"), "categories": ((), ("cat", "dog", "a.b", "$x"))}
 _NUMBER_OPTIONS = {

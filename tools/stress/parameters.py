@@ -141,7 +141,6 @@ class Labels:
     def __init__(self, dataset: fo.Dataset) -> None:
         dataset.set_values("metadata", [fo.ImageMetadata(width=200, height=100) for _ in range(len(dataset))])
         plugin.export_annotations(dataset, FIELDS, "labels.json", overwrite=True)
-        plugin.join_annotators(dataset, FIELDS, "joined")
         self.dataset = dataset
         self._collection = collections(dataset)[0]
         self._documents = list(self._collection.find())
@@ -188,7 +187,6 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         "sensitivity": False,
         "resamples": 0,
         "seed": 51,
-        "units": False,
         **engine,
         "resume": False,
         "progress": None,
@@ -213,7 +211,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     yield Call("list_agreements", plugin.list_agreements, {"dataset": dataset})
     yield Call("delete_agreement", plugin.delete_agreement, {"dataset": dataset, **run})
     exported = {"path": "x.json", "format": "json", "overwrite": True}
-    exported |= {"by": (), "anonymous": False, "requirements": None}
+    exported |= {"by": (), "requirements": None}
     yield Call("export_agreement", plugin.export_agreement, {"dataset": dataset, **run, **exported})
     wanted = {"requirements": {"requirements": {"all": {"number": "existence.f1", "at_least": 0.5}}}}
     yield Call("check_agreement", plugin.check_agreement, {"dataset": dataset, **run, **wanted})
@@ -238,7 +236,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     )
     yield Call("view_agreement", plugin.view_agreement, {"samples": dataset, **run, **shown})
     yield Call("save_agreement_views", plugin.save_agreement_views, {"dataset": dataset, **run})
-    settings = {"sidebar": False, "indexes": False, "color_by": None, "link_instances": False}
+    settings = {"sidebar": False, "indexes": False, "color_by": None}
     yield Call("configure_agreement_app", plugin.configure_agreement_app, {"dataset": dataset, **run, **settings})
     derived = {"shapes": "medoid", "overwrite": False, "progress": None}
     yield Call("add_units", plugin.add_units, {"dataset": dataset, **run, **derived})
@@ -249,10 +247,6 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     )
     patches = {"verdict": None, "max_units": None}
     yield Call("agreement_patches", plugin.agreement_patches, {"samples": dataset, **run, **patches})
-    tags = {"tag": "x", "annotators": None, "on": "labels", "selected": None, "remove": False}
-    yield Call("tag_agreement_labels", plugin.tag_agreement_labels, {"samples": dataset, **run, **tags})
-    sent = {"anno_key": "sent", "backend": None, "annotators": None, "selected": None}
-    yield Call("annotate_disputed", plugin.annotate_disputed, {"samples": dataset, **run, **sent})
     rule = dict.fromkeys(
         ("annotator", "label", "objects", "verdict", "classes", "annotators", "min_iou", "by", "remark", "progress")
     )
@@ -289,7 +283,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
 
 
 def _of_labels(labels: Labels) -> dict[str, dict[str, Any]]:
-    """Calls that import, export or rearrange labels."""
+    """Calls that import or export labels."""
     written = {"overwrite": False, "progress": None}
     of_file = {
         "remove_others": False,
@@ -314,15 +308,6 @@ def _of_labels(labels: Labels) -> dict[str, dict[str, Any]]:
             "remove_others": False,
         },
         "export_annotations": {"samples": labels.dataset, "labels": FIELDS, **who, **exported},
-        "join_annotators": {**dataset, "fields": FIELDS, "field": "all", "attribute": "annotator", **written},
-        "split_annotators": {
-            **dataset,
-            "field": "joined",
-            "attribute": "annotator",
-            "assigned_field": None,
-            "prefix": "s_",
-            **written,
-        },
     }
 
 
@@ -341,7 +326,6 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "classes": "prefer",
             "aliases": [],
             "attributes": [],
-            "units": False,
             "annotators": None,
             "annotator_attribute": "",
             "assigned_field": "",
@@ -377,7 +361,6 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         "add_agreement_units": {**run, "shapes": "medoid", "overwrite": False},
         "agreement_patches": {**run, "verdict": [], "max_units": None, "within_view": False, "make_units": True},
         "resolve_units": {**run, "shapes": "medoid", "overwrite": True, "quorum": 0.5},
-        "tag_agreement_labels": {**run, "tag": "x", "on": "labels", "annotators": [], "remove": False},
         "decide": {
             **run,
             "choice": "version",
@@ -422,13 +405,11 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "download": False,
             "overwrite": True,
         },
-        "annotate_disputed": {**run, "backend": None, "anno_key": "sent", "annotators": []},
         "configure_agreement_app": {
             **run,
             "sidebar": False,
             "indexes": False,
             "color_by": None,
-            "link_instances": False,
         },
         "check_agreement": {**run, "requirements": "requirements.yaml"},
         "label_convergence": run,

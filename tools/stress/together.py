@@ -219,7 +219,7 @@ def _any_command(rng: random.Random, dataset: fo.Dataset, expected: Expected, fo
         case "views":
             return calls(dataset, "save_agreement_views", key)
         case "configure":
-            switches = {name: rng.random() < 0.5 for name in ("sidebar", "indexes", "link_instances")}
+            switches = {name: rng.random() < 0.5 for name in ("sidebar", "indexes")}
             color_by = rng.choice([None, "verdict", "id"])
             return calls(dataset, "configure_agreement_app", key, color_by=color_by, **switches)
         case "export":
