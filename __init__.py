@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: what users call, imported when used; the functions in ``names.REPLACED_BY`` are there, too, for one more version
+#: what users call, imported when used
 __all__ = [
     "compute",
     "load",
@@ -45,11 +44,7 @@ if not TYPE_CHECKING:  # for type checkers every name would exist
             return importlib.import_module(".names", __name__).VERSION
         if name in ("AgreementReport", "AgreementInputError"):
             return getattr(importlib.import_module(".agreement", __name__), name)
-        replaced = importlib.import_module(".names", __name__).REPLACED_BY
-        if name in replaced:
-            advice = f"{__name__}.{name}() is deprecated; use {replaced[name]}()"
-            warnings.warn(advice, DeprecationWarning, stacklevel=2)
-        if name in __all__ or name in replaced:
+        if name in __all__:
             importlib.import_module(".charts", __name__)  # results are shown by it
             return getattr(importlib.import_module(".dataset_io", __name__), name)
         close = difflib.get_close_matches(name, __all__, n=1)

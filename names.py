@@ -377,39 +377,3 @@ def own_names(run_key: str) -> set[str]:
 def reserved_paths(run_key: str) -> list[str]:
     """Sample fields that are reserved for a run with this key, even if it does not write them."""
     return [run_key + suffix for suffix in RESERVED_SAMPLE_SUFFIXES]
-
-
-#: what takes the place of the functions of a dataset and a run key, which are there for one more version
-REPLACED_BY = {
-    "compute_agreement": "compute",
-    "load_agreement": "load",
-    "list_agreements": "list_runs",
-    "delete_agreement": "run.delete",
-    "export_agreement": "run.export",
-    "agreement_on": "run.on",
-    "agreement_samples": "run.samples",
-    "compare_agreement": "run.compare",
-    "changed_since": "run.changed",
-    "check_agreement": "run.check",
-    "update_agreement": "run.update",
-    "rename_agreement": "run.rename",
-    "view_agreement": "run.view",
-    "save_agreement_views": "run.save_views",
-    "configure_agreement_app": "run.app",
-    "add_units": "run.objects.write",
-    "resolve_units": "run.objects.consensus",
-    "agreement_patches": "run.objects.patches",
-    "decide": "run.decisions.decide",
-    "list_decisions": "run.decisions.list",
-    "undo_decisions": "run.decisions.undo",
-    "delete_decisions": "run.decisions.delete",
-    "apply_decisions": "run.decisions.apply",
-    "undo_applied": "run.decisions.undo_applied",
-    "record_own_labels": "run.decisions.record_own",
-    "report_decisions": "run.decisions.report",
-    "decided_against": "run.decisions.against",
-    "export_decided_against": "run.decisions.export_against",
-    "export_decided": "run.decisions.export",
-    "import_annotations": "files.load",
-    "export_annotations": "files.save",
-}

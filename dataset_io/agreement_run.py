@@ -287,7 +287,7 @@ def load(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RU
 
 
 def compute(samples: SampleCollection, fields: str | Sequence[str], *others: Any, **options: Any) -> AgreementRun:
-    """As :func:`compute_agreement`; its signature and docstring are put together below."""
+    """As ``compute``; its signature and docstring are put together below."""
     check_call("compute", _EVERY_OPTION, (samples, fields, *others), options)
     report = compute_agreement(samples, fields, **flat_options(options))
     return AgreementRun(dataset_of(samples), report.run_key, report)

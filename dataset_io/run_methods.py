@@ -9,7 +9,6 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from fiftyone.core.collections import SampleCollection
 
-from .. import names
 from ..agreement.settings.arguments import Public, check_call
 from ..agreement.settings.errors import AgreementInputError
 
@@ -88,7 +87,7 @@ def documented(function: Callable[..., Any], left_out: list[str]) -> str:
     for name in left_out:
         text = re.sub(rf"^    {name}: .*\n?(?:     .*\n?)*", "", text, flags=re.MULTILINE)
     text = re.sub(r"^Args:\n(?=\n|\Z)\n?", "", text, flags=re.MULTILINE)
-    return re.sub(r":func:`(\w+)`", lambda found: f"``{names.REPLACED_BY.get(found[1], found[1])}``", text)
+    return re.sub(r":func:`(\w+)`", r"``\1``", text)
 
 
 class Methods(Public):

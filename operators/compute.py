@@ -18,7 +18,7 @@ from ..agreement import AgreementInputError, make_config
 from ..agreement.settings.errors import shown
 from ..agreement.settings.options import OPTIONS
 from ..charts.reports.document import outcome, report_markdown
-from ..dataset_io import compute, compute_agreement, configure_agreement_app
+from ..dataset_io import compute_agreement, configure_agreement_app
 from ..dataset_io.app.settings import AppSettings, app_settings_of
 from ..dataset_io.database.fiftyone_private import asks_for_target, flat_target, is_generated
 from ..dataset_io.labels.annotator_attributes import (
@@ -227,7 +227,6 @@ COMPUTE = Form(
     sentence="Match the labels of several annotators, score every sample, and report how far they agree",
     icon="diversity_3",
     submit="Compute",
-    function=compute,
     fields=_fields,
     execute=_compute,
     delegated=True,
@@ -279,7 +278,7 @@ def _without(left: list[str], params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) -> dict[str, Any]:
-    """The arguments of :func:`compute_agreement` that a form or a caller gave.
+    """The arguments of ``compute`` that a form or a caller gave.
 
     Args:
         from_form: whether they come from the form: it keeps input from earlier choices of fields, so options without

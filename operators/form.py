@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-import inspect
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, ClassVar
@@ -17,7 +16,6 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
-from ..agreement.settings.arguments import called_as
 from ..dataset_io.app.appearance import sidebar_groups
 from ..dataset_io.record.gold_fields import gold_fields
 from ..dataset_io.record.run import COMPLETED, Run, newest_first
@@ -39,8 +37,6 @@ class Form:
     execute: Callable[[Filled], dict[str, Any]]
     #: the inputs other than the run; an `AgreementInputError` is shown, and blocks execution
     fields: Callable[[Filled], Iterable[FormField]] = lambda form: ()
-    #: what it is a form for: called from Python it is this function, with its arguments and help
-    function: Callable[..., Any] | None = None
     run: str | None = None  #: text below the choice of a run; None if the form does not begin with that
     of_gold: bool = False  #: whether a field of decisions is chosen
     delegated: bool = False  #: whether it can be run by a worker
@@ -203,8 +199,6 @@ def operator_of(form: Form) -> type[AgreementOperator]:
         members["resolve_execution_options"] = _resolve_execution_options
     if form.placed:
         members["resolve_placement"] = _resolve_placement
-    if form.function is not None:
-        members |= {"__doc__": form.function.__doc__, "__call__": method_of(form.name, form.function)}
     return type(form.name, (AgreementOperator,), members)
 
 
@@ -230,20 +224,6 @@ def _resolve_placement(operator: AgreementOperator, ctx: foo.ExecutionContext) -
     """The button in the App."""
     button = types.Button(label=operator.form.label, icon=operator.form.icon, prompt=True)
     return types.Placement(types.Places.SAMPLES_GRID_SECONDARY_ACTIONS, button)
-
-
-def method_of(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function as a method of the operator of a name, with its signature and docstring."""
-    called = called_as(name, function)
-
-    @functools.wraps(function)
-    def call(self: foo.Operator, *arguments: Any, **options: Any) -> Any:
-        return called(*arguments, **options)
-
-    signature = inspect.signature(function)
-    of_object = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    call.__signature__ = signature.replace(parameters=[of_object, *signature.parameters.values()])  # type: ignore[attr-defined]
-    return call
 
 
 def _all_fields(form: Form, filled: Filled) -> Iterator[FormField]:

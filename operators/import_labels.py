@@ -319,7 +319,6 @@ IMPORT = Form(
     sentence="Read Label Studio, COCO, CVAT, YOLO, Pascal VOC, LabelMe, VIA or tables, with who looked at which images",
     icon="file_upload",
     submit="Import",
-    function=import_annotations,
     fields=_fields,
     execute=_import,
     delegated=True,

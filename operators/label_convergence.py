@@ -13,7 +13,7 @@ from .. import names
 from ..agreement import AgreementInputError
 from ..charts.text.words import shown_number
 from ..dataset_io.results.measure_convergence import agreement_convergence
-from .form import method_of, run_choice
+from .form import run_choice
 
 logger = logging.getLogger(__name__)
 
@@ -22,11 +22,7 @@ class LabelConvergence(foo.EvaluationMetric):
     """F1 with equal classes of annotators among each other, at the IoU and on the images of an evaluation.
 
     ``evaluate_detections(…, custom_metrics={"@annotator/agreement/label_convergence": {"run_key": "agreement"}})``.
-
-    Called from Python it gives the label convergence of a run, as ``run.convergence()``.
     """
-
-    __call__ = method_of(names.LABEL_CONVERGENCE, agreement_convergence)
 
     @property
     def config(self) -> foo.EvaluationMetricConfig:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor
 from typing import Any
 
-import fiftyone as fo
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
@@ -22,14 +19,11 @@ from ..charts.reports.other_results import acceptance_sentence
 from ..charts.text.sections import Facts, Section, as_markdown
 from ..charts.text.words import counted, listed
 from ..dataset_io import (
-    AgreementRun,
     agreement_on,
     changed_since,
-    check_agreement,
     compare_agreement,
     configure_agreement_app,
     delete_agreement,
-    load,
     load_agreement,
     rename_agreement,
     update_agreement,
@@ -39,7 +33,6 @@ from ..dataset_io.database.fiftyone_private import open_panel
 from ..dataset_io.jobs.lifecycle import check_rename, what_is_deleted
 from ..dataset_io.record.run import Run, completed_kinds
 from ..dataset_io.results.check import check_with, read_requirements, requirements_in
-from ..dataset_io.run.work_through import Progress
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, ServerFile, Switch, Text, warning
 from .selection import must_leave_view, shows_part
@@ -80,7 +73,6 @@ SHOW = Form(
     icon="summarize",
     submit="Show",
     run="The run whose report is shown",
-    function=load,
     fields=_show_fields,
     execute=_show,
     outputs=_panel_button,
@@ -103,26 +95,6 @@ def _update(form: Filled) -> dict[str, Any]:
     return {"run_key": form.run_key, "summary": report_markdown(report), "report": report.to_dict()}
 
 
-def _updated(
-    dataset: fo.Dataset | SampleCollection,
-    run_key: str = names.DEFAULT_RUN_KEY,
-    *,
-    workers: int = 1,
-    executor: Executor | None = None,
-    progress: Progress = None,
-) -> AgreementRun:
-    """A run, computed again where samples were edited, added or deleted since; as ``run.update()``.
-
-    Args:
-        dataset: the dataset, or a view of it
-        run_key: key of the run
-        workers: as in :func:`compute_agreement`
-        executor: as in :func:`compute_agreement`
-        progress: as in :func:`compute_agreement`
-    """
-    return load(dataset, run_key).update(workers=workers, executor=executor, progress=progress)
-
-
 UPDATE = Form(
     name=names.UPDATE_AGREEMENT,
     label="Update annotator agreement",
@@ -130,7 +102,6 @@ UPDATE = Form(
     icon="update",
     submit="Update",
     run="The run that is brought up to date, with its options",
-    function=_updated,
     fields=_update_fields,
     execute=_update,
     delegated=True,
@@ -142,22 +113,12 @@ def _open_panel(form: Filled) -> dict[str, Any]:
     return {}
 
 
-def _open_in_app(dataset: SampleCollection | None = None, run_key: str | None = None) -> None:
-    """Refuse to open the panel without the App."""
-    raise AgreementInputError(
-        "`open_agreement_panel` must be called in the App, which shows the panel, got a call from Python; "
-        "load(dataset).print_report() prints what the panel shows of a run"
-    )
-
-
-#: called by the button above results
 OPEN_PANEL = Form(
     name=names.OPEN_AGREEMENT_PANEL,
     label="Open the annotator agreement panel",
     sentence="Show a run in the panel",
     icon="diversity_3",
     submit="Open",
-    function=_open_in_app,
     fields=lambda form: [FormField("run_key", "Run")],
     execute=_open_panel,
     config={"unlisted": True},
@@ -270,7 +231,6 @@ CHECK = Form(
     icon="fact_check",
     submit="Check",
     run="The run that is checked",
-    function=check_agreement,
     fields=_check_fields,
     execute=_check,
     summary="Acceptance",
@@ -283,7 +243,6 @@ COMPARE = Form(
     sentence="Show what changed from one agreement run to another, with intervals, and on which samples",
     icon="compare_arrows",
     submit="Compare",
-    function=compare_agreement,
     fields=_compare_fields,
     execute=_compare,
     summary="Annotator agreement, compared",
@@ -315,7 +274,6 @@ RENAME = Form(
     icon="drive_file_rename_outline",
     submit="Rename",
     run="The run to rename",
-    function=rename_agreement,
     fields=_rename_fields,
     execute=_rename,
 )
@@ -351,7 +309,6 @@ DELETE = Form(
     icon="delete",
     submit="Delete",
     run="The run that is deleted, with all its fields",
-    function=delete_agreement,
     fields=_delete_fields,
     execute=_delete,
     risk="high",
@@ -402,7 +359,6 @@ CONFIGURE_APP = Form(
     icon="palette",
     submit="Apply",
     run="The run that the App is set up for",
-    function=configure_agreement_app,
     fields=_configure_fields,
     execute=_configure,
     delegated=True,

@@ -60,7 +60,7 @@ def _view_fields(form: Filled) -> Iterator[FormField]:
 
 
 def _conditions(params: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of :func:`view_agreement` from a form; empty inputs are no conditions."""
+    """The arguments of ``run.view`` from a form; empty inputs are no conditions."""
     wanted = (
         *("verdict", "annotators", "missed_by", "classes", "confusion"),
         *("reference", "model", "min_score", "max_score"),
@@ -87,7 +87,6 @@ VIEW = Form(
     icon="filter_alt",
     submit="Show",
     run="The run to view",
-    function=view_agreement,
     fields=_view_fields,
     execute=_view,
     risk="low",
@@ -107,7 +106,6 @@ SAVE_VIEWS = Form(
     icon="bookmark_add",
     submit="Save",
     run="The run whose views are saved; they are removed with it",
-    function=save_agreement_views,
     execute=_save,
 )
 
@@ -156,7 +154,6 @@ PATCHES = Form(
     icon="grid_view",
     submit="Show",
     run="The run whose disputed objects are shown",
-    function=agreement_patches,
     fields=_patch_fields,
     execute=_show_patches,
 )
@@ -174,7 +171,7 @@ _VOTES = {
 
 
 def _fields(
-    suffix: str, function: str, more: Callable[[Filled], Iterator[FormField]]
+    suffix: str, place: str, more: Callable[[Filled], Iterator[FormField]]
 ) -> Callable[[Filled], Iterator[FormField]]:
     """The inputs of both forms, and those of one of them; the field that is written ends with a suffix."""
 
@@ -185,7 +182,7 @@ def _fields(
         yield from more(form)
         if derived_record(labels.run, suffix) is not None:
             yield Switch("overwrite", "Overwrite", "Replace what was written before")
-        check_can_derive(labels, suffix, function, overwrite=form.get("overwrite", False))
+        check_can_derive(labels, suffix, place, overwrite=form.get("overwrite", False))
 
     return fields
 
@@ -208,8 +205,7 @@ ADD_UNITS = Form(
     icon="join_inner",
     submit="Write",
     run="The run whose objects get a label each",
-    function=add_units,
-    fields=_fields(names.UNITS_SUFFIX, "add_units", lambda form: iter(())),
+    fields=_fields(names.UNITS_SUFFIX, "run.objects.write", lambda form: iter(())),
     execute=_add_units,
     delegated=True,
 )
@@ -249,8 +245,7 @@ RESOLVE = Form(
     icon="how_to_vote",
     submit="Make",
     run="The run whose objects are decided by vote",
-    function=resolve_units,
-    fields=_fields(names.CONSENSUS_SUFFIX, "resolve_units", _vote_fields),
+    fields=_fields(names.CONSENSUS_SUFFIX, "run.objects.consensus", _vote_fields),
     execute=_resolve,
     delegated=True,
 )

@@ -177,7 +177,7 @@ def test_kalos_gives_its_published_numbers_of_lvis(kalos, is_exported, tmp_path)
     if is_exported:  # from the file into a dataset, and from there into a file again
         import fiftyone as fo
 
-        from annotator_agreement import export_annotations, import_annotations
+        from annotator_agreement.dataset_io import export_annotations, import_annotations
 
         dataset = fo.Dataset()
         dataset.add_samples([fo.Sample(entry["file_name"]) for entry in json.loads(LVIS.read_text())["images"]])

@@ -24,7 +24,7 @@ each_option = pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
 
 
 def test_the_signature_has_the_options_in_their_order_with_their_defaults(private_fiftyone) -> None:
-    from annotator_agreement import compute_agreement
+    from annotator_agreement.dataset_io import compute_agreement
 
     arguments = inspect.signature(compute_agreement).parameters
     given = {name: entry.default for name, entry in arguments.items() if name not in ("samples", "fields")}

@@ -62,7 +62,7 @@ def test_pip_install_gives_the_package(private_fiftyone, checkout, tmp_path):
         "box = fo.Detection(label='cat', bounding_box=[0, 0, .5, .5])\n"
         "dataset = fo.Dataset()\n"
         "dataset.add_sample(fo.Sample('1.jpg', a=fo.Detections(detections=[box]), b=fo.Detections()))\n"
-        "report = aa.compute_agreement(dataset, ['a', 'b'], progress=False)\n"
+        "report = aa.compute(dataset, ['a', 'b'], progress=False)\n"
         "print(report.score.mean, aa.__file__, aa.metrics.box_iou([[0, 0, 2, 2]], [[1, 0, 3, 2]]))\n"
         "dataset.delete()\n"
     )
@@ -153,9 +153,9 @@ from annotator_agreement.agreement.objects.report import ObjectReport
 
 
 def first_iou(dataset: Any) -> float | None:
-    report = aa.compute_agreement(dataset, ["alice", "bob"], run_key="strict", iou=0.75, progress=False)
+    report = aa.compute(dataset, ["alice", "bob"], run_key="strict", iou=0.75, progress=False)
     print(report.alpha.pooled, report.score.mean, report.pairs[0].mean_iou, report.to_dict()["alpha"], aa.__version__)
-    for entry in aa.load_agreement(dataset, "strict").annotators:
+    for entry in aa.load(dataset, "strict").annotators:
         print(entry.name)
     run: aa.AgreementRun = aa.load(dataset, "strict")
     print(len(run.view(missed_by="bob")), run.update().key, run.decisions.decide("none", min_votes=2).n_decided)

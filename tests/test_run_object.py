@@ -513,54 +513,6 @@ def test_compute_says_every_option_once(private_fiftyone):
 # ---- scripts that were written for the functions ----
 
 
-def test_the_operators_give_the_same_object_and_scripts_for_reports_go_on(dataset, capsys):
-    import fiftyone.operators as foo
-
-    report = foo.get_operator(f"{URI}/compute_agreement")(dataset, PEOPLE, run_key="strict", iou=0.75, resamples=0)
-    report.print_report()
-    assert capsys.readouterr().out.startswith("Annotator agreement: run 'strict'")
-    assert report.to_dict()["config"]["iou"] == 0.75
-    assert (report.run_key, report.n_samples) == ("strict", 5)
-    assert type(report).__name__ == "AgreementRun"
-    loaded = foo.get_operator(f"{URI}/show_agreement")(dataset, "strict")
-    assert type(loaded) is type(report)
-    assert loaded.report == report.report
-    assert report.decisions.decide("consensus", min_votes=2).n_decided == len(loaded.decisions.list())
-    _relabel(dataset)
-    updated = foo.get_operator(f"{URI}/update_agreement")(dataset, "strict")
-    assert type(updated) is type(report)
-    assert updated.report.score.mean > report.report.score.mean
-
-
-def _found(aa, place):
-    """The method, or function, that the name of a replacement names."""
-    if place.startswith("run."):
-        *parts, name = place.split(".")[1:]
-        run_parts = importlib.import_module(f"{aa.__name__}.dataset_io.run_methods").RUN_PARTS
-        owner = run_parts[parts[0]] if parts else aa.AgreementRun
-        return getattr(owner, name)
-    return getattr(aa.files, place[6:]) if place.startswith("files.") else getattr(aa, place)
-
-
-def test_every_function_is_there_for_one_more_version_and_says_what_takes_its_place(aa):
-    replaced = importlib.import_module(f"{aa.__name__}.names").REPLACED_BY
-    assert len(replaced) == 35
-    for name, place in replaced.items():
-        with pytest.warns(DeprecationWarning, match=rf"{name}\(\) is deprecated; use {place}\(\)"):
-            function = getattr(aa, name)
-        new = set(inspect.signature(_found(aa, place)).parameters) - {"self"}
-        old = inspect.signature(function).parameters
-        assert {each for each in old if old[each].kind is inspect.Parameter.KEYWORD_ONLY} - new <= _GROUPED, name
-        assert name not in dir(aa)
-
-
-#: options that ``compute()`` takes together
-_GROUPED = {
-    *("rasterize", "line_tolerance", "sigmas", "level", "categories", "set_distance", "background", "ignore_values"),
-    *("boundaries", "boundary_tolerance", "boundary_width", "disagreement_map", "map_folder"),
-}
-
-
 def test_the_names_of_today_give_no_warning(aa):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

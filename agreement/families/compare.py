@@ -69,7 +69,7 @@ class SampleChanges:
 
 @dataclass(frozen=True, slots=True)
 class DecidedBetween:
-    """Labels that were set to what somebody decided (:func:`apply_decisions`) in one of the runs and not in the other.
+    """Labels that were set to what somebody decided (``run.decisions.apply``) in one of the runs and not in the other.
 
     That they agree is no agreement of annotators; ``numbers`` are of the samples without such labels.
     """
@@ -205,7 +205,7 @@ def compare_runs(
         sorted(set(b.context.annotators) - set(a.context.annotators)),
     )
     scores = records_a.sample_values().score, records_b.sample_values().score
-    versions = [run.context.run.versions.get(names.FORMULAS, "1") for run in (a, b)]  # of old runs the first
+    versions = [run.context.run.versions.get(names.FORMULAS, "") for run in (a, b)]
     return AgreementComparison(
         a=config_a.run_key,
         b=config_b.run_key,

@@ -151,7 +151,7 @@ def rating_tables(records: RatingRecords, context: ReportContext) -> Iterator[Ru
 
 
 def _label_ids(records: Records) -> dict[str, list[str | None]]:
-    """The column of label ids; none for plain values, and for runs of an older version."""
+    """The column of label ids; none for plain values."""
     return {"label_id": id_texts(records.column("label_id"))} if "label_id" in records.parts[0] else {}
 
 

@@ -29,13 +29,11 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
     """The distances of annotations of different images, 1 - score of the two as the run matches them.
 
     Objects are placed as if all images had the same size. Polygons and masks are compared by coarse outlines, lines by
-    the boxes around them. No distances in runs of older versions, which do not say where points and events are.
+    the boxes around them.
     """
     n, names = records.n_annotators, name_hashes(context.class_names)
     of_sample = np.repeat(np.arange(records.n_samples), records.column("n_objects"))
     places = _places(records, of_sample, context)
-    if places is None:
-        return ExpectedDistances.none()
     known, outlines = records.parts[0], np.empty((len(of_sample), 0), np.uint8)
     if "outline" in known and "coordinates" not in known:
         outlines = records.column("outline")
@@ -65,19 +63,15 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
     return ExpectedDistances.of(Annotations(annotation // n, content, n_objects, distances), context.clusters)
 
 
-def _places(
-    records: ObjectRecords, of_sample: IntArray, context: ReportContext
-) -> Callable[[IntArray], FloatArray] | None:
+def _places(records: ObjectRecords, of_sample: IntArray, context: ReportContext) -> Callable[[IntArray], FloatArray]:
     """Function that gives boxes ``(N, 4)`` or points ``(N, L, 2)`` of objects, as if all images had the same size and
-    all videos began together; None if the records do not tell."""
+    all videos began together."""
     known = records.parts[0]
     if "coordinates" in known:
         places = _points(records, of_sample)
     elif "first_frame" in known:
         first, none = records.column("first_frame").astype(np.float64), np.zeros(len(of_sample))
         places = np.column_stack([first, none, first + records.column("area"), none + 1.0])
-    elif "visibility" in known or "boxes_xyxy" not in known:
-        return None
     else:
         places = records.column("boxes_xyxy")
     if not context.details.get("in_pixels") or not len(of_sample):

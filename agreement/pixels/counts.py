@@ -70,7 +70,7 @@ class MaskCounts:
     shared: IntArray  #: shared areas of all samples in one column, pair by pair
     #: shape ``(Q, 3)``, boundary numbers of the pairs of annotators of every sample; None if not requested
     boundaries: FloatArray | None
-    #: shape ``(M, G)``, the grids of all compared masks, sample by sample; None in runs of older versions
+    #: shape ``(M, G)``, the grids of all compared masks, sample by sample
     grid: NDArray[Any] | None = None
 
     @classmethod

@@ -115,10 +115,8 @@ def mask_distances(records: PixelRecords, context: ReportContext) -> ExpectedDis
 
     Images of any size are laid on one another as if they had the same size. Areas are exact shares of the compared
     pixels; shared areas are estimated from the middles of the cells of a grid. Two masks without classes have the
-    distance 0. No distances in runs of older versions, which have no grids.
+    distance 0.
     """
-    if "grid" not in records.parts[0]:
-        return ExpectedDistances.none()
     masks = _Masks.of(records, MaskValues.from_dict(context.details).background)
     scored = np.flatnonzero(are_scored(records)[masks.sample])
     content, n_objects = _contents(records, masks)[scored], np.full(len(scored), _AS_OBJECTS)

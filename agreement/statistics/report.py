@@ -341,7 +341,7 @@ class AgreementReport(Public):
         ``sample_id``, ``frame_number`` and ``unit`` in common.
 
         Raises:
-            AgreementInputError: if the report was not loaded from a dataset, or an older version computed the run
+            AgreementInputError: if the report was not loaded from a dataset
         """
         return self.to_dataframe("labels")
 
@@ -356,7 +356,7 @@ class AgreementReport(Public):
         classes of masks: 1 - mean IoU).
 
         Raises:
-            AgreementInputError: if the report was not loaded from a dataset, or an older version computed the run
+            AgreementInputError: if the report was not loaded from a dataset
         """
         return self.to_dataframe("units")
 

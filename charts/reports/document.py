@@ -242,7 +242,7 @@ def _lists(report: AgreementReport) -> list[Section]:
 
 
 def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]:
-    """The samples that would change most if they were fixed; of reports of old runs those with the lowest scores."""
+    """The samples that would change most if they were fixed; where nothing is disputed those with the lowest scores."""
     first = report.look_first[:at_most]
     if not first and not report.worst_samples:
         return []

@@ -104,12 +104,12 @@ def export_annotations(
 ) -> ExportSummary:
     """Write the labels of all annotators, and who looked at which images, to one file.
 
-    :func:`import_annotations` makes the same labels of it. The file is read again as soon as it is written, and the
+    ``files.load`` makes the same labels of it. The file is read again as soon as it is written, and the
     summary counts what it does not hold.
 
     Args:
         samples: a dataset or view
-        labels: key of a run on objects, classes or numbers; or the label fields, as in :func:`compute_agreement`
+        labels: key of a run on objects, classes or numbers; or the label fields, as in ``compute``
         path: the file; missing folders are created
         format: ``"coco"``: COCO JSON with ``rater_list`` on images and ``rater_id`` on annotations, with a run also
             ``unit_id`` and ``verdict``; ``"label_studio"``: tasks with an annotation for each annotator, with a run
@@ -117,14 +117,14 @@ def export_annotations(
             spreadsheet would run as formulas begin with an apostrophe, which the import takes off again
         annotator_attribute: of fields: attribute that names the annotator of a label
         assigned_field: of fields: sample field that lists the assigned annotators
-        no_labels: of fields: what it means if an annotator has no label list, as in :func:`compute_agreement`
-        annotators: of fields: names of the annotators, as in :func:`compute_agreement`; Label Studio wants the mail
+        no_labels: of fields: what it means if an annotator has no label list, as in ``compute``
+        annotators: of fields: names of the annotators, as in ``compute``; Label Studio wants the mail
             addresses of its users
         overwrite: whether an existing file may be replaced
-        progress: as in :func:`compute_agreement`
+        progress: as in ``compute``
 
     Returns:
-        what was written, what was left out and why, and the call of :func:`import_annotations` that reads it
+        what was written, what was left out and why, and the call of ``files.load`` that reads it
 
     Raises:
         AgreementInputError: if the labels cannot be exported, or the file exists or cannot be written
@@ -367,7 +367,7 @@ def _no_pixels(label: DrawnLabel) -> str:
 def _consensus(
     run: RunLabels, paths: Mapping[ObjectId, str], images: Mapping[str, StoredImage]
 ) -> dict[ImageKey, ImageLabels]:
-    """The consensus of a run, by image: as :func:`resolve_units` makes it, or the majority."""
+    """The consensus of a run, by image: as ``run.objects.consensus`` makes it, or the majority."""
     pages: dict[ImageKey, ImageLabels] = {}
     if not run.family.has_objects:
         name = f"{run.field_key}_{'mean' if run.kinds[0].is_number else 'majority'}"

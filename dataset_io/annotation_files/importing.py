@@ -105,7 +105,7 @@ def import_annotations(
             dataset, ``"not_assigned"`` or ``"drew_nothing"``; an empty file always means that they drew nothing
 
     Returns:
-        what was, or would be, imported, what was left out and why, and the call of ``compute_agreement`` that fits
+        what was, or would be, imported, what was left out and why, and the call of ``compute`` that fits
 
     Raises:
         AgreementInputError: if something in the files or the request must be changed; nothing was written then

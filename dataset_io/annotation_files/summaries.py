@@ -116,7 +116,7 @@ class ImportSummary(_Summary):
     assigned_field: str | None  #: sample field with the assigned annotators
     left_out: tuple[str, ...]  #: what was left out and why, how often, and the first examples
     notes: tuple[str, ...]
-    calls: tuple[str, ...]  #: the calls of ``compute_agreement`` that fit
+    calls: tuple[str, ...]  #: the calls of ``compute`` that fit
     changes: tuple[FieldChange, ...] = ()  #: what becomes of the labels that the fields had before
     is_written: bool = False  #: False: nothing was written yet
 
@@ -157,7 +157,7 @@ class ExportSummary(_Summary):
     n_images: int  #: images in the file
     left_out: tuple[str, ...]  #: what the file does not have and why, how often, and the first examples
     changed: tuple[str, ...]  #: what is not the same when the file is imported again
-    calls: tuple[str, ...]  #: the call of ``import_annotations`` that reads the file
+    calls: tuple[str, ...]  #: the call of ``files.load`` that reads the file
 
     def _sections(self) -> list[Section]:
         sections = [Section(f"Exported to {self.path!r}", [self._extent(), *_tables(self.annotators)])]

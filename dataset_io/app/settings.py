@@ -55,7 +55,7 @@ def configure_agreement_app(
 ) -> AppSettings:
     """Set up the App for a run. Settings at their defaults are restored to what they were before the run.
 
-    ``delete_agreement`` undoes everything; changes that the user made meanwhile stay.
+    ``run.delete`` undoes everything; changes that the user made meanwhile stay.
 
     Args:
         dataset: the dataset, or a view of it; settings always apply to the dataset

@@ -46,8 +46,8 @@ def report_decisions(
     """Report on the decisions of a run: objects decided, accuracy of every annotator, and of the majority.
 
     An annotator's numbers are over the decided objects of samples that they were assigned to. Where only disputed
-    objects were decided, they are about these. What a rule decided (:func:`decide` without ``objects``) is no evidence
-    of who was right: it is in ``by_rule``, and in nobody's numbers.
+    objects were decided, they are about these. What a rule decided (``run.decisions.decide`` without ``objects``) is no
+    evidence of who was right: it is in ``by_rule``, and in nobody's numbers.
 
     Args:
         samples: the dataset, or a view of its samples
@@ -227,7 +227,7 @@ def decided_against(
         gold: the field of decisions
 
     Raises:
-        AgreementInputError: as :func:`report_decisions`; if this is no annotator of the run, labels are on frames, or
+        AgreementInputError: as ``run.decisions.report``; if this is no annotator of the run, labels are on frames, or
             the field of decisions is damaged
     """
     opened = open_decided(samples, run_key, gold)

@@ -2,7 +2,7 @@
 
 Every sample, or frame, gets its changed labels, and what was done beside its decisions, in one write that has no effect
 if anything that was read is different by then. A killed process leaves nothing half done, and two processes do nothing
-twice. Samples get a new time stamp, so that :func:`update_agreement` finds them.
+twice. Samples get a new time stamp, so that ``run.update`` finds them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Applied:
     """Outcomes of decisions that were applied to the annotators' labels; in a preview: those to expect."""
 
     field: str  #: the field of decisions
-    step: str | None  #: what :func:`undo_applied` takes back; None if nothing was changed
+    step: str | None  #: what ``run.decisions.undo_applied`` takes back; None if nothing was changed
     annotators: list[AppliedTo]  #: by name
     n_applied: int = 0  #: objects of which labels were changed, deleted or added
     n_right: int = 0  #: objects on which there is nothing to do
@@ -129,7 +129,7 @@ def apply_decisions(
     executor: Executor | None = None,
     progress: Progress = None,
 ) -> Applied:
-    """Change the annotators' own labels to the adjudicated ones; :func:`undo_applied` undoes it.
+    """Change the annotators' own labels to the adjudicated ones; ``run.decisions.undo_applied`` undoes it.
 
     Labels get the class (number, mask) of what was decided, labels of what is no object are deleted, and annotators get
     a label of every object that they were assigned to and did not draw. Boxes and shapes stay as they were drawn,
@@ -138,9 +138,9 @@ def apply_decisions(
     these are counted.
 
     Samples that somebody changes meanwhile are read again; what others wrote is never overwritten. Samples have been
-    edited then: :func:`update_agreement` brings runs up to date. Labels that are the same because they were changed
-    here are no agreement: :func:`compare_agreement` says how many there are, and compares without them, too. Numbers on
-    how right annotators were leave out labels that were changed here: ask for them (:func:`report_decisions`) before.
+    edited then: ``run.update`` brings runs up to date. Labels that are the same because they were changed
+    here are no agreement: ``run.compare`` says how many there are, and compares without them, too. Numbers on
+    how right annotators were leave out labels that were changed here: ask for them (``run.decisions.report``) before.
 
     Args:
         samples: the dataset, or a view of its samples
@@ -151,9 +151,9 @@ def apply_decisions(
         by: name of who does it; None for the name of the user
         gold: the field of decisions
         preview: count only
-        workers: as in :func:`compute_agreement`
-        executor: as in :func:`compute_agreement`
-        progress: as in :func:`compute_agreement`
+        workers: as in ``compute``
+        executor: as in ``compute``
+        progress: as in ``compute``
 
     Raises:
         AgreementInputError: if there is no such completed run, or no such field; if a label field is read-only, or an

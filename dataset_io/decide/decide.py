@@ -45,7 +45,7 @@ class Decided:
     """Numbers of objects, by outcome."""
 
     field: str  #: the field of decisions
-    step: str | None  #: what :func:`undo_decisions` takes back; None if nothing was decided
+    step: str | None  #: what ``run.decisions.undo`` takes back; None if nothing was decided
     n_decided: int = 0  #: objects that were decided; in a preview: that would be
     n_before: int = 0  #: objects on which somebody had decided before, and whose decisions stay
     #: objects without a consensus: at most half of the assigned annotators drew it, or several classes have most votes
@@ -110,17 +110,17 @@ def decide(
     Objects on which somebody decided before stay as they are, except skipped ones, and objects named in ``objects``
     whose labels were changed since. Any number of processes can decide at once.
 
-    What a rule decides is no evidence of who was right: :func:`report_decisions` counts it apart from what was decided
+    What a rule decides is no evidence of who was right: ``run.decisions.report`` counts it apart from what was decided
     on objects named in ``objects``.
 
     Args:
         samples: the dataset, or a view of its samples
         run_key: key of the run
         choice: ``"version"``: the label of ``annotator``; ``"consensus"``: where more than half of the assigned
-            annotators drew the object (:func:`resolve_units`), their median box or point, or the most typical shape,
-            with the class that most of them gave; of samples the class that more than half gave, or the median number
-            (masks have none); ``"own"``: ``label``; ``"none"``: there is no object, or no right value; ``"skip"``:
-            somebody shall decide later
+            annotators drew the object (``run.objects.consensus``), their median box or point, or the most typical
+            shape, with the class that most of them gave; of samples the class that more than half gave, or the median
+            number (masks have none); ``"own"``: ``label``; ``"none"``: there is no object, or no right value;
+            ``"skip"``: somebody shall decide later
         annotator: whose label is right
         label: the right label; only with one object
         objects: match ids of objects; of samples their own ids, of tags the id of the sample, a space, and the tag
@@ -136,9 +136,9 @@ def decide(
         gold: the field of decisions
         overwrite: decide again where somebody decided before
         preview: count only
-        workers: as in :func:`compute_agreement`
-        executor: as in :func:`compute_agreement`
-        progress: as in :func:`compute_agreement`
+        workers: as in ``compute``
+        executor: as in ``compute``
+        progress: as in ``compute``
 
     Returns:
         what became of the objects that meet the conditions
@@ -330,7 +330,7 @@ class ObjectsToDecide:
         progress: Progress = False,
         engine: Engine = Engine(),  # noqa: B008  it is a value
     ) -> Decided:
-        """Decide on the objects that meet a rule; see :func:`decide`."""
+        """Decide on the objects that meet a rule; see ``run.decisions.decide``."""
         gold, dataset = self.gold, self.labels.dataset
         with unless_deleted(dataset), rare_collections():
             if not preview:

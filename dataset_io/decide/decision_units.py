@@ -85,7 +85,7 @@ class DecisionUnits:
         return object_costs(members.votes, members.assigned, alike, members.verdict == CLASS_CONFLICT)
 
     def has_majority(self, members: UnitMembers) -> BoolArray:
-        """Units with a consensus, as :func:`resolve_units` asks for it, shape ``(U,)``.
+        """Units with a consensus, as ``run.objects.consensus`` asks for it, shape ``(U,)``.
 
         More than half of the assigned annotators gave the unit a label (of samples: the leading class), and there is
         no tie.

@@ -23,7 +23,7 @@ from .stored_decisions import ADDED, DELETED, Stored, label_key
 
 
 class Applying:
-    """What a call of :func:`apply_decisions` applies, to which labels.
+    """What a call of ``run.decisions.apply`` applies, to which labels.
 
     Attributes:
         objects: the objects of the run, and the field of decisions
@@ -31,7 +31,7 @@ class Applying:
         chosen: annotators whose labels are changed, sorted
         changes: kinds of changes
         by: who does it
-        step: what :func:`undo_applied` takes back
+        step: what ``run.decisions.undo_applied`` takes back
         of_runs: attributes that runs wrote on labels
     """
 

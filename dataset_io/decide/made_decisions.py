@@ -52,7 +52,7 @@ class Decision:
     verdict: str | None  #: verdict of the object in that run
     labels: tuple[str, ...]  #: field and id of the annotators' labels of the object
     gold_id: str | None  #: id of the label in the field of decisions; None without one
-    step: str  #: what was decided at once has one id, for :func:`undo_decisions`
+    step: str  #: what was decided at once has one id, for ``run.decisions.undo``
     by_rule: bool  #: whether a rule decided, and not somebody on an object that they named
     changed: bool  #: whether an annotator's label of the object was edited or deleted since
     edited: bool  #: whether the label in the field of decisions was edited or deleted since
@@ -152,14 +152,14 @@ def undo_decisions(
     by: str | None = None,
     gold: str = names.DEFAULT_GOLD_FIELD,
 ) -> int:
-    """Undo the last step of decisions: one object, or all that :func:`decide` decided in one call.
+    """Undo the last step of decisions: one object, or all that ``run.decisions.decide`` decided in one call.
 
     Decisions that were replaced by these are there again. Those that were applied to the annotators' labels stay until
-    :func:`undo_applied` takes that back.
+    ``run.decisions.undo_applied`` takes that back.
 
     Args:
         dataset: the dataset, or a view of it
-        step: the step, as :func:`decide` and :func:`list_decisions` name it; None for the last one
+        step: the step, as ``run.decisions.decide`` and ``run.decisions.list`` name it; None for the last one
         by: the last step of this person; only without ``step``
         gold: the field of decisions
 

@@ -57,7 +57,7 @@ def record_own_labels(
         gold: the field of decisions
 
     Returns:
-        ``n_decided``: labels that were recorded, as one step for :func:`undo_decisions`; ``n_changed``: samples that
+        ``n_decided``: labels that were recorded, as one step for ``run.decisions.undo``; ``n_changed``: samples that
         somebody kept on editing
 
     Raises:

@@ -1,4 +1,4 @@
-"""Undo what one call of :func:`apply_decisions` changed on the annotators' labels."""
+"""Undo what one call of ``run.decisions.apply`` changed on the annotators' labels."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TakenBack:
 def undo_applied(
     dataset: fo.Dataset | SampleCollection, step: str | None = None, *, gold: str = names.DEFAULT_GOLD_FIELD
 ) -> TakenBack:
-    """Undo the changes of one call of :func:`apply_decisions` to the annotators' labels; the decisions stay.
+    """Undo the changes of one call of ``run.decisions.apply`` to the annotators' labels; the decisions stay.
 
     Labels are again what they were, with their ids and all attributes: what was changed of them changes back, deleted
     labels are there again at their places, added ones are gone. An object of which a label was edited since stays as it
@@ -61,7 +61,7 @@ def undo_applied(
 
     Args:
         dataset: the dataset, or a view of it
-        step: the step, as :func:`apply_decisions` names it; None for the last one
+        step: the step, as ``run.decisions.apply`` names it; None for the last one
         gold: the field of decisions
 
     Raises:

@@ -67,7 +67,7 @@ from .lifecycle import delete_agreement
 
 logger = logging.getLogger(__name__)
 
-#: arguments of :func:`compute_agreement` that are not part of the config
+#: arguments of ``compute`` that are not part of the config
 _NOT_OF_CONFIG = ("samples", "overwrite", "workers", "executor", "resume", "progress")
 
 
@@ -227,7 +227,7 @@ def run_agreement(
     resume: bool = False,
     progress: Progress = None,
 ) -> AgreementReport:
-    """Check, read, compute, write and record a run; arguments as in :func:`compute_agreement`."""
+    """Check, read, compute, write and record a run; arguments as in ``compute``."""
     started = time.perf_counter()
     for name, value in (("progress", progress), ("resume", resume), ("overwrite", overwrite)):
         OPTIONS[name].checked(value)

@@ -138,7 +138,7 @@ logger = logging.getLogger(__name__)
 def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_run_key: str) -> None:
     """Rename a run and its fields.
 
-    After an interrupted rename, the run can be deleted under the key that ``list_agreements`` shows.
+    After an interrupted rename, the run can be deleted under the key that ``list_runs`` shows.
 
     Args:
         dataset: the dataset, or a view of it

@@ -64,10 +64,10 @@ def update_agreement(
     Args:
         dataset: the dataset, or a view of it; all samples of the run are brought up to date
         run_key: key of the run
-        workers: as in :func:`compute_agreement`, where all samples are compared again: they are, too, if there are
+        workers: as in ``compute``, where all samples are compared again: they are, too, if there are
             workers and most samples were changed
         executor: likewise
-        progress: as in :func:`compute_agreement`
+        progress: as in ``compute``
 
     Returns:
         the report

@@ -143,7 +143,7 @@ def labels_of_steps(
 
     Args:
         samples: the dataset, or a view of it
-        steps: steps of :func:`apply_decisions`
+        steps: steps of ``run.decisions.apply``
         fields: label fields of samples, or of frames
     """
     keys: dict[tuple[ObjectId, int | None], set[tuple[str, str]]] = defaultdict(set)

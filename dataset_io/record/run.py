@@ -219,6 +219,10 @@ class Run:
             raise AgreementInputError(
                 f"The run {self.key!r} must be completed, got the status {self.status!r}{gone}; {self._compute_again()}"
             )
+        if self.config.get("schema_version") != names.SCHEMA_VERSION:
+            raise AgreementInputError(
+                f"The run {self.key!r} was stored by another version of the plugin; {self._compute_again()}"
+            )
 
     def update(
         self, *, fields_added: Sequence[str] = (), only_with: Mapping[str, Any] | None = None, **values: Any
@@ -446,7 +450,7 @@ class Run:
         """The report.
 
         Raises:
-            AgreementInputError: if there is no such run, it did not complete, or an older version computed it
+            AgreementInputError: if there is no such run, it did not complete, or another version stored it
         """
         self.require_completed()
         with self._undamaged():
@@ -470,7 +474,7 @@ class Run:
             return open_records(previous, self._read_report(_results(ObjectId(previous))["report"]))
 
     def applied_steps(self, *, before: bool = False) -> set[str]:
-        """The steps of decisions that were applied to labels when it was computed; none if an older version did that.
+        """The steps of decisions that were applied to labels when it was computed.
 
         Args:
             before: when it was computed before the last update
@@ -501,17 +505,8 @@ class Run:
         return run_id
 
     def _read_report(self, text: str) -> AgreementReport:
-        """The report from the text in the results.
-
-        Raises:
-            AgreementInputError: if an older version wrote it
-        """
+        """The report from the text in the results."""
         stored = json.loads(text)
-        if stored["schema_version"] != names.SCHEMA_VERSION:
-            raise AgreementInputError(
-                f"The run {self.key!r} must have results of version {names.SCHEMA_VERSION}, got version "
-                f"{stored['schema_version']}, of another version of the plugin; {self._compute_again()}"
-            )
         # a renamed run has a new key
         return report_from_dict({**stored, "run_key": self.key, "config": {**stored["config"], "run_key": self.key}})
 

@@ -356,7 +356,7 @@ def changes_since(
     """
     read, n_samples = (record.get(name) if isinstance(record, Mapping) else None for name in ("at", "n_samples"))
     if not isinstance(read, int) or not isinstance(n_samples, int) or not 0 <= read < _LATEST:
-        return None  # of an older version, or damaged
+        return None  # damaged
     at = time_of(read)
     if dataset.created_at > at:  # all samples of a clone have the time stamp of the cloning
         return None

@@ -168,7 +168,7 @@ def check_agreement(
 
     Raises:
         AgreementInputError: with the first mistake in the file and its line; if it names what the run has not; as
-            :func:`load_agreement`
+            ``load``
     """
     wanted, source = read_requirements(requirements)
     return check_with(dataset, run_key, wanted, source)

@@ -36,7 +36,7 @@ def compare_agreement(
     Every number of the reports is compared over the samples of both runs, from the stored records; no label is read
     again. The runs may differ in options, annotators and fields; the result lists these differences.
 
-    Labels that decisions set in between (:func:`apply_decisions`) agree because they were made to: the result says how
+    Labels that decisions set in between (``run.decisions.apply``) agree because they were made to: the result says how
     many there are, and has the numbers of the samples without them (``decided``).
 
     Args:
@@ -48,7 +48,7 @@ def compare_agreement(
         seed: seed of the random numbers
 
     Raises:
-        AgreementInputError: as :func:`load_agreement`, for either run; if the runs are on different families of label
+        AgreementInputError: as ``load``, for either run; if the runs are on different families of label
             types, or no sample was compared in both
     """
     resamples = OPTIONS["resamples"].checked(resamples)

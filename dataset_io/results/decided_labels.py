@@ -51,7 +51,7 @@ _FORMATS: dict[Any, tuple[str, type[fot.Dataset], str]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExportedDecisions:
-    """Summary of an export by :func:`export_decided`."""
+    """Summary of an export by ``run.decisions.export``."""
 
     field: str  #: the field of decisions
     format: str  #: name of the format
@@ -94,7 +94,7 @@ def export_decided(
         path: output file; missing folders are created
         gold: the field of decisions
         overwrite: whether an existing file may be replaced
-        progress: as in :func:`compute_agreement`
+        progress: as in ``compute``
 
     Returns:
         how many labels and images were written
@@ -113,7 +113,7 @@ def export_decided(
 def decided_to_export(
     samples: SampleCollection, path: str | os.PathLike[str], *, gold: str, overwrite: bool
 ) -> tuple[ExportedDecisions, Callable[[Progress], None]]:
-    """Prepare :func:`export_decided`: its summary, and a function that writes the file."""
+    """Prepare ``run.decisions.export``: its summary, and a function that writes the file."""
     opened = Gold.open(samples, gold)
     title, dataset_type, ending = format_of_decided(opened)
     target = checked_file(path, overwrite=overwrite)
@@ -230,7 +230,7 @@ def export_decided_against(
         the absolute path of the file
 
     Raises:
-        AgreementInputError: as :func:`report_decisions`; if this is no annotator of the run, ``reference`` is true and
+        AgreementInputError: as ``run.decisions.report``; if this is no annotator of the run, ``reference`` is true and
             the run has none or is on semantic masks, or the file exists or cannot be written
     """
     path = checked_file(path, overwrite=overwrite)

@@ -72,7 +72,7 @@ def export_agreement(
 
     Raises:
         AgreementInputError: if there is no such run, the format is unknown, or the files exist or cannot be written; as
-            :func:`check_agreement`
+            ``run.check``
     """
     path = checked_path(path, format, overwrite=overwrite)
     kind = format_of(path, format)
@@ -151,9 +151,7 @@ def _tables(
     )
 
     frames = {name: report_frame(report, name) for name in table_names(report)}
-    for name in STORED:
-        with contextlib.suppress(AgreementInputError):  # an older version kept no ids of labels
-            frames[name] = report_frame(report, name)
+    frames |= {name: report_frame(report, name) for name in STORED}
     frames |= {f"by_{k}": each.to_dataframe() for k, each in enumerate(parts, 1)}
     if check is not None:
         frames["acceptance"] = check.to_dataframe()

@@ -54,7 +54,7 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
         table: ``"labels"`` or ``"units"``
 
     Raises:
-        AgreementInputError: if there is no such run, or it did not complete, or an older version computed it
+        AgreementInputError: if there is no such run, or it did not complete
     """
     import pandas as pd  # a run does not need it
 
@@ -64,11 +64,6 @@ def run_table(view: SampleCollection, run_key: str, table: str) -> DataFrame:
     if not isinstance(view, fo.Dataset):
         kept = index.among(keys_of(view, on_frames=on_frames))
         records, index = records.select(kept), index.select(kept)
-    if loaded.report.has_objects and "label_id" not in records.parts[0]:
-        raise AgreementInputError(
-            f"The run {run_key!r} was computed by an older version, which kept no ids of labels; compute it again with "
-            "overwrite=True"
-        )
     columns: dict[str, list[Any]] = {}
     for part in FAMILIES[records.family].tables(records, loaded.context):
         chosen = getattr(part, table)
@@ -148,7 +143,7 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
         run_key: key of the run
 
     Raises:
-        AgreementInputError: if there is no such run, it did not complete, or an older version computed it
+        AgreementInputError: if there is no such run, or it did not complete
     """
     run = Run(dataset, run_key)
     return with_samples(run.report(), run.dataset)
@@ -170,7 +165,7 @@ def agreement_on(
             for no intervals
 
     Raises:
-        AgreementInputError: as :func:`load_agreement`; if the view has no sample of the run
+        AgreementInputError: as ``load``; if the view has no sample of the run
     """
     records, index, context = records_on(view, run_key)
     if resamples is not None:
@@ -185,7 +180,7 @@ def records_on(
 ) -> tuple[Records, SampleIndex, ReportContext]:
     """The records of a run for the samples of a view, these samples, and the context of a report.
 
-    Raises as :func:`agreement_on`.
+    Raises as ``run.on``.
 
     Args:
         loaded: the records of the whole run, if already loaded
@@ -229,7 +224,7 @@ def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.D
         run_key: key of the run
 
     Returns:
-        the number; None if it is not known, as an older version computed the run, or the dataset was cloned since
+        the number; None if it is not known, as the dataset was cloned since
 
     Raises:
         AgreementInputError: if there is no such run, or it did not complete
@@ -280,13 +275,13 @@ class StoredSamples:
     run_key: str  #: key of the run
 
     def read(self, table: str) -> DataFrame:
-        """The table of samples (:func:`agreement_samples`), labels or units."""
+        """The table of samples (``run.samples``), labels or units."""
         if table == "samples":
             return agreement_samples(self.view, self.run_key)
         return run_table(self.view, self.run_key, table)
 
     def n_changed(self) -> int | None:
-        """The number; None if the run is gone, too. See :func:`changed_since`."""
+        """The number; None if the run is gone, too. See ``run.changed``."""
         with contextlib.suppress(AgreementInputError):
             return changed_since(self.view, self.run_key)
         return None

@@ -44,7 +44,7 @@ def agreement_patches(
 
     Args:
         samples: the dataset, or a view of it; labels that a view hides are not shown
-        run_key: key of the run, with objects written by :func:`add_units` or ``compute_agreement(…, units=True)``
+        run_key: key of the run, with objects written by ``run.objects.write``
         verdict: objects with this verdict, or one of several; None for all disputed objects
         max_units: maximum number of objects, the worst first; None for all
 

@@ -55,7 +55,7 @@ def add_units(
         shapes: consensus of masks and polygons: ``"medoid"``, or ``"vote"``: detections with the pixels that are in at
             least half of the members (for polygons, pixels with their centre inside)
         overwrite: replace objects that were written before
-        progress: as in :func:`compute_agreement`
+        progress: as in ``compute``
 
     Returns:
         number of labels written, and numbers left out
@@ -64,7 +64,7 @@ def add_units(
         AgreementInputError: if there is no such completed run on objects, or the field is not free
     """
     labels = open_run_labels(dataset_of(dataset), run_key)
-    check_can_derive(labels, names.UNITS_SUFFIX, "add_units", overwrite=overwrite)
+    check_can_derive(labels, names.UNITS_SUFFIX, "run.objects.write", overwrite=overwrite)
     reader, maker = open_units(labels, shapes)
 
     def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
@@ -167,10 +167,10 @@ def resolve_units(
 ) -> DerivedLabels:
     """Write the consensus of the annotators into ``<key>_consensus``, on frames into ``frames.<key>_consensus``.
 
-    An object gets a label if enough of the assigned annotators drew it. Geometry and class follow :func:`add_units`:
-    class by vote, boxes by median, shapes by medoid or by votes on every pixel. ``confidence`` is the share of the
-    assigned annotators who drew the object times their mean IoU (for keypoints once for every point); None with a
-    single vote. A sample without an object with enough votes gets an empty list.
+    An object gets a label if enough of the assigned annotators drew it. Geometry and class follow
+    ``run.objects.write``: class by vote, boxes by median, shapes by medoid or by votes on every pixel. ``confidence``
+    is the share of the assigned annotators who drew the object times their mean IoU (for keypoints once for every
+    point); None with a single vote. A sample without an object with enough votes gets an empty list.
 
     FiftyOne's exporters (COCO, YOLO, VOC, CVAT …) can export the field unchanged.
 
@@ -184,9 +184,9 @@ def resolve_units(
             share, in (0, 1], rounded up: half of 2 is 1, half of 3 is 2
         ties: objects for which several classes have the most votes: ``"leave_out"`` counts them and writes no label;
             ``"keep"`` writes a label with all leading classes (``"car / van"``) and ``tie`` true
-        shapes: ``"medoid"`` or ``"vote"``; see :func:`add_units`
+        shapes: ``"medoid"`` or ``"vote"``; see ``run.objects.write``
         overwrite: replace an existing consensus
-        progress: as in :func:`compute_agreement`
+        progress: as in ``compute``
 
     Returns:
         number of labels written, and numbers left out
@@ -196,7 +196,7 @@ def resolve_units(
             usable
     """
     labels = open_run_labels(dataset_of(dataset), run_key)
-    check_can_derive(labels, names.CONSENSUS_SUFFIX, "resolve_units", overwrite=overwrite)
+    check_can_derive(labels, names.CONSENSUS_SUFFIX, "run.objects.consensus", overwrite=overwrite)
     quorum = _checked_quorum(quorum)
     one_of("ties", ties, get_args(Ties))
     family, maker = open_units(labels, shapes)

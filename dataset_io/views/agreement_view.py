@@ -197,7 +197,7 @@ def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT
     """Save the usual views of a run: ``<key>: lowest score``, ``class conflicts``, ``missed`` and ``lone``.
 
     Views that do not apply to the labels of the run are left out. Earlier saved views of the run are replaced;
-    ``delete_agreement`` removes them.
+    ``run.delete`` removes them.
 
     Args:
         dataset: the dataset, or a view of it; the views are of the whole dataset
@@ -207,7 +207,7 @@ def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT
         the names of the saved views
 
     Raises:
-        AgreementInputError: as :func:`view_agreement`; if a saved view that the run did not save has one of the names
+        AgreementInputError: as ``run.view``; if a saved view that the run did not save has one of the names
     """
     with writing(dataset_of(dataset)) as stored:
         verdicts = open_run_labels(stored, run_key).family.verdicts
@@ -216,7 +216,7 @@ def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT
 
 
 def save_views(dataset: fo.Dataset, run_key: str, suffixes: Collection[str]) -> list[str]:
-    """Save some of the usual views of a run; see :func:`save_agreement_views`."""
+    """Save some of the usual views of a run; see ``run.save_views``."""
     check_view_names(dataset, run_key, suffixes)
     wanted = {_name(run_key, suffix): _VIEWS[suffix] for suffix in suffixes}
     _remove([view["_id"] for view in marked_views(dataset, {run_key}) if view["name"] in wanted], dataset)

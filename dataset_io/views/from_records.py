@@ -39,10 +39,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     n_samples = sample_collection(dataset).count_documents({}, limit=MAX_SAMPLES + 1)
     if not labels.family.has_objects or n_samples > MAX_SAMPLES:
         return None
-    try:
-        loaded = labels.run.records()
-    except AgreementInputError:  # records of an older version
-        return None
+    loaded = labels.run.records()
     if not isinstance(loaded.records, ObjectRecords):
         return None
     a, b = sorted(labels.annotators.index(name) for name in pair)

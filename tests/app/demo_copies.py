@@ -31,7 +31,7 @@ def copy_of_the_demo(demo_address: str, *label_types: str) -> Iterator[Any]:
 
 def computed(dataset: Any) -> Any:
     """The report of a run on the boxes of a dataset, as another process would read it."""
-    from annotator_agreement import compute_agreement, load_agreement
+    from annotator_agreement.dataset_io import compute_agreement, load_agreement
 
     compute_agreement(dataset, list(ANNOTATORS), progress=False)
     return load_agreement(dataset)

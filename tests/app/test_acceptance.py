@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests.app.app_page import AppPage
 
-from annotator_agreement import check_agreement
+from annotator_agreement.dataset_io import check_agreement
 
 pytestmark = pytest.mark.browser
 

@@ -13,7 +13,7 @@ from tests.app.app_page import AppPage, wait_until
 from tests.app.counted import ANNOTATORS, scores
 from tools.dev.browser import still_picture
 
-from annotator_agreement import load_agreement
+from annotator_agreement.dataset_io import load_agreement
 
 pytestmark = pytest.mark.browser
 

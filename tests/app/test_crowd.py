@@ -23,7 +23,7 @@ def crowd(demo_address: str) -> Iterator[Any]:
     """One object on every image, drawn by the first annotator on all of them, by the next ones on ever fewer."""
     import fiftyone as fo
 
-    from annotator_agreement import compute_agreement
+    from annotator_agreement.dataset_io import compute_agreement
 
     demo = fo.load_dataset(demo_address.rsplit("/", 1)[1])
     dataset = fo.Dataset(f"{demo.name}-crowd", persistent=True)

@@ -14,10 +14,10 @@ import pytest
 from playwright.sync_api import Locator, Route, expect
 
 from tests.app.app_page import AppPage
-from tools.dev.browser import still_picture
 from tests.datasets import join_fields
+from tools.dev.browser import still_picture
 
-from annotator_agreement import (
+from annotator_agreement.dataset_io import (
     apply_decisions,
     compute_agreement,
     decide,

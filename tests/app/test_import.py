@@ -21,7 +21,7 @@ from tests.conftest import SHARED_DATA
 from tests.dataset_io.annotation_samples import coco, written
 from tools.dev.browser import show_dataset
 
-from annotator_agreement import load_agreement
+from annotator_agreement.dataset_io import load_agreement
 
 pytestmark = pytest.mark.browser
 

@@ -17,7 +17,7 @@ from tests.app.app_page import AppPage
 from tests.app.demo_copies import address_of
 from tests.app.recording import write_recording
 
-from annotator_agreement import compute_agreement, list_decisions
+from annotator_agreement.dataset_io import compute_agreement, list_decisions
 
 pytestmark = pytest.mark.browser
 

@@ -14,8 +14,8 @@ from tests.app.app_page import AppPage, page_with_panel
 from tests.app.counted import ANNOTATORS
 from tests.app.demo_copies import address_of, computed
 
-from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
 from annotator_agreement.charts.text.words import VERDICTS
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement, list_agreements, load_agreement
 
 pytestmark = pytest.mark.browser
 

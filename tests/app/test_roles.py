@@ -15,7 +15,8 @@ from tests.app.demo_copies import address_of
 from tools.dev.browser import show_dataset
 
 import annotator_agreement as aa
-from annotator_agreement import load, load_agreement
+from annotator_agreement import load
+from annotator_agreement.dataset_io import load_agreement
 
 pytestmark = pytest.mark.browser
 

@@ -13,7 +13,7 @@ from tests.app.counted import ANNOTATORS
 from tests.app.demo_copies import address_of, copy_of_the_demo
 from tests.datasets import join_fields
 
-from annotator_agreement import compute_agreement, list_agreements, load_agreement
+from annotator_agreement.dataset_io import compute_agreement, list_agreements, load_agreement
 
 pytestmark = pytest.mark.browser
 

@@ -312,7 +312,7 @@ def test_where_to_look_first_is_by_what_fixing_would_change_with_reasons() -> No
     assert "Where to look first: these 2 images hold 32.4 % of what the score loses" in text
     assert "8 of 9  " in text
     assert "7 lone (carol), 3 missed (bob)" in text
-    # reports of old runs have the lowest scores alone
+    # where nothing is disputed there are the lowest scores alone
     assert "Where to look first" not in report_text(filled_report(look_first=[]))
 
 

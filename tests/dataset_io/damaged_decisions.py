@@ -10,7 +10,7 @@ from bson import ObjectId
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import EXAMPLE
 
-from annotator_agreement import apply_decisions, decide
+from annotator_agreement.dataset_io import apply_decisions, decide
 
 GOLD, DECISIONS = "agreement_gold", "agreement_gold_decisions"
 #: stands for the path of the first decision of a sample whose place no other one took

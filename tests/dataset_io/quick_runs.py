@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from annotator_agreement import AgreementReport, compute_agreement
+from annotator_agreement import AgreementReport
+from annotator_agreement.dataset_io import compute_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 #: what takes time, and writes nothing more

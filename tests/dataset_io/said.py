@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.dataset_io.quick_runs import ANNOTATORS
 
-from annotator_agreement import compute_agreement
+from annotator_agreement.dataset_io import compute_agreement
 
 
 def _said(kind: str, n: int, seed: int = 3) -> dict[str, list[Any]]:

@@ -8,7 +8,8 @@ import pytest
 from tests.dataset_io.shaped import HEIGHT, WIDTH
 from tests.datasets import stored
 
-from annotator_agreement import AgreementInputError, compute_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement
 
 PAIR = ["alice", "bob"]
 

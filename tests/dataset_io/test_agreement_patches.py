@@ -12,7 +12,8 @@ from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.dataset_io.unit_oracle import documents_of, facts_of, units_of
 from tests.datasets import detections, random_annotators, stored
 
-from annotator_agreement import AgreementInputError, add_units, agreement_patches, compute_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import add_units, agreement_patches, compute_agreement
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.units.patches import DISPUTED
 

@@ -16,7 +16,8 @@ from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shown_labels import keys, table_of
 from tests.datasets import boxes_dataset, detections, random_annotators, videos_dataset
 
-from annotator_agreement import AgreementInputError, view_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import view_agreement
 
 NAMES = ["alice", "bob", "carol"]
 VERDICTS = ["agreed", "class_conflict", "missed", "lone", "split", "duplicate"]

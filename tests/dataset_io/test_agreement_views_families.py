@@ -12,7 +12,7 @@ from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.rated import rated_dataset
 from tests.dataset_io.shown_labels import keys, table_of
 
-from annotator_agreement import compute_agreement, view_agreement
+from annotator_agreement.dataset_io import compute_agreement, view_agreement
 
 NAMES = ["alice", "bob", "carol"]
 CLASSES = ["night", "dusk", "day"]

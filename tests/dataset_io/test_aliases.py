@@ -8,7 +8,8 @@ from tests.dataset_io.rated import rated_dataset
 from tests.dataset_io.shaped import box, shapes_dataset
 from tests.datasets import user_values
 
-from annotator_agreement import AgreementInputError, compute_agreement, load_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, load_agreement
 
 PAIR = ["alice", "bob"]
 ALIASES = {"Cat ": "cat", "kitten": "cat"}

@@ -10,13 +10,12 @@ from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import random_annotators, stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError, names
+from annotator_agreement.dataset_io import (
     add_units,
     compute_agreement,
     configure_agreement_app,
     delete_agreement,
-    names,
     rename_agreement,
 )
 from annotator_agreement.dataset_io.app import settings as app_settings

@@ -15,8 +15,8 @@ from tests.dataset_io.said import said_dataset
 from tests.dataset_io.unit_oracle import current_decisions, documents_of, units_of
 from tests.datasets import detections, random_annotators, stored, user_values
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     apply_decisions,
     changed_since,
     decide,

@@ -14,6 +14,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, mean_absolute_err
 from tests.datasets import random_annotators
 
 import annotator_agreement as aa
+from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.dataset_io.record.run import Run
 
@@ -42,14 +43,14 @@ def _add_attributes(dataset: fo.Dataset) -> None:
 
 def _pairs(dataset: fo.Dataset, name: str, of: str = "gold") -> list[tuple[Any, Any]]:
     """The matched labels of an annotator and of a role, found by running the two alone."""
-    aa.compute_agreement(dataset, [name, of], run_key="two", classes="ignore", overwrite=True)
+    dataset_io.compute_agreement(dataset, [name, of], run_key="two", classes="ignore", overwrite=True)
     dataset.reload()
     found = []
     for own, true in zip(dataset.values(name), dataset.values(of), strict=True):
         if own is not None and true is not None:
             by_unit = {label["two_id"]: label for label in own.detections}
             found += [(by_unit[b["two_id"]], b) for b in true.detections if b["two_id"] in by_unit]
-    aa.delete_agreement(dataset, "two")
+    dataset_io.delete_agreement(dataset, "two")
     return found
 
 
@@ -59,7 +60,7 @@ def _colour(label: Any) -> Any:
 
 def test_attributes_and_classes_are_those_of_scikit_learn(labelled: fo.Dataset) -> None:
     pairs = {name: _pairs(labelled, name) for name in FIELDS}
-    report = aa.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
+    report = dataset_io.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
     assert report.reference is not None
     for entry in report.reference.annotators:
         of_one = pairs[entry.name]
@@ -88,7 +89,7 @@ def test_attributes_and_classes_are_those_of_scikit_learn(labelled: fo.Dataset) 
 
 def test_labels_say_that_an_attribute_is_wrong(labelled: fo.Dataset) -> None:
     pairs = {name: _pairs(labelled, name) for name in FIELDS}
-    report = aa.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
+    report = dataset_io.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
     for entry in report.reference.annotators:
         wrong = {
             a.id
@@ -97,7 +98,7 @@ def test_labels_say_that_an_attribute_is_wrong(labelled: fo.Dataset) -> None:
             and (abs(a.score - b.score) > 1 or len({repr(_colour(a)), repr(_colour(b))} - {"None"}) > 1)
         }
         assert entry.n_wrong_attribute == len(wrong) > 0
-        view = aa.view_agreement(labelled, annotators=entry.name, reference="wrong_attribute")
+        view = dataset_io.view_agreement(labelled, annotators=entry.name, reference="wrong_attribute")
         ids = [label.id for labels in view.values(f"{entry.name}.detections") for label in labels or ()]
         assert {*ids} == wrong
         said = labelled.count_values(f"{entry.name}.detections.agreement_reference")
@@ -110,7 +111,7 @@ def test_labels_say_that_an_attribute_is_wrong(labelled: fo.Dataset) -> None:
 
 
 def test_a_role_need_not_have_the_attribute(labelled: fo.Dataset) -> None:
-    report = aa.compute_agreement(labelled, FIELDS, models=["yolo"], **OPTIONS)
+    report = dataset_io.compute_agreement(labelled, FIELDS, models=["yolo"], **OPTIONS)
     colour, score = report.models[0].annotators[0].attributes
     assert colour.n_labels > 30
     assert (score.n_labels, score.accuracy) == (0, None)
@@ -121,7 +122,7 @@ def test_values_that_cannot_be_compared_are_refused_in_the_reference(labelled: f
     sample.gold.detections[0]["colour"] = ["red"]
     sample.save()
     with pytest.raises(AgreementInputError, match="got other values in 'colour'"):
-        aa.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
+        dataset_io.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
 
 
 def test_numbers_of_annotators_are_those_without_roles(labelled: fo.Dataset) -> None:
@@ -129,8 +130,10 @@ def test_numbers_of_annotators_are_those_without_roles(labelled: fo.Dataset) -> 
         if sample.gold is not None and sample.gold.detections:
             sample.gold.detections[0]["colour"] = "violet"
             sample.save()
-    without = aa.compute_agreement(labelled, FIELDS, **OPTIONS).to_dict()
-    found = aa.compute_agreement(labelled, FIELDS, reference="gold", models="yolo", overwrite=True, **OPTIONS).to_dict()
+    without = dataset_io.compute_agreement(labelled, FIELDS, **OPTIONS).to_dict()
+    found = dataset_io.compute_agreement(
+        labelled, FIELDS, reference="gold", models="yolo", overwrite=True, **OPTIONS
+    ).to_dict()
     for report in (without, found):
         del report["reference"], report["models"], report["config"], report["run"]
     assert found == without
@@ -138,23 +141,23 @@ def test_numbers_of_annotators_are_those_without_roles(labelled: fo.Dataset) -> 
 
 def test_an_update_and_a_view_give_the_report_of_a_new_run(labelled: fo.Dataset) -> None:
     options = {**OPTIONS, "reference": "gold", "models": "yolo"}
-    aa.compute_agreement(labelled, FIELDS, run_key="r", **options)
+    dataset_io.compute_agreement(labelled, FIELDS, run_key="r", **options)
     changed = labelled.exists("gold.detections.0").first()
     changed.gold.detections[0]["colour"] = "violet"
     changed.save()
-    aa.update_agreement(labelled, "r")
-    new = aa.compute_agreement(labelled, FIELDS, run_key="n", **options)
-    updated = aa.load_agreement(labelled, "r")
+    dataset_io.update_agreement(labelled, "r")
+    new = dataset_io.compute_agreement(labelled, FIELDS, run_key="n", **options)
+    updated = dataset_io.load_agreement(labelled, "r")
     assert updated.reference.annotators == new.reference.annotators
     assert updated.models[0].annotators == new.models[0].annotators
     view = labelled[5:30]
-    of_view = aa.compute_agreement(view, FIELDS, run_key="v", **options)
-    assert aa.agreement_on(view, "n").reference.annotators == of_view.reference.annotators
+    of_view = dataset_io.compute_agreement(view, FIELDS, run_key="v", **options)
+    assert dataset_io.agreement_on(view, "n").reference.annotators == of_view.reference.annotators
     assert "role_attributes" in Run(labelled, "n").records().records.parts[0]
 
 
 def test_text_and_tables_show_attributes(labelled: fo.Dataset) -> None:
-    report = aa.compute_agreement(labelled, FIELDS, reference="gold", models="yolo", **OPTIONS)
+    report = dataset_io.compute_agreement(labelled, FIELDS, reference="gold", models="yolo", **OPTIONS)
     table = report.to_dataframe("reference_attributes")
     assert table[["annotator", "attribute"]].to_numpy().tolist() == [
         [name, attribute] for name in FIELDS for attribute in ("colour", "score")
@@ -204,9 +207,9 @@ def test_attributes_need_not_be_declared_or_compared_to_divide_the_images(labell
 
 def test_runs_are_compared_by_their_attributes(labelled: fo.Dataset) -> None:
     options = {**OPTIONS, "reference": "gold", "resamples": 200}
-    a = aa.compute_agreement(labelled, FIELDS, run_key="a", **options)
-    b = aa.compute_agreement(labelled, FIELDS, run_key="b", **{**options, "tolerance": 0.0})
-    changes = aa.compare_agreement(labelled, "a", "b").changes["reference_attributes"]
+    a = dataset_io.compute_agreement(labelled, FIELDS, run_key="a", **options)
+    b = dataset_io.compute_agreement(labelled, FIELDS, run_key="b", **{**options, "tolerance": 0.0})
+    changes = dataset_io.compare_agreement(labelled, "a", "b").changes["reference_attributes"]
     found = {tuple(part.names): part.numbers for part in changes}["alice", "score"]["accuracy"]
     of = [report.reference.annotators[0].attributes[1].accuracy for report in (a, b)]
     assert [found.a, found.b] == pytest.approx(of)

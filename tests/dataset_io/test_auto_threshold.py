@@ -10,8 +10,9 @@ import pytest
 
 from tests.datasets import detections, frames_of
 
-from annotator_agreement import AgreementInputError, compute_agreement, load_agreement
+from annotator_agreement import AgreementInputError
 from annotator_agreement.agreement.objects.threshold_sample import ThresholdSample
+from annotator_agreement.dataset_io import compute_agreement, load_agreement
 from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]

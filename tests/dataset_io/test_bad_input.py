@@ -12,8 +12,8 @@ from fiftyone import ViewField as F
 
 from tests.datasets import detections, join_fields, stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     changed_since,
     compute_agreement,
     load_agreement,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fiftyone as fo
 import pytest
 
-from annotator_agreement import AgreementInputError, compute_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement
 
 INSIDE = ("cat", (0.1, 0.1, 0.5, 0.5))
 REACHING_OUT = ("cat", (-0.1, 0.7, 0.9, 0.5))

@@ -10,8 +10,8 @@ import pytest
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import detections, random_annotators
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     add_units,
     changed_since,
     configure_agreement_app,

@@ -18,19 +18,18 @@ from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.dataset_io.unit_oracle import current_decisions
 from tests.datasets import coco_dataset, detections, frames_of, random_annotators
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError, names
+from annotator_agreement.agreement.families.compare import AgreementComparison
+from annotator_agreement.charts.reports.comparison import comparison_markdown, comparison_text
+from annotator_agreement.dataset_io import (
     agreement_on,
     apply_decisions,
     compare_agreement,
     compute_agreement,
     decide,
-    names,
     undo_applied,
     update_agreement,
 )
-from annotator_agreement.agreement.families.compare import AgreementComparison
-from annotator_agreement.charts.reports.comparison import comparison_markdown, comparison_text
 
 NAMES = ["alice", "bob", "carol"]
 

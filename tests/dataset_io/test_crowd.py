@@ -10,7 +10,7 @@ from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.datasets import stored
 
-from annotator_agreement import add_units, delete_agreement, resolve_units, view_agreement
+from annotator_agreement.dataset_io import add_units, delete_agreement, resolve_units, view_agreement
 
 PAIR = ["alice", "bob"]
 TRIO = ["alice", "bob", "carol"]

@@ -14,8 +14,8 @@ from PIL import Image
 from tests.dataset_io.damaged_decisions import DAMAGES, DECISIONS, FIRST, GOLD, damage, decided_dataset, first_decision
 from tests.datasets import user_values
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     apply_decisions,
     decide,
     decided_against,

@@ -16,15 +16,14 @@ from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import EXAMPLE, stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError, load
+from annotator_agreement.dataset_io import (
     compute_agreement,
     delete_agreement,
     export_agreement,
     export_annotations,
     import_annotations,
     list_agreements,
-    load,
     rename_agreement,
 )
 

@@ -14,8 +14,8 @@ from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     agreement_on,
     agreement_patches,
     agreement_samples,

@@ -14,13 +14,7 @@ from tests.dataset_io.test_decide import all_units, gold_of
 from tests.datasets import random_annotators, stored
 from tools.dev.private_fiftyone import ROOT
 
-from annotator_agreement import (
-    apply_decisions,
-    decide,
-    delete_decisions,
-    list_decisions,
-    undo_applied,
-)
+from annotator_agreement.dataset_io import apply_decisions, decide, delete_decisions, list_decisions, undo_applied
 
 pytestmark = pytest.mark.long
 
@@ -85,17 +79,17 @@ sys.path.insert(0, sys.argv[1])
 import fiftyone as fo
 from tools.dev.plugin import load_plugin
 plugin = load_plugin()
-plugin.decide
+dataset_io.decide
 child = os.fork()
 name = "noa" if child else "mia"
 read = sys.modules["annotator_agreement.dataset_io.run.read"]
 read.BATCH_SAMPLES = 3
-applied = plugin.apply_decisions(fo.load_dataset(sys.argv[3]), by=name).n_applied
+applied = dataset_io.apply_decisions(fo.load_dataset(sys.argv[3]), by=name).n_applied
 dataset = fo.load_dataset(sys.argv[2])
 n = 0
 for verdict in ("agreed", "class_conflict", "missed", "lone"):
-    n += plugin.decide(dataset, choice="none", verdict=verdict, by=name).n_decided
-    n -= plugin.undo_decisions(dataset, by=name) if verdict == "missed" else 0
+    n += dataset_io.decide(dataset, choice="none", verdict=verdict, by=name).n_decided
+    n -= dataset_io.undo_decisions(dataset, by=name) if verdict == "missed" else 0
 os.write(1, f"{name} {n} {applied}\\n".encode())
 sys.exit(os.waitpid(child, 0)[1] if child else 0)
 """

@@ -13,8 +13,8 @@ from tests.dataset_io.said import said_dataset
 from tests.dataset_io.unit_oracle import documents_of
 from tests.datasets import stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     compute_agreement,
     decide,
     decided_against,

@@ -15,8 +15,9 @@ from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
 from tests.dataset_io.unit_oracle import current_decisions, documents_of, units_of
 from tests.datasets import random_annotators
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.charts.text.words import counted as counted_of
+from annotator_agreement.dataset_io import (
     apply_decisions,
     compute_agreement,
     decide,
@@ -29,7 +30,6 @@ from annotator_agreement import (
     undo_applied,
     undo_decisions,
 )
-from annotator_agreement.charts.text.words import counted as counted_of
 from annotator_agreement.dataset_io.results import load
 
 

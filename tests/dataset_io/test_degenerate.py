@@ -11,7 +11,7 @@ import pytest
 
 from tests.datasets import Label
 
-import annotator_agreement as aa
+from annotator_agreement import dataset_io
 
 CAT, DOG = ("cat", (0.1, 0.1, 0.2, 0.3)), ("dog", (0.5, 0.4, 0.3, 0.5))
 MakeDataset = Callable[..., fo.Dataset]
@@ -19,10 +19,10 @@ MakeDataset = Callable[..., fo.Dataset]
 
 def run(dataset: fo.Dataset, fields: Sequence[str] | str, **options: Any) -> Any:
     """The report, which was printed, and equals what was stored."""
-    report = aa.compute_agreement(dataset, fields, progress=False, **options)
+    report = dataset_io.compute_agreement(dataset, fields, progress=False, **options)
     for full in (False, True):
         report.print_report(full=full, file=io.StringIO())
-    assert aa.load_agreement(dataset).to_dict() == report.to_dict()
+    assert dataset_io.load_agreement(dataset).to_dict() == report.to_dict()
     return report
 
 

@@ -17,12 +17,8 @@ from tests.dataset_io.annotation_samples import dataset_of
 from tests.datasets import join_fields
 
 import annotator_agreement as aa
-from annotator_agreement import (
-    AgreementInputError,
-    compute_agreement,
-    export_annotations,
-    import_annotations,
-)
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, export_annotations, import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 

@@ -17,7 +17,8 @@ from tests.dataset_io.said import said_dataset
 from tests.dataset_io.unit_oracle import current_decisions
 from tests.datasets import random_annotators
 
-from annotator_agreement import AgreementInputError, compute_agreement, decide, export_decided, list_decisions
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, decide, export_decided, list_decisions
 
 _SIZE = fo.ImageMetadata(width=400, height=250)
 

@@ -8,8 +8,8 @@ from fiftyone import ViewField as F
 
 from tests.datasets import EXAMPLE, detections, stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     add_units,
     agreement_patches,
     compute_agreement,

@@ -16,13 +16,8 @@ from tests.dataset_io.annotation_samples import coco, dataset_of, written
 from tests.dataset_io.quick_runs import compute_quickly
 from tools.stress.texts import active_parts, formulas, hostile_text
 
-from annotator_agreement import (
-    AgreementInputError,
-    compute_agreement,
-    export_agreement,
-    import_annotations,
-    list_agreements,
-)
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, export_agreement, import_annotations, list_agreements
 from annotator_agreement.dataset_io.record.schema import declare
 
 pytestmark = pytest.mark.usefixtures("delete_imports")

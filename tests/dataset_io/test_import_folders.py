@@ -15,7 +15,8 @@ import pytest
 from tests.dataset_io.annotation_samples import dataset_of, images_in, written
 
 import annotator_agreement as aa
-from annotator_agreement import AgreementInputError, import_annotations
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 

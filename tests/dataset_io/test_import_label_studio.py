@@ -13,7 +13,7 @@ from shapely.affinity import rotate, scale, translate
 from tests.dataset_io.annotation_samples import by, dataset_of, label_studio_task, ls_box, region, written
 
 import annotator_agreement as aa
-from annotator_agreement import import_annotations
+from annotator_agreement.dataset_io import import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 

@@ -18,7 +18,8 @@ from tests.dataset_io.annotation_samples import (
     written,
 )
 
-from annotator_agreement import AgreementInputError, import_annotations
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import import_annotations
 from annotator_agreement.dataset_io.annotation_files import image_names
 
 pytestmark = pytest.mark.usefixtures("delete_imports")

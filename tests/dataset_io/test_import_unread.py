@@ -13,7 +13,8 @@ from pycocotools import mask as coco_masks
 from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, region, written
 
 import annotator_agreement as aa
-from annotator_agreement import AgreementInputError, compute_agreement, export_annotations, import_annotations
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, export_annotations, import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.chance import examples
 from tests.datasets import stored
 
-from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement, load_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement
 from annotator_agreement.dataset_io.labels.geometry_readers import are_usable_keypoints, read_keypoints
 from annotator_agreement.dataset_io.run import read
 

@@ -11,7 +11,7 @@ from tests.dataset_io.annotation_samples import coco, written
 from tests.dataset_io.quick_runs import QUICKLY, compute_quickly
 from tests.datasets import detections, random_annotators, stored, user_values
 
-from annotator_agreement import delete_agreement, import_annotations, list_agreements, load_agreement
+from annotator_agreement.dataset_io import delete_agreement, import_annotations, list_agreements, load_agreement
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.record.lease import writing
 from annotator_agreement.dataset_io.record.schema import fields_marked

@@ -11,7 +11,7 @@ from tests.dataset_io.app_state import EVERYTHING
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import random_annotators, stored
 
-from annotator_agreement import (
+from annotator_agreement.dataset_io import (
     configure_agreement_app,
     delete_agreement,
     list_agreements,

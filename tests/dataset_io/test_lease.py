@@ -16,14 +16,13 @@ from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import random_annotators, stored
 from tools.dev.private_fiftyone import PATIENT_SECONDS
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError, names
+from annotator_agreement.dataset_io import (
     add_units,
     compute_agreement,
     configure_agreement_app,
     delete_agreement,
     list_agreements,
-    names,
     rename_agreement,
 )
 from annotator_agreement.dataset_io.jobs import lifecycle

@@ -8,7 +8,7 @@ import pytest
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import Lent, random_annotators
 
-from annotator_agreement import decide, delete_agreement
+from annotator_agreement.dataset_io import decide, delete_agreement
 
 
 def with_a_run(make_dataset):

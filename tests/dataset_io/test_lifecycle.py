@@ -9,8 +9,8 @@ from fiftyone import ViewField as F
 
 from tests.datasets import random_annotators, stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError, names
+from annotator_agreement.dataset_io import (
     compute_agreement,
     delete_agreement,
     list_agreements,
@@ -26,7 +26,11 @@ def test_the_run_records_its_status_options_and_fields(make_dataset):
     dataset = make_dataset()
     compute_agreement(dataset.limit(3), ANNOTATORS, iou=0.4)
     config = dataset.get_run_info("agreement").config
-    assert (config.method, config.status, config.schema_version) == ("annotator_agreement", "completed", 8)
+    assert (config.method, config.status, config.schema_version) == (
+        "annotator_agreement",
+        "completed",
+        names.SCHEMA_VERSION,
+    )
     assert config.options["iou"] == 0.4
     assert "alice.detections.agreement_id" in config.fields_written
     assert len(dataset.load_run_view("agreement")) == 3

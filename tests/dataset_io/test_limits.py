@@ -15,7 +15,8 @@ import pytest
 
 from tools.dev.private_fiftyone import PATIENT_SECONDS
 
-from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement
 
 pytestmark = pytest.mark.long
 
@@ -30,7 +31,7 @@ from tools.dev.plugin import load_plugin
 plugin = load_plugin()
 dataset = fo.load_dataset(sys.argv[2])
 print("ready", flush=True)
-plugin.compute_agreement(dataset, json.loads(sys.argv[3]), progress=False)
+dataset_io.compute_agreement(dataset, json.loads(sys.argv[3]), progress=False)
 """
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import random_annotators, stored
 
-from annotator_agreement import AgreementInputError, add_units, delete_agreement, rename_agreement, resolve_units
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import add_units, delete_agreement, rename_agreement, resolve_units
 from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read

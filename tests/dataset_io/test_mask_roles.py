@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, jaccard_score, precision_recall_fscore_support
 
 import annotator_agreement as aa
+from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.dataset_io.record.run import Run
 
@@ -168,7 +169,7 @@ def test_what_cannot_be_is_refused(masked: fo.Dataset) -> None:
     masked.save()
     aa.compute(masked, NAMES, reference="gold")
     with pytest.raises(AgreementInputError, match="`reference` must be None for a run on Segmentation, got 'right'"):
-        aa.view_agreement(masked, reference="right")
+        dataset_io.view_agreement(masked, reference="right")
 
 
 def test_samples_have_the_iou_of_every_annotator(masked: fo.Dataset) -> None:

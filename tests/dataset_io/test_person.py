@@ -12,6 +12,7 @@ import pytest
 from tests.agreement.habits import CLASSES, Habits, simulate
 
 import annotator_agreement as aa
+from annotator_agreement import dataset_io
 from annotator_agreement.agreement.objects.sizes import SIZES
 from annotator_agreement.charts.page.page import report_page
 from annotator_agreement.dataset_io.views.from_records import labels_of_size
@@ -33,7 +34,7 @@ def labelled(make_dataset: Any) -> fo.Dataset:
 
 
 def test_it_stands_in_the_report_its_text_its_page_and_its_tables(labelled: fo.Dataset) -> None:
-    report = aa.compute_agreement(labelled, PEOPLE, models=["copy", "hasty"])
+    report = dataset_io.compute_agreement(labelled, PEOPLE, models=["copy", "hasty"])
     copy, hasty = (model.person for model in report.models)
     assert copy is not None
     assert hasty is not None
@@ -56,24 +57,24 @@ def test_it_stands_in_the_report_its_text_its_page_and_its_tables(labelled: fo.D
     bob = frame[(frame["role"] == "hasty") & (frame["part"] == "annotators") & (frame["name"] == "bob")].iloc[0]
     assert bob["p_value"] == hasty.left_out[1].p_value
     assert type(report).from_dict(report.to_dict()) == report
-    assert aa.load_agreement(labelled).models == report.models
+    assert dataset_io.load_agreement(labelled).models == report.models
 
 
 def test_an_update_and_a_view_give_what_a_run_on_their_samples_gives(labelled: fo.Dataset) -> None:
-    aa.compute_agreement(labelled, PEOPLE, models=["copy"], resamples=50)
+    dataset_io.compute_agreement(labelled, PEOPLE, models=["copy"], resamples=50)
     sample = labelled.skip(3).first()
     sample.bob.detections = sample.bob.detections[:1]
     sample.save()
-    updated = aa.update_agreement(labelled)
-    again = aa.compute_agreement(labelled, PEOPLE, models=["copy"], resamples=50, run_key="again")
+    updated = dataset_io.update_agreement(labelled)
+    again = dataset_io.compute_agreement(labelled, PEOPLE, models=["copy"], resamples=50, run_key="again")
     assert updated.models[0].person == again.models[0].person
     view = labelled[5:40]
-    of_view = aa.compute_agreement(view, PEOPLE, models=["copy"], resamples=50, run_key="part")
-    assert aa.agreement_on(view, "again").models[0].person == of_view.models[0].person
+    of_view = dataset_io.compute_agreement(view, PEOPLE, models=["copy"], resamples=50, run_key="part")
+    assert dataset_io.agreement_on(view, "again").models[0].person == of_view.models[0].person
 
 
 def test_a_run_without_models_stores_and_says_nothing_of_it(labelled: fo.Dataset) -> None:
-    report = aa.compute_agreement(labelled, PEOPLE, reference="hasty")
+    report = dataset_io.compute_agreement(labelled, PEOPLE, reference="hasty")
     assert report.reference is not None
     assert report.reference.person is None
     assert report.to_dataframe("persons").empty

@@ -18,8 +18,8 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score, jaccard
 from tests.dataset_io.masked import masked_dataset, random_masks, segmentation
 from tests.datasets import stored
 
-from annotator_agreement import compute_agreement, delete_agreement, load_agreement
 from annotator_agreement.charts.reports.document import report_text
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement
 from annotator_agreement.dataset_io.families import pixels
 from annotator_agreement.dataset_io.labels.mask_reading import StoredMask, read_mask
 from annotator_agreement.dataset_io.run import read

@@ -13,8 +13,9 @@ from PIL import Image
 from tests.dataset_io.masked import masked_dataset, segmentation
 from tests.datasets import stored
 
-from annotator_agreement import AgreementInputError, agreement_on, compute_agreement, load
+from annotator_agreement import AgreementInputError, load
 from annotator_agreement.agreement.pixels import compute
+from annotator_agreement.dataset_io import agreement_on, compute_agreement
 from annotator_agreement.dataset_io.database import stored_arrays
 from annotator_agreement.dataset_io.labels import mask_reading
 from annotator_agreement.metrics.pixels import boundaries

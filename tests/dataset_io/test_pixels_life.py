@@ -12,13 +12,8 @@ from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.test_killed import kill_everywhere
 from tests.datasets import stored
 
-from annotator_agreement import (
-    AgreementInputError,
-    compute_agreement,
-    delete_agreement,
-    load_agreement,
-    rename_agreement,
-)
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement, rename_agreement
 from annotator_agreement.dataset_io.families import pixels
 from annotator_agreement.dataset_io.record import run
 

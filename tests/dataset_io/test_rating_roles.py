@@ -11,6 +11,7 @@ from scipy.stats import ttest_1samp
 from sklearn.metrics import accuracy_score, cohen_kappa_score, mean_absolute_error, precision_recall_fscore_support
 
 import annotator_agreement as aa
+from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.charts.reports.role_sections import person_sentence
 from annotator_agreement.dataset_io.record.run import Run
@@ -44,7 +45,7 @@ def _both(dataset: fo.Dataset, name: str, other: str, attribute: str) -> tuple[l
 
 
 def test_classes_against_a_reference_are_those_of_scikit_learn(rated: fo.Dataset) -> None:
-    report = aa.compute_agreement(rated, NAMES, reference="gold", models=["net"])
+    report = dataset_io.compute_agreement(rated, NAMES, reference="gold", models=["net"])
     assert report.reference.n_without == sum(value is None for value in rated.values("gold"))
     for one in report.reference.annotators:
         own, true = _both(rated, one.name, "gold", "label")
@@ -59,7 +60,7 @@ def test_classes_against_a_reference_are_those_of_scikit_learn(rated: fo.Dataset
         assert one.intervals["accuracy"].low < one.accuracy < one.intervals["accuracy"].high
         said = rated.count_values(f"{one.name}.agreement_reference")
         assert (said["right"], said["wrong_class"]) == (one.n_right, one.n_wrong_class)
-        view = aa.view_agreement(rated, reference="wrong_class", annotators=one.name)
+        view = dataset_io.view_agreement(rated, reference="wrong_class", annotators=one.name)
         assert len(view) == one.n_wrong_class == sum(entry["n"] for entry in one.confusion)
     for one in report.models[0].annotators:
         own, true = _both(rated, one.name, "net", "label")
@@ -68,7 +69,7 @@ def test_classes_against_a_reference_are_those_of_scikit_learn(rated: fo.Dataset
 
 def test_numbers_against_a_reference_have_errors(rated: fo.Dataset) -> None:
     fields = [f"{name}_size" for name in NAMES]
-    report = aa.compute_agreement(rated, fields, reference="gold_size", tolerance=0.2)
+    report = dataset_io.compute_agreement(rated, fields, reference="gold_size", tolerance=0.2)
     for one in report.reference.annotators:
         own, true = _both(rated, one.name, "gold_size", "value")
         assert one.mean_absolute_error == pytest.approx(mean_absolute_error(true, own))
@@ -77,9 +78,11 @@ def test_numbers_against_a_reference_have_errors(rated: fo.Dataset) -> None:
 
 
 def test_numbers_and_fields_of_annotators_are_those_without_roles(rated: fo.Dataset) -> None:
-    without = aa.compute_agreement(rated, NAMES, run_key="r").to_dict()
+    without = dataset_io.compute_agreement(rated, NAMES, run_key="r").to_dict()
     before = {path: rated.values(path) for path in Run(rated, "r").config["fields_written"]}
-    found = aa.compute_agreement(rated, NAMES, reference="gold", models=["net"], run_key="r", overwrite=True).to_dict()
+    found = dataset_io.compute_agreement(
+        rated, NAMES, reference="gold", models=["net"], run_key="r", overwrite=True
+    ).to_dict()
     for report in (without, found):
         for name in ("reference", "models"):
             report.pop(name)
@@ -91,12 +94,12 @@ def test_numbers_and_fields_of_annotators_are_those_without_roles(rated: fo.Data
 
 def test_an_update_gives_the_report_of_a_new_run(rated: fo.Dataset) -> None:
     options = {"reference": "gold", "models": ["net"], "confidence_threshold": 0.3}
-    aa.compute_agreement(rated, NAMES, **options)
+    dataset_io.compute_agreement(rated, NAMES, **options)
     sample = rated.first()
     sample["gold"] = fo.Classification(label="new")
     sample.save()
-    updated = aa.update_agreement(rated)
-    new = aa.compute_agreement(rated, NAMES, run_key="new", **options)
+    updated = dataset_io.update_agreement(rated)
+    new = dataset_io.compute_agreement(rated, NAMES, run_key="new", **options)
     assert (updated.reference, updated.models) == (new.reference, new.models)
 
 
@@ -146,10 +149,10 @@ def test_the_table_of_labels_has_those_of_the_reference(rated: fo.Dataset) -> No
 
 def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classification"):
-        aa.compute_agreement(rated, NAMES, models="net", confidence_threshold="best_f1")
-    aa.compute_agreement(rated, NAMES, reference="gold")
+        dataset_io.compute_agreement(rated, NAMES, models="net", confidence_threshold="best_f1")
+    dataset_io.compute_agreement(rated, NAMES, reference="gold")
     with pytest.raises(AgreementInputError, match="`reference` must not be 'missed' for a run on Classification"):
-        aa.view_agreement(rated, reference="missed")
+        dataset_io.view_agreement(rated, reference="missed")
 
 
 @pytest.mark.parametrize("ending", ["", "_size"])

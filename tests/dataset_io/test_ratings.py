@@ -12,15 +12,15 @@ from tests.chance import few
 from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.datasets import stored, user_values
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.charts.reports.document import report_markdown
+from annotator_agreement.dataset_io import (
     compute_agreement,
     delete_agreement,
     list_agreements,
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.charts.reports.document import report_markdown
 from annotator_agreement.dataset_io.labels.source import comparable_fields
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.run import write as write_module

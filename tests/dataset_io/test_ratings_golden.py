@@ -10,7 +10,7 @@ from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.metrics.golden_cases import fraction
 from tests.metrics.rating_tables import PUBLISHED, published_ratings
 
-from annotator_agreement import compute_agreement
+from annotator_agreement.dataset_io import compute_agreement
 
 #: names in the report of the coefficients in the published data
 NAMES = {

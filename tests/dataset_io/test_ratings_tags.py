@@ -10,15 +10,15 @@ from fiftyone import ViewField as F
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import stored, user_values
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.charts.reports.document import report_markdown
+from annotator_agreement.dataset_io import (
     compute_agreement,
     delete_agreement,
     list_agreements,
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.charts.reports.document import report_markdown
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.run import write as write_module
 

@@ -12,15 +12,15 @@ from fiftyone import ViewField as F
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import detections, random_annotators, stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.agreement.matching.relations import MOST_NAMED
+from annotator_agreement.dataset_io import (
     compute_agreement,
     delete_agreement,
     rename_agreement,
     update_agreement,
     view_agreement,
 )
-from annotator_agreement.agreement.matching.relations import MOST_NAMED
 
 TRIO = ["alice", "bob", "carol"]
 CROWD = {"iscrowd": 1}

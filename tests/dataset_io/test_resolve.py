@@ -14,8 +14,8 @@ from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectan
 from tests.dataset_io.unit_oracle import documents_of, facts_of, median_box, nearest, units_of
 from tests.datasets import detections, random_annotators, stored, user_values
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     add_units,
     compute_agreement,
     delete_agreement,

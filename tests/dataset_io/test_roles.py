@@ -17,6 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from tests.datasets import detections, random_annotators
 
 import annotator_agreement as aa
+from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.panels.drill_down import samples_behind
@@ -43,10 +44,10 @@ def _add_confidence(dataset: fo.Dataset) -> None:
 
 
 def test_numbers_fields_and_records_of_annotators_are_those_without_roles(labelled: fo.Dataset) -> None:
-    without = aa.compute_agreement(labelled, ["alice", "bob", "carol"], run_key="r")
+    without = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], run_key="r")
     before = _written(labelled, "r")
     columns = _columns(labelled, "r")
-    with_roles = aa.compute_agreement(
+    with_roles = dataset_io.compute_agreement(
         labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"], run_key="r", overwrite=True
     )
     assert _without_roles(with_roles) == _without_roles(without)
@@ -85,7 +86,7 @@ def _columns(dataset: fo.Dataset, key: str) -> dict[str, Any]:
 
 
 def test_numbers_are_those_of_an_assignment_of_every_image(labelled: fo.Dataset) -> None:
-    report = aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", classes="ignore")
+    report = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", classes="ignore")
     assert report.reference is not None
     for entry in report.reference.annotators:
         n_matched = n_labels = n_reference = n_samples = n_right = 0
@@ -134,7 +135,7 @@ def _iou(a: Any, b: Any) -> float:
 
 
 def test_the_text_says_who_is_worst_first(labelled: fo.Dataset) -> None:
-    report = aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
+    report = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
     file = StringIO()
     report.print_report(file=file)
     lines = file.getvalue().splitlines()
@@ -189,14 +190,14 @@ def test_samples_have_the_f1_of_every_annotator(labelled: fo.Dataset) -> None:
 
 
 def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> None:
-    report = aa.compute_agreement(labelled, ["alice", "bob", "carol"], models="yolo", confidence_threshold=0.4)
+    report = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], models="yolo", confidence_threshold=0.4)
     (model,) = report.models
     for sample in labelled:  # the same without the option
         if sample.yolo is not None:
             sure = [label.copy() for label in sample.yolo.detections if label.confidence >= 0.4]
             sample["sure"] = fo.Detections(detections=sure)
             sample.save()
-    other = aa.compute_agreement(labelled, ["alice", "bob", "carol"], models="sure", run_key="other").models[0]
+    other = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], models="sure", run_key="other").models[0]
     assert model.thresholds == [0.4, 0.4]
     assert 0 < model.n_labels == other.n_labels < labelled.count("yolo.detections")
     assert model.annotators == other.annotators
@@ -205,12 +206,14 @@ def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> N
 def test_each_half_takes_the_threshold_that_is_best_on_the_other(labelled: fo.Dataset) -> None:
     names = ["alice", "bob", "carol"]
     options = {"models": "yolo", "resamples": 0, "sensitivity": False, "overwrite": True}
-    found = aa.compute_agreement(labelled, names, confidence_threshold="best_f1", **options).models[0].thresholds
+    found = (
+        dataset_io.compute_agreement(labelled, names, confidence_threshold="best_f1", **options).models[0].thresholds
+    )
     for half in (0, 1):
         some = labelled.select([sample_id for sample_id in labelled.values("id") if _half(sample_id) == half])
         f1 = {}
         for least in (0.0, 0.1, 0.4, 0.7, found[1 - half]):
-            rows = aa.compute_agreement(some, names, confidence_threshold=least, **options).models[0].annotators
+            rows = dataset_io.compute_agreement(some, names, confidence_threshold=least, **options).models[0].annotators
             f1[least] = 2 * sum(row.n_matched for row in rows) / sum(row.n_labels + row.n_reference for row in rows)
         assert f1[found[1 - half]] == max(f1.values())
 
@@ -222,15 +225,15 @@ def _half(sample_id: str) -> int:
 
 def test_an_update_gives_the_report_of_a_new_run(labelled: fo.Dataset) -> None:
     options = {"reference": "gold", "models": ["yolo"], "confidence_threshold": 0.3}
-    aa.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
+    dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
     first, second, third = labelled.limit(3)
     first.gold = detections([("new class", (0.1, 0.1, 0.3, 0.3))])
     second.yolo = None
     third.alice = detections([("cat", (0.5, 0.5, 0.3, 0.3))])
     for sample in (first, second, third):
         sample.save()
-    updated = aa.update_agreement(labelled)
-    new = aa.compute_agreement(labelled, ["alice", "bob", "carol"], run_key="new", **options)
+    updated = dataset_io.update_agreement(labelled)
+    new = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], run_key="new", **options)
     assert updated.reference == new.reference
     assert updated.models == new.models
     labelled.reload()
@@ -241,20 +244,20 @@ def test_an_update_gives_the_report_of_a_new_run(labelled: fo.Dataset) -> None:
 
 def test_views_give_the_numbers_of_their_samples(labelled: fo.Dataset) -> None:
     options = {"reference": "gold", "models": ["yolo"]}
-    aa.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
+    dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
     view = labelled.limit(20)
-    own = aa.compute_agreement(view, ["alice", "bob", "carol"], run_key="own", **options)
-    found = aa.agreement_on(view)
+    own = dataset_io.compute_agreement(view, ["alice", "bob", "carol"], run_key="own", **options)
+    found = dataset_io.agreement_on(view)
     assert (found.reference, found.models) == (own.reference, own.models)
 
 
 def test_deleting_and_renaming_leave_nothing_behind(labelled: fo.Dataset) -> None:
     before = set(labelled.get_field_schema(flat=True))
-    aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
-    aa.rename_agreement(labelled, "agreement", "checked")
+    dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
+    dataset_io.rename_agreement(labelled, "agreement", "checked")
     assert labelled.has_field("gold.detections.checked_missed_by")
-    assert aa.load_agreement(labelled, "checked").reference is not None
-    aa.delete_agreement(labelled, "checked")
+    assert dataset_io.load_agreement(labelled, "checked").reference is not None
+    dataset_io.delete_agreement(labelled, "checked")
     labelled.reload()
     assert set(labelled.get_field_schema(flat=True)) == before
 
@@ -270,17 +273,17 @@ def test_the_reference_can_be_a_value_of_the_attribute(labelled: fo.Dataset) -> 
         sample["labels"] = fo.Detections(detections=found)
         sample["asked"] = [name for name in ("alice", "bob", "carol", "gold") if sample[name] is not None]
         sample.save()
-    of_fields = aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", run_key="f")
+    of_fields = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", run_key="f")
     options = {"annotator_attribute": "rater", "assigned_field": "asked", "run_key": "a"}
-    of_values = aa.compute_agreement(labelled, "labels", reference="gold", **options)
+    of_values = dataset_io.compute_agreement(labelled, "labels", reference="gold", **options)
     assert of_values.reference == of_fields.reference
     assert [one.name for one in of_values.annotators] == ["alice", "bob", "carol"]
     assert of_values.run.n_unknown == 0
-    beside = aa.compute_agreement(labelled, "labels", annotators=["alice", "bob", "carol"], reference="yolo",
+    beside = dataset_io.compute_agreement(labelled, "labels", annotators=["alice", "bob", "carol"], reference="yolo",
                                   **{**options, "run_key": "b"})  # fmt: skip
     assert (
         beside.reference
-        == aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="yolo", run_key="g").reference
+        == dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="yolo", run_key="g").reference
     )
 
 
@@ -304,31 +307,31 @@ def test_roles_that_cannot_be_used(labelled: fo.Dataset, options: dict[str, Any]
     labelled.add_sample_field("ground", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classification)
     labelled.add_sample_field("nothing", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     with pytest.raises(AgreementInputError, match=message):
-        aa.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
+        dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], **options)
     assert not labelled.list_runs()
 
 
 def test_views_show_the_labels_behind_the_numbers(labelled: fo.Dataset) -> None:
-    report = aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold")
+    report = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold")
     for one in report.reference.annotators:
         for said, n in (("extra", one.n_extra), ("loose", one.n_loose), ("wrong_class", one.n_wrong_class)):
-            view = aa.view_agreement(labelled, reference=said, annotators=one.name)
+            view = dataset_io.view_agreement(labelled, reference=said, annotators=one.name)
             assert view.count(f"{one.name}.detections") == n
-        view = aa.view_agreement(labelled, reference="missed", annotators=one.name)
+        view = dataset_io.view_agreement(labelled, reference="missed", annotators=one.name)
         assert view.count("gold.detections") == one.n_missed
         assert not view.has_field("alice")
-    both = aa.view_agreement(labelled, reference=["extra", "loose"])
+    both = dataset_io.view_agreement(labelled, reference=["extra", "loose"])
     n = sum(one.n_extra + one.n_loose for one in report.reference.annotators)
     assert sum(both.count(f"{name}.detections") for name in ("alice", "bob", "carol")) == n
     with pytest.raises(
         AgreementInputError, match="`reference` must be one of right, wrong_class, wrong_attribute, loose"
     ):
-        aa.view_agreement(labelled, reference="wrong")
+        dataset_io.view_agreement(labelled, reference="wrong")
     with pytest.raises(AgreementInputError, match="`reference` must be 'missed' alone"):
-        aa.view_agreement(labelled, reference=["missed", "extra"])
-    aa.compute_agreement(labelled, ["alice", "bob"], run_key="without")
+        dataset_io.view_agreement(labelled, reference=["missed", "extra"])
+    dataset_io.compute_agreement(labelled, ["alice", "bob"], run_key="without")
     with pytest.raises(AgreementInputError, match="`reference` must be None for a run without a reference"):
-        aa.view_agreement(labelled, "without", reference="extra")
+        dataset_io.view_agreement(labelled, "without", reference="extra")
 
 
 def test_views_show_the_labels_behind_the_numbers_of_a_model(labelled: fo.Dataset) -> None:
@@ -400,7 +403,7 @@ def test_views_of_a_model_that_are_refused(labelled: fo.Dataset, asked: dict[str
 
 
 def test_tables_have_the_numbers_and_the_labels(labelled: fo.Dataset) -> None:
-    report = aa.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
+    report = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
     frame = report.to_dataframe("reference").set_index("annotator")
     assert frame.f1.to_dict() == {one.name: one.f1 for one in report.reference.annotators}
     assert frame.f1_low["bob"] == report.reference.annotators[1].intervals["f1"].low
@@ -438,13 +441,13 @@ def _n_alone(dataset: fo.Dataset) -> int:
 
 def test_runs_are_compared_by_the_numbers_against_the_reference(labelled: fo.Dataset) -> None:
     names = ["alice", "bob", "carol"]
-    first = aa.compute_agreement(labelled, names, reference="gold", run_key="before")
+    first = dataset_io.compute_agreement(labelled, names, reference="gold", run_key="before")
     for sample in labelled:
         if sample.gold is not None and sample.bob is not None:
             sample.bob = fo.Detections(detections=[label.copy() for label in sample.gold.detections])
             sample.save()
-    second = aa.compute_agreement(labelled, names, reference="gold", run_key="after")
-    comparison = aa.compare_agreement(labelled, "before", "after")
+    second = dataset_io.compute_agreement(labelled, names, reference="gold", run_key="after")
+    comparison = dataset_io.compare_agreement(labelled, "before", "after")
     found = {part.names[0]: part.numbers for part in comparison.changes["reference"]}
     assert second.reference.annotators[1].f1 == 1.0
     assert found["bob"]["f1"].b == 1.0 > found["bob"]["f1"].a
@@ -460,7 +463,7 @@ def test_crowd_regions_excuse(make_dataset: Any) -> None:
     sample = dataset.first()
     sample.alice.detections[1] = crowd.copy()  # a crowd region instead of the second object
     sample.save()
-    report = aa.compute_agreement(dataset, ["alice", "bob"], reference="gold")
+    report = dataset_io.compute_agreement(dataset, ["alice", "bob"], reference="gold")
     alice, bob = report.reference.annotators
     assert (alice.n_labels, alice.n_reference, alice.n_missed) == (1, 1, 0)
     # alice is excused from bob's second object, so that it counts nowhere
@@ -468,7 +471,7 @@ def test_crowd_regions_excuse(make_dataset: Any) -> None:
     sample.gold.detections[1] = crowd.copy()
     sample.alice.detections[1] = fo.Detection(label="cat", bounding_box=[0.6, 0.6, 0.1, 0.1])
     sample.save()
-    report = aa.compute_agreement(dataset, ["alice", "bob"], reference="gold", overwrite=True)
+    report = dataset_io.compute_agreement(dataset, ["alice", "bob"], reference="gold", overwrite=True)
     alice, bob = report.reference.annotators
     assert (alice.n_labels, alice.n_reference, alice.n_extra) == (1, 1, 0)
     assert bob.f1 == 1.0

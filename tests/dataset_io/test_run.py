@@ -9,7 +9,7 @@ import pytest
 
 from tests.datasets import detections, random_annotators
 
-from annotator_agreement import compute_agreement, load_agreement
+from annotator_agreement.dataset_io import compute_agreement, load_agreement
 from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]

@@ -14,13 +14,8 @@ import pytest
 
 from tests.datasets import detections, random_annotators, stored, user_values
 
-from annotator_agreement import (
-    AgreementInputError,
-    compute_agreement,
-    delete_agreement,
-    list_agreements,
-    load_agreement,
-)
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement, list_agreements, load_agreement
 from annotator_agreement.dataset_io.jobs import compute
 from annotator_agreement.dataset_io.run import read, work_through, write
 

@@ -8,7 +8,8 @@ from pandas.testing import assert_frame_equal
 
 from tests.datasets import frames_of
 
-from annotator_agreement import AgreementInputError, agreement_on, agreement_samples, compute_agreement, load_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import agreement_on, agreement_samples, compute_agreement, load_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 COLUMNS = ["id", "filepath", "score", "alpha", "n_annotators", "n_objects", "n_units", "n_disputed", "annotators"]

@@ -10,13 +10,8 @@ from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import random_annotators, stored
 
-from annotator_agreement import (
-    AgreementInputError,
-    compute_agreement,
-    delete_agreement,
-    rename_agreement,
-    save_agreement_views,
-)
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement, rename_agreement, save_agreement_views
 
 NAMES = ["alice", "bob", "carol"]
 USUAL = ["agreement: lowest score", "agreement: class conflicts", "agreement: missed", "agreement: lone"]

@@ -13,7 +13,7 @@ from tests.dataset_io.shape_checks import assert_refused, image_with, iou_of_the
 from tests.dataset_io.shaped import SIZE, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.metrics.golden_cases import GOLDEN
 
-from annotator_agreement import compute_agreement
+from annotator_agreement.dataset_io import compute_agreement
 
 PAIR = ["alice", "bob"]
 TRIO = ["alice", "bob", "carol"]

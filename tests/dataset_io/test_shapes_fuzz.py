@@ -15,8 +15,8 @@ from fiftyone.core.utils import serialize_numpy_array
 from tests.dataset_io.shape_checks import assert_refused
 from tests.dataset_io.shaped import box, polygon, rectangle, shapes_dataset
 
-from annotator_agreement import compute_agreement, delete_agreement
 from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement
 from annotator_agreement.dataset_io.labels.geometry_readers import BoxReader
 from annotator_agreement.dataset_io.labels.shape_readers import PolylineReader
 

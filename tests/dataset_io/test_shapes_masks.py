@@ -13,7 +13,8 @@ from tests.dataset_io.shape_checks import assert_refused, image_with, iou_of_the
 from tests.dataset_io.shaped import SIZE, box, cut_out, shapes_dataset
 from tests.metrics.golden_cases import GOLDEN, fraction
 
-from annotator_agreement import AgreementInputError, compute_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement
 
 WIDTH, HEIGHT = SIZE
 PAIR = ["alice", "bob"]

@@ -14,8 +14,8 @@ from tests.dataset_io.shape_checks import assert_refused, image_with
 from tests.dataset_io.shaped import SIZE, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.datasets import stored
 
-from annotator_agreement import compute_agreement, delete_agreement, load_agreement, rename_agreement
 from annotator_agreement.agreement.settings.config import make_config
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement, rename_agreement
 from annotator_agreement.dataset_io.families import open_family
 from annotator_agreement.dataset_io.labels.source import open_source
 from annotator_agreement.dataset_io.run import read

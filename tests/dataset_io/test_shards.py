@@ -25,13 +25,8 @@ from tools.dev.private_fiftyone import PrivateFiftyOne
 from tools.stress.on_dataset import contents as contents_of
 from tools.stress.on_dataset import without_runs
 
-from annotator_agreement import (
-    AgreementInputError,
-    compute_agreement,
-    delete_agreement,
-    load_agreement,
-    update_agreement,
-)
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement, update_agreement
 from annotator_agreement.dataset_io.record import stored_records
 from annotator_agreement.dataset_io.record.run import FAILED, RUNNING, Run
 from annotator_agreement.dataset_io.shards import share, work

@@ -14,14 +14,8 @@ from tests.dataset_io.rated import rated_dataset
 from tests.dataset_io.test_shards import Odd, Shuffled
 from tests.datasets import random_annotators, user_values
 
-from annotator_agreement import (
-    AgreementInputError,
-    apply_decisions,
-    compute_agreement,
-    decide,
-    undo_applied,
-    undo_decisions,
-)
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import apply_decisions, compute_agreement, decide, undo_applied, undo_decisions
 from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.shards import shared_pass
 

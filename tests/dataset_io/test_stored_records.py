@@ -11,14 +11,18 @@ from fiftyone.core.odm import get_db_conn
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.datasets import random_annotators, stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError, names
+from annotator_agreement.dataset_io import (
+    add_units,
     agreement_on,
+    agreement_patches,
     agreement_samples,
+    compare_agreement,
+    decide,
     delete_agreement,
     load_agreement,
-    names,
     update_agreement,
+    view_agreement,
 )
 from annotator_agreement.dataset_io.record import stored_records
 from annotator_agreement.dataset_io.record.run import Run
@@ -117,14 +121,20 @@ def test_half_written_records_are_removed(dataset):
 
 
 def test_runs_of_an_older_version_say_that_they_must_be_computed_again(dataset, monkeypatch):
+    before = stored(dataset)
     with monkeypatch.context() as patch:
         patch.setattr(names, "SCHEMA_VERSION", names.SCHEMA_VERSION - 1)
-        report = compute_quickly(dataset, ANNOTATORS)
-    stored_report = {**report.to_dict(), "schema_version": names.SCHEMA_VERSION - 1}
-    run = Run(dataset, "agreement")
-    assert run.config["schema_version"] == names.SCHEMA_VERSION - 1
-    with pytest.raises(AgreementInputError, match=r"must have results of version 8, got version 7, of another version"):
-        run._read_report(fo.core.odm.utils.json_util.dumps(stored_report))
+        compute_quickly(dataset, ANNOTATORS)
+        add_units(dataset)
+    assert Run(dataset, "agreement").config["schema_version"] == names.SCHEMA_VERSION - 1
+    again = "run 'agreement' was stored by another version of the plugin; compute it again with overwrite=True"
+    for refused in (load_agreement, agreement_samples, view_agreement, update_agreement, agreement_patches, decide):
+        with pytest.raises(AgreementInputError, match=again):
+            refused(dataset)
+    with pytest.raises(AgreementInputError, match=again):
+        compare_agreement(dataset, "agreement")
+    delete_agreement(dataset)
+    assert stored(dataset) == before
 
 
 def test_columns_come_back_as_they_were(dataset):

@@ -19,7 +19,8 @@ from tests.dataset_io.said import said_dataset
 from tests.datasets import detections, join_fields, random_annotators, videos_dataset, with_regions
 
 import annotator_agreement as aa
-from annotator_agreement import (
+from annotator_agreement.agreement.ratings.compute import record_ratings
+from annotator_agreement.dataset_io import (
     agreement_on,
     compute_agreement,
     export_agreement,
@@ -27,7 +28,6 @@ from annotator_agreement import (
     update_agreement,
     view_agreement,
 )
-from annotator_agreement.agreement.ratings.compute import record_ratings
 from annotator_agreement.dataset_io.families import ratings
 
 ANNOTATORS = ["alice", "bob", "carol"]

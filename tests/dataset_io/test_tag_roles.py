@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import jaccard_score, precision_recall_fscore_support
 
 import annotator_agreement as aa
+from annotator_agreement import dataset_io
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.dataset_io.record.run import Run
 
@@ -100,11 +101,11 @@ def test_labels_and_images_say_what_the_reference_says(tagged: fo.Dataset) -> No
         assert sample["agreement_reference_f1"] == (pytest.approx(np.mean([*f1.values()])) if f1 else None)
         worst = [name for name, value in f1.items() if value == min(f1.values()) < 1]
         assert (sample["agreement_reference_worst"] or []) == worst
-    missed = aa.view_agreement(tagged, reference="missed", annotators="bob")
+    missed = dataset_io.view_agreement(tagged, reference="missed", annotators="bob")
     assert (
         missed.count("gold.classifications") == tagged.count_values("gold.classifications.agreement_missed_by")["bob"]
     )
-    extra = aa.view_agreement(tagged, reference="extra", annotators="bob")
+    extra = dataset_io.view_agreement(tagged, reference="extra", annotators="bob")
     assert extra.count("bob.classifications") == tagged.count_values("bob.classifications.agreement_reference")["extra"]
     labels = run.labels()
     of_gold = labels[labels.role == "reference"]

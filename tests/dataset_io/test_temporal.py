@@ -7,7 +7,8 @@ import pytest
 
 from tests.datasets import stored
 
-from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement
 
 ANNOTATORS = ["alice", "bob"]
 

@@ -9,7 +9,7 @@ from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
 from tests.dataset_io.unit_oracle import assert_facts, documents_of, facts_of, median_box, units_in, units_of
 from tests.datasets import detections, random_annotators
 
-from annotator_agreement import add_units, compute_agreement
+from annotator_agreement.dataset_io import add_units, compute_agreement
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.units import derived_fields
 

@@ -16,8 +16,8 @@ from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.dataset_io.unit_oracle import documents_of, units_in, units_of
 from tests.datasets import detections, random_annotators, stored, user_values
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     add_units,
     compute_agreement,
     delete_agreement,

@@ -14,7 +14,8 @@ from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectan
 from tests.dataset_io.unit_oracle import documents_of, median_box, nearest, units_in, units_of
 from tests.datasets import detections, random_annotators, stored
 
-from annotator_agreement import AgreementInputError, add_units, delete_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import add_units, delete_agreement
 
 
 def _images():

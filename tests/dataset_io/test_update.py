@@ -18,8 +18,8 @@ from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.dataset_io.same_values import assert_same
 from tests.datasets import detections, random_annotators, stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     changed_since,
     compare_agreement,
     compute_agreement,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 
-from annotator_agreement import compute_agreement, delete_agreement
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement
 
 PAIR = ["alice", "bob"]
 PLACES = [(4, 3, 30, 12), (4, 3, 14, 12), (19, 3, 15, 11)]

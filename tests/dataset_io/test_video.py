@@ -10,13 +10,8 @@ from fiftyone import ViewField as F
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import detections, frames_of, random_annotators, stored
 
-from annotator_agreement import (
-    AgreementInputError,
-    delete_agreement,
-    list_agreements,
-    load_agreement,
-    rename_agreement,
-)
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import delete_agreement, list_agreements, load_agreement, rename_agreement
 from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]

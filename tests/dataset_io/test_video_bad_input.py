@@ -8,7 +8,8 @@ import pytest
 
 from tests.datasets import frames_of, stored
 
-from annotator_agreement import AgreementInputError, compute_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 FIELDS = [f"frames.{name}" for name in ANNOTATORS]

@@ -9,7 +9,8 @@ from bson import ObjectId
 
 from tests.datasets import detections, frames_of
 
-from annotator_agreement import AgreementInputError, changed_since, compute_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import changed_since, compute_agreement
 from annotator_agreement.dataset_io.families import frames as frames_module
 from annotator_agreement.dataset_io.run import read
 

@@ -16,8 +16,8 @@ from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.datasets import detections, frames_of, random_annotators, stored
 
-from annotator_agreement import (
-    AgreementInputError,
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
     agreement_on,
     compute_agreement,
     delete_agreement,

@@ -9,7 +9,8 @@ from tests.dataset_io.masked import masked_dataset, random_masks
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import random_annotators
 
-from annotator_agreement import AgreementInputError, compute_agreement, rename_agreement, view_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, rename_agreement, view_agreement
 from annotator_agreement.dataset_io.record import run
 
 NAMES = ["alice", "bob", "carol"]

@@ -10,7 +10,8 @@ from fiftyone import ViewField as F
 
 from tests.datasets import detections, random_annotators
 
-from annotator_agreement import AgreementInputError, compute_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

@@ -13,10 +13,10 @@ from fiftyone.operators.executor import ExecutionContext, Executor
 from tests.conftest import SHARED_DATA
 from tests.datasets import frames_of
 
-from annotator_agreement import agreement_on, compute_agreement, load_agreement, view_agreement
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.reports.document import computation_markdown, report_markdown, report_text
+from annotator_agreement.dataset_io import agreement_on, compute_agreement, load_agreement, view_agreement
 
 BOX = (0.1, 0.1, 0.2, 0.4)
 OTHER = (0.5, 0.6, 0.3, 0.2)

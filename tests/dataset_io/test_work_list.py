@@ -10,7 +10,7 @@ from tests.dataset_io.rated import by_annotator, rated_dataset
 from tests.datasets import random_annotators
 
 import annotator_agreement as aa
-from annotator_agreement import compute_agreement
+from annotator_agreement.dataset_io import compute_agreement
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.dataset_io.run.work_list import work_list
 

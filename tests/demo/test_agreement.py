@@ -30,7 +30,7 @@ def copied(demo):
 
 @pytest.mark.parametrize("label_type", few(LABEL_TYPES, 4))
 def test_everybody_agrees_with_a_copy_of_themselves_exactly(demo, copied, label_type):
-    from annotator_agreement import compute_agreement, delete_agreement
+    from annotator_agreement.dataset_io import compute_agreement, delete_agreement
 
     report = compute_agreement(demo, copied[label_type], run_key="itself", resamples=0, progress=False)
     scores = [score for score in demo.values("itself_score") if score is not None]
@@ -44,7 +44,7 @@ def test_everybody_agrees_with_a_copy_of_themselves_exactly(demo, copied, label_
 def test_the_careful_annotators_agree_best_on_every_kind_of_shape(demo, label_type):
     from tools.demo.dataset import LABEL_TYPES
 
-    from annotator_agreement import compute_agreement, delete_agreement
+    from annotator_agreement.dataset_io import compute_agreement, delete_agreement
 
     report = compute_agreement(demo, run_key="of_type", progress=False, **LABEL_TYPES[label_type])
     assert report.n_rated == 28

@@ -65,7 +65,7 @@ def test_the_sidebar_shows_the_boxes_and_their_run_first_and_every_label_field_o
 
 
 def test_deleting_the_run_removes_its_views_and_its_group(demo):
-    from annotator_agreement import delete_agreement
+    from annotator_agreement.dataset_io import delete_agreement
 
     dataset, _ = demo
     assert len(dataset.list_saved_views()) == 5

@@ -18,7 +18,7 @@ OBJECT_LISTS = {"boxes": "detections", "polygons": "polylines", "masks": "detect
 def demo(demo_copy):
     from tools.demo.dataset import ANNOTATORS
 
-    from annotator_agreement import compute_agreement
+    from annotator_agreement.dataset_io import compute_agreement
 
     return demo_copy, compute_agreement(demo_copy, list(ANNOTATORS))
 

@@ -17,7 +17,7 @@ from tests.conftest import SHARED_DATA
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import coco_dataset
 
-from annotator_agreement import add_units, resolve_units
+from annotator_agreement.dataset_io import add_units, resolve_units
 
 pytestmark = pytest.mark.long
 

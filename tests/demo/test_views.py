@@ -14,7 +14,7 @@ def demo(demo_copy):
     from tools.demo.annotators import ANNOTATORS
     from tools.demo.dataset import field_name
 
-    from annotator_agreement import compute_agreement
+    from annotator_agreement.dataset_io import compute_agreement
 
     reports = {}
     for label_type in (*OBJECTS, "class", "tags"):
@@ -27,7 +27,7 @@ def demo(demo_copy):
 
 def _count(dataset, report, annotator, **asked):
     """Labels of an annotator in a view."""
-    from annotator_agreement import view_agreement
+    from annotator_agreement.dataset_io import view_agreement
 
     view = view_agreement(dataset, report.run_key, **asked)
     field = report.config["fields"][report.config["annotators"].index(annotator)]
@@ -50,7 +50,7 @@ def test_verdicts_have_as_many_labels(demo, label_type):
 
 @pytest.mark.parametrize("label_type", [*OBJECTS, "tags"])
 def test_misses_are_as_many_units(demo, label_type):
-    from annotator_agreement import view_agreement
+    from annotator_agreement.dataset_io import view_agreement
 
     dataset, reports = demo
     report = reports[label_type]

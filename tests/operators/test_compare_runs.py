@@ -8,6 +8,8 @@ import pytest
 
 from tests.datasets import random_annotators
 
+from annotator_agreement.dataset_io import compare_agreement, compute_agreement
+
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
@@ -15,9 +17,8 @@ ANNOTATORS = ["alice", "bob", "carol"]
 def dataset(lend, operator):
     def made(make_dataset):
         dataset = make_dataset(random_annotators(25))
-        compute = operator("compute_agreement")
-        compute(dataset, ANNOTATORS, run_key="before")
-        compute(dataset, ANNOTATORS, run_key="after", iou=0.8)
+        compute_agreement(dataset, ANNOTATORS, run_key="before")
+        compute_agreement(dataset, ANNOTATORS, run_key="after", iou=0.8)
         return dataset
 
     return lend(made)
@@ -26,7 +27,7 @@ def dataset(lend, operator):
 def _add_ratings(dataset, operator, run_key="rated"):
     for name in ("anna", "ben"):
         dataset.set_values(name, [fo.Classification(label=label) for label in "ab" * 12 + "a"])
-    operator("compute_agreement")(dataset, ["anna", "ben"], run_key=run_key)
+    compute_agreement(dataset, ["anna", "ben"], run_key=run_key)
 
 
 def _execute(operator, dataset, view=None, **params):
@@ -54,11 +55,11 @@ def test_runs_of_one_kind_are_offered(operator, dataset, form):
 def test_without_two_runs_of_one_kind_the_form_says_so(operator, make_dataset, form, n_runs):
     dataset = make_dataset()
     if n_runs:
-        operator("compute_agreement")(dataset, ANNOTATORS)
+        compute_agreement(dataset, ANNOTATORS)
     if n_runs > 1:
         for name in ("anna", "ben"):
             dataset.set_values(name, ["a"] * 5)
-        operator("compute_agreement")(dataset, ["anna", "ben"], run_key="rated")
+        compute_agreement(dataset, ["anna", "ben"], run_key="rated")
     inputs = form(operator("compare_agreement"), dataset)
     assert list(inputs) == ["no_runs"]
     assert inputs["no_runs"]["invalid"]
@@ -74,12 +75,12 @@ def test_a_run_that_did_not_complete_is_not_offered(operator, dataset, form):
 def test_comparing_shows_what_changed(operator, dataset):
     compare = operator("compare_agreement")
     result = _execute(compare, dataset, run_key="before", other_run_key="after")
-    comparison = compare(dataset, "before", "after")
+    comparison = compare_agreement(dataset, "before", "after")
     assert result["comparison"] == comparison.to_dict()
     assert comparison.numbers["score.mean"].difference < 0
     assert "run 'after' compared with 'before'" in result["summary"]
     assert "Threshold (iou): 0.5 → 0.8" in result["summary"]
-    assert compare(dataset, "before", "after", resamples=0).numbers["score.mean"].interval is None
+    assert compare_agreement(dataset, "before", "after", resamples=0).numbers["score.mean"].interval is None
 
 
 def test_the_report_can_be_shown_on_the_current_view(operator, dataset, context):

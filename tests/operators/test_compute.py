@@ -7,6 +7,8 @@ import fiftyone.operators as foo
 import numpy as np
 import pytest
 
+from annotator_agreement.dataset_io import compute_agreement
+
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
@@ -70,7 +72,7 @@ def test_a_dataset_without_label_fields_gets_a_sentence(compute, make_dataset, f
 
 def test_the_next_run_gets_a_key_of_its_own(compute, make_dataset, form):
     dataset = make_dataset()
-    compute(dataset, ANNOTATORS)
+    compute_agreement(dataset, ANNOTATORS)
     inputs = form(compute, dataset)
     assert inputs["run_key"]["default"] == "agreement_2"
     assert "overwrite" in inputs
@@ -227,13 +229,6 @@ def test_a_delegated_run_reports_its_progress(compute, make_dataset, monkeypatch
     assert dataset.values("later_n_units") == [2, 2, 0, 1, 1]
 
 
-def test_from_python_it_returns_the_report(compute, make_dataset):
-    dataset = make_dataset()
-    report = compute(dataset, ANNOTATORS, run_key="by_call", iou=0.6)
-    assert report.to_dict()["config"]["iou"] == 0.6
-    assert report.score.n == 3
-
-
 @pytest.mark.parametrize(
     ("view", "message"),
     [
@@ -262,7 +257,7 @@ def test_without_a_run_key_form_and_execution_take_the_same_free_one(compute, ma
 def test_a_run_from_the_app_has_its_group_in_the_sidebar_its_score_shown_and_its_annotators_coloured(
     compute, context, make_dataset
 ):
-    from annotator_agreement import configure_agreement_app, delete_agreement
+    from annotator_agreement.dataset_io import configure_agreement_app, delete_agreement
     from annotator_agreement.dataset_io.app.settings import app_settings_of
 
     dataset = make_dataset({"labels": [[("cat", (0.1, 0.1, 0.2, 0.4)), ("cat", (0.1, 0.1, 0.2, 0.3))]] * 2})

@@ -6,6 +6,8 @@ import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
 
+from annotator_agreement.dataset_io import add_units, compute_agreement
+
 LABEL_TYPES = {
     "boxes": fo.Detections,
     "polygons": fo.Polylines,
@@ -307,7 +309,7 @@ def test_the_attribute_that_names_annotators_and_their_list_are_guessed(rated, o
 
 
 def test_what_the_last_run_chose_is_chosen_again(rated, operator, form):
-    from annotator_agreement import compute_agreement
+    from annotator_agreement.dataset_io import compute_agreement
 
     compute = operator("compute_agreement")
     rated.clone_sample_field("labels", "theirs")
@@ -324,7 +326,7 @@ def test_what_the_last_run_chose_is_chosen_again(rated, operator, form):
 
 
 def test_a_copy_of_the_consensus_is_nobodys_labels(make_dataset, operator, form):
-    from annotator_agreement import compute_agreement, delete_agreement, resolve_units
+    from annotator_agreement.dataset_io import compute_agreement, delete_agreement, resolve_units
 
     dataset = make_dataset({name: [[BOX]] for name in ("labels", "more")})
     compute_agreement(dataset, ["labels", "more"])
@@ -336,7 +338,7 @@ def test_a_copy_of_the_consensus_is_nobodys_labels(make_dataset, operator, form)
 
 
 def test_samples_that_a_run_chose_are_not_preset_and_asked_for(make_dataset, operator, form, context):
-    from annotator_agreement import compute_agreement, view_agreement
+    from annotator_agreement.dataset_io import compute_agreement, view_agreement
 
     dataset = make_dataset()
     compute_agreement(dataset, ["alice", "bob", "carol"])
@@ -371,7 +373,7 @@ def test_the_form_asks_what_must_be_asked_and_folds_the_rest(rated, operator, co
 
 
 def test_what_is_entered_in_the_folded_part_arrives(rated, operator, form, context):
-    from annotator_agreement import load_agreement
+    from annotator_agreement.dataset_io import load_agreement
 
     compute = operator("compute_agreement")
     given = {"fields": ["labels"], "annotator_attribute": "rater", "advanced": {"run_key": "fine", "iou": 0.25}}
@@ -384,7 +386,7 @@ def test_what_is_entered_in_the_folded_part_arrives(rated, operator, form, conte
 
 
 def test_the_form_names_the_attributes_that_there_are_and_its_own_switch(rated, operator, form):
-    from annotator_agreement import compute_agreement
+    from annotator_agreement.dataset_io import compute_agreement
 
     compute = operator("compute_agreement")
     problem = form(compute, rated, fields=["labels"], annotator_attribute="ratr")["problem"]["view"]["label"]
@@ -411,8 +413,8 @@ def test_the_app_computes_on_the_whole_dataset_while_it_shows_patches(make_datas
 def test_a_view_of_objects_is_left_if_the_new_run_has_none(make_dataset, operator, context):
     dataset = make_dataset()
     compute = operator("compute_agreement")
-    compute(dataset, ["alice", "bob"])
-    operator("add_agreement_units")(dataset)
+    compute_agreement(dataset, ["alice", "bob"])
+    add_units(dataset)
     shown = dataset.exists("agreement_units")
     given = {"fields": ["alice", "bob"], "run_key": "agreement", "overwrite": True}
     ctx = context(compute, dataset, shown, **given, view_target="DATASET")
@@ -476,7 +478,7 @@ def _filled(inputs):
 
 
 def test_values_of_the_attribute_are_offered_and_guessed_as_roles(with_roles, operator, form, context):
-    from annotator_agreement import load_agreement
+    from annotator_agreement.dataset_io import load_agreement
 
     compute = operator("compute_agreement")
     opened = form(compute, with_roles)
@@ -497,7 +499,7 @@ def test_values_of_the_attribute_are_offered_and_guessed_as_roles(with_roles, op
 
 
 def test_roles_follow_the_attribute_there_and_back(with_roles, operator, form, context):
-    from annotator_agreement import load_agreement
+    from annotator_agreement.dataset_io import load_agreement
 
     compute = operator("compute_agreement")
     filled = _filled(form(compute, with_roles))

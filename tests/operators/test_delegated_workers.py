@@ -14,7 +14,8 @@ import pytest
 from tests.datasets import random_annotators, stored
 from tools.dev.private_fiftyone import PATIENT_SECONDS, ROOT
 
-from annotator_agreement import AgreementInputError, delete_agreement, load_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import delete_agreement, load_agreement
 from annotator_agreement.dataset_io.record.run import COMPLETED, Run
 from annotator_agreement.dataset_io.record.stored_records import part_names
 

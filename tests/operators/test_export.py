@@ -12,7 +12,8 @@ import fiftyone.operators as foo
 import pandas as pd
 import pytest
 
-from annotator_agreement import AgreementInputError, export_agreement, load_agreement
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, export_agreement, load_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -21,7 +22,7 @@ ANNOTATORS = ["alice", "bob", "carol"]
 def dataset(lend, operator):
     def made(make_dataset):
         dataset = make_dataset()
-        operator("compute_agreement")(dataset, ANNOTATORS)
+        compute_agreement(dataset, ANNOTATORS)
         return dataset
 
     return lend(made)
@@ -210,7 +211,3 @@ def test_a_delegated_export_writes_the_file(export, dataset, tmp_path):
     service.queue_operation(operator=export.uri, context={"request_params": context})
     service.execute_queued_operations(operator=export.uri)
     assert json.loads(Path(path).read_text("utf-8"))["run_key"] == "agreement"
-
-
-def test_the_operator_is_callable_from_python(export, dataset, tmp_path):
-    assert export(dataset, "agreement", tmp_path / "report.json") == tmp_path / "report.json"

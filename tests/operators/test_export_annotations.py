@@ -8,7 +8,7 @@ import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
 
-from annotator_agreement import compute_agreement
+from annotator_agreement.dataset_io import compute_agreement
 
 
 @pytest.fixture

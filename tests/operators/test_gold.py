@@ -11,7 +11,7 @@ from tests.dataset_io.said import said_dataset
 from tests.datasets import random_annotators, stored
 
 import annotator_agreement as aa
-from annotator_agreement import apply_decisions, compute_agreement, decide, list_decisions
+from annotator_agreement.dataset_io import apply_decisions, compute_agreement, decide, list_decisions, undo_decisions
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -72,8 +72,8 @@ def test_the_last_step_is_undone(operator, context, form, dataset):
     assert operator("undo_decisions").execute(context(operator("undo_decisions"), dataset)) == {"n": n}
     assert {each.choice for each in list_decisions(dataset)} == {"consensus"}
     n_left = len(list_decisions(dataset))
-    assert operator("undo_decisions")(dataset) == n_left > 0
-    assert operator("decide")(dataset, preview=True, verdict="agreed").n_decided == n_left
+    assert undo_decisions(dataset) == n_left > 0
+    assert decide(dataset, preview=True, verdict="agreed").n_decided == n_left
 
 
 def test_the_form_offers_what_means_something_for_the_labels(operator, context, form, make_dataset):

@@ -222,8 +222,3 @@ def test_folders_with_many_images_are_not_searched_until_asked_for(importer, for
     (switch,) = (name for name in inputs if name.startswith("read_"))
     assert "the names of more than 10,000 files" in inputs[switch]["view"]["description"]
     assert "1 of them new samples" in str(form(importer, dataset_of([]), **chosen, **{switch: True})["preview"])
-
-
-def test_from_python(importer, export):
-    dataset = dataset_of(["1.jpg"])
-    assert [entry.name for entry in importer(dataset, export).annotators] == ["ann", "bob"]

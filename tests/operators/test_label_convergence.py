@@ -45,13 +45,6 @@ def test_the_f1_of_annotators_stands_beside_that_of_the_model(dataset) -> None:
     dataset.delete_evaluation("eval")
 
 
-def test_called_from_python_it_is_that_of_the_run(dataset, operator) -> None:
-    convergence = operator("label_convergence")(dataset, "people", resamples=0)
-    assert convergence.to_dict() == aa.load(dataset, "people").convergence(resamples=0).to_dict()
-    with pytest.raises(TypeError, match=r"^label_convergence\(\) has no option 'run_ky'; did you mean 'run_key'"):
-        operator("label_convergence")(dataset, run_ky="people")
-
-
 def test_only_the_evaluated_images_count(dataset) -> None:
     results = _evaluate(dataset[:1])
     assert results.metrics()["label_convergence"] == pytest.approx(2 * 2 / (2 + 3))

@@ -10,7 +10,7 @@ from fiftyone import ViewField as F
 
 from tests.dataset_io.quick_runs import compute_quickly
 
-from annotator_agreement import (
+from annotator_agreement.dataset_io import (
     add_units,
     agreement_on,
     agreement_patches,

@@ -11,6 +11,8 @@ import pytest
 
 from tests.datasets import coco_dataset
 
+from annotator_agreement.dataset_io import compute_agreement
+
 pytestmark = pytest.mark.long
 
 LVIS = "lvis_double/lvis_v1.0_val_doubly_annos_subset200.json"
@@ -43,7 +45,7 @@ def test_lvis_gives_the_verified_alphas(operator, lvis, empty, undefined, classe
     dataset, attribute_mode = lvis
     where = {"annotator_attribute": "rater_id", "assigned_field": "rater_list"} if attribute_mode else {}
     fields = "labels" if attribute_mode else ["r1", "r2"]
-    report = operator("compute_agreement")(
+    report = compute_agreement(
         dataset, fields, classes=classes, empty=empty, undefined=undefined, overwrite=True, **where
     )
     assert (report.n_samples, report.n_rated, report.n_empty, report.n_objects) == (200, 200, 14, 3521)
@@ -91,7 +93,7 @@ def lvis_polygons(private_fiftyone):
 
 def test_lvis_polygons_give_the_verified_alphas(operator, lvis_polygons):
     dataset, raters = lvis_polygons
-    report = operator("compute_agreement")(dataset, raters, classes="ignore", empty="agree", undefined="one")
+    report = compute_agreement(dataset, raters, classes="ignore", empty="agree", undefined="one")
     assert (report.n_samples, report.n_rated, report.n_objects, report.run.n_invalid) == (200, 200, 3521, 0)
     assert report.alpha.mean == pytest.approx(0.690256, abs=5e-7)
     assert report.alpha.pooled == pytest.approx(0.639900, abs=5e-7)
@@ -134,7 +136,7 @@ def _raters_dataset(path, name):
 def test_the_source_document_is_reproduced(operator, shared_data, private_fiftyone, file, image, table, alpha):
     dataset, fields = _raters_dataset(shared_data / "coco_raters" / f"{file}.json", f"raters-{os.getpid()}-{file}")
     try:
-        report = operator("compute_agreement")(dataset, fields, method="recursive", classes="ignore")
+        report = compute_agreement(dataset, fields, method="recursive", classes="ignore")
         assert dataset.first().filepath.endswith(image)
         assert report.alpha.pooled == pytest.approx(alpha[0] / alpha[1], abs=1e-12)
         assert dataset.first().agreement_alpha == report.alpha.pooled

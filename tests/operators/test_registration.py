@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 
 import fiftyone.operators as foo
@@ -37,42 +36,6 @@ def test_operators_that_change_nothing_are_of_low_risk_and_what_removes_is_of_hi
     assert {name for name, risk in risks.items() if risk == "low"} >= low
     assert risks["delete_agreement"] == "high"
     assert "dangerous" not in {risks[name] for name in risks if not name.endswith("_panel")}
-
-
-def test_an_operator_is_called_as_its_function_is_and_has_its_help(private_fiftyone):
-    import annotator_agreement
-    from annotator_agreement.names import REPLACED_BY
-
-    other_names = {"load_agreement": "show_agreement", "add_units": "add_agreement_units"}
-    others = {"open_agreement_panel", "label_convergence", "update_agreement"}  # they are no functions of that name
-    called = set()
-    for name in REPLACED_BY:
-        operator_name = other_names.get(name, name)
-        of_run = {"compute_agreement": "compute", "load_agreement": "load"}  # these give a run
-        function = getattr(annotator_agreement, of_run.get(name, name))
-        if operator_name not in others and foo.operator_exists(f"@annotator/agreement/{operator_name}"):
-            operator = foo.get_operator(f"@annotator/agreement/{operator_name}")
-            called.add(operator_name)
-            # the plugin's annotations are of FiftyOne's copy of our modules
-            assert str(inspect.signature(operator)) == str(inspect.signature(function))
-            assert operator.__doc__ == operator.__call__.__doc__ == function.__doc__
-    listed = yaml.safe_load((ROOT / "fiftyone.yml").read_text())["operators"]
-    assert called == set(listed) - others
-
-
-def test_a_call_of_an_operator_that_cannot_be_meant_shows_the_right_one(operator, make_dataset):
-    with pytest.raises(TypeError, match=r"compute_agreement\(samples, \['alice', 'bob'\]\)"):
-        operator("compute_agreement")(make_dataset(), "alice", "bob")
-    for name in ("update_agreement", "show_agreement", "delete_agreement", "rename_agreement", "save_agreement_views"):
-        with pytest.raises(TypeError, match=rf"^{name}\(\) has no option 'x'; its options are "):
-            operator(name)(x=1)
-    with pytest.raises(TypeError, match=r"^add_agreement_units\(\) has no option 'shape'; did you mean 'shapes'"):
-        operator("add_agreement_units")(shape=1)
-
-
-def test_the_panel_is_opened_in_the_app_alone(operator, make_dataset):
-    with pytest.raises(ValueError, match=r"must be called in the App, .* load\(dataset\).print_report\(\) prints"):
-        operator("open_agreement_panel")(make_dataset(), "agreement")
 
 
 @pytest.mark.skipif(not hasattr(fop, "list_skills"), reason="this FiftyOne knows no skills")

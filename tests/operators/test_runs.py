@@ -5,6 +5,8 @@ from __future__ import annotations
 import fiftyone.operators as foo
 import pytest
 
+from annotator_agreement.dataset_io import compare_agreement, compute_agreement, load_agreement
+
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
@@ -12,7 +14,7 @@ ANNOTATORS = ["alice", "bob", "carol"]
 def dataset(lend, operator):
     def made(make_dataset):
         dataset = make_dataset()
-        operator("compute_agreement")(dataset, ANNOTATORS)
+        compute_agreement(dataset, ANNOTATORS)
         return dataset
 
     return lend(made)
@@ -35,7 +37,7 @@ def test_runs_are_offered_with_their_status(operator, dataset, form, name):
 
 def test_showing_gives_the_stored_report(operator, dataset):
     result = _execute(operator("show_agreement"), dataset, run_key="agreement")
-    report = operator("show_agreement")(dataset)
+    report = load_agreement(dataset)
     assert result["report"] == report.to_dict()
     assert "| alice | bob | 4 |" in " ".join(result["summary"].split())
 
@@ -56,13 +58,6 @@ def test_renaming_moves_the_run_and_its_fields(operator, dataset, form):
     assert dataset.values("round_1_n_units") == [2, 2, 0, 1, 1]
 
 
-def test_calls_from_python(operator, dataset):
-    operator("rename_agreement")(dataset, "agreement", "round_1")
-    assert operator("show_agreement")(dataset, "round_1").run_key == "round_1"
-    operator("delete_agreement")(dataset, "round_1")
-    assert dataset.list_runs() == []
-
-
 @pytest.mark.parametrize("key", ["label", "agreement", "taken", "Not a key"])
 def test_a_new_key_that_is_not_free_is_shown_in_the_form(operator, dataset, form, key):
     import fiftyone as fo
@@ -74,7 +69,7 @@ def test_a_new_key_that_is_not_free_is_shown_in_the_form(operator, dataset, form
 
 
 def test_delete_names_what_it_removes_and_asks(operator, dataset, form):
-    from annotator_agreement import add_units, save_agreement_views
+    from annotator_agreement.dataset_io import add_units, save_agreement_views
 
     add_units(dataset)
     save_agreement_views(dataset)
@@ -91,7 +86,7 @@ def test_delete_names_what_it_removes_and_asks(operator, dataset, form):
 
 
 def test_forms_preset_the_newest_run_that_is_complete(operator, dataset, form):
-    from annotator_agreement import compute_agreement
+    from annotator_agreement.dataset_io import compute_agreement
 
     compute_agreement(dataset, ["alice", "bob"], run_key="zz")
     dead = dataset.init_run(method="annotator_agreement", status="running", fields_written=[], results_id="0" * 24)
@@ -104,7 +99,7 @@ def test_a_run_is_updated_from_its_form_the_newest_comes_first(operator, context
     dataset, update = make_dataset(), operator("update_agreement")
     assert form(update, dataset)["no_runs"]["invalid"]
     for key in ("zebra", "agreement"):
-        operator("compute_agreement")(dataset, ["alice", "bob", "carol"], run_key=key, resamples=0)
+        compute_agreement(dataset, ["alice", "bob", "carol"], run_key=key, resamples=0)
     inputs = form(update, dataset)
     assert inputs["run_key"]["type"]["values"] == ["agreement", "zebra"]
     assert inputs["changed"]["view"]["label"] == "Nothing was changed since the run"
@@ -113,13 +108,13 @@ def test_a_run_is_updated_from_its_form_the_newest_comes_first(operator, context
     sample.save()
     assert form(update, dataset, run_key="zebra")["changed"]["view"]["label"].endswith(": 1 sample")
     result = update.execute(context(update, dataset))
-    assert (result["run_key"], result["report"]["score"]) == ("agreement", update(dataset).to_dict()["score"])
+    assert (result["run_key"], result["report"]["score"]) == ("agreement", load_agreement(dataset).to_dict()["score"])
     assert form(update, dataset)["changed"]["view"]["label"] == "Nothing was changed since the run"
     compare = operator("compare_agreement")
     inputs = form(compare, dataset, run_key="agreement")
     assert inputs["other_run_key"]["type"]["values"] == ["(now)", "zebra"]
     shown = compare.execute(context(compare, dataset, run_key="agreement", other_run_key="(now)"))
-    assert shown["comparison"] == compare(dataset, "agreement").to_dict()
+    assert shown["comparison"] == compare_agreement(dataset, "agreement").to_dict()
 
 
 @pytest.mark.parametrize("name", ["delete_agreement", "rename_agreement"])

@@ -11,6 +11,8 @@ import pytest
 from tests.datasets import random_annotators, stored
 from tests.operators.conftest import view_of
 
+from annotator_agreement.dataset_io import add_units, agreement_patches, compute_agreement, delete_agreement
+
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
@@ -18,7 +20,7 @@ ANNOTATORS = ["alice", "bob", "carol"]
 def dataset(lend, operator):
     def made(make_dataset):
         dataset = make_dataset(random_annotators(20, seed=4))
-        operator("compute_agreement")(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+        compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False)
         return dataset
 
     return lend(made)
@@ -40,7 +42,7 @@ def form_of(context):
 def test_a_run_on_labels_that_are_no_objects_gets_a_sentence(operator, make_dataset, form, name):
     dataset = make_dataset({})
     dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
-    operator("compute_agreement")(dataset, ["a", "b"])
+    compute_agreement(dataset, ["a", "b"])
     problem = form(operator(name), dataset)["problem"]
     assert problem["invalid"]
     assert re.search(r"on objects.*, got (the run )?'agreement' on Classification", problem["view"]["label"])
@@ -101,7 +103,7 @@ def test_keypoints_are_not_asked_for_shapes(operator, make_dataset, form):
     for name in ("alice", "bob"):
         sample[name] = fo.Keypoints(keypoints=[fo.Keypoint(label="p", points=points)])
     dataset.add_samples([sample])
-    operator("compute_agreement")(dataset, ["alice", "bob"])
+    compute_agreement(dataset, ["alice", "bob"])
     assert "shapes" not in form(operator("add_agreement_units"), dataset)
 
 
@@ -120,7 +122,7 @@ def test_disputed_objects_open_one_by_one_and_units_are_made_for_them(operator, 
 
 
 def test_what_the_form_asks_for_is_shown(operator, dataset, run, form_of):
-    operator("add_agreement_units")(dataset)
+    add_units(dataset)
     patches = operator("agreement_patches")
     asked = {"run_key": "agreement", "verdict": ["lone", "missed"], "max_units": 7}
     result, requests = run(patches, dataset, **asked)
@@ -138,20 +140,11 @@ def test_what_the_form_asks_for_is_shown(operator, dataset, run, form_of):
 
 def test_nothing_disputed_leaves_the_view_as_it_is(operator, make_dataset, run):
     dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
-    operator("compute_agreement")(dataset, ANNOTATORS)
-    operator("add_agreement_units")(dataset)
+    compute_agreement(dataset, ANNOTATORS)
+    add_units(dataset)
     result, requests = run(operator("agreement_patches"), dataset, run_key="agreement")
     assert result == {"n_units": 0}
     assert list(requests) == ["notify"]
-
-
-def test_the_operator_and_the_function_are_the_same(operator, dataset):
-    from annotator_agreement import agreement_patches
-
-    operator("add_agreement_units")(dataset)
-    asked = {"verdict": "missed", "max_units": 5}
-    expected = agreement_patches(dataset, **asked).values("agreement_units.unit")
-    assert operator("agreement_patches")(dataset, **asked).values("agreement_units.unit") == expected
 
 
 # ---- tags ----
@@ -159,8 +152,8 @@ def test_the_operator_and_the_function_are_the_same(operator, dataset):
 
 @pytest.fixture
 def patches(operator, dataset):
-    operator("add_agreement_units")(dataset)
-    return operator("agreement_patches")(dataset)
+    add_units(dataset)
+    return agreement_patches(dataset)
 
 
 def _labels(view):
@@ -172,10 +165,10 @@ def _labels(view):
 def test_the_operators_run_through_fiftyone(make_dataset):
     dataset = make_dataset(random_annotators(20, seed=4))
     before = stored(dataset)
-    foo.get_operator("@annotator/agreement/compute_agreement")(dataset, ANNOTATORS)
+    compute_agreement(dataset, ANNOTATORS)
     for name in ("add_agreement_units", "resolve_units"):
         uri = f"@annotator/agreement/{name}"
         assert foo.execute_operator(uri, {"dataset": dataset, "params": {"run_key": "agreement"}}).result["n_labels"]
-    foo.get_operator("@annotator/agreement/delete_agreement")(dataset)
+    delete_agreement(dataset)
     dataset.reload()
     assert stored(dataset) == before

@@ -14,7 +14,7 @@ from bson import ObjectId
 
 from tests.datasets import random_annotators
 
-from annotator_agreement import compute_agreement
+from annotator_agreement.dataset_io import compute_agreement
 from annotator_agreement.panels.events import EVENTS
 from annotator_agreement.panels.tab_decide import WAY
 

@@ -18,7 +18,7 @@ from tests.dataset_io.damaged_decisions import DAMAGES, damage, decided_dataset
 from tests.dataset_io.said import said_dataset
 from tests.datasets import EXAMPLE, random_annotators
 
-from annotator_agreement import (
+from annotator_agreement.dataset_io import (
     apply_decisions,
     compute_agreement,
     decide,

@@ -13,8 +13,9 @@ from tests.charts.filled import filled_report, filled_values
 from tests.datasets import EXAMPLE
 from tests.panels.conftest import ANNOTATORS, of_tab
 
-from annotator_agreement import compute_agreement, load, load_agreement
+from annotator_agreement import load
 from annotator_agreement.agreement.settings.errors import AgreementInputError
+from annotator_agreement.dataset_io import compute_agreement, load_agreement
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.panels.drill_down import link_of, samples_behind
 from annotator_agreement.panels.items import Choices

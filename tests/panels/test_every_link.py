@@ -17,9 +17,9 @@ from tests.chance import seeds
 from tests.datasets import with_regions
 from tools.stress.labelled import TYPES
 
-from annotator_agreement import compute_agreement
 from annotator_agreement.agreement.ratings.compute import agreeing
 from annotator_agreement.agreement.settings.options import value_name
+from annotator_agreement.dataset_io import compute_agreement
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.dataset_io.record.run_labels import open_run_labels
 from annotator_agreement.panels.drill_down import samples_behind

@@ -10,7 +10,7 @@ import pytest
 
 from tests.panels.conftest import of_tab
 
-from annotator_agreement import compute_agreement, load_agreement
+from annotator_agreement.dataset_io import compute_agreement, load_agreement
 
 NAMES = ["anna", "ben", "cleo"]
 

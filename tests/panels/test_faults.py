@@ -13,8 +13,14 @@ from tests.datasets import detections, random_annotators
 from tests.panels.conftest import ANNOTATORS, URI, of_tab
 from tools.bench.database import make_dataset as generated_dataset
 
-from annotator_agreement import agreement_on, compute_agreement, delete_agreement, load_agreement, rename_agreement
 from annotator_agreement.agreement.evidence.ranking import least_first
+from annotator_agreement.dataset_io import (
+    agreement_on,
+    compute_agreement,
+    delete_agreement,
+    load_agreement,
+    rename_agreement,
+)
 from annotator_agreement.panels import events
 
 #: every event of the panel but those that the App sends by itself

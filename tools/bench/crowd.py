@@ -99,11 +99,9 @@ def _whole_run(title: str, data: GeneratedBoxes, kalos: OtherProgram) -> Row:
     ours, theirs = [], []
     for _ in range(1 + REPETITIONS):
         started = time.perf_counter()
-        plugin.compute_agreement(
-            dataset, "labels", annotator_attribute="annotator", assigned_field="asked", progress=False
-        )
+        plugin.compute(dataset, "labels", annotator_attribute="annotator", assigned_field="asked", progress=False)
         ours.append(time.perf_counter() - started)
-        plugin.delete_agreement(dataset)
+        plugin.load(dataset).delete()
         theirs.append(kalos.ask("greedy", "negative_score", True)[0])
     dataset.delete()
     own, other = (statistics.median(times[1:]) for times in (ours, theirs))

@@ -25,22 +25,21 @@ def measure() -> list[Row]:
     found: dict[str, float] = {}
     rule: dict[str, Any] = {"min_votes": 2, "one_class": True, "min_iou": 0.8, "progress": False}
     try:
-        plugin.compute_agreement(dataset, list(ANNOTATORS), resamples=0, sensitivity=False, progress=False)
+        plugin.compute(dataset, list(ANNOTATORS), resamples=0, sensitivity=False, progress=False)
+        decisions = plugin.load(dataset).decisions
         found["a click in the panel, to the next object"] = click(dataset)
-        found["preview of a rule"] = _seconds(lambda: plugin.decide(dataset, **rule, preview=True))
+        found["preview of a rule"] = _seconds(lambda: decisions.decide(**rule, preview=True))
         started = time.perf_counter()
-        done = plugin.decide(dataset, **rule)
+        done = decisions.decide(**rule)
         found["a rule"] = time.perf_counter() - started
         found["a click after the rule"] = click(dataset)
-        found["report, without intervals"] = _seconds(lambda: plugin.report_decisions(dataset, resamples=0))
-        found["preview of applying"] = _seconds(lambda: plugin.apply_decisions(dataset, preview=True, progress=False))
-        found["apply to labels"] = _seconds(lambda: plugin.apply_decisions(dataset, progress=False))
-        found["take back what was applied"] = _seconds(lambda: plugin.undo_applied(dataset))
-        found["undo the rule"] = _seconds(lambda: plugin.undo_decisions(dataset, done.step))
-        found["a rule, 2 workers"] = _seconds(lambda: plugin.decide(dataset, **rule, workers=2))
-        found["apply to labels, 2 workers"] = _seconds(
-            lambda: plugin.apply_decisions(dataset, progress=False, workers=2)
-        )
+        found["report, without intervals"] = _seconds(lambda: decisions.report(resamples=0))
+        found["preview of applying"] = _seconds(lambda: decisions.apply(preview=True, progress=False))
+        found["apply to labels"] = _seconds(lambda: decisions.apply(progress=False))
+        found["take back what was applied"] = _seconds(lambda: decisions.undo_applied())
+        found["undo the rule"] = _seconds(lambda: decisions.undo(done.step))
+        found["a rule, 2 workers"] = _seconds(lambda: decisions.decide(**rule, workers=2))
+        found["apply to labels, 2 workers"] = _seconds(lambda: decisions.apply(progress=False, workers=2))
     finally:
         dataset.delete()
     rows = []

@@ -70,7 +70,7 @@ CASES: dict[str, tuple[Callable[[np.random.Generator], list[Drawn]], str, float,
 
 
 def measure() -> list[Row]:
-    """Run ``compute_agreement`` on each of them; and repair, or refuse, scribbled polygons."""
+    """Run ``compute()`` on each of them; and repair, or refuse, scribbled polygons."""
     rows = []
     for name, (_, title, most_seconds, most_gib) in CASES.items():
         for part in ("make", "run"):
@@ -203,7 +203,7 @@ def _run(name: str) -> None:
     plugin = load_plugin()
     started = time.perf_counter()
     # with the default key, what is written for 60,000 labels would not fit into the 16 MB of one sample
-    plugin.compute_agreement(dataset, annotators, run_key="r", progress=False)
+    plugin.compute(dataset, annotators, run_key="r", progress=False)
     seconds = time.perf_counter() - started
     peak = peak_mib()
     dataset.delete()

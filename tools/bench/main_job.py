@@ -25,12 +25,12 @@ BARE: dict[str, Any] = {"sensitivity": False, "resamples": 0}
 
 
 def our_seconds(dataset: fo.Dataset, **options: Any) -> float:
-    """Seconds of ``compute_agreement``: read, match, statistics, write, run record."""
+    """Seconds of ``compute()``: read, match, statistics, write, run record."""
     plugin = load_plugin()
     started = time.perf_counter()
-    plugin.compute_agreement(dataset, list(ANNOTATORS), progress=False, **options)
+    plugin.compute(dataset, list(ANNOTATORS), progress=False, **options)
     seconds = time.perf_counter() - started
-    plugin.delete_agreement(dataset)
+    plugin.load(dataset).delete()
     return seconds
 
 
@@ -63,7 +63,7 @@ def measure() -> list[Row]:
     dataset.delete()
     own, floor, report, intervals = map(statistics.median, (bare, floors, without_intervals, whole))
     return [
-        Row("compute_agreement, main job / MongoDB's floor", own, floor, own / floor, at_most(1.1)),
+        Row("compute(), main job / MongoDB's floor", own, floor, own / floor, at_most(1.1)),
         Row("default run, everything included / MongoDB's floor", intervals, floor, intervals / floor, at_most(1.5)),
         Row("evaluate_detections, 3 pairs / main job", evaluation, own, evaluation / own, at_least(50)),
         Row("with thresholds and rules / main job", report, own, report / own, Limit(high=1.5, of_difference=True)),

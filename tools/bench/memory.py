@@ -56,11 +56,11 @@ def _one_size(n_samples: int) -> None:
 
     dataset = fo.load_dataset(f"bench-{n_samples}")
     plugin = load_plugin()
-    plugin.compute_agreement(dataset.limit(50), list(ANNOTATORS), run_key="warm_up", progress=False)
-    plugin.delete_agreement(dataset, "warm_up")
+    plugin.compute(dataset.limit(50), list(ANNOTATORS), run_key="warm_up", progress=False)
+    plugin.load(dataset, "warm_up").delete()
     idle = psutil.Process().memory_info().rss / _MIB**2
     started = time.perf_counter()
-    plugin.compute_agreement(dataset, list(ANNOTATORS), progress=False)
+    plugin.compute(dataset, list(ANNOTATORS), progress=False)
     seconds = time.perf_counter() - started
     peak = peak_mib()
     dataset.delete()

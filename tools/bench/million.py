@@ -103,8 +103,8 @@ def compute(name: str, workers: int) -> dict[str, Any]:
 
     plugin = load_plugin()
     dataset = fo.load_dataset(name)
-    plugin.compute_agreement(dataset.limit(50), list(ANNOTATORS), run_key="warm_up", progress=False)
-    plugin.delete_agreement(dataset, "warm_up")
+    plugin.compute(dataset.limit(50), list(ANNOTATORS), run_key="warm_up", progress=False)
+    plugin.load(dataset, "warm_up").delete()
     idle, peaks, last = psutil.Process().memory_info().rss / 2**20, {}, [0.0]
     ended = threading.Event()
 
@@ -117,7 +117,7 @@ def compute(name: str, workers: int) -> dict[str, Any]:
 
     threading.Thread(target=watch, daemon=True).start()
     started = time.perf_counter()
-    report = plugin.compute_agreement(dataset, list(ANNOTATORS), workers=workers, progress=False)
+    report = plugin.compute(dataset, list(ANNOTATORS), workers=workers, progress=False)
     done = time.perf_counter()
     ended.set()
     statistics = dataset._sample_collection.database.command("collstats", dataset._sample_collection_name)

@@ -73,7 +73,7 @@ def _breakdowns() -> list[Row]:
     plugin = load_plugin()
     dataset = make_dataset("bench-parts", N_SAMPLES)
     describe(dataset)
-    plugin.compute_agreement(dataset, list(ANNOTATORS), progress=False)
+    plugin.compute(dataset, list(ANNOTATORS), progress=False)
     seconds = []
     for _ in range(REPETITIONS):
         run, started = plugin.load(dataset), time.perf_counter()

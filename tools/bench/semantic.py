@@ -114,12 +114,12 @@ def decoding_seconds(paths: list[str], n_threads: int) -> float:
 
 
 def our_seconds(samples: fo.Dataset | fo.DatasetView, **options: bool) -> float:
-    """Seconds of ``compute_agreement``: check, read, compare, write, run record."""
+    """Seconds of ``compute()``: check, read, compare, write, run record."""
     plugin = load_plugin()
     started = time.perf_counter()
-    plugin.compute_agreement(samples, list(ANNOTATORS), progress=False, **options)
+    plugin.compute(samples, list(ANNOTATORS), progress=False, **options)
     seconds = time.perf_counter() - started
-    plugin.delete_agreement(samples)
+    plugin.load(samples).delete()
     return seconds
 
 

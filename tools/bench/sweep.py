@@ -73,7 +73,7 @@ def _all_of(sensitivity: Any) -> None:
 
 def _row(what: str, work: Callable[[], object], run: float, times: int) -> Row:
     seconds = statistics.median(_seconds(work) for _ in range(REPETITIONS))
-    return Row(f"{what} / compute_agreement", seconds, run, seconds / run, at_most(times))
+    return Row(f"{what} / compute()", seconds, run, seconds / run, at_most(times))
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -28,14 +28,12 @@ def measure() -> list[Row]:
     found: dict[str, list[float]] = {"changed": []}
     try:
         for resamples, repetitions in ((0, REPETITIONS), (1000, 1)):
-            plugin.compute_agreement(
-                dataset, list(ANNOTATORS), resamples=resamples, overwrite=resamples > 0, progress=False
-            )
+            plugin.compute(dataset, list(ANNOTATORS), resamples=resamples, overwrite=resamples > 0, progress=False)
             for _ in range(repetitions):
                 _edit(dataset, rng.choice(ids, N_EDITED, replace=False).tolist())
                 for _ in range(_QUESTIONS):
-                    found["changed"].append(_seconds(plugin.changed_since, dataset))
-                seconds = _seconds(plugin.update_agreement, dataset, progress=False)
+                    found["changed"].append(_seconds(plugin.load(dataset).changed))
+                seconds = _seconds(plugin.load(dataset).update, progress=False)
                 found.setdefault(f"update, {resamples} resamples", []).append(seconds)
     finally:
         dataset.delete()
@@ -44,8 +42,8 @@ def measure() -> list[Row]:
         say(f"update: {N_SAMPLES:,} samples, {N_EDITED} edited, {what}: {seconds:.3f} s")
     own, intervals = median["update, 0 resamples"], median["update, 1000 resamples"]
     return [
-        Row(f"changed_since, {N_SAMPLES:,} samples (s)", median["changed"], None, None, at_most(0.05)),
-        Row(f"update_agreement, {N_SAMPLES:,} samples, {N_EDITED} edited (s)", own, None, None, at_most(3)),
+        Row(f"run.changed(), {N_SAMPLES:,} samples (s)", median["changed"], None, None, at_most(0.05)),
+        Row(f"run.update(), {N_SAMPLES:,} samples, {N_EDITED} edited (s)", own, None, None, at_most(3)),
         Row("the same with 1,000 resamples (s)", intervals, None, None, at_most(6)),
     ]
 

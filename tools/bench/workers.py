@@ -163,7 +163,7 @@ def _whole(dataset: fo.Dataset) -> dict[str, float]:
     plugin = load_plugin()
 
     def run(**engine: Any) -> None:
-        plugin.compute_agreement(dataset, list(ANNOTATORS), progress=False, overwrite=True, **engine)
+        plugin.compute(dataset, list(ANNOTATORS), progress=False, overwrite=True, **engine)
 
     run()  # warm up
     own, of_mongodb = time.process_time(), _processor_seconds(dataset._sample_collection)
@@ -176,7 +176,7 @@ def _whole(dataset: fo.Dataset) -> dict[str, float]:
             list(pool.map(_warm_up, [dataset.name] * (4 * n)))
             found[f"whole run, {n} worker{'s' if n > 1 else ''}"] = _best(lambda pool=pool: run(executor=pool))
     found["whole run, 2 workers that are started"] = _best(lambda: run(workers=2))
-    plugin.delete_agreement(dataset)
+    plugin.load(dataset).delete()
     return found
 
 

@@ -1,4 +1,4 @@
-"""Our side: a FiftyOne dataset of the same annotations, ``compute_agreement``, and the match ids it wrote."""
+"""Our side: a FiftyOne dataset of the same annotations, ``compute()``, and the match ids it wrote."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _HEAD = """\
 
 `make compare` writes this page. It installs kalos and kalphacv into environments of their own and runs all three
 programs on the same files. The numbers of the other programs come from their own functions; ours come from
-`compute_agreement` on a FiftyOne dataset with the same boxes. Numbers are compared to six digits.
+`aa.compute` on a FiftyOne dataset with the same boxes. Numbers are compared to six digits.
 
 A *unit* is a set of labels that a program takes for one object. Every difference is explained by a check that is part
 of the run: our formula is applied to the units of the other program (if that gives its number, only the units differ),

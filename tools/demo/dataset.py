@@ -66,7 +66,7 @@ def field_name(label_type: str, annotator: str) -> str:
     return annotator if label_type == "boxes" else f"{annotator}_{label_type}"
 
 
-#: label type -> arguments of ``compute_agreement``; fields in the order of ``ANNOTATORS``
+#: label type -> arguments of ``compute()``; fields in the order of ``ANNOTATORS``
 LABEL_TYPES: dict[str, dict[str, Any]] = {
     label_type: {
         "fields": tuple(field_name(label_type, annotator) for annotator in ANNOTATORS),

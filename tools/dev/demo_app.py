@@ -45,10 +45,10 @@ def set_up_app(dataset: fo.Dataset) -> None:
     plugin = load_plugin()
     from annotator_agreement.dataset_io.views.agreement_view import marked
 
-    plugin.configure_agreement_app(dataset, MAIN_RUN, sidebar=True, indexes=True)
-    plugin.save_agreement_views(dataset, MAIN_RUN)
+    plugin.load(dataset, MAIN_RUN).app(sidebar=True, indexes=True)
+    plugin.load(dataset, MAIN_RUN).save_views()
     description = marked("One patch for every object that annotators disagree about, the worst first", MAIN_RUN)
-    dataset.save_view(DISPUTED, plugin.agreement_patches(dataset, MAIN_RUN), description=description)
+    dataset.save_view(DISPUTED, plugin.load(dataset, MAIN_RUN).objects.patches(), description=description)
     _order_sidebar(dataset)
     dataset.app_config.active_fields = fo.ActiveFields(paths=[*LABEL_TYPES["boxes"]["fields"], f"{MAIN_RUN}_score"])
     dataset.save()

@@ -21,8 +21,8 @@ COMPUTE = ROOT / "dataset_io" / "jobs" / "compute.py"
 _ARGUMENTS = re.compile(r"(?<=begin with ``frames.``\n).*?(?=\n    Returns:\n)", re.DOTALL)
 _WIDTH = 120
 #: of an operator that is no function
-_ONLY_A_BUTTON = "; a button of the App: not in the operator browser, and not in Python"
-_A_METRIC = "; a metric of `evaluate_detections`, in Python that of a run, as `run.convergence()`"
+_ONLY_A_BUTTON = "; a button of the App: not in the operator browser"
+_A_METRIC = "; a metric of `evaluate_detections`"
 
 
 def main() -> None:
@@ -89,22 +89,29 @@ def _fields_of(text: str) -> str:
 def _functions_of(text: str) -> str:
     load_plugin()
     from annotator_agreement import agreement, dataset_io
-    from annotator_agreement.names import REPLACED_BY
+    from annotator_agreement.dataset_io.run_methods import RUN_PARTS, Method
 
-    homes = [_home(dataset_io, name) for name in ("AgreementRun", *REPLACED_BY)]
-    homes += [_home(agreement, name) for name in ("AgreementReport", "AgreementInputError")]
-    lines = [f"::: annotator_agreement.{home}" for home in homes]
-    return _replaced(text, "functions", "\n\n".join(lines).split("\n"))
+    owners = {"run": dataset_io.AgreementRun, **{f"run.{name}": part for name, part in RUN_PARTS.items()}}
+    called = {"aa.compute": dataset_io.compute_agreement, "aa.load": dataset_io.load, "aa.trend": dataset_io.trend}
+    called |= {"aa.list_runs": dataset_io.list_agreements}
+    called |= {"aa.files.load": dataset_io.import_annotations, "aa.files.save": dataset_io.export_annotations}
+    for place, owner in owners.items():
+        called |= {f"{place}.{name}": each.function for name, each in vars(owner).items() if isinstance(each, Method)}
+    lines = []
+    for place, function in called.items():
+        lines += [f"## {place}", "", _directive(function), "    options:", "      show_root_heading: false", ""]
+    of_classes = (*owners.values(), agreement.AgreementReport, agreement.AgreementInputError)
+    lines += [line for each in of_classes for line in (_directive(each), "")]
+    return _replaced(text, "functions", lines[:-1])
 
 
-def _home(package: Any, name: str) -> str:
-    """The path of a public name below the plugin, where it is defined."""
-    module = getattr(package, name).__module__
-    return f"{module.partition('.')[2]}.{name}"
+def _directive(thing: Any) -> str:
+    """The line by which mkdocstrings shows a class or function, by where it is defined."""
+    return f"::: annotator_agreement.{thing.__module__.partition('.')[2]}.{thing.__name__}"
 
 
 def _compute_of(text: str) -> str:
-    """The module of ``compute_agreement`` with the current docstring."""
+    """The module of ``compute`` with the current docstring."""
     entries = [
         textwrap.fill(
             f"{option.name}: {option.documentation}",

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from bson import Decimal128, Int64, MaxKey, ObjectId, Regex, Timestamp
 
-import annotator_agreement as plugin
 from .campaign import Campaign, Outcome
 from .labelled import TYPES, Labelled, collections
 from .parameters import broken_promise, own_folder
+from annotator_agreement import dataset_io
 
 KEY = "stressed"
 
@@ -136,13 +136,13 @@ def _one_round(labelled: Labelled, dataset: Any, random: Random, folder: Path, *
     given = labelled.arguments(random, folder)
 
     def call() -> None:
-        report = plugin.compute_agreement(dataset, run_key=KEY, **given)
+        report = dataset_io.compute_agreement(dataset, run_key=KEY, **given)
         json.dumps(report.to_dict(), allow_nan=False)
         report.print_report(full=True, file=io.StringIO())
 
     wrong = [broken_promise(call)]
-    if KEY in plugin.list_agreements(dataset):
-        wrong.append(broken_promise(lambda: plugin.delete_agreement(dataset, KEY)))
+    if KEY in dataset_io.list_agreements(dataset):
+        wrong.append(broken_promise(lambda: dataset_io.delete_agreement(dataset, KEY)))
     left = [_without_stamps(list(collection.find().sort("_id"))) for collection in collections(dataset)]
     if left != stored:
         wrong.append("values of the user differ, or values of ours are left")

@@ -133,7 +133,8 @@ FILES: dict[str, tuple[str, Callable[[int], str]]] = {
 
 def take_in(dataset: fo.Dataset, path: str, label_types: str | None) -> dict[str, Any]:
     """Import a file; the seconds of the processor, and the most memory that this process ever had."""
-    from annotator_agreement import AgreementInputError, import_annotations
+    from annotator_agreement import AgreementInputError
+    from annotator_agreement.dataset_io import import_annotations
 
     with open("/proc/self/statm", encoding="ascii") as file:
         virtual = int(file.read().split()[0]) * resource.getpagesize()

@@ -151,7 +151,7 @@ def _kill(rng: random.Random, worker: Worker, command: Command) -> None:
 
 
 def _import(rng: random.Random, dataset: fo.Dataset, worker: Worker, folder: Path) -> list[str]:
-    from annotator_agreement import import_annotations
+    from annotator_agreement.dataset_io import import_annotations
 
     old, new = _drawn(rng, "before"), _drawn(rng, "new")
     import_annotations(dataset, _written(folder / "old.json", old))
@@ -166,7 +166,7 @@ def _import(rng: random.Random, dataset: fo.Dataset, worker: Worker, folder: Pat
 
 
 def _export(rng: random.Random, dataset: fo.Dataset, worker: Worker, folder: Path) -> list[str]:
-    from annotator_agreement import import_annotations
+    from annotator_agreement.dataset_io import import_annotations
 
     import_annotations(dataset, _written(folder / "old.json", _drawn(rng, "before")))
     path = folder / "exported.json"

@@ -14,7 +14,7 @@ from fiftyone.core.odm import get_db_conn
 
 from tests.datasets import boxes_dataset, detections, random_annotators, stored, user_values, videos_dataset
 
-from annotator_agreement import (
+from annotator_agreement.dataset_io import (
     compute_agreement,
     delete_agreement,
     delete_decisions,

@@ -14,9 +14,9 @@ from fiftyone.operators.executor import ExecutionContext, Executor
 
 from tests.datasets import boxes_dataset, random_annotators, user_values
 
-import annotator_agreement as plugin
 from .campaign import Campaign, Outcome
 from .values import json_values
+from annotator_agreement import dataset_io
 
 _PANELS = [f"@annotator/agreement/{name}" for name in ("agreement_panel", "decide_panel")]
 #: seconds after which an event is taken to wait for ever
@@ -91,8 +91,8 @@ def panel_events(seed: int, rounds: int) -> Outcome:
     dataset = boxes_dataset(f"stress-panel-{os.getpid()}", random_annotators(12))
     try:
         annotators = ["alice", "bob", "carol"]
-        plugin.compute_agreement(dataset, annotators, resamples=20, progress=False)
-        plugin.compute_agreement(dataset, annotators, run_key="strict", iou=0.8, resamples=20, progress=False)
+        dataset_io.compute_agreement(dataset, annotators, resamples=20, progress=False)
+        dataset_io.compute_agreement(dataset, annotators, run_key="strict", iou=0.8, resamples=20, progress=False)
         methods = {uri: [name for name in dir(foo.get_operator(uri)) if not name.startswith("__")] for uri in _PANELS}
         runs = ["agreement", "strict"]  # to show the disputed objects writes a label for each
         before = user_values(dataset, runs)

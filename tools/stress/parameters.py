@@ -24,12 +24,12 @@ from fiftyone.operators.executor import ExecutionContext, Executor
 from tests.datasets import boxes_dataset, random_annotators
 from tools.dev.private_fiftyone import ROOT
 
-import annotator_agreement as plugin
 from .campaign import Campaign, Outcome
 from .labelled import collections
 from .values import any_value, json_values
 from .workers import Answer, Command, Worker, workers
-from annotator_agreement.names import DEFAULT_GOLD_FIELD, GOLD_MARK, REPLACED_BY
+from annotator_agreement import dataset_io
+from annotator_agreement.names import DEFAULT_GOLD_FIELD, GOLD_MARK
 
 PLUGIN = "@annotator/agreement"
 FIELDS = ["alice", "bob", "carol"]
@@ -116,23 +116,23 @@ class Runs:
     def __init__(self, dataset: fo.Dataset) -> None:
         self.dataset = dataset
         self.mend()
-        plugin.add_units(dataset, BASE, overwrite=True)
+        dataset_io.add_units(dataset, BASE, overwrite=True)
 
     def mend(self) -> None:
         """The two runs and no others."""
-        found = set(plugin.list_agreements(self.dataset))
+        found = set(dataset_io.list_agreements(self.dataset))
         if BASE not in found and len(found - {SECOND}) == 1:
-            plugin.rename_agreement(self.dataset, *(found - {SECOND}), BASE)
+            dataset_io.rename_agreement(self.dataset, *(found - {SECOND}), BASE)
         for key in sorted(found - {BASE, SECOND}):
-            if key in plugin.list_agreements(self.dataset):
-                plugin.delete_agreement(self.dataset, key)
+            if key in dataset_io.list_agreements(self.dataset):
+                dataset_io.delete_agreement(self.dataset, key)
         for key, iou in ((BASE, 0.5), (SECOND, 0.7)):
-            if key not in plugin.list_agreements(self.dataset):
-                plugin.compute_agreement(self.dataset, FIELDS, run_key=key, iou=iou, **QUICKLY)
+            if key not in dataset_io.list_agreements(self.dataset):
+                dataset_io.compute_agreement(self.dataset, FIELDS, run_key=key, iou=iou, **QUICKLY)
         for name, field in self.dataset.get_field_schema().items():
             if GOLD_MARK in (field.info or {}) and field.info[GOLD_MARK] == name != DEFAULT_GOLD_FIELD:
-                plugin.delete_decisions(self.dataset, gold=name)
-        plugin.decide(self.dataset, BASE, "none", verdict="missed")
+                dataset_io.delete_decisions(self.dataset, gold=name)
+        dataset_io.decide(self.dataset, BASE, "none", verdict="missed")
 
 
 class Labels:
@@ -140,7 +140,7 @@ class Labels:
 
     def __init__(self, dataset: fo.Dataset) -> None:
         dataset.set_values("metadata", [fo.ImageMetadata(width=200, height=100) for _ in range(len(dataset))])
-        plugin.export_annotations(dataset, FIELDS, "labels.json", overwrite=True)
+        dataset_io.export_annotations(dataset, FIELDS, "labels.json", overwrite=True)
         self.dataset = dataset
         self._collection = collections(dataset)[0]
         self._documents = list(self._collection.find())
@@ -206,20 +206,20 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         "sigmas": None,
     }
     run = {"run_key": BASE}
-    yield Call("compute_agreement", plugin.compute_agreement, compute)
-    yield Call("load_agreement", plugin.load_agreement, {"dataset": dataset, **run})
-    yield Call("list_agreements", plugin.list_agreements, {"dataset": dataset})
-    yield Call("delete_agreement", plugin.delete_agreement, {"dataset": dataset, **run})
+    yield Call("compute_agreement", dataset_io.compute_agreement, compute)
+    yield Call("load_agreement", dataset_io.load_agreement, {"dataset": dataset, **run})
+    yield Call("list_agreements", dataset_io.list_agreements, {"dataset": dataset})
+    yield Call("delete_agreement", dataset_io.delete_agreement, {"dataset": dataset, **run})
     exported = {"path": "x.json", "format": "json", "overwrite": True}
     exported |= {"by": (), "requirements": None}
-    yield Call("export_agreement", plugin.export_agreement, {"dataset": dataset, **run, **exported})
+    yield Call("export_agreement", dataset_io.export_agreement, {"dataset": dataset, **run, **exported})
     wanted = {"requirements": {"requirements": {"all": {"number": "existence.f1", "at_least": 0.5}}}}
-    yield Call("check_agreement", plugin.check_agreement, {"dataset": dataset, **run, **wanted})
-    yield Call("agreement_on", plugin.agreement_on, {"view": dataset, **run, "resamples": 0})
-    yield Call("agreement_samples", plugin.agreement_samples, {"dataset": dataset, **run})
+    yield Call("check_agreement", dataset_io.check_agreement, {"dataset": dataset, **run, **wanted})
+    yield Call("agreement_on", dataset_io.agreement_on, {"view": dataset, **run, "resamples": 0})
+    yield Call("agreement_samples", dataset_io.agreement_samples, {"dataset": dataset, **run})
     keys = {"key_a": BASE, "key_b": SECOND, "resamples": 0, "seed": 51}
-    yield Call("compare_agreement", plugin.compare_agreement, {"dataset": dataset, **keys})
-    yield Call("rename_agreement", plugin.rename_agreement, {"dataset": dataset, **run, "new_run_key": "renamed"})
+    yield Call("compare_agreement", dataset_io.compare_agreement, {"dataset": dataset, **keys})
+    yield Call("rename_agreement", dataset_io.rename_agreement, {"dataset": dataset, **run, "new_run_key": "renamed"})
     shown = dict.fromkeys(
         (
             "verdict",
@@ -234,51 +234,53 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "model",
         )
     )
-    yield Call("view_agreement", plugin.view_agreement, {"samples": dataset, **run, **shown})
-    yield Call("save_agreement_views", plugin.save_agreement_views, {"dataset": dataset, **run})
+    yield Call("view_agreement", dataset_io.view_agreement, {"samples": dataset, **run, **shown})
+    yield Call("save_agreement_views", dataset_io.save_agreement_views, {"dataset": dataset, **run})
     settings = {"sidebar": False, "indexes": False, "color_by": None}
-    yield Call("configure_agreement_app", plugin.configure_agreement_app, {"dataset": dataset, **run, **settings})
+    yield Call("configure_agreement_app", dataset_io.configure_agreement_app, {"dataset": dataset, **run, **settings})
     derived = {"shapes": "medoid", "overwrite": False, "progress": None}
-    yield Call("add_units", plugin.add_units, {"dataset": dataset, **run, **derived})
+    yield Call("add_units", dataset_io.add_units, {"dataset": dataset, **run, **derived})
     yield Call(
         "resolve_units",
-        plugin.resolve_units,
+        dataset_io.resolve_units,
         {"dataset": dataset, **run, "quorum": 0.5, "ties": "leave_out", **derived, "overwrite": True},
     )
     patches = {"verdict": None, "max_units": None}
-    yield Call("agreement_patches", plugin.agreement_patches, {"samples": dataset, **run, **patches})
+    yield Call("agreement_patches", dataset_io.agreement_patches, {"samples": dataset, **run, **patches})
     rule = dict.fromkeys(
         ("annotator", "label", "objects", "verdict", "classes", "annotators", "min_iou", "by", "remark", "progress")
     )
     rule |= {"choice": "none", "min_votes": 1, "one_class": False, "all": True, "overwrite": False, "preview": False}
     rule |= engine
     gold = {"gold": "agreement_gold"}
-    yield Call("decide", plugin.decide, {"samples": dataset, **run, **rule, **gold})
-    yield Call("list_decisions", plugin.list_decisions, {"dataset": dataset, **gold})
-    yield Call("undo_decisions", plugin.undo_decisions, {"dataset": dataset, **gold, "step": None, "by": None})
-    yield Call("delete_decisions", plugin.delete_decisions, {"dataset": dataset, **gold})
+    yield Call("decide", dataset_io.decide, {"samples": dataset, **run, **rule, **gold})
+    yield Call("list_decisions", dataset_io.list_decisions, {"dataset": dataset, **gold})
+    yield Call("undo_decisions", dataset_io.undo_decisions, {"dataset": dataset, **gold, "step": None, "by": None})
+    yield Call("delete_decisions", dataset_io.delete_decisions, {"dataset": dataset, **gold})
     applied = {"annotators": None, "changes": None, "by": None, "preview": False, "progress": None, **engine}
-    yield Call("apply_decisions", plugin.apply_decisions, {"samples": dataset, **run, **gold, **applied})
-    yield Call("undo_applied", plugin.undo_applied, {"dataset": dataset, **gold, "step": None})
-    yield Call("record_own_labels", plugin.record_own_labels, {"samples": dataset, **run, **gold, "by": None})
-    yield Call("report_decisions", plugin.report_decisions, {"samples": dataset, **run, **gold, "resamples": 0})
+    yield Call("apply_decisions", dataset_io.apply_decisions, {"samples": dataset, **run, **gold, **applied})
+    yield Call("undo_applied", dataset_io.undo_applied, {"dataset": dataset, **gold, "step": None})
+    yield Call("record_own_labels", dataset_io.record_own_labels, {"samples": dataset, **run, **gold, "by": None})
+    yield Call("report_decisions", dataset_io.report_decisions, {"samples": dataset, **run, **gold, "resamples": 0})
     against = {"samples": dataset, "annotator": FIELDS[0], **run, **gold}
-    yield Call("decided_against", plugin.decided_against, against)
+    yield Call("decided_against", dataset_io.decided_against, against)
     listed = {**against, "path": "x.csv", "overwrite": True}
-    yield Call("export_decided_against", plugin.export_decided_against, listed)
+    yield Call("export_decided_against", dataset_io.export_decided_against, listed)
     exported = {"samples": dataset, **gold, "path": "x.json", "overwrite": True, "progress": None}
-    yield Call("export_decided", plugin.export_decided, exported)
-    yield Call("changed_since", plugin.changed_since, {"dataset": dataset, **run})
-    yield Call("update_agreement", plugin.update_agreement, {"dataset": dataset, **run, **engine, "progress": False})
+    yield Call("export_decided", dataset_io.export_decided, exported)
+    yield Call("changed_since", dataset_io.changed_since, {"dataset": dataset, **run})
+    yield Call(
+        "update_agreement", dataset_io.update_agreement, {"dataset": dataset, **run, **engine, "progress": False}
+    )
     for name, valid in _of_labels(labels).items():
-        yield Call(name, getattr(plugin, name), valid, mend=labels.mend)
-    report = plugin.load_agreement(dataset, BASE)
+        yield Call(name, getattr(dataset_io, name), valid, mend=labels.mend)
+    report = dataset_io.load_agreement(dataset, BASE)
     yield Call("to_dataframe", report.to_dataframe, {"table": "pairs"})
     yield Call("plot_pairs", report.plot_pairs, {"value": "alpha"})
     yield Call("plot_confusion", report.plot_confusion, {"pair": None, "top": 20})
     yield Call("plot_classes", report.plot_classes, {"top": 30})
-    yield Call("plot_scores", report.plot_scores, {"samples": plugin.agreement_samples(dataset, BASE)})
-    comparison = plugin.compare_agreement(dataset, BASE, SECOND, resamples=0)
+    yield Call("plot_scores", report.plot_scores, {"samples": dataset_io.agreement_samples(dataset, BASE)})
+    comparison = dataset_io.compare_agreement(dataset, BASE, SECOND, resamples=0)
     yield Call("comparison.to_dataframe", comparison.to_dataframe, {"table": "numbers"})
 
 
@@ -473,8 +475,8 @@ def _require_all(calls: Sequence[Call]) -> None:
     """Refuse to leave out a public function, or an argument of one."""
     tried = {call.name: call for call in calls}
     missing = []
-    for name in REPLACED_BY:
-        function = getattr(plugin, name)
+    for name in set(dataset_io.__all__) - {"compute", "load", "run_agreement", "trend"}:
+        function = getattr(dataset_io, name)
         if inspect.isfunction(function):
             valid = tried[name].valid if name in tried else {}
             arguments = inspect.signature(function).parameters.values()

@@ -77,25 +77,25 @@ def _one_round(random: Random, folder: Path) -> Iterator[str]:
             samples.append(fo.Sample(f"/images/{number}.jpg", all=fo.Detections(detections=labels)))
         dataset.add_samples(samples, dynamic=True)
         options = {"annotator_attribute": "who", "resamples": 0}
-        wrong = broken_promise(lambda: plugin.compute_agreement(dataset, "all", **options))
+        wrong = broken_promise(lambda: plugin.compute(dataset, "all", **options))
         if wrong is not None:
             yield wrong
-        if plugin.list_agreements(dataset):
+        if plugin.list_runs(dataset):
             yield from _exports(dataset, random, folder)
     finally:
         dataset.delete()
 
 
 def _exports(dataset: fo.Dataset, random: Random, folder: Path) -> Iterator[str]:
-    tables = plugin.export_agreement(dataset, path=folder / "tables.zip", overwrite=True)
+    tables = plugin.load(dataset).export(path=folder / "tables.zip", overwrite=True)
     yield from (f"a cell {cell!r}" for cell in formulas(Path(tables)))
-    page = plugin.export_agreement(dataset, path=folder / "page.html", overwrite=True)
+    page = plugin.load(dataset).export(path=folder / "page.html", overwrite=True)
     yield from (f"in the page: {part}" for part in active_parts(Path(page).read_text(encoding="utf-8")))
     for _ in range(3):
         path: Any = random.choice([any_value(random), random.choice(TEXTS), f"{random.choice(TEXTS)}.html"])
         format = random.choice((None, "html", "csv", "json"))
         outside = set(folder.parent.iterdir())
-        wrong = broken_promise(lambda: plugin.export_agreement(dataset, path=path, format=format, overwrite=True))  # noqa: B023
+        wrong = broken_promise(lambda: plugin.load(dataset).export(path=path, format=format, overwrite=True))  # noqa: B023
         if wrong is not None:
             yield f"to {path!r:.80} as {format}: {wrong}"
         if set(folder.parent.iterdir()) - outside and ".." not in str(path):

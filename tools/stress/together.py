@@ -61,7 +61,7 @@ def new_dataset(seed: int) -> fo.Dataset:
 
 def calls(dataset: fo.Dataset, function: str, *arguments: Any, **options: Any) -> Command:
     """A call of a function of the plugin, or of :mod:`tools.stress.on_dataset`."""
-    module = OURS if function in _OF_OURS else PLUGIN
+    module = OURS if function in _OF_OURS else f"{PLUGIN}.dataset_io"
     return Command(f"{module}:{function}", [{"dataset": dataset.name}, *arguments], options)
 
 
