@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
@@ -194,11 +193,10 @@ class AgreementRun(Methods):
     # ---- what can be done with it ----
 
     @takes_arrays
-    def update(self, *, workers: int = 1, executor: Executor | None = None, progress: Progress = None) -> AgreementRun:
+    def update(self, *, progress: Progress = None) -> AgreementRun:
         """Compute again where samples were edited, added or deleted since; ``compare()`` then says what it changed."""
         self._parts = None
-        engine: dict[str, Any] = {"workers": workers, "executor": executor}
-        self._report = update_agreement(*self._given(True, "run.update"), **engine, progress=progress)
+        self._report = update_agreement(*self._given(True, "run.update"), progress=progress)
         return self
 
     @takes_arrays

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 
@@ -31,8 +31,6 @@ from ..record.gold_fields import APPLIED
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
 from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
-from ..shards.engines import Engine
-from ..shards.shared_pass import SharedPass, part_done
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
 from .document_changes import Applying, DocumentChanges
@@ -125,8 +123,6 @@ def apply_decisions(
     by: str | None = None,
     gold: str = names.DEFAULT_GOLD_FIELD,
     preview: bool = False,
-    workers: int = 1,
-    executor: Executor | None = None,
     progress: Progress = None,
 ) -> Applied:
     """Change the annotators' own labels to the adjudicated ones; ``run.decisions.undo_applied`` undoes it.
@@ -151,8 +147,6 @@ def apply_decisions(
         by: name of who does it; None for the name of the user
         gold: the field of decisions
         preview: count only
-        workers: as in ``compute``
-        executor: as in ``compute``
         progress: as in ``compute``
 
     Raises:
@@ -166,42 +160,24 @@ def apply_decisions(
     by = text_of("by", user_name() if by is None else by)
     true_or_false("preview", preview)
     OPTIONS["progress"].checked(progress)
-    engine = Engine(OPTIONS["workers"].checked(workers), OPTIONS["executor"].checked(executor))
     refuse_read_only(labels.dataset, [*labels.label_paths, *labels.config.fields])
     opened = open_to_decide(labels, gold, among=_decided_in(field, samples))
     if changes is None:
         wanted = [change for change, is_default in possible_changes(opened).items() if is_default]
-    options: dict[str, Any] = {
-        "annotators": chosen or labels.annotators,
-        "changes": wanted,
-        "by": by,
-        "preview": preview,
-    }
-    options |= {"step": str(ObjectId())}
+    step, chosen = str(ObjectId()), chosen or labels.annotators
     with unless_deleted(labels.dataset), rare_collections():
-        if engine.is_shared:
-            advice = f"run.decisions.undo_applied({options['step']!r}) takes it back, and applying again does the rest"
-            shared = SharedPass("decide.apply:apply_part", labels, field.name, opened.among, options, advice)
-            total = shared.done(engine, progress)
-        else:
-            total = _Pass(opened, **options).done(progress)
+        one_pass = _Pass(opened, annotators=chosen, changes=wanted, by=by, step=step, preview=preview)
+        total = one_pass.done(progress)
         if not preview:
             reload_samples(labels.dataset)
-    step = options["step"] if total["n_applied"] and not preview else None
     counts = ("n_applied", "n_right", "n_changed", "n_edited", "n_unfit", "n_meanwhile")
     kinds = ("n_class", "n_geometry", "n_attributes", "n_deleted", "n_added")
     applied_to = [
         AppliedTo(name, **{kind: total[name, kind] for kind in kinds})
-        for name in labels.annotators if name in options["annotators"]
+        for name in labels.annotators if name in chosen
     ]  # fmt: skip
-    return Applied(field.path, step, applied_to, **{name: total[name] for name in counts})
-
-
-def apply_part(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply the decisions of some samples, in any process; see :class:`~..shards.shared_pass.SharedPass`."""
-    return part_done(
-        task, lambda labels, gold, among, **options: _Pass(open_to_decide(labels, gold, among=among), **options)
-    )
+    done = step if total["n_applied"] and not preview else None
+    return Applied(field.path, done, applied_to, **{name: total[name] for name in counts})
 
 
 def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import getpass
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
 
@@ -30,8 +30,6 @@ from ..record.run_labels import RunLabels, open_run_labels
 from ..record.sample_index import now
 from ..run.read import Reader
 from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
-from ..shards.engines import Engine
-from ..shards.shared_pass import SharedPass, part_done
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decision_log import Made
@@ -92,8 +90,6 @@ def decide(
     gold: str = names.DEFAULT_GOLD_FIELD,
     overwrite: bool = False,
     preview: bool = False,
-    workers: int = 1,
-    executor: Executor | None = None,
     progress: Progress = None,
 ) -> Decided:
     """Decide on objects of a run which version is right: on all that meet the conditions, or on some by their ids.
@@ -136,8 +132,6 @@ def decide(
         gold: the field of decisions
         overwrite: decide again where somebody decided before
         preview: count only
-        workers: as in ``compute``
-        executor: as in ``compute``
         progress: as in ``compute``
 
     Returns:
@@ -163,7 +157,6 @@ def decide(
     )
     _refuse_without_effect(opened, choice, rule)
     OPTIONS["progress"].checked(progress)
-    engine = Engine(OPTIONS["workers"].checked(workers), OPTIONS["executor"].checked(executor))
     decision = NewDecision(
         choice=choice,
         annotator=_annotator_of(labels, choice, annotator),
@@ -177,12 +170,12 @@ def decide(
     if true_or_false("all", all) and rule != Rule():
         raise AgreementInputError("`all` must not be given together with conditions; leave one of them out")
     if rule == Rule() and not all and not preview:
-        n = opened.decide(rule, decision, preview=True, engine=engine).n_decided
+        n = opened.decide(rule, decision, preview=True).n_decided
         raise AgreementInputError(
             "A decision must have a condition, such as `verdict` or `min_votes`, got none: it would decide "
             f"{counted(n, opened.units.unit)}; say all=True to mean that"
         )
-    return opened.decide(rule, decision, preview=preview, progress=progress, engine=engine)
+    return opened.decide(rule, decision, preview=preview, progress=progress)
 
 
 def user_name() -> str:
@@ -321,27 +314,13 @@ class ObjectsToDecide:
         """Reads the objects."""
         return Reader(DecidableReader(self.units, self.gold))
 
-    def decide(
-        self,
-        rule: Rule,
-        new: NewDecision,
-        *,
-        preview: bool = False,
-        progress: Progress = False,
-        engine: Engine = Engine(),  # noqa: B008  it is a value
-    ) -> Decided:
+    def decide(self, rule: Rule, new: NewDecision, *, preview: bool = False, progress: Progress = False) -> Decided:
         """Decide on the objects that meet a rule; see ``run.decisions.decide``."""
         gold, dataset = self.gold, self.labels.dataset
         with unless_deleted(dataset), rare_collections():
             if not preview:
                 gold.declare(self.stored, self.labels.config.fields)
-            if engine.is_shared:
-                options = {"rule": asdict(rule), "new": asdict(new), "preview": preview}
-                advice = f"run.decisions.undo({new.step!r}) takes it back, and deciding again does the rest"
-                shared = SharedPass("decide.decide:decide_part", self.labels, gold.name, self.among, options, advice)
-                total = shared.done(engine, progress)
-            else:
-                total = _Pass(self, rule, new, preview=preview).done(progress)
+            total = _Pass(self, rule, new, preview=preview).done(progress)
             if not preview:
                 gold.remove_if_deleted()
                 reload_samples(dataset)
@@ -353,17 +332,6 @@ class ObjectsToDecide:
         step = new.step if total["n_decided"] and not preview else None
         counts = ("n_decided", "n_before", "n_no_majority", "n_without", "n_left_out")
         return Decided(gold.path, step, **{each: total[each] for each in counts}, n_changed=total["n_meanwhile"])
-
-
-def decide_part(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Decide on the objects of some samples, in any process; see :class:`~..shards.shared_pass.SharedPass`."""
-
-    def open_pass(
-        labels: RunLabels, gold: str, among: tuple[ObjectId, ...], rule: Stored, new: Stored, preview: bool
-    ) -> _Pass:
-        return _Pass(open_to_decide(labels, gold, among=among), Rule(**rule), NewDecision(**new), preview=preview)
-
-    return part_done(task, open_pass)
 
 
 class _Pass(CountingPass):

@@ -49,7 +49,6 @@ class WholeRunReason(Enum):
     OTHER_KIND = "what is compared of the labels, or their mask targets, is not what it was"
     OTHER_THRESHOLD = "the labels suggest another threshold now"
     OTHER_DECISIONS = "something was decided, or taken back, in the field of decisions that is the reference"
-    MOST_CHANGED = "most samples were changed, and workers share all of them"
     REPEATED_VIDEOS = "the view of the run repeats videos"
     EQUAL_NAMES = "classes of the same name must be told apart"
 

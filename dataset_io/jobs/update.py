@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +37,6 @@ from ..results.load import with_samples
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
 from ..run.role_thresholds import with_thresholds
 from ..run.work_through import Progress, rare_collections
-from ..shards.engines import Engine
 from .compute import run_agreement, source_with_iou_from_data
 
 logger = logging.getLogger(__name__)
@@ -49,14 +47,12 @@ def update_agreement(
     dataset: fo.Dataset | SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,
     *,
-    workers: int = 1,
-    executor: Executor | None = None,
     progress: Progress = None,
 ) -> AgreementReport:
     """Compute a run again where samples were edited, added or deleted since, with the options of the run.
 
     Only these samples are read, matched and written; the report is the same as that of a new run. The state before is
-    kept for ``compare_agreement(dataset, run_key)``. Where a change concerns all samples (a new annotator, the first
+    kept for ``run.compare()``. Where a change concerns all samples (a new annotator, the first
     mask or crowd region, another version of the plugin), everything is computed again, and a warning in the log says
     so. After an interruption the run has its old report, and can be updated again. Objects and consensus labels that
     were written for the run stay as they are.
@@ -64,9 +60,6 @@ def update_agreement(
     Args:
         dataset: the dataset, or a view of it; all samples of the run are brought up to date
         run_key: key of the run
-        workers: as in ``compute``, where all samples are compared again: they are, too, if there are
-            workers and most samples were changed
-        executor: likewise
         progress: as in ``compute``
 
     Returns:
@@ -76,18 +69,17 @@ def update_agreement(
         AgreementInputError: if there is no such run, it did not complete, or labels cannot be compared
     """
     OPTIONS["progress"].checked(progress)
-    engine = Engine(OPTIONS["workers"].checked(workers), OPTIONS["executor"].checked(executor))
     started = time.perf_counter()
     run = Run(dataset, run_key)
     with unless_deleted(run.dataset):
         run.require_completed()
         try:
             with rare_collections():
-                report = _update(run, engine, progress, started)
+                report = _update(run, progress, started)
         except WholeRunNeededError as reason:
             logger.warning("All samples of the run %r are compared again: %s", run_key, reason)
             config = dataclasses.replace(AgreementConfig.from_dict(run.config["options"]), run_key=run_key)
-            return run_agreement(run.target(), config, overwrite=True, engine=engine, progress=progress)
+            return run_agreement(run.target(), config, overwrite=True, progress=progress)
         reload_samples(run.dataset)
     return with_samples(report, run.dataset)
 
@@ -103,7 +95,7 @@ class _Plan:
     n_samples: int  #: samples (videos) of the run now
 
 
-def _update(run: Run, engine: Engine, progress: Progress, started: float) -> AgreementReport:
+def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
     dataset, new_id = run.dataset, str(ObjectId())
     with writing(dataset):
         loaded, record = run.records(), run.config
@@ -124,8 +116,6 @@ def _update(run: Run, engine: Engine, progress: Progress, started: float) -> Agr
         if not len(plan.again) and not plan.dropped.any():
             run.end_update(new_id, read)
             return loaded.report
-        if engine.is_shared and 2 * len(plan.again) > plan.n_samples:
-            raise WholeRunNeededError(WholeRunReason.MOST_CHANGED)
         family = _family(source, loaded, plan)
         compared, n_left_out = _compare(run, family, loaded, plan, progress)
         if plan.left:

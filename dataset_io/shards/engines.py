@@ -40,8 +40,7 @@ if name not in sys.modules and os.path.isfile(os.path.join(root, "__init__.py"))
     )
     sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])
-module, function = done_by.split(":")
-work = getattr(importlib.import_module(f"{name}.dataset_io.{module}"), function)
+work = importlib.import_module(f"{name}.dataset_io.shards.work").work
 """
 #: ends a process with the one that started it, even before its first task: a pool waits for tasks for ever
 _END_WITH_PARENT = """
@@ -62,13 +61,8 @@ class Submitted(Protocol):
     most: int  #: tasks at once
     hint: str  #: what to do where tasks fail, to end a sentence
 
-    def submit(self, function: str, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
-        """Have a task done.
-
-        Args:
-            function: does it: ``module:function`` within ``dataset_io``
-            task: plain values
-        """
+    def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        """Have a task, plain values, done by :func:`~.work.work`."""
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
         """Wait until nothing is done any more."""
@@ -96,11 +90,9 @@ class Engine:
             engine.stop(())
 
 
-def _call(
-    executor: Executor, function: str, task: Mapping[str, Any], environment: Mapping[str, str]
-) -> Future[dict[str, Any]]:
+def _call(executor: Executor, task: Mapping[str, Any], environment: Mapping[str, str]) -> Future[dict[str, Any]]:
     """Have a task done, by a call that every process can decode: of what Python has itself, with plain values."""
-    given = {"name": "annotator_agreement", "root": str(_ROOT), "done_by": function, "environment": dict(environment)}
+    given = {"name": "annotator_agreement", "root": str(_ROOT), "environment": dict(environment)}
     call = "(exec(load, given), given['work'](task))[1]"
     return executor.submit(eval, call, {"load": _LOAD, "given": given, "task": dict(task)})
 
@@ -114,9 +106,9 @@ class _OfUser:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
 
-    def submit(self, function: str, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
+    def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Have a task done."""
-        return _call(self._executor, function, task, {})
+        return _call(self._executor, task, {})
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
         """Wait for running tasks; the others were cancelled."""
@@ -149,17 +141,17 @@ class _Processes:
         self._context = _Context()
         return ProcessPoolExecutor(self.most, self._context, exec, (_END_WITH_PARENT, {}))
 
-    def submit(self, function: str, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
+    def submit(self, task: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Have a task done."""
         chosen = {"FIFTYONE_DATABASE_URI": fo.config.database_uri, "FIFTYONE_DATABASE_NAME": fo.config.database_name}
         port = {"FIFTYONE_PRIVATE_DATABASE_PORT": os.environ.get("FIFTYONE_PRIVATE_DATABASE_PORT")}
         environment = {name: str(value) for name, value in {**chosen, **port}.items() if value}
         try:
-            return _call(self._pool, function, task, environment)
+            return _call(self._pool, task, environment)
         except BrokenExecutor:
             self.stop(())
             self._pool = self._start()
-            return _call(self._pool, function, task, environment)
+            return _call(self._pool, task, environment)
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
         """End the processes after their current tasks."""
@@ -196,7 +188,7 @@ class GivenUpError(Exception):
 
 
 class Tasks(Generic[Item]):
-    """Tasks of one kind on their way through an engine.
+    """Tasks on their way through an engine.
 
     Attributes:
         attempts: failed attempts of every item
@@ -205,21 +197,19 @@ class Tasks(Generic[Item]):
     def __init__(
         self,
         engine: Submitted,
-        function: str,
         task_of: Callable[[Item], Mapping[str, Any]],
         check: Callable[[], None],
-        is_done: Callable[[Item], bool] = lambda _: False,
+        is_done: Callable[[Item], bool],
     ) -> None:
         """
         Args:
             engine: does the tasks
-            function: does them: ``module:function`` within ``dataset_io``
             task_of: the task of an item, as plain values
             check: raises an error when the work is no longer wanted
             is_done: True if an item whose task failed needs no other attempt
         """
         self.attempts: Counter[Item] = Counter()
-        self._engine, self._function, self._task_of = engine, function, task_of
+        self._engine, self._task_of = engine, task_of
         self._check, self._is_done = check, is_done
         self._futures: dict[Future[dict[str, Any]], Item] = {}
 
@@ -253,7 +243,7 @@ class Tasks(Generic[Item]):
     def _submit(self, item: Item) -> None:
         task = self._task_of(item)
         try:
-            future = self._engine.submit(self._function, task)
+            future = self._engine.submit(task)
         except Exception as error:  # engines say in their own ways that they ended
             raise GivenUpError(item, f"workers take no more tasks ({_said(error)})") from error
         if not isinstance(future, Future):

@@ -126,7 +126,6 @@ class _Sharing:
         self._plan, self._run, self._hint = plan, run, engine.hint
         self._tasks = Tasks(
             engine,
-            "shards.work:work",
             self._task,
             run.require_current,
             lambda shard: shard.number in _parts_by_shard(run),

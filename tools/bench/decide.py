@@ -38,8 +38,6 @@ def measure() -> list[Row]:
         found["apply to labels"] = _seconds(lambda: decisions.apply(progress=False))
         found["take back what was applied"] = _seconds(lambda: decisions.undo_applied())
         found["undo the rule"] = _seconds(lambda: decisions.undo(done.step))
-        found["a rule, 2 workers"] = _seconds(lambda: decisions.decide(**rule, workers=2))
-        found["apply to labels, 2 workers"] = _seconds(lambda: decisions.apply(progress=False, workers=2))
     finally:
         dataset.delete()
     rows = []

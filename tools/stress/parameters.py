@@ -251,13 +251,12 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         ("annotator", "label", "objects", "verdict", "classes", "annotators", "min_iou", "by", "remark", "progress")
     )
     rule |= {"choice": "none", "min_votes": 1, "one_class": False, "all": True, "overwrite": False, "preview": False}
-    rule |= engine
     gold = {"gold": "agreement_gold"}
     yield Call("decide", dataset_io.decide, {"samples": dataset, **run, **rule, **gold})
     yield Call("list_decisions", dataset_io.list_decisions, {"dataset": dataset, **gold})
     yield Call("undo_decisions", dataset_io.undo_decisions, {"dataset": dataset, **gold, "step": None, "by": None})
     yield Call("delete_decisions", dataset_io.delete_decisions, {"dataset": dataset, **gold})
-    applied = {"annotators": None, "changes": None, "by": None, "preview": False, "progress": None, **engine}
+    applied = {"annotators": None, "changes": None, "by": None, "preview": False, "progress": None}
     yield Call("apply_decisions", dataset_io.apply_decisions, {"samples": dataset, **run, **gold, **applied})
     yield Call("undo_applied", dataset_io.undo_applied, {"dataset": dataset, **gold, "step": None})
     yield Call("record_own_labels", dataset_io.record_own_labels, {"samples": dataset, **run, **gold, "by": None})
@@ -269,9 +268,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     exported = {"samples": dataset, **gold, "path": "x.json", "overwrite": True, "progress": None}
     yield Call("export_decided", dataset_io.export_decided, exported)
     yield Call("changed_since", dataset_io.changed_since, {"dataset": dataset, **run})
-    yield Call(
-        "update_agreement", dataset_io.update_agreement, {"dataset": dataset, **run, **engine, "progress": False}
-    )
+    yield Call("update_agreement", dataset_io.update_agreement, {"dataset": dataset, **run, "progress": False})
     for name, valid in _of_labels(labels).items():
         yield Call(name, getattr(dataset_io, name), valid, mend=labels.mend)
     report = dataset_io.load_agreement(dataset, BASE)
