@@ -14,7 +14,7 @@ from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields
 from ..statistics.numbers import BySample, GroupRows, Numbers
 from ..statistics.numbers import ratio as ratio_of_sums
-from ..statistics.report import ReportContext, number
+from ..statistics.report import ReportContext
 from .classes import Listed, listed_by_row
 from .pairs import PairSums, persons_of
 from .report import AnnotatorSummary, Bias, ConsensusAgreement
@@ -298,8 +298,6 @@ def annotator_summaries(
     sums: AnnotatorSums,
     pairs: PairSums,
     annotator_pairs: AnnotatorPairs,
-    alpha: float,
-    rematched: Sequence[float] | None,
     n_samples: int,
     context: ReportContext,
 ) -> list[AnnotatorSummary]:
@@ -310,8 +308,6 @@ def annotator_summaries(
         sums: other parts of the summaries
         pairs: sums of all pairs of annotators
         annotator_pairs: these pairs
-        alpha: alpha of all annotators, nan where undefined
-        rematched: alpha without each of the annotators, the others matched again; None if not asked for
     """
     names, config = context.annotators, context.config
     persons = persons_of(config)
@@ -343,7 +339,6 @@ def annotator_summaries(
                 n_other_class=int(own["n_other_class"][k]),
                 other_classes=other_classes[k].entries,
                 bias=_bias_summary(fields, sums.bias, name, k),
-                vitality_rematched=number(alpha - rematched[k]) if rematched else None,
                 consensus=_consensus_summary(fields, total["consensus"], sums, name, k),
                 **found,
             )

@@ -276,8 +276,6 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
             sums.annotators,
             sums.pairs,
             collection.annotator_pairs,
-            found["alpha.pooled",].value,
-            sensitivity.rematched(),
             records.n_samples,
             context,
         ),

@@ -247,8 +247,7 @@ class AnnotatorSummary(OfOne):
 
     ``vitality`` is pooled alpha with all annotators minus pooled alpha without this one (positive: this one raises
     agreement), with unchanged matching, on samples with at least two other assigned annotators;
-    ``vitality_rematched`` (option ``rematch``) matches the others' objects again. Both are None with fewer than 3
-    annotators. ``person`` is set if several sessions belong to one person.
+    None with fewer than 3 annotators. ``person`` is set if several sessions belong to one person.
     """
 
     name: str
@@ -274,7 +273,6 @@ class AnnotatorSummary(OfOne):
     other_classes: list[Confusion] = dataclasses.field(default_factory=list)
     bias: Bias | None = None
     vitality: float | None = None
-    vitality_rematched: float | None = None
     consensus: ConsensusAgreement | None = None
 
 

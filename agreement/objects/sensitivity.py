@@ -28,7 +28,7 @@ from .headline import alpha_columns
 from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords
 from .report import RuleAlpha, ThresholdPoint
 from .sums import Chunk
-from .variants import MIN_ANNOTATORS, Variants
+from .variants import Variants
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Sensitivity:
     def __init__(self, records: ObjectRecords, config: AgreementConfig) -> None:
         self._records = records
         self._config = config
-        self._variants = Variants.of(config, records.n_annotators)
+        self._variants = Variants.of(config)
         self._n_assigned = records.assigned.sum(axis=1)
         self._is_empty = (self._n_assigned >= 2) & (records.column("n_objects") == 0)
         self._tallies = self._added_up() if len(self._variants) else []
@@ -156,11 +156,6 @@ class Sensitivity:
                 n_defined[undefined] += np.count_nonzero(~np.isnan(alpha), axis=0)
         return sums, n_defined
 
-    def rematched(self) -> list[float] | None:
-        """Alpha without each annotator, the others matched again, nan where undefined; None if not asked for."""
-        tallies = self._tallies[len(self._tallies) - self._variants.n_left_out :]
-        return [tally.alpha(self._config.undefined) for tally in tallies] or None
-
     def threshold_points(self) -> list[ThresholdPoint]:
         """The entries of the report for all thresholds."""
         return [
@@ -190,6 +185,8 @@ class Sensitivity:
         ]
 
 
+#: minimum number of annotators to leave one out: two others are needed
+MIN_ANNOTATORS = 3
 #: maximum number of columns (one per class and annotator) for intervals of vitality
 MAX_COLUMNS = 5_000
 #: objects (with one annotator left out) that are counted at once

@@ -1,8 +1,7 @@
-"""Variants of a run (other thresholds or rules, one annotator less), as additive columns of the records.
+"""Variants of a run (other thresholds or rules), as additive columns of the records.
 
-A variant is another threshold, other rules for matching and for missed objects, or the objects without those of one
-annotator. All are counted while the labels are compared, as they need the overlaps; the report adds up the rows of its
-samples (:mod:`.sensitivity`).
+A variant is another threshold, or other rules for matching and for missed objects. All are counted while the labels are
+compared, as they need the overlaps; the report adds up the rows of its samples (:mod:`.sensitivity`).
 """
 
 from __future__ import annotations
@@ -14,19 +13,14 @@ from typing import get_args
 
 import numpy as np
 
-from ...metrics.alpha.nominal import unit_disagreement
-from ...metrics.geometry.objects import Objects
 from ...metrics.matching import ClassHandling, Method
 from ...metrics.matching.merging import TIE
 from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by, sums_of_keys
 from ..matching.batch import CrowdExemptions, SamplePairs
-from ..matching.compute import Counting, MatchedBatch, MatchedPairs, matching_of, pair_scores, ratings_of, sample_scores
+from ..matching.compute import Counting, MatchedBatch, MatchedPairs, matching_of, pair_scores, sample_scores
 from ..settings.config import AgreementConfig, Missing
 from ..statistics.records import Columns, compact
-
-#: minimum number of annotators to leave one out: two others are needed
-MIN_ANNOTATORS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +30,9 @@ class Variants:
     thresholds: tuple[float, ...]  #: other thresholds, under the rules of the run
     #: other rules at the threshold of the run: how objects are matched, and whether a missed object is a category
     rules: tuple[tuple[Method, ClassHandling, Missing], ...]
-    n_left_out: int  #: annotators who are left out, one after the other, and the others matched again
 
     @classmethod
-    def of(cls, config: AgreementConfig, n_annotators: int) -> Variants:
+    def of(cls, config: AgreementConfig) -> Variants:
         """The variants that the options of a run ask for.
 
         The method ``mutual_best`` has no threshold, so there are no others.
@@ -49,11 +42,10 @@ class Variants:
         return cls(
             thresholds=THRESHOLDS if sweeps else (),
             rules=tuple(rules) if config.sensitivity else (),
-            n_left_out=n_annotators if config.rematch and n_annotators >= MIN_ANNOTATORS else 0,
         )
 
     def __len__(self) -> int:
-        return len(self.thresholds) + len(self.rules) + self.n_left_out
+        return len(self.thresholds) + len(self.rules)
 
 
 def matching_rules(config: AgreementConfig) -> list[tuple[Method, ClassHandling]]:
@@ -69,24 +61,18 @@ def variant_columns(agreement: MatchedBatch) -> Columns:
 
     Objects that the run left out because of crowd regions are left out of all variants.
     """
-    variants = Variants.of(agreement.config, agreement.n_annotators)
+    variants = Variants.of(agreement.config)
     if not len(variants):
         return {}
     tallies = _Tallies(agreement.n_samples, len(agreement.objects))
-    columns: Columns = {}
-    if variants.thresholds or variants.rules:
-        counter = UnitCounter.of(agreement)
-        if variants.thresholds:
-            columns |= _swept(agreement, counter, variants.thresholds, tallies)
-        # squared counts of the classes of every sample under every rule ``(S, V)``
-        squares: list[IntArray] = []
-        for first in _matchings(agreement):
-            units = counter.group(first)
-            squares += [counter.tally(units, Counting(missing, "skip"), tallies) for missing in get_args(Missing)]
-        columns["squares"] = compact(np.column_stack(squares))
-    for annotator in range(variants.n_left_out):
-        _leave_out(annotator, agreement, tallies)
-    return {**columns, **tallies.columns()}
+    counter = UnitCounter.of(agreement)
+    columns = _swept(agreement, counter, variants.thresholds, tallies) if variants.thresholds else {}
+    # squared counts of the classes of every sample under every rule ``(S, V)``
+    squares: list[IntArray] = []
+    for first in _matchings(agreement):
+        units = counter.group(first)
+        squares += [counter.tally(units, Counting(missing, "skip"), tallies) for missing in get_args(Missing)]
+    return {**columns, "squares": compact(np.column_stack(squares)), **tallies.columns()}
 
 
 class _Tallies:
@@ -211,26 +197,6 @@ def _matchings(agreement: MatchedBatch) -> Iterator[IntArray]:
         else:
             matching = matching_of(objects, overlaps, dataclasses.replace(config, method=method, classes=classes))
             yield first_rows(matching.unit, matching.n_units)
-
-
-def _leave_out(annotator: int, agreement: MatchedBatch, tallies: _Tallies) -> None:
-    """Count the ratings of the units of the other annotators, matched again without this annotator's objects."""
-    batch, config = agreement.batch, agreement.config
-    kept = batch.objects.annotator != annotator
-    objects = Objects(batch.objects.sample[kept], batch.objects.annotator[kept], batch.objects.category[kept])
-    matching = matching_of(objects, agreement.overlaps.among(kept), config)
-    n_assigned = agreement.n_assigned - batch.assigned[:, annotator]
-    sample = np.zeros(matching.n_units, np.int64)
-    sample[matching.unit] = objects.sample
-    row, other = agreement.covered
-    of_others = kept[row] & (other != annotator)
-    covered = (np.cumsum(kept) - 1)[row[of_others]], other[of_others]
-    n_exempt = CrowdExemptions.of(matching.unit, objects.annotator, covered).counts(matching.n_units)
-    ratings = ratings_of(objects, matching.unit, sample, n_assigned, Counting.of(config), n_exempt)
-    n_ratings, differing = unit_disagreement(ratings.unit, ratings.count, len(ratings.sample))
-    several = n_ratings >= 2
-    counted = np.flatnonzero(kept)[several[matching.unit]]
-    tallies.add(ratings.sample[several], n_ratings[several], differing[several], counted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,6 @@ class AgreementConfig:
     boundary_width: float | None = _DEFAULT["boundary_width"]
     disagreement_map: bool = _DEFAULT["disagreement_map"]
     map_folder: str | None = _DEFAULT["map_folder"]
-    rematch: bool = _DEFAULT["rematch"]
     sensitivity: bool = _DEFAULT["sensitivity"]
     resamples: int = _DEFAULT["resamples"]
     seed: int = _DEFAULT["seed"]

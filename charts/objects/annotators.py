@@ -169,26 +169,24 @@ def _habits(report: ObjectReport) -> list[Table]:
         Column("miss rate", "miss_rate", shown_number, interval=True),
         *(Column(f"… of {size}", f"miss_rate_by_size.{size}", shown_share) for size in sizes),
         Column(f"mean {report.localisation.measure}", "mean_iou", shown_number, interval=True),
-        *_vitality(report, "vitality", "raises alpha, against the mean"),
-        *_vitality(report, "vitality_rematched", "… matched again"),
+        *_vitality(report),
     ]
     columns.append(Column("most often", lambda entry: most_frequent(entry.other_classes, "{b} called {a} ({n})")))
     return [table(columns, report.annotators, "Agreement with the others")]
 
 
-def _vitality(report: ObjectReport, name: str, title: str) -> list[Column]:
+def _vitality(report: ObjectReport) -> list[Column]:
     """By how much annotators raise alpha more than the mean of all: each further one raises it, whoever it is."""
-    values = [value for entry in report.annotators if (value := getattr(entry, name)) is not None]
+    values = [entry.vitality for entry in report.annotators if entry.vitality is not None]
     if not values:
         return []
     mean = math.fsum(values) / len(values)
 
     def cell(entry: AnnotatorSummary) -> Cell:
-        value = getattr(entry, name)
-        more = None if value is None else value - mean
+        more = None if entry.vitality is None else entry.vitality - mean
         return Cell(more, signed(more))
 
-    return [Column(f"{title} of {signed(mean)}", cell)]
+    return [Column(f"raises alpha, against the mean of {signed(mean)}", cell)]
 
 
 def _bias(report: ObjectReport) -> list[Table]:

@@ -110,7 +110,6 @@ def compute_agreement(
     similarity: Similarity = "iou",
     crowd_attribute: str | None = "iscrowd",
     invalid: Invalid = "error",
-    rematch: bool = False,
     sensitivity: bool = True,
     resamples: int = 1000,
     seed: int = 51,
@@ -191,7 +190,6 @@ def compute_agreement(
         crowd_attribute: attribute of labels that marks crowd regions, which are not matched; ``None``: no crowd regions
         invalid: what to do with labels that cannot be compared; ``"error"``: stop with a message; ``"skip"``: leave
             them out and count them
-        rematch: also compute vitality by matching again without each annotator, which takes longer
         sensitivity: also compute the main numbers at other thresholds and under other rules, and a threshold from the
             data
         resamples: number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no

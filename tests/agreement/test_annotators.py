@@ -167,7 +167,6 @@ def test_vitality_is_what_alpha_loses_without_the_annotator(seed: int, rules: di
         alpha = table_alpha(table_of(samples, units, 4, case.config), undefined)
         assert case.report.alpha.pooled is not None
         same(entry.vitality, case.report.alpha.pooled - alpha)
-        assert entry.vitality_rematched is None
 
 
 def test_two_annotators_have_no_vitality_and_no_consensus() -> None:
@@ -222,23 +221,3 @@ def test_of_nothing_there_is_no_share() -> None:
         assert (entry.n_could_miss, entry.miss_rate, entry.miss_rate_by_size) == (0, None, {})
         assert (entry.mean_iou, entry.bias, entry.class_conflicts, entry.person) == (None, None, [], None)
     assert [entry.score for entry in report.annotators] == [0.0, 0.0, None]
-
-
-@each_case
-def test_vitality_may_be_that_of_the_others_matched_again(seed: int, rules: dict) -> None:
-    case = found(seed, {**rules, "rematch": True})
-    for r, entry in enumerate(case.report.annotators):
-        samples, _ = without(case, r)
-        # the same annotators, of whom one was never asked
-        alone = found_in(samples, **rules, resamples=0)
-        assert case.report.alpha.pooled is not None
-        assert alone.report.alpha.pooled is not None
-        same(entry.vitality_rematched, case.report.alpha.pooled - alone.report.alpha.pooled)
-    assert [entry.vitality for entry in case.report.annotators] == [
-        entry.vitality for entry in found(seed, rules).report.annotators
-    ]
-
-
-def test_two_annotators_are_not_matched_again() -> None:
-    case = found_in([{0: [(1, 0.1, 0.1, 0.3, 0.3)], 1: [(2, 0.1, 0.1, 0.3, 0.3)]}], 2, rematch=True)
-    assert [entry.vitality_rematched for entry in case.report.annotators] == [None, None]

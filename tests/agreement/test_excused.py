@@ -268,18 +268,6 @@ def test_annotators(case):
         same(entry.vitality, full - alpha_of(table, "none"))
 
 
-def test_vitality_with_the_others_matched_again():
-    case = Case(5, rematch=True)
-    kept = np.zeros(len(case.rows), bool)
-    kept[[row for unit in case.units for row in unit.members.values()]] = True
-    rows = case.rows[kept | (case.rows[:, 7] > 0)]
-    full = alpha_of(table_of(case.rated), "none")
-    for who, entry in enumerate(case.report.annotators):
-        units = units_of(rows, case.assigned, case.config, without=who)
-        table = table_of([unit for unit in units if len(unit.asked | unit.excused) >= 2])
-        same(entry.vitality_rematched, full - alpha_of(table, "none"))
-
-
 def test_classes_and_sizes(case):
     for entry in case.report.classes:
         code = CLASS_NAMES.index(entry.name)

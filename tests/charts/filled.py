@@ -371,7 +371,6 @@ def _annotator(k: int) -> dict[str, Any]:
             "intervals": {side: around(value, 0.6) for side, value in BIAS[name].items()},
         },
         "vitality": -0.081 if is_far else 0.021 + 0.01 * k,
-        "vitality_rematched": -0.079 if is_far else 0.02,
         "consensus": {
             "n_units": 620,
             "n_objects": 700,

@@ -330,7 +330,7 @@ def test_annotators_and_fields_that_differ_are_listed(make_dataset):
 def test_options_that_do_not_change_the_numbers_are_not_listed(make_dataset):
     dataset = make_dataset(random_annotators(30))
     compute_agreement(dataset, NAMES, run_key="one")
-    compute_agreement(dataset, NAMES, run_key="two", rematch=True, resamples=10, missing="ignore")
+    compute_agreement(dataset, NAMES, run_key="two", resamples=10, missing="ignore")
     comparison = compare_agreement(dataset, "one", "two", resamples=0)
     assert comparison.options == [{"option": "missing", "a": "category", "b": "ignore"}]
 

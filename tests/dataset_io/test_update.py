@@ -124,7 +124,7 @@ def _tags(rng):
 #: what an annotator gives on a sample, and the options of the run
 KINDS = {
     "boxes": (_boxes, {"attributes": ["occluded"], "resamples": 200}),
-    "rematched": (_boxes, {"rematch": True, "empty": "agree", "classes": "ignore"}),
+    "empty agree": (_boxes, {"empty": "agree", "classes": "ignore"}),
     "recursive": (_boxes, {"method": "recursive", "missing": "ignore"}),
     "mutual_best": (_boxes, {"method": "mutual_best", "no_labels": "drew_nothing"}),
     "crowd": (_crowd_boxes, {}),

@@ -57,7 +57,7 @@ def assert_same(found, expected):
 
 
 def _boxes(make_dataset):
-    return make_dataset(random_annotators(30)), NAMES, {"rematch": True}
+    return make_dataset(random_annotators(30)), NAMES, {}
 
 
 def _mutual_best(make_dataset):

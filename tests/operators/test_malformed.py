@@ -97,7 +97,6 @@ def test_numpy_stands_for_numbers_and_lists(make_dataset) -> None:
         "sensitivity": np.bool_(False),
         "run_key": np.str_("second"),
         "attributes": np.array([], str),
-        "rematch": np.bool_(False),
     }
     report = compute_agreement(dataset, fields, **options)
     assert report.score == plain.score

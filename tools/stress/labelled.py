@@ -37,7 +37,6 @@ _OBJECTS = {
     "empty": ("skip", "agree"),
     "crowd_attribute": ("iscrowd", None, "label"),
     "attributes": ((), ("label",)),
-    "rematch": (False, True),
     "aliases": (None, {"cat": "dog"}),
     "sensitivity": (False, False, True),
 }

@@ -182,7 +182,6 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         "similarity": "iou",
         "crowd_attribute": "iscrowd",
         "invalid": "error",
-        "rematch": False,
         "no_labels": "not_assigned",
         "sensitivity": False,
         "resamples": 0,
