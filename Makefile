@@ -21,7 +21,7 @@ help:
 	@echo "make docs    build the documentation with search into .dev/site"
 	@echo "make release build sdist and wheel, check them, and install the wheel in a clean environment"
 	@echo "make bench   measure speed and memory (10 minutes)"
-	@echo "make stress  try to break it: processes at once, damaged data, hostile names (half an hour)"
+	@echo "make stress  try to break it: processes at once, hostile files and names (half an hour)"
 	@echo "make compare run kalos and kalphacv on the same data, write docs/method/compare.md (3 minutes)"
 	@echo "make screenshots   take the pictures of README and docs again (needs Chromium, 1 minute)"
 	@echo "make clean   remove everything that these commands made"

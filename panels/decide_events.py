@@ -12,7 +12,7 @@ from ..dataset_io.app.label_schemas import end_editing
 from .drawing import DECIDER
 from .drill_down import go_back, is_behind, show_view
 from .events import deciding, keep, note, state_part
-from .panel_state import damaged_parts
+from .panel_state import unusable_parts
 from .run_panel import ASK_BROWSER, RunPanel
 from .tab_decide import (
     ALL,
@@ -143,7 +143,7 @@ def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
 def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
     """Look for other objects to decide on."""
     chosen = None if value == ALL else value
-    if value and not damaged_parts({"decide": {what: chosen}}) and deciding(ctx).get(what) != chosen:
+    if value and not unusable_parts({"decide": {what: chosen}}) and deciding(ctx).get(what) != chosen:
         leave_form(ctx)
         keep(ctx, {**deciding(ctx), "skipped": False, "at": None, what: chosen})
 

@@ -25,7 +25,7 @@ import fiftyone.operators as foo
 from ..dataset_io.database.fiftyone_private import DatasetContent, content_of
 from ..dataset_io.run.work_through import rare_collections
 from .drawing import DECIDER
-from .panel_state import damaged_parts, hash_of
+from .panel_state import hash_of, unusable_parts
 from .tab_decide import WAY
 
 T = TypeVar("T")
@@ -205,17 +205,17 @@ def tell_noted(ctx: foo.ExecutionContext) -> None:
 
 def mend_state(ctx: foo.ExecutionContext) -> None:
     """Begin anew where the App kept something else than the panel left, and say so."""
-    damaged = damaged_parts(ctx.panel_state)
-    if damaged:
-        ctx.panel.set_state(dict.fromkeys(damaged))
-        parts = ", ".join(f"`{name}`" for name in damaged)
-        ctx.ops.notify(f"What the browser kept of this panel was damaged; {parts} begins anew", variant="warning")
+    unusable = unusable_parts(ctx.panel_state)
+    if unusable:
+        ctx.panel.set_state(dict.fromkeys(unusable))
+        parts = ", ".join(f"`{name}`" for name in unusable)
+        ctx.ops.notify(f"What the browser kept of this panel cannot be used; {parts} begins anew", variant="warning")
 
 
 def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
     """State of the tab Decide: the person, the filters of objects, and the way back."""
     way = ctx.params.get(WAY) or (ctx.params.get(BEYOND) or {}).get(WAY)
-    return {**(state_part(ctx, "decide") or {}), **(way if way and not damaged_parts({"decide": way}) else {})}
+    return {**(state_part(ctx, "decide") or {}), **(way if way and not unusable_parts({"decide": way}) else {})}
 
 
 def keep(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:

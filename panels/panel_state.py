@@ -72,7 +72,7 @@ _KEPT: dict[Any, Any] = {
 }
 
 
-def damaged_parts(kept: dict[str, Any]) -> list[str]:
+def unusable_parts(kept: dict[str, Any]) -> list[str]:
     """Names of the parts of what the App keeps that are of another type than the panel left there."""
     return sorted(name for name, value in kept.items() if not _is_of(value, _KEPT.get(name, object)))
 

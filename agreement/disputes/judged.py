@@ -89,8 +89,6 @@ class DecisionReport(ShowsItself):
     n_by_rule: int = 0  #: objects that a rule decided, which says nothing of who was right
     #: what all annotators did on these objects, without shares; None if a rule decided nothing
     by_rule: AnnotatorDecided | None = None
-    #: decisions, and labels in their field, that other programs damaged: they are left out
-    n_damaged: int = 0
 
     def __repr__(self) -> str:
         decided = f"{self.n_disputed_decided:,} of {self.n_disputed:,} disputed {self.unit}s decided"

@@ -55,9 +55,6 @@ def decisions_section(report: DecisionReport) -> Section:
         (report.n_applied, "applied to annotators' labels, which count for nobody since"),
     ]
     parts += [f"{counted(count, unit)} {text}." for count, text in left if count]
-    if report.n_damaged:
-        entries = counted(report.n_damaged, "entry", "entries")
-        parts.append(f"{entries} of `{report.field}`, or of its decisions, left out: damaged by another program.")
     of_whole = report.unit == "image"  # everybody said something of the whole image
     columns = [
         Column("annotator", "name"),

@@ -33,7 +33,7 @@ from pymongo.database import Database
 
 from ... import names
 from ...agreement.settings.errors import AgreementInputError
-from .stored_arrays import DAMAGED
+from .stored_arrays import UNREADABLE
 
 Document = dict[str, Any]
 
@@ -176,7 +176,9 @@ def _content(key: ObjectId, *, with_samples: bool = False) -> DatasetContent | N
 
 def reload_samples(dataset: fo.Dataset) -> None:
     """Reload the samples in memory; stops at a sample that FiftyOne itself cannot read."""
-    with contextlib.suppress(MongoEngineException, ValidationError, BadZipFile, AttributeError, LookupError, *DAMAGED):
+    with contextlib.suppress(
+        MongoEngineException, ValidationError, BadZipFile, AttributeError, LookupError, *UNREADABLE
+    ):
         with contextlib.suppress(RuntimeError):
             dataset._reload_docs(hard=True)
             return

@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 from fiftyone.utils.image import read as read_image
 
-#: errors of zlib and numpy for damaged bytes, for values that are no bytes, and for arrays larger than the memory
-DAMAGED = (
+#: errors of zlib and numpy for other bytes, for values that are no bytes, and for arrays larger than the memory
+UNREADABLE = (
     *(zlib.error, struct.error, tokenize.TokenError, ValueError, TypeError, EOFError, SyntaxError),
     *(MemoryError, OverflowError, RecursionError),
 )
@@ -35,7 +35,7 @@ def stored_array(stored: Any) -> Any:
         array = _ordinary_mask(content)
         if array is None:
             array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    except DAMAGED as error:
+    except UNREADABLE as error:
         raise ValueError(f"A mask must be stored as FiftyOne stores arrays, got something else: {error}") from error
     if array.dtype.kind not in "biuf":
         raise ValueError(f"A mask must hold numbers, got the type {array.dtype}")

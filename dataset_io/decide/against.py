@@ -25,12 +25,11 @@ from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, open_decided
-from .gold import Gold
 from .stored_decisions import Stored, is_by_rule
 
 #: samples whose objects are read at once
 _BATCH = 1_000
-_COUNTS = ("n_decided", "n_disputed_decided", "n_by_rule", "n_applied", "n_skipped", "n_changed", "n_damaged")
+_COUNTS = ("n_decided", "n_disputed_decided", "n_by_rule", "n_applied", "n_skipped", "n_changed")
 #: what the majority said of decided objects
 _OF_MAJORITY = ("n_consensus_right", "n_consensus_wrong", "n_no_majority")
 
@@ -77,9 +76,8 @@ def report_decisions(
             rows = _Rows(opened, objects, np.array(states, np.int64), by_rule)
             disputed = rows.decided & (objects.members.verdict > AGREED)
             left_out = (rows.states == SKIPPED, rows.states == CHANGED)
-            n_damaged = np.array([each.n_damaged for each in objects.logs])
             is_applied = rows.applied.any(axis=1)
-            found = (rows.decided, disputed, rows.by_rule, is_applied, *left_out, n_damaged, *rows.majority())
+            found = (rows.decided, disputed, rows.by_rule, is_applied, *left_out, *rows.majority())
             for name, each in zip(counts, found, strict=True):
                 counts[name] += int(each.sum())
             judged.append(rows.judged(cluster, rows.by_hand))
@@ -227,8 +225,7 @@ def decided_against(
         gold: the field of decisions
 
     Raises:
-        AgreementInputError: as ``run.decisions.report``; if this is no annotator of the run, labels are on frames, or
-            the field of decisions is damaged
+        AgreementInputError: as ``run.decisions.report``; if this is no annotator of the run, or labels are on frames
     """
     opened = open_decided(samples, run_key, gold)
     labels = opened.labels
@@ -243,24 +240,9 @@ def decided_against(
     ordered = [
         str(row["_id"]) for row in opened.gold.collection.find({}, {"_id": True}) if str(row["_id"]) in documents
     ]
-    refuse_damaged(opened.gold)
     view = samples.select(ordered)
     for name, kind, ids in ((field, labels.kind_of(annotator), theirs), (opened.gold.path, opened.kind, right)):
         if kind.is_label:  # plain values have no ids
             view = view.filter_labels(name, fo.ViewField("_id").is_in(sorted(ids, key=str)), only_matches=False)
     others = [name for name in labels.config.fields if name != field]
     return view.exclude_fields(others) if others else view
-
-
-def refuse_damaged(gold: Gold) -> None:
-    """Refuse to show labels in the field of decisions that are no list, which FiftyOne cannot filter."""
-    if gold.kind.list_name is None:
-        return
-    path = f"{gold.name}.{gold.kind.list_name}"
-    damaged = {path: {"$exists": True, "$ne": None, "$not": {"$type": "array"}}}
-    found = gold.collection.find_one(damaged, {"_id": True})
-    if found is not None:
-        raise AgreementInputError(
-            f"`{path}` must be a list of labels, but it is none in the sample {found['_id']}; set it to None, or "
-            "delete all decisions with run.decisions.delete()"
-        )

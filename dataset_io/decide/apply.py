@@ -72,7 +72,7 @@ class Applied:
     n_right: int = 0  #: objects on which there is nothing to do
     n_changed: int = 0  #: objects left out, as labels were edited, added or deleted since the decision
     n_edited: int = 0  #: objects left out, as what is right was edited by hand: record_own_labels() records that
-    n_unfit: int = 0  #: labels left out: a whole number cannot be 2.5, a mask is not given a box, or a field is damaged
+    n_unfit: int = 0  #: labels left out: a whole number cannot be 2.5, and a mask is not given a box
     n_meanwhile: int = 0  #: samples or frames left out because others kept on changing them
 
     def told(self, what: str) -> str:

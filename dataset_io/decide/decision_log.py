@@ -37,6 +37,7 @@ from pymongo import UpdateOne
 from pymongo.collection import Collection
 from pymongo.errors import PyMongoError
 
+from ...agreement.settings.errors import AgreementInputError
 from ..labels.kinds import LabelKind
 from ..labels.stored import NoRoomError
 from ..record.gold_fields import APPLIED
@@ -48,10 +49,9 @@ from .stored_decisions import (
     Stored,
     hash_of_label,
     is_decision,
+    is_log,
     is_opened,
     labels_in,
-    whole_decisions,
-    whole_labels,
 )
 
 #: stands for a field that a document does not have
@@ -101,41 +101,37 @@ class DecisionLog:
         entries: what is stored as the log
 
     Attributes:
-        entries: the log, with what is damaged
-        labels: the labels in the field, with what is damaged
+        entries: the log
+        labels: the labels in the field
+
+    Raises:
+        AgreementInputError: if something else changed what is stored
     """
 
     def __init__(self, names: tuple[str, str], kind: LabelKind, held: Any = MISSING, entries: Any = MISSING) -> None:
         self._read = dict(zip(names, (held, entries), strict=True))
         self._names = names
         self._kind = kind
-        self._held = held if isinstance(held, dict) else {}
-        self.entries: list[Any] = _flat(entries) if isinstance(entries, list) else []
-        self.labels: list[Any] = [] if held is MISSING else list(labels_in(held, kind))
+        held, entries = (None if each is MISSING else each for each in (held, entries))
+        self.entries: list[Stored] = _flat(entries) if isinstance(entries, list) else []
+        if not is_log(held, self.entries if isinstance(entries, list) else entries, kind):
+            raise AgreementInputError(
+                f"The decisions in `{names[0]}` were changed by something else; delete them with "
+                f"run.decisions.delete(gold={names[0]!r}) and decide again"
+            )
+        self._held: Stored = held or {}
+        self.labels: list[Stored] = list(labels_in(held, kind))
 
     # ---- reading ----
 
     @property
     def decisions(self) -> list[Stored]:
         """The current decisions, in the order in which they were made."""
-        return [each for each in whole_decisions(self.entries) if REPLACED_BY not in each] if self.entries else []
-
-    @property
-    def right(self) -> list[Stored]:
-        """The labels that can be read."""
-        return whole_labels(self.labels) if self.labels else []
-
-    @property
-    def n_damaged(self) -> int:
-        """Number of entries and labels that cannot be read; a damaged field counts as one."""
-        held, entries = self._read.values()
-        is_list = entries is MISSING or entries is None or isinstance(entries, list)
-        n = len(self.entries) - len(whole_decisions(self.entries)) + len(self.labels) - len(self.right)
-        return n + (not is_list) + (not self.labels and _is_damaged(held, self._kind))
+        return [each for each in self.entries if REPLACED_BY not in each]
 
     def is_edited(self, decision: Stored) -> bool:
         """True if the label of a decision was edited or deleted since it was written."""
-        return is_edited(decision, {each["_id"]: each for each in reversed(self.right)}, self._kind)
+        return is_edited(decision, {each["_id"]: each for each in reversed(self.labels)}, self._kind)
 
     # ---- changing ----
 
@@ -146,9 +142,9 @@ class DecisionLog:
             place = self._position(made.read["_id"])
         replaced = {each["id"] for each in made.replaces}
         is_single = self._kind.list_name is None
-        after: list[Any] = []
+        after: list[Stored] = []
         for entry in self.entries:
-            if not replaced or not is_decision(entry) or entry["id"] not in replaced:
+            if entry["id"] not in replaced:
                 after.append(entry)
                 continue
             # of a field with one label it is the label, whoever drew it
@@ -181,10 +177,10 @@ class DecisionLog:
         """
         gone = [
             each for each in self.decisions
-            if each["step"] == step and not each.get(APPLIED) and (not unedited or each.get("written") in self.right)
+            if each["step"] == step and not each.get(APPLIED) and (not unedited or each.get("written") in self.labels)
         ]  # fmt: skip
         for decision in gone:
-            before = [each for each in whole_decisions(self.entries) if each.get(REPLACED_BY) == decision["id"]]
+            before = [each for each in self.entries if each.get(REPLACED_BY) == decision["id"]]
             labels = [each[LABEL] for each in before if LABEL in each]
             labels += [decision[BEFORE]] if BEFORE in decision else []
             self.entries = [_following(each, decision["id"], None) for each in self.entries if each is not decision]
@@ -195,7 +191,7 @@ class DecisionLog:
 
     def _position(self, label_id: ObjectId | None) -> int | None:
         found = enumerate(self.labels if label_id is not None else ())
-        return next((at for at, label in found if isinstance(label, dict) and label.get("_id") == label_id), None)
+        return next((at for at, label in found if label["_id"] == label_id), None)
 
     # ---- writing ----
 
@@ -259,20 +255,9 @@ def is_edited(decision: Stored, labels: Mapping[ObjectId, Stored], kind: LabelKi
     return label is None or hash_of_label(label, kind) != decision["gold_hash"]
 
 
-def _is_damaged(held: Any, kind: LabelKind) -> bool:
-    """True if a field without labels holds anything else."""
-    if held is MISSING or held is None:
-        return False
-    return (
-        not isinstance(held, dict)
-        or kind.list_name is None
-        or not isinstance(held.get(kind.list_name, []), list | None)
-    )
-
-
-def _following(entry: Any, replaced_by: str, now: str | None) -> Any:
+def _following(entry: Stored, replaced_by: str, now: str | None) -> Stored:
     """An entry marked as replaced by another decision; with None it is current again."""
-    if not is_decision(entry) or entry.get(REPLACED_BY) != replaced_by:
+    if entry.get(REPLACED_BY) != replaced_by:
         return entry
     if now is not None:
         return {**entry, REPLACED_BY: now}
@@ -292,7 +277,7 @@ def _without_history(entry: Stored) -> list[Any]:
     before, decision = entry["replaced"], {name: value for name, value in entry.items() if name != "replaced"}
     if not isinstance(before, dict) or not isinstance(before.get("decisions"), list):
         return [decision]
-    labels = {each["_id"]: each for each in whole_labels(before.get("labels") or ())}
+    labels = {each["_id"]: each for each in before.get("labels") or ()}
     found, rest = list[Any](), list(before["decisions"])
     while rest:
         one, rest = rest[0], rest[1:]

@@ -89,7 +89,7 @@ class DocumentChanges:
         self._edits = LabelEdits(document, opened.fields)
         self._fields = list(opened.fields)
         self._log = log
-        self._right = {label["_id"]: label for label in log.right}
+        self._right = {label["_id"]: label for label in log.labels}
         self._unit = {each["id"]: unit for unit in objects.of_sample(sample) for each in objects.found[unit]}
 
     def apply(self, current: Sequence[Stored]) -> tuple[UpdateOne, list[Stored]] | None:
@@ -190,9 +190,6 @@ class DocumentChanges:
         if right is None or "add" not in self._work.changes or not (assigned[number] and is_known):
             return
         field = opened.labels.field_of(annotator).removeprefix(names.FRAMES_PREFIX)
-        if not self._edits.has_room(field):
-            self._counts["n_unfit"] += 1
-            return
         self._counts[annotator, "n_added"] += 1
         values = {name: right[name] for name in ("label", *opened.kind.content) if right.get(name) is not None}
         attribute = opened.labels.config.annotator_attribute

@@ -27,9 +27,11 @@ from ..record.lease import writing
 from ..record.run import list_agreements
 from ..record.schema import declare, delete_fields, new_field, unset_undeclared
 from .decision_log import MISSING, DecisionLog, is_edited, write_all
-from .stored_decisions import BY_RULE, ENTRIES, REPLACED_BY, Stored, label_key, labels_in
+from .stored_decisions import BY_RULE, REPLACED_BY, Stored, label_key, labels_in
 
 _BATCH = 1_000
+#: entries of decisions that choose which are counted
+_COUNTED = ("choice", "verdict", "asked", "classes", "labels", REPLACED_BY)
 #: in a name of decisions: they are indexed, and names in indexes must not be long
 _MOST_LETTERS = 100
 
@@ -178,7 +180,7 @@ class Gold(GoldField):
             {"$match": self.with_decisions},
             {"$project": {decision: True}},
             {"$unwind": f"${decision}"},
-            {"$match": {f"{decision}.{APPLIED}.0": {"$exists": False}, f"{decision}.step": {"$type": "string"}}},
+            {"$match": {f"{decision}.{APPLIED}.0": {"$exists": False}}},
             {"$match": {f"{decision}.{REPLACED_BY}": {"$exists": False}}},
             {"$match": {} if by is None else {f"{decision}.decided_by": by}},
             {"$match": {"$or": [{f"{decision}.choice": {"$ne": "skip"}}, {f"{decision}.gold_id": None}]}},
@@ -196,7 +198,7 @@ class Gold(GoldField):
             {"$group": {"_id": f"{decision}.step", "n": {"$sum": 1}, "choices": {"$addToSet": f"{decision}.choice"}}},
             {"$match": {"n": {"$gt": 1}, "choices": {"$ne": "own"}}},
         ]
-        return {row["_id"] for row in self.collection.aggregate(stages) if isinstance(row["_id"], str)}
+        return {row["_id"] for row in self.collection.aggregate(stages)}
 
     def only_decision(self, step: str, run_key: str) -> tuple[str, Stored] | None:
         """The decision of a step on an object of a run, and the id of its document; None if these are several."""
@@ -218,17 +220,16 @@ class Gold(GoldField):
         if not self.exists:
             return 0, 0
         decision = self.decisions
-        wanted: Stored = {f"{decision}.{name}": {"$type": list(types)} for name, types in ENTRIES.items()}
-        wanted |= {f"{decision}.{REPLACED_BY}": {"$exists": False}}
-        conditions: Stored = {f"{decision}.verdict": {"$in": list(verdicts)}}
+        conditions: Stored = {f"{decision}.{REPLACED_BY}": {"$exists": False}}
+        conditions |= {f"{decision}.verdict": {"$in": list(verdicts)}}
         conditions |= {} if annotator is None else {f"{decision}.asked": annotator}
         conditions |= {} if label is None else {f"{decision}.classes": label}
         conditions |= {} if votes is None else {f"{decision}.labels": {"$size": votes}}
         stages: list[Stored] = [
             {"$match": self.with_decisions},
-            {"$project": dict.fromkeys((f"{decision}.{name}" for name in (*ENTRIES, REPLACED_BY)), True)},
+            {"$project": dict.fromkeys((f"{decision}.{name}" for name in _COUNTED), True)},
             {"$unwind": f"${decision}"},
-            {"$match": {"$and": [wanted, conditions]}},
+            {"$match": conditions},
             {"$group": {"_id": {"$eq": [f"${decision}.choice", "skip"]}, "n": {"$sum": 1}}},
         ]
         found = {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}

@@ -7,7 +7,6 @@ while the label still has what the change gave it, whatever else became of the l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import NoneType
 from typing import Any
 
 import bson
@@ -69,13 +68,6 @@ class LabelEdits:
             return any(values.get(name) is not None for name in _MASKS)
         kind = self._kinds[field]
         return kind.is_label or _stored_value(kind, {**label, **values}) is not None
-
-    def has_room(self, field: str) -> bool:
-        """True if a label can be added to a field; it cannot if the field is damaged."""
-        held = self.document.get(field)
-        return held is None or (
-            isinstance(held, dict) and isinstance(held.get(self._kinds[field].list_name or ""), list | NoneType)
-        )
 
     # ---- changing ----
 

@@ -84,8 +84,6 @@ class Decisions(list[Decision]):
 def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> Decisions:
     """All decisions on objects, in the order in which they were made; skipped objects are among them.
 
-    Decisions that were damaged in the database are left out.
-
     Args:
         dataset: the dataset, or a view of it, to list the decisions on its samples
         gold: the field of decisions

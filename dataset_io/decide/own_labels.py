@@ -48,7 +48,6 @@ def record_own_labels(
     the decision *own label*; a deleted one the decision that there is no object. A drawn label is the own label of the
     undecided object of the run that overlaps it most (IoU of boxes at least 0.5); without one, of an object that no
     annotator drew. A tag is the own label of the undecided tag of that name, a class, number or mask of its sample.
-    Samples whose decisions or labels were damaged in the database are left out.
 
     Args:
         samples: the dataset, or a view of its samples
@@ -95,10 +94,8 @@ class _Recording:
         logs: dict[ObjectId, DecisionLog] = {}
         for row in rows:
             log = gold.log_of(row)
-            if log.n_damaged:  # nobody knows what was deleted here, or drawn
-                continue
             logs[row["_id"]] = log
-            left = {label["_id"]: label for label in log.right}
+            left = {label["_id"]: label for label in log.labels}
             read = [(decision, left.pop(decision["gold_id"], None)) for decision in log.decisions]
             for decision, label in read:
                 if not log.is_edited(decision):

@@ -1,7 +1,7 @@
-"""Stored format of decisions in the log, checks when read, and references to annotators' labels.
+"""Stored format of decisions in the log, the check when it is read, and references to annotators' labels.
 
-Anybody can change the database. An entry that is no whole decision, or no label, is left out wherever decisions are
-read, and stays where it is; :class:`~.decision_log.DecisionLog` is the only place that checks.
+Anybody can change the database. :func:`is_log` is the only place that checks, for
+:class:`~.decision_log.DecisionLog`, which refuses a log that something else changed.
 """
 
 from __future__ import annotations
@@ -46,27 +46,14 @@ BEFORE = "before"
 #: what was done to a label
 GIVEN, DELETED, ADDED = "given", "deleted", "added"
 
-#: types of the entries of a decision, as the database calls them
-ENTRIES = {
-    "id": ("string",),
-    "choice": ("string",),
-    "annotator": ("string", "null"),
-    "labels": ("array",),
-    "hashes": ("array",),
-    "classes": ("array",),
-    "asked": ("array",),
-    "unit": ("string",),
-    "verdict": ("string", "null"),
-    "run_key": ("string",),
-    "decided_by": ("string",),
-    "decided_at": ("date",),
-    "remark": ("string", "null"),
-    "step": ("string",),
-    "gold_id": ("objectId", "null"),
-    "gold_hash": ("string", "null"),
+#: types of the entries of a decision
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("id", "choice", "unit", "run_key", "decided_by", "step"), (str,)),
+    **dict.fromkeys(("annotator", "verdict", "remark", "gold_hash"), (str, NoneType)),
+    **dict.fromkeys(("labels", "hashes", "classes", "asked"), (list,)),
+    "decided_at": (datetime,),
+    "gold_id": (ObjectId, NoneType),
 }
-_CLASSES: dict[str, type] = {"string": str, "null": NoneType, "array": list, "date": datetime, "objectId": ObjectId}
-_TYPES = {name: tuple(_CLASSES[each] for each in types) for name, types in ENTRIES.items()}
 #: the same for entries that only some decisions have
 _TYPES_OF_KEPT: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("written", LABEL, BEFORE), (NoneType, dict)),
@@ -93,18 +80,22 @@ _TYPES_OF_CHANGES: dict[str, dict[str, tuple[type, ...]]] = {
 # ---- reading ----
 
 
-def whole_decisions(entries: Any) -> list[Stored]:
-    """Decisions among the entries of a list, as stored; none if it is no list."""
-    return [each for each in entries if is_decision(each)] if isinstance(entries, list) else []
+def is_log(held: Any, entries: Any, kind: LabelKind) -> bool:
+    """True if a field of decisions, and the log beside it, hold what the plugin, or the App, stores there.
 
-
-def whole_labels(entries: Sequence[Any]) -> list[Stored]:
-    """The labels among the entries of a list: those with an id, and a class or none."""
-    return [
-        each
-        for each in entries
-        if isinstance(each, dict) and isinstance(each.get("_id"), ObjectId) and is_class(each.get("label"))
-    ]
+    Args:
+        held: what the field holds; None without one
+        entries: what is stored as the log; None without one
+        kind: type of the labels in the field
+    """
+    if not isinstance(held, dict | NoneType) or not isinstance(entries, list | NoneType):
+        return False
+    if held is not None and kind.list_name is not None and not isinstance(held.get(kind.list_name), list | NoneType):
+        return False
+    return all(map(is_decision, entries or ())) and all(
+        isinstance(each, dict) and isinstance(each.get("_id"), ObjectId) and is_class(each.get("label"))
+        for each in labels_in(held, kind)
+    )
 
 
 def is_decision(entry: Any) -> bool:

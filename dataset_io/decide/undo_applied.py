@@ -25,7 +25,7 @@ from ..record.lease import unless_deleted
 from ..run.work_through import MAX_ATTEMPTS, rare_collections
 from .gold import Gold
 from .label_edits import LabelEdits
-from .stored_decisions import REPLACED_BY, Stored, is_decision
+from .stored_decisions import REPLACED_BY, Stored
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -93,13 +93,11 @@ class AppliedStep:
 def latest_applied(gold: Gold) -> AppliedStep | None:
     """Step of the last application; None if nothing was applied."""
     part = f"{gold.decisions}.{APPLIED}"
-    types = {"step": "string", "by": "string", "at": "date"}
     stages: list[Stored] = [
         {"$match": {**gold.with_decisions, f"{part}.0": {"$exists": True}}},
         {"$project": dict.fromkeys((f"{part}.step", f"{part}.at", f"{part}.by"), True)},
         {"$unwind": f"${gold.decisions}"},
         {"$unwind": f"${part}"},
-        {"$match": {f"{part}.{name}": {"$type": each} for name, each in types.items()}},
         {
             "$group": {
                 "_id": f"${part}.step",
@@ -120,10 +118,7 @@ class _Undoing:
 
     def __init__(self, gold: Gold, step: str, fields: Sequence[str]) -> None:
         prefix = names.FRAMES_PREFIX if gold.on_frames else ""
-        found = {
-            name: kind_of(gold.dataset.get_field(prefix + name))
-            for name in sorted(each for each in fields if isinstance(each, str))
-        }
+        found = {name: kind_of(gold.dataset.get_field(prefix + name)) for name in sorted(fields)}
         self._gold = gold
         self._step = step
         self.kinds: dict[str, LabelKind] = {name: kind for name, kind in found.items() if kind is not None}
@@ -134,11 +129,9 @@ class _Undoing:
     def undone(self, document: Stored) -> tuple[Counter[str], tuple[UpdateOne, list[Any]] | None]:
         """Outcomes of taking back the step on a sample, or frame, its update, and its log after it."""
         edits, counts = LabelEdits(document, self.kinds), Counter[str]()
-        stored = document.get(self._gold.decisions)
-        log = list(stored) if isinstance(stored, list) else []
+        log = self._gold.log_of({self._gold.decisions: document[self._gold.decisions]}).entries
         for at in reversed(range(len(log))):
-            if is_decision(log[at]):
-                self._take_back(edits, log, at, counts)
+            self._take_back(edits, log, at, counts)
         return counts, (edits.update({self._gold.decisions: log}), log) if counts["n_objects"] else None
 
     def _take_back(self, edits: LabelEdits, log: list[Any], at: int, counts: Counter[str]) -> None:
@@ -179,6 +172,6 @@ class _Undoing:
 def _later(log: Sequence[Any], at: int) -> Iterator[int]:
     """Places of the decisions that replaced one, the next one first; they follow it in the log."""
     for k in range(at + 1, len(log)):
-        if is_decision(log[k]) and log[k]["id"] == log[at].get(REPLACED_BY):
+        if log[k]["id"] == log[at].get(REPLACED_BY):
             at = k
             yield k

@@ -25,7 +25,6 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ...names import DIFFERS_FROM, MISSED_BY
 from ..labels.assignment import NOT_NAMED, OF_ROLE, UNKNOWN, annotators_of, assigned_annotators
 from ..labels.checks import (
-    LABEL_REQUIREMENT,
     LabelFacts,
     are_labels,
     check_attributes,
@@ -84,7 +83,6 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         self._run_key = source.config.run_key
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
         self._extending = threading.Lock()
-        self._some_damaged = False
         self._crowd_attribute = source.config.crowd_attribute if facts.crowd else None
         self._readers = source.geometry_readers
         self.in_pixels = any(reader.needs_size(source.config) for reader in self._readers)
@@ -221,7 +219,6 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         classes = values("label")
         annotator = annotators_of(self.source, field, n, values)
         are_whole = are_labels(label_ids, classes) & (annotator != NOT_NAMED)
-        self._some_damaged |= not are_whole.all()
         crowd = np.zeros(n, np.bool_)
         if self._crowd_attribute is not None:
             crowd = np.fromiter(map(is_crowd, values("crowd")), np.bool_, n)
@@ -276,8 +273,6 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             unusable = ~columns.usable
             fields = set(columns.field[unusable].tolist())
             requirements = {self._readers[field].requirement for field in fields}
-            if self._some_damaged:
-                requirements.add(LABEL_REQUIREMENT)
             affected = columns.sample[unusable].tolist()
             sample_ids = sorted({samples[k].title for k in affected})
             raise unusable_labels_error(requirements, len(affected), sample_ids)

@@ -101,7 +101,7 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
     def _field_columns(
         self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int
     ) -> tuple[NDArray[Any], ...]:
-        """Sample, annotator (of damaged labels ``NOT_NAMED``), tag, field, position and id of the labels of a field."""
+        """Sample, annotator (``NOT_NAMED`` of no label), tag, field, position and id of the labels of a field."""
         ids: list[Sequence[ObjectId]] = [row[f"id{field}"] or () for row in rows]
         counts = np.array([len(entry) for entry in ids], np.int64)
         n = int(counts.sum())

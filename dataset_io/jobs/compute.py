@@ -46,7 +46,7 @@ from ..families.map_files import delete_map_files
 from ..families.objects import ObjectFamily
 from ..families.protocol import LabelFamily
 from ..labels.annotator_attributes import check_annotator_attribute
-from ..labels.checks import check_annotators, check_room, count_damaged_fields
+from ..labels.checks import check_annotators, check_room
 from ..labels.roles import with_roles
 from ..labels.source import Source, open_source, refuse_decisions
 from ..labels.stored import NoRoomError
@@ -277,7 +277,6 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     check_not_in_database(source.dataset, config.run_key, paths)
     if overwrite:
         refuse_dependent_view(source.samples, [*paths, *names.reserved_paths(config.run_key)])
-    count_damaged_fields(source)
     family.check()
     check_room(source, paths)
     check_annotators(source)

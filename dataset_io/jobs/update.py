@@ -23,7 +23,7 @@ from ...agreement.statistics.report import AgreementReport, RunFacts
 from ..database.fiftyone_private import reload_samples, sample_collection
 from ..families import open_family
 from ..families.protocol import LabelFamily, WholeRunNeededError, WholeRunReason
-from ..labels.checks import check_room, count_damaged_fields
+from ..labels.checks import check_room
 from ..labels.roles import with_roles
 from ..labels.source import Source, annotators_found, flattened, refuse_decisions, refuse_read_only
 from ..record.gold_fields import applied_steps
@@ -104,9 +104,7 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         run.begin_update(new_id)
     try:
         source = _source(run, record)
-        changes = changes_since(
-            dataset, run.config.get(CHANGES_RECORD), lambda: loaded.index, on_frames=source.on_frames
-        )
+        changes = changes_since(dataset, run.config[CHANGES_RECORD], lambda: loaded.index, on_frames=source.on_frames)
         if changes is None or record.get("versions") != versions():
             raise WholeRunNeededError(WholeRunReason.OTHER_VERSION)
         known = loaded.context.details.get("roles", ())
@@ -122,7 +120,6 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
             unset_values(dataset, list(source.fields_written(source.config.run_key)), plan.left)
         _require_same_kind(family, loaded, compared)
         noticed = Noticed(
-            count_damaged_fields(source) if source.config.invalid == "skip" else 0,
             n_left_out,
             plan.n_repeated,
             plan.n_samples if source.on_frames else None,

@@ -90,7 +90,7 @@ def check_attributes(source: Source, *, needed: bool = True) -> None:
 
 
 def codes_of(codes: ClassCodes, classes: Sequence[Any]) -> IntArray:
-    """The codes of the classes of labels; those of damaged labels, which are left out, are arbitrary."""
+    """The codes of the classes of labels; those of what is no label, which is left out, are arbitrary."""
     if set(map(type, classes)) <= {str, NoneType}:
         return np.fromiter(map(codes.__getitem__, classes), np.int64, len(classes))
     found = (codes[name] if is_class(name) else MISSING for name in classes)
@@ -129,11 +129,11 @@ def check_labels(source: Source) -> None:
     """Refuse labels that cannot be compared.
 
     Raises:
-        AgreementInputError: if most boxes of an annotator lie outside of their images; if a label is damaged, has no
+        AgreementInputError: if most boxes of an annotator lie outside of their images; if a label is none, has no
             annotator (attribute mode), or unusable geometry (``invalid="error"``)
     """
     config, attribute = source.config, source.config.annotator_attribute
-    damaged: list[str] = []
+    no_labels: list[str] = []
     without_id: list[str] = []
     unnamed: list[str] = []
     unusable: list[tuple[str, str]] = []
@@ -141,7 +141,7 @@ def check_labels(source: Source) -> None:
     for label, sample, field in _labels_where(source):
         geometry = source.kinds[field].geometry
         if not isinstance(label, dict) or not is_class(label.get("label")):
-            damaged.append(sample)
+            no_labels.append(sample)
         elif not isinstance(label.get("_id"), ObjectId):
             without_id.append(sample)
         elif attribute is not None and label.get(attribute) is None:
@@ -153,8 +153,8 @@ def check_labels(source: Source) -> None:
     if config.invalid == "skip":
         outside.refuse_most()
         return  # whatever else is wrong with a label, it is left out and counted as it is read
-    if damaged:
-        raise unusable_labels_error({LABEL_REQUIREMENT}, len(damaged), sorted(set(damaged)))
+    if no_labels:
+        raise unusable_labels_error({LABEL_REQUIREMENT}, len(no_labels), sorted(set(no_labels)))
     if without_id:
         raise AgreementInputError(
             f"Every label must have an id, got {len(without_id)} without, on samples {shown(sorted(set(without_id)))}; "
@@ -169,36 +169,6 @@ def check_labels(source: Source) -> None:
         samples, requirements = zip(*unusable, strict=True)
         raise unusable_labels_error(set(requirements), len(unusable), sorted(set(samples)))
     outside.refuse_most()
-
-
-def count_damaged_fields(source: Source) -> int:
-    """The number of label fields of samples that hold something else than labels, such as a text."""
-    columns = zip(source.kinds, source.fields, source.label_paths, strict=True)
-    labels = [(kind, field, path) for kind, field, path in columns if kind.is_label]
-    conditions: list[dict[str, Any]] = []
-    for kind, field, path in labels:
-        conditions += [{field: {"$nin": [None], "$not": {"$type": "object"}}}, {field: {"$type": "array"}}]
-        if kind.list_name is not None:
-            conditions.append({path: {"$nin": [None, []], "$not": {"$type": "array"}}})
-    if not conditions:
-        return 0
-    wanted = dict.fromkeys(("_id", *source.fields, *NAMING), True)
-    found = [
-        document_title(document)
-        for document in source.aggregate([{"$match": {"$or": conditions}}, {"$project": wanted}])
-        for kind, field, _ in labels
-        if not _holds_labels(document.get(field), kind.list_name)
-    ]
-    if found and source.config.invalid == "error":
-        raise unusable_labels_error({"Label fields must hold labels"}, len(found), sorted(set(found)))
-    return len(found)
-
-
-def _holds_labels(value: Any, list_name: str | None) -> bool:
-    """True for a document, with a list if its labels stand in one; or for nothing."""
-    if not isinstance(value, dict):
-        return value is None
-    return list_name is None or isinstance(value.get(list_name), list | NoneType)
 
 
 def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:

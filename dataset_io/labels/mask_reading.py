@@ -16,7 +16,7 @@ from ...agreement.pixels.compute import MAX_VALUES
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...metrics.pixels.joint_counts import ClassMask
-from ..database.stored_arrays import DAMAGED, stored_array, stored_image
+from ..database.stored_arrays import UNREADABLE, stored_array, stored_image
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
@@ -62,8 +62,8 @@ class PhotographError(UnusableMaskError):
 class StoredMask:
     """A stored mask: an array or a file path; as in FiftyOne, the array wins."""
 
-    array: Any  #: bytes, unless it is damaged
-    path: Any  #: text, unless it is damaged
+    array: Any  #: bytes
+    path: Any  #: text
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def _shape_of_array(stored: Any) -> MaskShape | None:
         if np.lib.format.read_magic(start) != (1, 0):
             return None
         shape, _, dtype = np.lib.format.read_array_header_1_0(start)
-    except DAMAGED:
+    except UNREADABLE:
         return None
     usable = dtype.kind in "bi" or (dtype.kind == "u" and dtype.itemsize < 8)
     return MaskShape(shape[0], shape[1], is_rgb=False) if usable and len(shape) == 2 and min(shape) > 0 else None

@@ -23,7 +23,7 @@ class StoredSample:
 
     sample_id: ObjectId  #: id of the document
     last_modified_at: datetime | None  #: its time stamp, None if it has none
-    #: for every field the ids of all stored labels (None for a damaged one; plain fields: the value); None without
+    #: for every field the ids of all stored labels (None for one without; plain fields: the value); None without
     #: label list, label or value
     label_ids: tuple[list[Any] | None, ...]
     video_id: ObjectId | None = None  #: id of the sample that a frame belongs to

@@ -133,7 +133,7 @@ def applied_steps(samples: SampleCollection) -> list[str]:
     opened = [GoldField.open(samples, name) for name in gold_fields(samples)]
     found = {step for gold in opened
              for step in gold.collection.distinct(f"{gold.decisions}.{APPLIED}.step", gold.with_decisions)}  # fmt: skip
-    return sorted(step for step in found if isinstance(step, str))
+    return sorted(found)
 
 
 def labels_of_steps(

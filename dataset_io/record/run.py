@@ -33,7 +33,7 @@ from ..database.fiftyone_private import (
     stored_dataset,
     view_from_stages,
 )
-from ..database.stored_arrays import DAMAGED
+from ..database.stored_arrays import UNREADABLE
 from .lease import has_died, this_process, writing
 from .sample_index import CHANGES_RECORD, SampleIndex, new_changes_record
 from .schema import declare_fields, delete_fields, fields_marked, unset_undeclared
@@ -51,7 +51,7 @@ from .stored_records import (
     surely_written,
 )
 
-#: stands for the id of results that a damaged record does not tell
+#: stands for the id of results that a record does not tell
 _NO_RESULTS = "0" * 24
 
 RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed", "renaming", "deleting"
@@ -65,7 +65,7 @@ def dataset_of(samples: object) -> fo.Dataset:
 
 
 def list_agreements(dataset: fo.Dataset | SampleCollection) -> list[str]:
-    """Keys of the agreement runs of a dataset, in any status, damaged ones included."""
+    """Keys of the agreement runs of a dataset, in any status."""
     references = _references(dataset_of(dataset))
     # FiftyOne leaves out runs whose records it cannot read
     ours = {"_id": {"$in": list(references.values())}, "config.method": names.RUN_METHOD}
@@ -101,7 +101,7 @@ def _references(dataset: fo.Dataset) -> dict[str, ObjectId]:
 
 
 def readable(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of a run with entries of the expected types, whatever has become of them."""
+    """The document of a run with what deleting it needs, which works in any state."""
     config = document.get("config")
     record = dict(config) if isinstance(config, Mapping) else {}
     paths, options, run_id = (record.get(name) for name in ("fields_written", "options", "results_id"))
@@ -129,6 +129,14 @@ def refresh(dataset: fo.Dataset) -> None:
     """Read the dataset and its samples in memory again from the database."""
     reload_dataset(dataset)
     reload_samples(dataset)
+
+
+#: what the record of a completed run holds
+_RECORDED: dict[str, type] = {
+    **dict.fromkeys(("fields_written", "annotators"), list),
+    **dict.fromkeys(("options", "versions", CHANGES_RECORD), dict),
+    **dict.fromkeys(("family", "results_id"), str),
+}
 
 
 class Run:
@@ -212,17 +220,36 @@ class Run:
         )
 
     def require_completed(self) -> None:
-        """Raise :class:`AgreementInputError` unless there is such a run, and it completed."""
+        """Raise :class:`AgreementInputError` unless such a run completed, and is what the plugin stored."""
         self.require()
-        if self.status != COMPLETED:
+        self.completed()
+
+    def completed(self) -> dict[str, Any]:
+        """The record of the run if it completed; here, and with its results, what is stored of a run is checked.
+
+        Raises:
+            AgreementInputError: if it did not complete, or another version of the plugin, or something else, stored it
+        """
+        document = database().runs.find_one({"_id": self.reference}) or {}
+        record = readable(document)["config"]
+        if record.get("status") != COMPLETED:
             gone = ", but its process is gone" if self.was_killed else ""
             raise AgreementInputError(
-                f"The run {self.key!r} must be completed, got the status {self.status!r}{gone}; {self._compute_again()}"
+                f"The run {self.key!r} must be completed, got the status {record.get('status')!r}{gone}; "
+                f"{self._compute_again()}"
             )
-        if self.config.get("schema_version") != names.SCHEMA_VERSION:
+        if record.get("schema_version") != names.SCHEMA_VERSION:
             raise AgreementInputError(
                 f"The run {self.key!r} was stored by another version of the plugin; {self._compute_again()}"
             )
+        if not _is_whole(document):
+            raise self._changed()
+        return record
+
+    def _changed(self) -> AgreementInputError:
+        return AgreementInputError(
+            f"The run {self.key!r} was changed by something else; delete the run and compute it again"
+        )
 
     def update(
         self, *, fields_added: Sequence[str] = (), only_with: Mapping[str, Any] | None = None, **values: Any
@@ -453,13 +480,13 @@ class Run:
             AgreementInputError: if there is no such run, it did not complete, or another version stored it
         """
         self.require_completed()
-        with self._undamaged():
+        with self._unchanged():
             return self._read_report(_results(self._document()["results"])["report"])
 
     def records(self) -> OpenRecords:
         """The records of its samples; raises as :meth:`report`."""
         report = self.report()
-        with self._undamaged():
+        with self._unchanged():
             return open_records(self._records_id(), report)
 
     def previous(self) -> OpenRecords:
@@ -470,7 +497,7 @@ class Run:
                 f"The run {self.key!r} must have been updated to have an earlier state, got a run that was not; "
                 "compare it with another run"
             )
-        with self._undamaged():
+        with self._unchanged():
             return open_records(previous, self._read_report(_results(ObjectId(previous))["report"]))
 
     def applied_steps(self, *, before: bool = False) -> set[str]:
@@ -479,14 +506,14 @@ class Run:
         Args:
             before: when it was computed before the last update
         """
-        with self._undamaged():
+        with self._unchanged():
             document = self._document()
             results = ObjectId(document["config"].get("previous")) if before else document["results"]
             return {step for step in _results(results).get("applied") or () if isinstance(step, str)}
 
     def index(self) -> SampleIndex:
         """The samples of the run, without reading the rest of its records; raises as :meth:`report`."""
-        with self._undamaged():
+        with self._unchanged():
             return open_index(self._records_id())
 
     @property
@@ -511,17 +538,14 @@ class Run:
         return report_from_dict({**stored, "run_key": self.key, "config": {**stored["config"], "run_key": self.key}})
 
     @contextlib.contextmanager
-    def _undamaged(self) -> Iterator[None]:
-        """Re-word what reading stored results raises where these are gone or damaged."""
+    def _unchanged(self) -> Iterator[None]:
+        """Re-word what reading stored results raises where these are gone, or are not what the plugin stored."""
         try:
             yield
         except AgreementInputError:
             raise
-        except (GridFSError, *DAMAGED, LookupError, AttributeError) as error:
-            raise AgreementInputError(
-                f"The run {self.key!r} must have its results in this database, got none, or damaged ones "
-                f"({type(error).__name__}); {self._compute_again()}"
-            ) from error
+        except (GridFSError, *UNREADABLE, LookupError, AttributeError) as error:
+            raise self._changed() from error
 
     def _compute_again(self) -> str:
         ways = "resume=True, or anew with overwrite=True," if self.can_be_continued else "overwrite=True,"
@@ -532,6 +556,18 @@ def _results(file_id: Any) -> dict[str, Any]:
     """Stored results: the report as text, and the steps of decisions that were applied to labels."""
     found: dict[str, Any] = json.loads(gridfs.GridFS(database()).get(file_id).read())
     return found
+
+
+def _is_whole(document: Mapping[str, Any]) -> bool:
+    """True if the document of a completed run has all entries, of the types that the plugin gave them."""
+    record = document["config"]
+    if not all(isinstance(record.get(name), kind) for name, kind in _RECORDED.items()):
+        return False
+    fields, read = record["options"].get("fields"), record[CHANGES_RECORD]
+    named = [*record["fields_written"], *record["annotators"], *(fields if isinstance(fields, list) else [None])]
+    are_numbers = all(isinstance(read.get(name), int) for name in ("at", "n_samples"))
+    is_stored = ObjectId.is_valid(record["results_id"]) and isinstance(document.get("results"), ObjectId)
+    return bool(fields) and are_numbers and is_stored and all(isinstance(name, str) for name in named)
 
 
 def _config_filter(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -131,8 +131,9 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
     """
     run = Run(samples, run_key)
     refuse_parts(samples)
-    run.require_completed()
-    config, annotators = _recorded(run)
+    run.require()
+    record = run.completed()
+    config, annotators = AgreementConfig.from_dict(record["options"]), tuple(record["annotators"])
     samples = _compared_slices(samples, config)
     kinds = []
     for name in config.fields:
@@ -147,23 +148,6 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if samples.get_field(path) is None:
             raise _gone(run_key, path)
     return labels
-
-
-def _recorded(run: Run) -> tuple[AgreementConfig, tuple[str, ...]]:
-    """The options and the annotators of a run, as they were recorded."""
-    record = run.config
-    options, annotators = record["options"], record.get("annotators")
-    fields = options.get("fields")
-    if not fields or not all(map(_is_name_list, (fields, options.get("annotators", []), annotators))):
-        raise AgreementInputError(
-            f"The run {run.key!r} must have recorded its options and annotators, got a damaged record; compute it "
-            f"again with overwrite=True, or remove it with load(dataset, {run.key!r}).delete()"
-        )
-    return AgreementConfig.from_dict(options), tuple(annotators or ())
-
-
-def _is_name_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def _compared_slices(samples: SampleCollection, config: AgreementConfig) -> SampleCollection:

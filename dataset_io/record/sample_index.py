@@ -314,8 +314,6 @@ def _source_keys(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes
 CHANGES_RECORD = "changes"
 #: how far the clocks of the machines that write may differ
 _CLOCKS_DIFFER = timedelta(seconds=10)
-#: milliseconds until the year 9999, the last that Python knows
-_LATEST = 253_000_000_000_000
 
 
 def now() -> datetime:
@@ -345,7 +343,7 @@ class Changes:
 
 
 def changes_since(
-    dataset: fo.Dataset, record: Any, index: Callable[[], SampleIndex], *, on_frames: bool
+    dataset: fo.Dataset, record: Mapping[str, int], index: Callable[[], SampleIndex], *, on_frames: bool
 ) -> Changes | None:
     """Find the samples changed since a completed run; None if they are not known.
 
@@ -354,10 +352,7 @@ def changes_since(
         index: gives the samples of the run with their time stamps; called if any sample has a recent one
         on_frames: whether the run compares frames
     """
-    read, n_samples = (record.get(name) if isinstance(record, Mapping) else None for name in ("at", "n_samples"))
-    if not isinstance(read, int) or not isinstance(n_samples, int) or not 0 <= read < _LATEST:
-        return None  # damaged
-    at = time_of(read)
+    at = time_of(record["at"])
     if dataset.created_at > at:  # all samples of a clone have the time stamp of the cloning
         return None
     recent, wanted = {"last_modified_at": {"$gte": at - _CLOCKS_DIFFER}}, {"last_modified_at": True}
@@ -370,7 +365,7 @@ def changes_since(
     if rows or frames:
         changed = frozenset(index().changed(rows, frames, at))
     n_added = samples.count_documents({"created_at": {"$gt": at}})
-    return Changes(changed, max(0, n_samples + n_added - _n_samples(dataset)))
+    return Changes(changed, max(0, record["n_samples"] + n_added - _n_samples(dataset)))
 
 
 def _n_samples(dataset: fo.Dataset) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import itertools
 import json
 import struct
@@ -138,10 +139,17 @@ class OpenFile:
 
 
 def open_file(file_id: str, family: str) -> OpenFile:
-    """The records in a file."""
+    """The records in a file.
+
+    Raises:
+        ValueError: if something else changed the file
+    """
     file = gridfs.GridFS(database()).get(file_id)
-    header, _ = _header(file)
-    content = memoryview(file.read())
+    stored = file.read()
+    if zlib.crc32(stored) != file.crc32:
+        raise ValueError(f"The file {file_id!r} is not what was stored")
+    header, start = _header(io.BytesIO(stored))
+    content = memoryview(stored)[start:]
     columns, beside = (_Unpacked(header[kind], content) for kind in ("records", "beside"))
     return OpenFile(
         records_of(family, columns, len(header["context"]["annotators"]), beside),
@@ -297,7 +305,7 @@ def _write_file(file_id: str, parts: Iterable[_Bytes]) -> None:
     """Store bytes as a file of GridFS, chunk by chunk; its own writer keeps 32 MB, and once more to send them."""
     files, chunks = database().fs.files, database().fs.chunks
     chunks.create_index([("files_id", 1), ("n", 1)], unique=True)
-    length, waiting = 0, bytearray()
+    length, waiting, checksum = 0, bytearray(), 0
 
     def send(data: bytearray) -> None:
         nonlocal length
@@ -305,6 +313,7 @@ def _write_file(file_id: str, parts: Iterable[_Bytes]) -> None:
         length += len(data)
 
     for part in parts:
+        checksum = zlib.crc32(part, checksum)
         for start in range(0, len(part), _CHUNK):
             waiting += part[start : start + _CHUNK]
             if len(waiting) >= _CHUNK:
@@ -313,10 +322,10 @@ def _write_file(file_id: str, parts: Iterable[_Bytes]) -> None:
     if waiting:
         send(waiting)
     now = datetime.now(timezone.utc)
-    files.insert_one({"_id": file_id, "chunkSize": _CHUNK, "length": length, "uploadDate": now})
+    files.insert_one({"_id": file_id, "chunkSize": _CHUNK, "length": length, "uploadDate": now, "crc32": checksum})
 
 
-def _header(file: gridfs.GridOut) -> tuple[dict[str, Any], int]:
+def _header(file: gridfs.GridOut | io.BytesIO) -> tuple[dict[str, Any], int]:
     """The header of a file, and where the columns begin."""
     (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
     header: dict[str, Any] = json.loads(file.read(length))

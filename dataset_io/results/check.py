@@ -202,9 +202,6 @@ def part_reports(opened: OpenParts, by: str) -> dict[str, Callable[[], Agreement
 def last_check(config: Mapping[str, Any]) -> AcceptanceCheck | None:
     """The last check of a run, from its record; None without one, or if the run was computed again or updated since."""
     kept = config.get("acceptance")
-    try:
-        if kept is None or kept["results_id"] != config["results_id"]:
-            return None
-        return AcceptanceCheck.from_dict(kept["check"])
-    except (TypeError, KeyError, AttributeError):  # damaged, or of another version
+    if kept is None or kept["results_id"] != config["results_id"]:
         return None
+    return AcceptanceCheck.from_dict(kept["check"])

@@ -25,7 +25,7 @@ from ...agreement.statistics.records import id_texts
 from ...charts.page.page import ListedError, errors_page, errors_table
 from ...charts.text.words import counted, file_name
 from ..database.fiftyone_private import all_slices, sample_collection
-from ..decide.against import Against, errors_of, refuse_damaged
+from ..decide.against import Against, errors_of
 from ..decide.decide import ObjectsToDecide, open_decided
 from ..decide.gold import Gold
 from ..decide.next_object import files_of
@@ -119,7 +119,6 @@ def decided_to_export(
     target = checked_file(path, overwrite=overwrite)
     if target.suffix.lower() != ending:
         raise AgreementInputError(f"`path` must end in {ending} for these labels ({title}), got {str(path)!r}")
-    refuse_damaged(opened)
     view, exported = _decided(whole_samples(samples), opened, title, str(target))
     if not exported.n_images:
         raise AgreementInputError(f"`{gold}` must have decisions on the samples to be exported, got none")
@@ -183,12 +182,11 @@ def _decided(samples: SampleCollection, gold: Gold, title: str, path: str) -> tu
     right, images, n_empty, n_left_out = set[ObjectId](), list[ObjectId](), 0, 0
     for document_id, (log, _) in gold.decided(list(map(ObjectId, ids))).items():
         made = [each for each in log.decisions if each["choice"] != "skip"]
-        of_image = {each["gold_id"] for each in made} & {label["_id"] for label in log.right}
+        of_image = {each["gold_id"] for each in made} & {label["_id"] for label in log.labels}
         right |= of_image
         images += [document_id] if made else []
         n_empty += bool(made) and not of_image
-        n_left_out += len(log.right) - len(of_image)
-    # what is damaged in other fields does not matter
+        n_left_out += len(log.labels) - len(of_image)
     view = all_slices(gold.dataset).select(list(map(str, images))).select_fields(gold.path)
     view = view.filter_labels(gold.path, fo.ViewField("_id").is_in(sorted(right)), only_matches=False)
     return view, ExportedDecisions(gold.path, title, len(right), len(images), n_empty, len(ids), n_left_out, path)

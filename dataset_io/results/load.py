@@ -230,11 +230,11 @@ def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.D
         AgreementInputError: if there is no such run, or it did not complete
     """
     run = Run(dataset, run_key)
-    config = run.config
-    if config.get("status") != COMPLETED:
+    if run.config.get("status") != COMPLETED:
         run.require_completed()  # which reads the dataset again, and takes most of the time
+    config = run.completed()
     on_frames = any(map(is_of_frames, config["fields_written"]))
-    found = changes_since(run.dataset, config.get(CHANGES_RECORD), run.index, on_frames=on_frames)
+    found = changes_since(run.dataset, config[CHANGES_RECORD], run.index, on_frames=on_frames)
     if found is None or not (found.samples or found.n_deleted):
         return None if found is None else 0
     collection, view = sample_collection(run.dataset), run.target()

@@ -69,7 +69,7 @@ def _part(points: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]
 def _outline(label: Mapping[str, Any]) -> FloatArray:
     """The corners of a label in shares of the image, shape ``(P, 2)``: of its first shape, or of its box.
 
-    None of a label that is damaged.
+    None of a label without a usable shape or box.
     """
     points = label.get("points")
     if isinstance(points, list) and points:

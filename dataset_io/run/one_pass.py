@@ -20,7 +20,6 @@ from ...agreement.statistics.report import AgreementReport, RunFacts
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..families.frames import VideoScores
 from ..families.protocol import LabelFamily
-from ..labels.checks import count_damaged_fields
 from ..labels.source import Source
 from ..record.run import Run, versions
 from ..record.run_keys import filtered_annotators, run_behind, unread_images
@@ -95,7 +94,6 @@ class Compared:
 class Noticed:
     """Counts of a pass, in addition to the facts of each sample."""
 
-    n_damaged: int = 0  #: label fields that hold no labels
     n_changed: int = 0  #: samples that somebody kept on changing, or deleted
     n_repeated: int = 0  #: repetitions of samples in a view
     n_videos: int | None = None  #: videos, if their frames are compared
@@ -103,7 +101,6 @@ class Noticed:
     def __add__(self, other: Noticed) -> Noticed:
         videos = [n for n in (self.n_videos, other.n_videos) if n is not None]
         return Noticed(
-            self.n_damaged + other.n_damaged,
             self.n_changed + other.n_changed,
             self.n_repeated + other.n_repeated,
             sum(videos) if videos else None,
@@ -120,7 +117,7 @@ def run_facts(source: Source, compared: Compared, noticed: Noticed, *, started: 
     """
     counts = compared.facts.totals(source.annotators)
     return RunFacts(
-        **{**counts, "n_invalid": noticed.n_damaged + counts["n_invalid"]},
+        **counts,
         coverage=_coverage(source),
         seconds=round(time.perf_counter() - started, 3),
         chosen_by=run_behind(source.samples),
@@ -173,7 +170,6 @@ class Pass:
         self._facts: list[ReadCounts] = []
         videos = self.reader.videos
         self._videos = None if videos is None else VideoScores(source, videos.number, again=again)
-        self._n_damaged = count_damaged_fields(source) if source.config.invalid == "skip" else 0
         self.n_left_out = 0  #: samples that somebody kept on changing, or deleted
 
     def work(self, progress: Progress) -> None:
@@ -196,7 +192,7 @@ class Pass:
     def noticed(self) -> Noticed:
         """Counts of the pass so far."""
         n_videos = None if self._videos is None else self._videos.n_videos
-        return Noticed(self._n_damaged, self.n_left_out, self.reader.n_repeated, n_videos)
+        return Noticed(self.n_left_out, self.reader.n_repeated, n_videos)
 
     def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
         read = self.reader.columns(rows)

@@ -238,12 +238,12 @@ def test_views_of_another_dataset_are_refused(dataset, make_dataset):
 
 
 def test_what_no_field_of_the_type_holds_is_no_value(make_dataset):
-    damaged = make_dataset(random_annotators(8))
-    damaged.add_sample_field("place", fo.StringField)
-    collection = damaged._sample_collection
+    changed = make_dataset(random_annotators(8))
+    changed.add_sample_field("place", fo.StringField)
+    collection = changed._sample_collection
     for document, value in zip(collection.find(), ["a", {"a": 1}, ["b", {"c": 2}], b"x", True, 2.5], strict=False):
         collection.update_one({"_id": document["_id"]}, {"$set": {"place": value}})
-    parts = compute(damaged, ANNOTATORS, resamples=0, sensitivity=False).by("place")
+    parts = compute(changed, ANNOTATORS, resamples=0, sensitivity=False).by("place")
     sizes = {part.name: part.n_samples for part in parts.parts}
     assert sizes == {"a": 1, "b": 1, "True": 1, "2.5": 1, "(none)": 4}
     assert {name: len(parts.view(name)) for name in sizes if name != "(none)"} == {

@@ -14,7 +14,6 @@ import fiftyone.operators as foo
 import pytest
 from PIL import Image
 
-from tests.dataset_io.damaged_decisions import DAMAGES, damage, decided_dataset
 from tests.dataset_io.said import said_dataset
 from tests.datasets import EXAMPLE, random_annotators
 
@@ -371,18 +370,6 @@ def test_what_a_form_decided_or_took_back_is_shown_at_once(event, dataset, named
     assert not again.of("show_panel_output")
     assert undo_decisions(dataset, step) == n_decided
     assert f"0 of {n} decided" in event("on_change_view", dataset, told.state, value={}).text
-
-
-@pytest.mark.parametrize(
-    "what", ["no hashes", "a decision is null", "the decisions are a text", "a right label is null"]
-)
-def test_damaged_decisions_do_not_keep_anybody_from_deciding(event, make_dataset, what):
-    dataset = decided_dataset(make_dataset)
-    damage(dataset, DAMAGES[what])
-    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
-    assert "decided" in sent.said
-    assert "wrong" not in sent.text
-    event("count_decisions", dataset, sent.state)
 
 
 def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named):

@@ -69,7 +69,7 @@ def test_only_events_of_the_panel_can_be_called_by_name(event, dataset, state, m
 
 
 #: what the App may keep of a panel in a broken browser
-DAMAGED = [
+UNUSABLE = [
     *({"answer": value} for value in ([1], {"a": 1}, 5, True)),
     *({"decide": value} for value in ("text", 5, [], {"at": "x"}, {"at": ["x", "0"]}, {"past": [None]}, {"n": "1"})),
     *({"decide": value} for value in ({"watched": {"x": "1"}}, {"editing": {"active": 5}})),
@@ -77,13 +77,15 @@ DAMAGED = [
 ]
 
 
-def test_what_a_browser_damaged_begins_anew_with_a_sentence(event, dataset, state):
-    for damaged in DAMAGED:
-        sent = event("refresh", dataset, {**state, **damaged}, panel="damaged", beside=True)
+def test_what_a_browser_kept_that_cannot_be_used_begins_anew_with_a_sentence(event, dataset, state):
+    for unusable in UNUSABLE:
+        sent = event("refresh", dataset, {**state, **unusable}, panel="unusable", beside=True)
         (told,) = sent.of("notify")
-        assert told["message"].startswith("What the browser kept of this panel was damaged; `" + next(iter(damaged)))
+        assert told["message"].startswith(
+            "What the browser kept of this panel cannot be used; `" + next(iter(unusable))
+        )
         assert "cards" in sent.parts
-    assert not event("refresh", dataset, sent.state, panel="damaged", beside=True).of("notify")
+    assert not event("refresh", dataset, sent.state, panel="unusable", beside=True).of("notify")
     for wrong in ({"panel_id": ["x"]}, {"panel_state": "text"}, {"panel_state": [1]}):
         (told,) = event("refresh", dataset, **wrong).requests
         assert f"`{next(iter(wrong))}` must be" in told["params"]["message"]

@@ -1,4 +1,4 @@
-"""Small datasets of every label type, with the options that concern it, for campaigns that damage or vary them."""
+"""Small datasets of every label type, with the options that concern it, for campaigns that vary them."""
 
 from __future__ import annotations
 

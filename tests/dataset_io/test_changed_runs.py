@@ -1,0 +1,189 @@
+"""What something else changed of a run, or of decisions: one sentence where it is loaded; deleting works."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import fiftyone as fo
+import pytest
+from fiftyone.core.odm import get_db_conn
+
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.datasets import stored
+
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import (
+    agreement_on,
+    agreement_patches,
+    agreement_samples,
+    apply_decisions,
+    changed_since,
+    compare_agreement,
+    compute_agreement,
+    configure_agreement_app,
+    decide,
+    delete_agreement,
+    delete_decisions,
+    list_agreements,
+    list_decisions,
+    load_agreement,
+    record_own_labels,
+    report_decisions,
+    update_agreement,
+    view_agreement,
+)
+
+READS = (
+    load_agreement,
+    agreement_on,
+    agreement_samples,
+    changed_since,
+    view_agreement,
+    agreement_patches,
+    update_agreement,
+    configure_agreement_app,
+    lambda dataset: compare_agreement(dataset, "agreement", "agreement"),
+)
+#: changes of the document of a run, and what is said of it
+CHANGED = "The run 'agreement' was changed by something else; delete the run and compute it again"
+CHANGES: dict[str, tuple[Any, str]] = {
+    **{
+        f"no {name}": ({"$unset": {f"config.{name}": ""}}, CHANGED)
+        for name in ("results_id", "options", "annotators", "fields_written", "versions", "family", "changes")
+    },
+    "a results_id that is no id": ({"$set": {"config.results_id": "x"}}, CHANGED),
+    "options that are a text": ({"$set": {"config.options": "x"}}, CHANGED),
+    "empty options": ({"$set": {"config.options": {}}}, CHANGED),
+    "options of other types": ({"$set": {"config.options": {"fields": 5, "run_key": None}}}, CHANGED),
+    "annotators of other types": ({"$set": {"config.annotators": ["alice", 5]}}, CHANGED),
+    "fields_written of other types": ({"$set": {"config.fields_written": [None, 5, "agreement_score"]}}, CHANGED),
+    "numbers that are texts": ({"$set": {"config.changes": {"at": "x", "n_samples": 3}}}, CHANGED),
+    "no results": ({"$unset": {"results": ""}}, CHANGED),
+    "results that are a text": ({"$set": {"results": "x"}}, CHANGED),
+    "no status": ({"$unset": {"config.status": ""}}, "must be completed, got the status None"),
+    "another schema": ({"$unset": {"config.schema_version": ""}}, "was stored by another version of the plugin"),
+}
+
+
+def _run_document(dataset: fo.Dataset) -> dict[str, Any]:
+    return get_db_conn().runs.find_one({"_dataset_id": dataset._doc.id})
+
+
+@pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
+def test_a_changed_record_is_one_sentence_and_can_be_deleted(make_dataset, change: Any, said: str) -> None:
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset)
+    get_db_conn().runs.update_one({"_id": _run_document(dataset)["_id"]}, change)
+    dataset.reload()
+    assert list_agreements(dataset) == ["agreement"]
+    for read in READS:
+        with pytest.raises(AgreementInputError, match=said):
+            read(dataset)
+    delete_agreement(dataset)
+    left = stored(dataset)
+    if "results_id" not in str(change):  # nothing tells whose results these are
+        assert left == before
+    assert {name: left[name] for name in ("samples", "dataset")} == {
+        name: before[name] for name in ("samples", "dataset")
+    }
+
+
+@pytest.mark.parametrize("what", ["gone", "garbage", "one byte of the records", "records garbage", "no chunks"])
+def test_changed_results_are_one_sentence_and_can_be_replaced(make_dataset, what: str) -> None:
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset)
+    database, document = get_db_conn(), _run_document(dataset)
+    of_records = f"annotator_agreement/{document['config']['results_id']}"
+    file_id = of_records if "records" in what else document["results"]
+    if what == "gone":
+        database.fs.files.delete_one({"_id": file_id})
+        database.fs.chunks.delete_many({"files_id": file_id})
+    elif what == "no chunks":
+        database.fs.chunks.delete_many({"files_id": file_id})
+    else:
+        chunk = database.fs.chunks.find_one({"files_id": file_id})
+        data = bytearray(chunk["data"])
+        if what.startswith("one byte"):
+            data[-70] ^= 1
+        else:
+            data = os.urandom(len(data))
+        database.fs.chunks.update_one({"_id": chunk["_id"]}, {"$set": {"data": bytes(data)}})
+    with pytest.raises(AgreementInputError, match=CHANGED):
+        agreement_samples(dataset)
+    compute_quickly(dataset, overwrite=True)
+    assert load_agreement(dataset).n_samples == len(dataset)
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+GOLD, DECISIONS = "agreement_gold", "agreement_gold_decisions"
+#: changes of a sample with decisions
+OF_DECISIONS: dict[str, Any] = {
+    "a decision is null": {"$set": {f"{DECISIONS}.0": None}},
+    "the decisions are a text": {"$set": {DECISIONS: "text"}},
+    "no hashes": {"$unset": {f"{DECISIONS}.0.hashes": ""}},
+    "a hash too many": {"$push": {f"{DECISIONS}.0.hashes": "a"}},
+    "the choice is unknown": {"$set": {f"{DECISIONS}.0.choice": "perhaps"}},
+    "the time is a text": {"$set": {f"{DECISIONS}.0.decided_at": "yesterday"}},
+    "the right labels are a text": {"$set": {GOLD: "text"}},
+    "a right label is null": {"$set": {f"{GOLD}.detections.0": None}},
+    "the class of a right label is a list": {"$set": {f"{GOLD}.detections.0.label": ["cat"]}},
+}
+
+
+@pytest.mark.parametrize("change", OF_DECISIONS.values(), ids=OF_DECISIONS)
+def test_changed_decisions_are_one_sentence_and_can_be_deleted(make_dataset, change: Any) -> None:
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset)
+    decide(dataset, choice="version", annotator="alice", all=True, by="mia")
+    sample = dataset._sample_collection.find_one({f"{GOLD}.detections.0": {"$exists": True}})
+    dataset._sample_collection.update_one({"_id": sample["_id"]}, change)
+    said = "decisions in `agreement_gold` were changed by something else; delete them with run.decisions.delete"
+    for call in (list_decisions, report_decisions, apply_decisions, record_own_labels):
+        with pytest.raises(AgreementInputError, match=said):
+            call(dataset)
+    with pytest.raises(AgreementInputError, match=said):
+        decide(dataset, choice="none", all=True, overwrite=True)
+    delete_decisions(dataset)
+    delete_agreement(dataset)
+    after, left = (
+        {name: value for name, value in each.items() if name != "runs"} for each in (before, stored(dataset))
+    )
+    assert left == after
+
+
+def test_maps_that_cannot_be_removed_do_not_keep_a_run(make_dataset, tmp_path, caplog) -> None:
+    dataset = masked_dataset(make_dataset, random_masks(3, gaps=False))
+    before = stored(dataset)
+    folder = tmp_path / "maps"
+    compute_agreement(dataset, list(ANNOTATORS), resamples=0, map_folder=str(folder))
+    # a folder in place of a file cannot be removed as one, not even by root
+    first = sorted(folder.iterdir())[0]
+    first.unlink()
+    first.mkdir()
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+    assert [path.name for path in folder.iterdir()] == [first.name]
+    assert "could not be removed" in caplog.text
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_a_sentence() -> None:
+    from annotator_agreement.dataset_io.families.map_files import write_map
+
+    with pytest.raises(AgreementInputError, match="`map_folder` must be writable, got '/dev': No space left on device"):
+        write_map("/dev/full", b"content")
+
+
+@pytest.mark.parametrize("folder", ["a\x00b", "x" * 5_000, "y/" * 3_000, "~nobody-here/x", b"maps", 5, "", "\udcff"])
+def test_folders_of_maps_that_cannot_be(make_dataset, folder: Any) -> None:
+    dataset = masked_dataset(make_dataset, random_masks(2, gaps=False))
+    with pytest.raises(AgreementInputError) as refused:
+        compute_agreement(dataset, list(ANNOTATORS), resamples=0, map_folder=folder)
+    assert len(str(refused.value).encode()) <= 2_000
+    assert list_agreements(dataset) == []
