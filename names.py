@@ -146,9 +146,7 @@ OBJECT_FIELDS = FieldSet(
         "_id": FieldSpec("str", "Match id: labels with the same id in one sample are the same physical object"),
         "_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the label with the other labels of its object"),
         "_votes": FieldSpec("int", "Number of annotators who drew the object"),
-        "_of": FieldSpec(
-            "int", "Number of annotators assigned, without those exempt from the object by a crowd region"
-        ),
+        "_of": FieldSpec("int", "Number of annotators assigned to the sample"),
         MISSED_BY: FieldSpec("list", "Annotators who were assigned and did not draw the object; absent without any"),
         DIFFERS_FROM: FieldSpec("list", "Annotators who drew the object with another class; absent without any"),
         REFERENCE: FieldSpec(
@@ -307,7 +305,7 @@ RESERVED_SAMPLE_SUFFIXES = (UNITS_SUFFIX, CONSENSUS_SUFFIX, "_map")
 _OF_DERIVED_LABELS = {
     "unit": FieldSpec("str", "Match id of the object, the same as on the annotators' labels"),
     "votes": FieldSpec("int", "Number of annotators who drew the object"),
-    "of": FieldSpec("int", "Number of annotators assigned, without those exempt from the object by a crowd region"),
+    "of": FieldSpec("int", "Number of annotators assigned to the sample"),
     "mean_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the annotators' labels of the object"),
     "annotators": FieldSpec("list", "The annotators who drew the object"),
     "classes": FieldSpec("list", "The class that each of them gave, in the same order"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
@@ -97,6 +97,10 @@ class AgreementRun(Methods):
                 load_agreement(samples, key) if whole else agreement_on(samples, key, resamples=self._resamples)
             )
         return self._report
+
+    def print_report(self, full: bool = False, file: TextIO | None = None) -> None:
+        """Print the report as text: the most important sections, or all of them (``full``)."""
+        self.report.print_report(full, file)
 
     def labels(self) -> DataFrame:
         """All labels that were read, a row each; ``help(run.report.labels)`` describes the columns."""

@@ -40,7 +40,7 @@ from ..dataset_io.labels.source import check_samples, comparable_fields, uncheck
 from ..dataset_io.record.run import Run, list_agreements, newest_first
 from ..dataset_io.record.run_keys import check_key_is_free, run_behind
 from ..dataset_io.record.run_labels import open_run_labels
-from .form import Filled, Form, given_names
+from .form import Filled, Form, given_names, is_from_app, shows_part, shows_what_is_gone
 from .inputs import (
     Choice,
     Folded,
@@ -57,7 +57,6 @@ from .inputs import (
     warning,
 )
 from .runs import open_panel_on
-from .selection import is_from_app, shows_part, shows_what_is_gone
 
 _MOST_FIELDS = 10
 #: more fields with lists of labels are not searched for an attribute that names annotators

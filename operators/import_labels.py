@@ -27,9 +27,8 @@ from ..dataset_io.annotation_files.image_names import MATCHES
 from ..dataset_io.annotation_files.label_documents import LABEL_TYPES
 from ..dataset_io.annotation_files.long_table import MEANINGS, column_choices
 from ..dataset_io.annotation_files.summaries import ImportSummary
-from .form import Filled, Form
+from .form import Filled, Form, is_from_app
 from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Switch, Text, problem, unfolded
-from .selection import is_from_app
 
 #: files of so many bytes, for a dataset of so many samples and a folder of so many images, are read as soon as they
 #: are named

@@ -33,9 +33,8 @@ from ..dataset_io.database.fiftyone_private import open_panel
 from ..dataset_io.jobs.lifecycle import check_rename, what_is_deleted
 from ..dataset_io.record.run import Run, completed_kinds
 from ..dataset_io.results.check import check_with, read_requirements, requirements_in
-from .form import Filled, Form
+from .form import Filled, Form, must_leave_view, shows_part
 from .inputs import Choice, FormField, Notice, Number, ServerFile, Switch, Text, warning
-from .selection import must_leave_view, shows_part
 
 #: the samples of the report
 RUN, VIEW = "run", "view"

@@ -120,7 +120,7 @@ def test_names_are_completed_and_a_misspelt_one_is_corrected(run):
     assert all(hasattr(run, name) for name in listed)
     assert not hasattr(run, "_ipython_canary_method_should_not_exist_")
     assert {"decide", "list", "undo"} <= {name for name in dir(run.decisions) if not name.startswith("_")}
-    assert repr(run.objects) == "<run.objects of 'agreement': write, consensus, patches, tag, annotate>"
+    assert repr(run.objects) == "<run.objects of 'agreement': write, consensus, patches>"
 
 
 MISSPELT_NAMES = [

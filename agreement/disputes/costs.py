@@ -217,7 +217,6 @@ def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disput
     classes: Counter[tuple[str, ...]] = Counter()
     own = np.flatnonzero((units.sample == sample) & (units.verdict > AGREED))
     asked = np.flatnonzero(units.assigned[sample]).tolist()
-    exempt = set(zip(units.exemptions.unit.tolist(), units.exemptions.annotator.tolist(), strict=True))
     other_classes: Counter[tuple[str, str, str]] = Counter()
     n_missed = 0
     for unit in own.tolist():
@@ -226,7 +225,7 @@ def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disput
         if len(drew) == 1:
             lone[context.annotators[drew[0]]] += 1
             continue
-        left = [k for k in asked if k not in drew and (unit, k) not in exempt]
+        left = [k for k in asked if k not in drew]
         missed.update(context.annotators[k] for k in left)
         n_missed += bool(left)
         if units.verdict[unit] == CLASS_CONFLICT:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: class of an object that there is not, or that an annotator did not draw
 NOTHING = -1
-#: whether an annotator missed an object is not known: a crowd region may excuse them
-UNKNOWN = -2
+#: stands for the class that most gave where there is no majority
+NO_MAJORITY = -2
 
 #: stands for the name of an annotator where a rule decided
 BY_RULE = "decided by a rule"
@@ -127,7 +127,7 @@ class Judged:
     sample: IntArray  #: shape ``(N,)``, or the video, or group: what is resampled
     annotator: IntArray  #: shape ``(N,)``
     right: IntArray  #: shape ``(N,)``, code of the class that the object has, or :data:`NOTHING`
-    given: IntArray  #: shape ``(N,)``, code of the class that the annotator gave, :data:`NOTHING` or :data:`UNKNOWN`
+    given: IntArray  #: shape ``(N,)``, code of the class that the annotator gave or :data:`NOTHING`
 
 
 def annotators_decided(
@@ -200,7 +200,7 @@ def _numbers(judged: Judged, annotators: Sequence[str], class_names: Sequence[st
     for k, name in enumerate(annotators):
         own = judged.annotator == k
         sample, right, given = judged.sample[own], judged.right[own], judged.given[own]
-        drew, there, known = given >= 0, right != NOTHING, given != UNKNOWN
+        drew, there = given >= 0, right != NOTHING
         for code in (None, *_codes(right, given, class_names)):
             of_object = there if code is None else right == code
             of_label = drew if code is None else given == code
@@ -208,7 +208,7 @@ def _numbers(judged: Judged, annotators: Sequence[str], class_names: Sequence[st
             rows = (
                 of_label,
                 of_label & there,
-                of_object & known,
+                of_object,
                 of_object & drew,
                 of_object & drew & (right != given),
             )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..disputes.costs import costs_of_units, pair_costs
-from ..matching.relations import asked_for, who_left_out
+from ..matching.relations import who_left_out
 from ..matching.verdicts import AGREED, CLASS_CONFLICT, CROWD, NO_VERDICT, verdict_names
 from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, UnitColumns, agreement_of_part, unit_ids
 from ..pixels.counts import MaskValues, are_classes
@@ -110,7 +110,7 @@ def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[Ru
             "cost": costs_of_units(units).astype(np.float64),
             "iou": np.where(n_labels > 1, of_unit, np.nan),
         }
-        yield RunTables.of(labels, columns, asked_for(found), context, start)
+        yield RunTables.of(labels, columns, found.assigned[found.units.sample], context, start)
         start += len(part["n_units"])
 
 
@@ -156,7 +156,7 @@ def _label_ids(records: Records) -> dict[str, list[str | None]]:
 
 
 def uncounted_labels(records: Records, context: ReportContext) -> dict[str, Any]:
-    """Columns of the labels that make no unit: crowd regions, what they excuse, and tags that somebody gave again.
+    """Columns of the labels that make no unit: crowd regions, what lies within them, and tags that somebody gave again.
 
     Columns: ``row`` (of the sample), ``annotator``, ``label``, ``label_id``, and ``verdict``, None for tags. Empty for
     other labels.

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.geometry.objects import Geometry, Objects
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, ranges, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 
 #: track of an object without a track
 NO_TRACK = int(np.iinfo(np.int64).min)
-_MOST_ANNOTATORS = 1 << 20
 
 #: columns of counts
 _VIDEO, _A, _TRACK_A, _B, _TRACK_B = range(5)
@@ -83,69 +82,24 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class CrowdExemptions:
-    """Exemptions: annotators exempt from a unit because their crowd region covers it and they drew no member."""
-
-    unit: IntArray  #: shape ``(E,)``, ascending
-    annotator: IntArray  #: shape ``(E,)``
-
-    @classmethod
-    def of(cls, unit: IntArray, annotator: IntArray, covered: tuple[IntArray, IntArray]) -> CrowdExemptions:
-        """Find them, from the unit and the annotator of every object, both ``(N,)``.
-
-        Args:
-            unit: any numbers, one for each unit
-            annotator: who drew the objects
-            covered: rows of objects, and the annotators whose crowd regions cover most of them
-        """
-        row, other = covered
-        if not len(row):
-            return cls(row, other)
-        keys = np.unique(_keys(unit[row], other))
-        keys = keys[~np.isin(keys, _keys(unit, annotator))]
-        return cls(keys // _MOST_ANNOTATORS, keys % _MOST_ANNOTATORS)
-
-    def counts(self, n_units: int) -> IntArray:
-        """Number of annotators exempt from every unit, shape ``(U,)``."""
-        return np.bincount(self.unit, minlength=n_units)
-
-    def by_object(self, unit: IntArray) -> tuple[IntArray, IntArray]:
-        """Rows of objects, from the unit of every object ``(N,)``, each with the annotators exempt from its unit."""
-        per_unit = self.counts(int(unit.max(initial=-1)) + 1)
-        n = per_unit[unit]
-        annotator = self.annotator[ranges((np.cumsum(per_unit) - per_unit)[unit], n)]
-        return np.repeat(np.arange(len(unit)), n), annotator
-
-    def contain(self, unit: IntArray, annotator: IntArray) -> BoolArray:
-        """True where an annotator is exempt from a unit; ``unit`` and ``annotator`` have any one shape."""
-        return np.isin(_keys(unit, annotator), _keys(self.unit, self.annotator))
-
-
-def _keys(unit: IntArray, annotator: IntArray) -> IntArray:
-    keys: IntArray = unit * _MOST_ANNOTATORS + annotator
-    return keys
-
-
-@dataclass(frozen=True, slots=True)
 class SamplePairs:
     """The pairs of annotators assigned to the same sample, over the samples of a batch."""
 
     sample: IntArray  #: shape ``(Q,)``
     a: IntArray  #: shape ``(Q,)``, first annotator
     b: IntArray  #: shape ``(Q,)``
-    n_a: IntArray  #: shape ``(Q,)``, objects of ``a`` on the sample, without those of units that ``b`` is exempt from
-    n_b: IntArray  #: shape ``(Q,)``, the other way round
+    n_a: IntArray  #: shape ``(Q,)``, objects of ``a`` on the sample
+    n_b: IntArray  #: shape ``(Q,)``
     _start: IntArray
     _rank: IntArray
     _n_assigned: IntArray
 
     @classmethod
-    def of(cls, objects: Objects, assigned: BoolArray, exempt: tuple[IntArray, IntArray] | None = None) -> SamplePairs:
+    def of(cls, objects: Objects, assigned: BoolArray) -> SamplePairs:
         """All pairs of assigned annotators, ordered by (sample, a, b).
 
         Args:
             assigned: shape ``(S, R)``
-            exempt: rows of objects, each with an annotator who is exempt from its unit
         """
         n_samples, n_annotators = assigned.shape
         sample, annotator = np.nonzero(assigned)
@@ -157,13 +111,7 @@ class SamplePairs:
         n_assigned = assigned.sum(axis=1)
         start = np.concatenate([[0], np.cumsum(n_assigned * (n_assigned - 1) // 2)])[:-1]
         rank = np.cumsum(assigned, axis=1) - 1
-        pairs = cls(of, a, b, n_objects[of, a], n_objects[of, b], start, rank, n_assigned)
-        if exempt is not None and len(exempt[0]):
-            own, other = objects.annotator[exempt[0]], exempt[1]
-            rows = pairs.row(objects.sample[exempt[0]], np.minimum(own, other), np.maximum(own, other))
-            np.subtract.at(pairs.n_a, rows[own < other], 1)
-            np.subtract.at(pairs.n_b, rows[own > other], 1)
-        return pairs
+        return cls(of, a, b, n_objects[of, a], n_objects[of, b], start, rank, n_assigned)
 
     def rank(self, sample: IntArray, annotator: IntArray) -> IntArray:
         """Position of an annotator among those assigned to the sample."""
@@ -233,7 +181,6 @@ def count_tracks(
     annotator: IntArray,
     assigned: BoolArray,
     pairs: tuple[IntArray, IntArray],
-    exempt: tuple[IntArray, IntArray] | None = None,
 ) -> TrackCounts:
     """Count the matched tracks on the frames of a batch.
 
@@ -246,8 +193,6 @@ def count_tracks(
     """
     others = assigned[sample] & (tracks.track != NO_TRACK)[:, None]
     others[np.arange(len(sample)), annotator] = False
-    if exempt is not None:
-        others[exempt] = False
     partner = np.full(others.shape, NO_TRACK)
     i, j = pairs
     partner[i, annotator[j]] = tracks.track[j]

@@ -12,16 +12,16 @@ import numpy as np
 
 from ...metrics.alpha.nominal import alpha_by_group, ratings_by_group
 from ...metrics.geometry.objects import Geometry, Objects, Overlaps, dice_from_iou, iou_from_areas
-from ...metrics.matching import Matching, match_objects, without_units_of
+from ...metrics.matching import Matching, match_objects
 from ...metrics.matching.merging import TIE
 from ...metrics.matching.pairs import panoptic_quality
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ..settings.config import AgreementConfig, Empty, Missing
 from ..statistics.codes import MISSING
-from .batch import Batch, CrowdExemptions, SamplePairs
+from .batch import Batch, SamplePairs
 from .verdicts import AGREED, object_verdicts, unit_verdicts
 
-#: a crowd region covers an object if they share at least this part of the smaller one
+#: an object lies mostly within a crowd region if they share at least this part of the smaller one
 MOSTLY_INSIDE = 0.5
 
 #: why the alpha of a sample is undefined; entry 0 where it is defined
@@ -44,7 +44,7 @@ class Units:
 
     sample: IntArray  #: shape ``(U,)``
     votes: IntArray  #: shape ``(U,)``, members
-    assigned: IntArray  #: shape ``(U,)``, annotators assigned to the sample and not exempt from the unit
+    assigned: IntArray  #: shape ``(U,)``, annotators assigned to the sample
     verdict: IntArray  #: shape ``(U,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
 
 
@@ -102,7 +102,6 @@ class Agreement:
     otherwise: BoolArray  #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning
     unit: IntArray  #: shape ``(N,)``, unit of every object
     units: Units  #: columns over the ``U`` units
-    exemptions: CrowdExemptions  #: who is exempt from which unit by a crowd region
     pairs: MatchedPairs  #: pairs of objects of one unit
     sample_pairs: SamplePairs  #: ``Q`` pairs of annotators on samples
     object_verdict: IntArray  #: shape ``(N,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
@@ -170,14 +169,9 @@ class Agreement:
         """Ratings that alpha counts."""
         return self._ratings(self.n_assigned)
 
-    @cached_property
-    def n_exempt(self) -> IntArray:
-        """Annotators exempt from every unit, shape ``(U,)``."""
-        return self.exemptions.counts(len(self.units.sample))
-
     def _ratings(self, n_assigned: IntArray) -> Ratings:
         rules = Counting.of(self.config)
-        return ratings_of(self.objects, self.unit, self.units.sample, n_assigned, rules, self.n_exempt)
+        return ratings_of(self.objects, self.unit, self.units.sample, n_assigned, rules)
 
     def read_otherwise(self) -> Agreement:
         """The same units if a null label list had the other meaning, as far as the headline numbers need it."""
@@ -186,8 +180,8 @@ class Agreement:
         return replace(
             self,
             assigned=self.otherwise,
-            units=replace(self.units, assigned=n_assigned[self.units.sample] - self.n_exempt),
-            sample_pairs=SamplePairs.of(self.objects, self.otherwise, self.exemptions.by_object(self.unit)),
+            units=replace(self.units, assigned=n_assigned[self.units.sample]),
+            sample_pairs=SamplePairs.of(self.objects, self.otherwise),
             alpha=alpha,
             alpha_reason=reason,
         )
@@ -221,27 +215,22 @@ class MatchedBatch(Agreement):
     counted: BoolArray  #: shape ``(N',)``, whether an object of the original batch counts; the others are crowd
     matching: Matching  #: unit of every object
     overlaps: Overlaps  #: overlapping pairs of objects
-    #: rows of objects, and the other annotators whose crowd regions cover most of them
-    covered: tuple[IntArray, IntArray]
-    #: shape ``(S,)``, objects that do not count as everybody else is exempt from them
-    n_alone: IntArray
 
 
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     """Match the objects of a batch and score its samples."""
-    read, of_crowd = batch.objects, batch.crowd
-    batch, overlaps, matching, counted, covered = matched_objects(batch, config)
+    read = batch.objects
+    batch, overlaps, counted = without_crowd(batch)
+    matching = matching_of(batch.objects, overlaps, config)
     crowd = (read.sample * batch.assigned.shape[1] + read.annotator)[~counted]
     objects, n_samples = batch.objects, batch.n_samples
     n_assigned = batch.assigned.sum(axis=1)
-    exemptions = CrowdExemptions.of(matching.unit, objects.annotator, covered)
-    exempt, n_exempt = exemptions.by_object(matching.unit), exemptions.counts(matching.n_units)
-    units = _units(batch, matching, n_assigned, n_exempt, config.tolerance)
+    units = _units(batch, matching, n_assigned, config.tolerance)
     pairs = matched_pairs(objects, batch.geometry, overlaps, matching)
-    sample_pairs = SamplePairs.of(objects, batch.assigned, exempt)
+    sample_pairs = SamplePairs.of(objects, batch.assigned)
     n_objects = np.bincount(objects.sample, minlength=n_samples)
     pair_score = pair_scores(objects, pairs, sample_pairs, n_objects, empty=config.empty)
-    ratings = ratings_of(objects, matching.unit, units.sample, n_assigned, Counting.of(config), n_exempt)
+    ratings = ratings_of(objects, matching.unit, units.sample, n_assigned, Counting.of(config))
     alpha, alpha_reason = sample_alpha(ratings, n_assigned, n_objects, config)
     verdict = object_verdicts(objects, units.verdict[matching.unit], overlaps, batch.geometry, threshold=config.iou)
     return MatchedBatch(
@@ -251,7 +240,6 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         otherwise=batch.assigned if batch.otherwise is None else batch.otherwise,
         unit=matching.unit,
         units=units,
-        exemptions=exemptions,
         pairs=pairs,
         sample_pairs=sample_pairs,
         object_verdict=verdict,
@@ -260,7 +248,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         size_px=np.full((n_samples, 2), np.nan) if batch.size_px is None else batch.size_px,
         attributes=batch.attributes,
         visibility=batch.geometry.visibility(pairs.i, pairs.j),
-        best_iou=_best_iou(objects, overlaps, sample_pairs, batch.assigned, exempt),
+        best_iou=_best_iou(objects, overlaps, sample_pairs, batch.assigned),
         aligned=None if matching.aligned is None else _aligned(objects, overlaps, sample_pairs, matching.aligned),
         n_crowd=np.bincount(crowd, minlength=batch.assigned.size).reshape(batch.assigned.shape),
         score=sample_scores(pair_score, sample_pairs, n_samples),
@@ -271,61 +259,33 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         counted=counted,
         matching=matching,
         overlaps=overlaps,
-        covered=covered,
-        n_alone=np.bincount(read.sample[~counted if of_crowd is None else ~counted & ~of_crowd], minlength=n_samples),
     )
 
 
-def matched_objects(
-    batch: Batch, config: AgreementConfig
-) -> tuple[Batch, Overlaps, Matching, BoolArray, tuple[IntArray, IntArray]]:
-    """Match the objects of a batch without crowd.
+def without_crowd(batch: Batch) -> tuple[Batch, Overlaps, BoolArray]:
+    """Leave out crowd regions, and objects that lie mostly within one of another annotator, as COCO ignores them.
 
     Returns:
-        the objects that count, their overlaps and units, a mask that tells which objects of the batch they are, and
-        which of them are covered by whose crowd regions
+        the objects that count, their overlaps, and a mask that tells which objects of the batch they are
     """
-    counted = np.ones(len(batch.objects), np.bool_) if batch.crowd is None else ~batch.crowd
-    batch, overlaps, (row, other) = without_crowd(batch)
-    objects = batch.objects
-    matching = matching_of(objects, overlaps, config)
-    if not len(row):
-        return batch, overlaps, matching, counted, (row, other)
-    exemptions = CrowdExemptions.of(matching.unit, objects.annotator, (row, other))
-    n_exempt = exemptions.counts(matching.n_units)[matching.unit]
-    # everybody else who was assigned is exempt
-    alone = (n_exempt > 0) & (batch.assigned.sum(axis=1)[objects.sample] - n_exempt < 2)
-    matching, kept = without_units_of(matching, alone), ~alone[row]
-    covered = (np.cumsum(~alone) - 1)[row[kept]], other[kept]
-    counted[counted] = ~alone
-    batch, overlaps = batch.among(~alone), overlaps.among(~alone)
-    return batch, overlaps, _without_excused(matching, batch.objects.annotator, covered), counted, covered
-
-
-def without_crowd(batch: Batch) -> tuple[Batch, Overlaps, tuple[IntArray, IntArray]]:
-    """The objects that are no crowd regions, their overlaps, and which of them are covered by whose crowd regions."""
     overlaps = batch.geometry.overlaps(batch.objects)
     if batch.crowd is None or not batch.crowd.any():
-        return batch, overlaps, (np.empty(0, np.int64), np.empty(0, np.int64))
-    counted = ~batch.crowd
-    row, other = _covered(batch, batch.crowd, overlaps)
-    return batch.among(counted), overlaps.among(counted), ((np.cumsum(counted) - 1)[row], other)
+        return batch, overlaps, np.ones(len(batch.objects), np.bool_)
+    counted = ~(batch.crowd | in_crowd(batch.objects, batch.crowd, overlaps))
+    return batch.among(counted), overlaps.among(counted), counted
 
 
-def _without_excused(matching: Matching, annotator: IntArray, covered: tuple[IntArray, IntArray]) -> Matching:
-    """The matching without the aligned pairs in which an annotator is exempt from the unit of the other one's object.
+def in_crowd(objects: Objects, crowd: BoolArray, overlaps: Overlaps) -> BoolArray:
+    """Objects that lie mostly within a crowd region of another annotator, shape ``(N,)``.
 
     Args:
-        matching: units and aligned pairs
-        annotator: shape ``(N,)``, annotator of every object
-        covered: rows of objects in crowd regions, and the annotators of these regions
+        crowd: shape ``(N,)``, whether an object is a crowd region
     """
-    if matching.aligned is None:
-        return matching
-    (i, j), unit = matching.aligned, matching.unit
-    exemptions = CrowdExemptions.of(unit, annotator, covered)
-    left_out = exemptions.contain(unit[i], annotator[j]) | exemptions.contain(unit[j], annotator[i])
-    return replace(matching, aligned=matching.aligned[:, ~left_out])
+    inside, (i, j) = np.zeros(len(objects), np.bool_), (overlaps.i, overlaps.j)
+    mostly = (overlaps.inclusion() >= MOSTLY_INSIDE - TIE) & (objects.annotator[i] != objects.annotator[j])
+    inside[i[mostly & crowd[j]]] = True
+    inside[j[mostly & crowd[i]]] = True
+    return inside
 
 
 def matching_of(
@@ -342,27 +302,15 @@ def matching_of(
     )
 
 
-def _covered(batch: Batch, crowd: BoolArray, overlaps: Overlaps) -> tuple[IntArray, IntArray]:
-    """Rows of objects that lie at least half in a crowd region of somebody else, and who that is."""
-    annotator = batch.objects.annotator
-    mostly = overlaps.inclusion() >= MOSTLY_INSIDE - TIE
-    rows, others = [], []
-    for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
-        inside = mostly & ~crowd[own] & crowd[other] & (annotator[own] != annotator[other])
-        rows.append(own[inside])
-        others.append(annotator[other[inside]])
-    return np.concatenate(rows), np.concatenate(others)
-
-
 def _mean(total: FloatArray, count: IntArray) -> FloatArray:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _units(batch: Batch, matching: Matching, n_assigned: IntArray, n_exempt: IntArray, tolerance: float) -> Units:
+def _units(batch: Batch, matching: Matching, n_assigned: IntArray, tolerance: float) -> Units:
     sample = np.zeros(matching.n_units, np.int64)
     sample[matching.unit] = batch.objects.sample
     votes = np.bincount(matching.unit, minlength=matching.n_units)
-    assigned = n_assigned[sample] - n_exempt
+    assigned = n_assigned[sample]
     attributes = zip(batch.attributes, batch.attribute_numbers, strict=True)
     verdict = unit_verdicts(batch.objects.category, attributes, matching.unit, votes, assigned, tolerance)
     return Units(sample, votes, assigned, verdict)
@@ -425,7 +373,6 @@ def ratings_of(
     sample: IntArray,
     n_assigned: IntArray,
     rules: Counting,
-    n_exempt: IntArray | int = 0,
 ) -> Ratings:
     """Ratings that alpha counts: classes of the members of units, and *missing*.
 
@@ -439,7 +386,7 @@ def ratings_of(
     n_categories = int(objects.category.max(initial=0)) + 1
     keys, count = np.unique(unit[rated] * n_categories + objects.category[rated], return_counts=True)
     of_unit, category = keys // n_categories, keys % n_categories
-    votes, assigned = np.bincount(unit, minlength=len(sample)), n_assigned[sample] - n_exempt
+    votes, assigned = np.bincount(unit, minlength=len(sample)), n_assigned[sample]
     absent = rules.n_ratings(votes, assigned) - votes
     incomplete = np.flatnonzero((absent > 0) & (votes > 0) & (assigned >= 2))
     all_empty = np.empty(0, np.int64)
@@ -479,7 +426,6 @@ def _best_iou(
     overlaps: Overlaps,
     shared: SamplePairs,
     assigned: BoolArray,
-    exempt: tuple[IntArray, IntArray],
 ) -> FloatArray:
     """Mean best IoU of both annotators of every sample pair with the other, ``(Q, 2)``; nan without objects."""
     n_samples, n_annotators = assigned.shape
@@ -488,7 +434,6 @@ def _best_iou(
     best = np.zeros(len(objects) * width)  # best IoU of every object with each annotator assigned to its sample
     for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
         np.maximum.at(best, own * width + shared.rank(objects.sample[other], objects.annotator[other]), iou)
-    best[exempt[0] * width + shared.rank(objects.sample[exempt[0]], exempt[1])] = 0.0
     block = objects.sample * n_annotators + objects.annotator
     starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]) if len(block) else np.empty(0, np.int64)
     sums = np.zeros((n_samples * width, width))

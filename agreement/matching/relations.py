@@ -57,16 +57,9 @@ def who_left_out(asked: BoolArray, unit: IntArray, annotator: IntArray) -> Relat
     return Relation(*np.nonzero(lacks))
 
 
-def asked_for(found: Agreement) -> BoolArray:
-    """True where an annotator was assigned to the sample of a unit and is not exempt from it, shape ``(U, R)``."""
-    asked = found.assigned[found.units.sample]
-    asked[found.exemptions.unit, found.exemptions.annotator] = False
-    return asked
-
-
 def missed_by(found: Agreement) -> Relation:
     """Annotators who missed the object of a label, for all ``N`` labels."""
-    return who_left_out(asked_for(found), found.unit, found.objects.annotator).of_rows(found.unit)
+    return who_left_out(found.assigned[found.units.sample], found.unit, found.objects.annotator).of_rows(found.unit)
 
 
 def differs_from(found: Agreement) -> Relation:

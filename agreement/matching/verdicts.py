@@ -19,7 +19,7 @@ AGREED, CLASS_CONFLICT, ATTRIBUTE_CONFLICT, MISSED, LONE, SPLIT, DUPLICATE = ran
 #: verdict of the labels of a sample that is not rated
 NO_VERDICT = -1
 
-#: verdict of crowd regions, and of labels that the crowd regions of all others excuse these from
+#: verdict of crowd regions, and of labels that lie mostly within one of another annotator
 CROWD = "crowd"
 
 

@@ -103,14 +103,6 @@ class AssignedCells:
         cells = kind[rows] * len(self.sample) + self.own[rows]
         return np.bincount(cells, minlength=n_kinds * len(self.sample)).reshape(n_kinds, -1)
 
-    def exempt(self, units: BoolArray, kind: IntArray, n_kinds: int) -> IntArray:
-        """Some of the units ``(U,)`` that each annotator is exempt from, by kind, shape ``(n_kinds, V)``."""
-        agreement = self.chunk.agreement
-        kept = units[agreement.exemptions.unit]
-        unit, annotator = agreement.exemptions.unit[kept], agreement.exemptions.annotator[kept]
-        cells = kind[unit] * len(self.sample) + self.row[agreement.units.sample[unit], annotator]
-        return np.bincount(cells, minlength=n_kinds * len(self.sample)).reshape(n_kinds, -1)
-
     def sums(self, row: IntArray, values: FloatArray) -> FloatArray:
         """Sums of values by row, shape ``(V,)``."""
         return sums_by(row, values, len(self.sample))
@@ -153,7 +145,7 @@ def missed_columns(assigned: AssignedCells) -> _Columns:
     cells = size[several] * n_samples + units.sample[several]
     of_sample = np.bincount(cells, minlength=n_sizes * n_samples).reshape(n_sizes, n_samples)
     drawn = [assigned.cells(rows[unit], size[unit], n_sizes) for rows in (several, several & (units.votes >= 3))]
-    missed = of_sample[:, assigned.sample] - drawn[0] - assigned.exempt(several, size, n_sizes)
+    missed = of_sample[:, assigned.sample] - drawn[0]
     could_miss = missed + drawn[1]
     columns: _Columns = {"n_missed": missed.sum(axis=0), "n_could_miss": could_miss.sum(axis=0)}
     for k, name in enumerate(SIZES):
@@ -209,7 +201,6 @@ def _consensus(assigned: AssignedCells) -> _Columns:
     # the other annotators have all votes of a unit, minus one if this annotator drew it: so take out the units that
     # this annotator drew, then put back those with enough votes of the others
     n_units = of_sample[assigned.sample] - assigned.count(without[agreement.unit]) + n_both
-    n_units -= assigned.exempt(without, np.zeros_like(units.votes), 1)[0]
     ends = np.concatenate([pairs.i, pairs.j])
     kept = both[ends]
     of_pair = assigned.own[ends[kept]]

@@ -284,7 +284,7 @@ def _plain_columns(chunk: Chunk) -> SparseColumns:
         "n_a_and_b": n_a_and_b,
         "n_drawn_by_either": n_a_and_b - n_matched,
         "n_drew": np.where(agreement.rated, chunk.drew.sum(axis=1), 0),
-        "n_assigned": np.where(agreement.rated, chunk.asked.sum(axis=1), 0),
+        "n_assigned": np.where(agreement.rated, agreement.n_assigned, 0),
         "iou": sums_by(of_match, pairs.iou, n_samples),
         "dice": sums_by(of_match, dice_from_iou(pairs.iou), n_samples),
         "visibility": np.zeros(n_samples) if visibility is None else sums_by(of_match, visibility, n_samples),
@@ -297,7 +297,7 @@ def _presence(chunk: Chunk) -> Ratings:
     """Ratings of "did the annotator draw anything?" (1 or 0), with rated samples as units."""
     rated = np.flatnonzero(chunk.agreement.rated)
     n_drew = chunk.drew[rated].sum(axis=1)
-    count = np.concatenate([chunk.asked[rated].sum(axis=1) - n_drew, n_drew])
+    count = np.concatenate([chunk.agreement.n_assigned[rated] - n_drew, n_drew])
     unit, category = np.tile(np.arange(len(rated)), 2), np.repeat([0, 1], len(rated))
     given = count > 0
     return Ratings(unit[given], category[given], count[given], rated)

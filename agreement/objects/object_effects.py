@@ -172,9 +172,8 @@ def _missed_by(cells: AssignedCells, code: IntArray) -> tuple[IntArray, ...]:
         kept = own >= 0
         return np.bincount(moved_by[own[kept]] + row[kept], minlength=len(owner))
 
-    exempt, unit = agreement.exemptions, agreement.unit
+    unit, assigned = agreement.unit, n_units[owner]
     of_three = units.votes[unit] >= 3
-    assigned = n_units[owner] - count(exempt.unit, cells.row[units.sample[exempt.unit], exempt.annotator])
     missed = assigned - count(unit, cells.own)
     could = missed + count(unit[of_three], cells.own[of_three])
     return cell[owner] // k, cell[owner] % k, annotator, missed, could, assigned

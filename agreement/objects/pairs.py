@@ -129,7 +129,7 @@ class PairNumbers:
 
 
 class CountNumbers:
-    """Agreement on the number of objects of every image, without crowd regions and exemptions.
+    """Agreement on the number of objects of every image, without crowd.
 
     For all annotators: ICC(2,1) over the images that all were assigned to. For every pair: the mean difference over
     shared images, and the limits that contain 95 % of the differences if these are normally distributed.
@@ -147,9 +147,7 @@ class CountNumbers:
     def add(self, chunk: Chunk) -> None:
         agreement, objects, shared = chunk.agreement, chunk.agreement.objects, chunk.agreement.sample_pairs
         by_all, k = agreement.n_assigned == agreement.n_annotators, agreement.n_annotators
-        of_all = agreement.n_exempt[agreement.unit] == 0
-        cells = (objects.sample * k + objects.annotator)[of_all]
-        cells = np.bincount(cells, minlength=agreement.assigned.size)
+        cells = np.bincount(objects.sample * k + objects.annotator, minlength=agreement.assigned.size)
         counts = cells.reshape(agreement.assigned.shape).astype(np.float64)
         columns = np.column_stack([np.ones(len(counts)), counts.sum(axis=1) ** 2, (counts**2).sum(axis=1), counts])
         self._of_all.add(hstack([columns * by_all[:, None]]))
@@ -285,12 +283,9 @@ def _pair_objects(agreement: Agreement) -> tuple[IntArray, IntArray]:
     objects, shared, n = agreement.objects, agreement.sample_pairs, agreement.n_annotators
     block = objects.sample * n + objects.annotator  # the objects of one annotator on one sample are consecutive
     rows, categories = [], []
-    for annotator, other in ((shared.a, shared.b), (shared.b, shared.a)):
+    for annotator in (shared.a, shared.b):
         first, end = (np.searchsorted(block, shared.sample * n + annotator, side) for side in ("left", "right"))
         row, of_row = np.repeat(np.arange(len(first)), end - first), ranges(first, end - first)
-        if len(agreement.exemptions.unit):
-            kept = ~agreement.exemptions.contain(agreement.unit[of_row], other[row])
-            row, of_row = row[kept], of_row[kept]
         rows.append(row)
         categories.append(objects.category[of_row])
     return np.concatenate(rows), np.concatenate(categories)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within
-from ..matching.batch import CrowdExemptions, SamplePairs, TrackCounts, Tracks, count_tracks
+from ..matching.batch import SamplePairs, TrackCounts, Tracks, count_tracks
 from ..matching.compute import Agreement, MatchedBatch, MatchedPairs, Units
 from ..matching.verdicts import AGREED, NO_VERDICT
 from ..settings.config import AgreementConfig
@@ -40,7 +40,7 @@ MAX_OBJECTS_AT_ONCE = 100_000
 _ROWS = rows_by_column(
     {
         OF_SAMPLE: (
-            *("n_objects", "n_units", "n_matched", "n_pairs", "n_crowd", "n_excused", "n_coordinates", "n_tallies"),
+            *("n_objects", "n_units", "n_matched", "n_pairs", "n_crowd", "n_coordinates", "n_tallies"),
             *("assigned", "otherwise", "size_px", "score", "cost", "alpha", "alpha_reason", "squares"),
             *("n_hard", "n_inexact", "crowded", "n_repaired", "n_points"),
             *(f"swept_{name}" for name in ("score", "units", "matched", "drawn", "hard", "inexact")),
@@ -53,7 +53,6 @@ _ROWS = rows_by_column(
         "n_matched": ("iou", "visibility"),
         "n_pairs": ("best_iou", "aligned"),
         "n_crowd": ("crowd_annotator",),
-        "n_excused": ("excused_unit", "excused_annotator"),
         "n_coordinates": ("coordinates",),
         "n_inexact": ("inexact_surplus",),
         "n_tallies": ("tally_variant", "tally_ratings", "tally_units", "tally_differing"),
@@ -125,7 +124,7 @@ def record(
         columns["track"] = agreement.batch.tracks.track
     sample = ThresholdSample()
     if agreement.config.sensitivity or agreement.config.iou_from_data:
-        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, agreement.config.similarity, agreement.covered)
+        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, agreement.config.similarity)
     return ObjectRecords(agreement.n_annotators, (columns,), sample)
 
 
@@ -135,7 +134,6 @@ def agreement_columns(agreement: Agreement) -> Columns:
     n_units = agreement.n_units
     first_unit = np.cumsum(n_units) - n_units
     crowd = np.repeat(np.arange(agreement.n_crowd.size), agreement.n_crowd.ravel())
-    excused_sample = units.sample[agreement.exemptions.unit]
     columns: Columns = {
         "n_objects": compact(agreement.n_objects),
         "n_units": compact(n_units),
@@ -156,9 +154,6 @@ def agreement_columns(agreement: Agreement) -> Columns:
         "iou": agreement.pairs.iou,
         "best_iou": agreement.best_iou,
         "crowd_annotator": compact(crowd % agreement.n_annotators),
-        "n_excused": compact(np.bincount(excused_sample, minlength=agreement.n_samples)),
-        "excused_unit": compact(agreement.exemptions.unit - first_unit[excused_sample]),
-        "excused_annotator": compact(agreement.exemptions.annotator),
     }
     if agreement.attributes:
         columns["attributes"] = compact(np.column_stack(agreement.attributes))
@@ -228,28 +223,22 @@ class UnitColumns:
     annotator: IntArray  #: shape ``(N,)``
     category: IntArray  #: shape ``(N,)``
     assigned: BoolArray  #: shape ``(S, R)``
-    exemptions: CrowdExemptions
 
     @classmethod
     def of(cls, part: AnyColumns, n_annotators: int) -> UnitColumns:
         """The units of the samples of some columns."""
         n_units = part["n_units"].astype(np.int64)
         sample, unit = np.repeat(np.arange(len(n_units)), n_units), units_of_objects(part)
-        assigned, nobody = unpacked(part["assigned"], n_annotators), np.empty(0, np.int64)
-        exemptions = CrowdExemptions(nobody, nobody)
-        if "n_excused" in part:
-            first = np.repeat(np.cumsum(n_units) - n_units, part["n_excused"])
-            exemptions = CrowdExemptions(first + part["excused_unit"], part["excused_annotator"].astype(np.int64))
+        assigned = unpacked(part["assigned"], n_annotators)
         return cls(
             sample=sample,
             votes=np.bincount(unit, minlength=len(sample)),
-            asked=assigned.sum(axis=1)[sample] - exemptions.counts(len(sample)),
+            asked=assigned.sum(axis=1)[sample],
             verdict=part["unit_verdict"].astype(np.int64),
             unit=unit,
             annotator=part["annotator"].astype(np.int64),
             category=part["category"].astype(np.int64),
             assigned=assigned,
-            exemptions=exemptions,
         )
 
     def classes(self, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -267,7 +256,6 @@ class UnitColumns:
         """Units of two others that an annotator should have drawn and did not, shape ``(U,)``."""
         missed: BoolArray = (self.votes >= 2) & (self.verdict != NO_VERDICT) & self.assigned[self.sample, annotator]
         missed[self.unit[self.annotator == annotator]] = False
-        missed[self.exemptions.unit[self.exemptions.annotator == annotator]] = False
         return missed
 
 
@@ -291,7 +279,6 @@ def track_counts(records: ObjectRecords, video: IntArray, config: AgreementConfi
             objects.annotator,
             agreement.assigned,
             (pairs.i, pairs.j),
-            agreement.exemptions.by_object(agreement.unit),
         )
         done += n
     return total
@@ -325,7 +312,7 @@ def unit_ids(first: Sequence[str], sample: IntArray, annotator: IntArray, annota
 def agreement_of_part(part: AnyColumns, n_annotators: int, config: AgreementConfig) -> Agreement:
     """The agreement on the samples of some columns."""
     units, n_objects = UnitColumns.of(part, n_annotators), part["n_objects"].astype(np.int64)
-    n_samples, assigned, exemptions = len(n_objects), units.assigned, units.exemptions
+    n_samples, assigned = len(n_objects), units.assigned
     objects = Objects(np.repeat(np.arange(n_samples), n_objects), units.annotator, units.category)
     order = np.argsort(units.unit, kind="stable")
     first, second = pairs_within(units.unit[order])
@@ -338,8 +325,7 @@ def agreement_of_part(part: AnyColumns, n_annotators: int, config: AgreementConf
         unit=units.unit,
         units=Units(units.sample, units.votes, units.asked, units.verdict),
         pairs=MatchedPairs(i, j, part["iou"], objects.category[i] == objects.category[j]),
-        exemptions=exemptions,
-        sample_pairs=SamplePairs.of(objects, assigned, exemptions.by_object(units.unit)),
+        sample_pairs=SamplePairs.of(objects, assigned),
         object_verdict=part["verdict"].astype(np.int64),
         area=shown_area(part),
         boxes_xyxy=part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None,

@@ -236,7 +236,7 @@ class AnnotatorSummary(OfOne):
     ``n_could_miss`` counts objects that at least two others drew, ``n_missed`` the objects among them that this
     annotator did not draw; ``miss_rate`` is ``n_missed / n_could_miss``, ``miss_rate_by_size`` the same by size (empty
     if objects have no size). Intervals by size or verdict have keys such as ``miss_rate_by_size.small``. ``n_crowd``
-    labels are crowd regions or lie in those of all others; no other number counts them. ``score`` and
+    labels are crowd regions or lie mostly within one of another annotator; no other number counts them. ``score`` and
     ``mean_iou`` are means over the pairs with the other annotators: of the scores of samples, and of the IoU of matched
     labels. ``class_conflicts`` lists the 20 most frequent ``{a, b, n}``: this annotator gave ``a``, another one ``b``.
 

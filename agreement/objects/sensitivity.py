@@ -298,7 +298,4 @@ def _ratings_without(chunk: Chunk, sample: IntArray, annotator: IntArray) -> Rat
     case_of_unit = np.repeat(np.arange(len(sample)), n_of_case)
     objects = Objects(case, objects.annotator[rows], objects.category[rows])
     n_assigned = agreement.n_assigned[sample] - 1
-    first_unit = np.cumsum(n_units) - n_units
-    original = ranges(first_unit[sample], n_of_case)
-    n_exempt = agreement.n_exempt[original] - agreement.exemptions.contain(original, annotator[case_of_unit])
-    return ratings_of(objects, unit, case_of_unit, n_assigned, Counting.of(agreement.config), n_exempt)
+    return ratings_of(objects, unit, case_of_unit, n_assigned, Counting.of(agreement.config))

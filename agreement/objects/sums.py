@@ -218,8 +218,6 @@ class Chunk:
     match_sample: IntArray  #: shape ``(P,)``
     annotator_pairs: AnnotatorPairs  #: the pairs of annotators of the report
     label_area: FloatArray  #: shape ``(S,)``, total area of all labels
-    #: shape ``(S, R)``, assigned annotators but those who drew nothing and whom a crowd region exempts from a unit
-    asked: BoolArray
     drew: BoolArray  #: shape ``(S, R)``, whether an annotator drew anything
     by_sample: bool  #: whether columns have a row for every sample, or a single row with the sums
 
@@ -238,8 +236,6 @@ class Chunk:
         same = np.concatenate([pairs.i[pairs.same_class], pairs.j[pairs.same_class]])
         drew = np.zeros(agreement.assigned.shape, np.bool_)
         drew[objects.sample, objects.annotator] = True
-        exempt = np.zeros_like(drew)
-        exempt[agreement.units.sample[agreement.exemptions.unit], agreement.exemptions.annotator] = True
         return cls(
             agreement=agreement,
             n_categories=n_categories,
@@ -249,7 +245,6 @@ class Chunk:
             match_sample=objects.sample[pairs.i],
             annotator_pairs=annotator_pairs,
             label_area=sums_by(objects.sample, agreement.area, agreement.n_samples),
-            asked=agreement.assigned & (drew | ~exempt),
             drew=drew,
             by_sample=by_sample,
         )

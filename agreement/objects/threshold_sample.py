@@ -87,17 +87,12 @@ class ThresholdSample:
     kept: _Kept | None = None
 
     @classmethod
-    def of(
-        cls, batch: Batch, overlaps: Overlaps, similarity: Similarity, covered: tuple[IntArray, IntArray]
-    ) -> ThresholdSample:
+    def of(cls, batch: Batch, overlaps: Overlaps, similarity: Similarity) -> ThresholdSample:
         """The samples of a batch.
-
-        Nobody is taken to have missed what their crowd region covers: only what they drew there counts.
 
         Args:
             overlaps: the overlapping pairs among them
             similarity: IoU or Dice
-            covered: rows of objects, and the annotators whose crowd regions cover most of them
         """
         objects, assigned = batch.objects, batch.assigned
         n_assigned = assigned.sum(axis=1)
@@ -105,12 +100,7 @@ class ThresholdSample:
         observed = best_similarities(objects, overlaps, assigned, similarity=similarity)
         of_others = assigned[objects.sample]
         of_others[np.arange(len(objects)), objects.annotator] = False
-        exempt = np.zeros_like(of_others)
-        exempt[covered] = True
-        row = np.nonzero(of_others)[0]
-        counts = (observed > 0) | ~exempt[of_others]
-        observed = observed[counts]
-        n_observed = np.bincount(objects.sample[row[counts]], minlength=batch.n_samples)
+        n_observed = np.bincount(objects.sample[np.nonzero(of_others)[0]], minlength=batch.n_samples)
         keys = np.zeros(batch.n_samples, np.int64) if batch.sample_keys is None else batch.sample_keys
         every = _Kept(
             np.arange(batch.n_samples),

@@ -17,7 +17,7 @@ from ...metrics.matching import ClassHandling, Method
 from ...metrics.matching.merging import TIE
 from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by, sums_of_keys
-from ..matching.batch import CrowdExemptions, SamplePairs
+from ..matching.batch import SamplePairs
 from ..matching.compute import Counting, MatchedBatch, MatchedPairs, matching_of, pair_scores, sample_scores
 from ..settings.config import AgreementConfig, Missing
 from ..statistics.records import Columns, compact
@@ -59,7 +59,7 @@ def matching_rules(config: AgreementConfig) -> list[tuple[Method, ClassHandling]
 def variant_columns(agreement: MatchedBatch) -> Columns:
     """Additive columns of the variants of a run, for the samples of a batch; none without variants.
 
-    Objects that the run left out because of crowd regions are left out of all variants.
+    What the run left out because of crowd regions is left out of all variants.
     """
     variants = Variants.of(agreement.config)
     if not len(variants):
@@ -130,10 +130,6 @@ def _swept(agreement: MatchedBatch, counter: UnitCounter, thresholds: tuple[floa
     n_units, n_matched, n_drawn, n_hard, n_inexact = (np.empty(shape, np.int64) for _ in range(5))
     for at in range(len(thresholds)):
         units = counter.group(sweep.first[at])
-        if len(counter.covered[0]):  # who is exempt depends on the units
-            rows, others = units.exemptions.by_object(units.first)
-            shared = SamplePairs.of(agreement.batch.objects, agreement.assigned, (counter.rows[rows], others))
-            of_pair, without_matches = _pair_shares(agreement, counter, shared)
         hard, inexact = sweep.samples_at(at)
         together = np.flatnonzero(units.together)
         score[:, at] = without_matches + sums_by(counter.sample[counter.i[together]], of_pair[together], n_samples)
@@ -207,7 +203,6 @@ class Grouping:
     votes: IntArray  #: shape ``(N,)``, size of the unit at the row of its first object; 0 in other rows
     together: BoolArray  #: shape ``(P,)``, whether an overlapping pair of one class is in one unit
     n_same_class: IntArray  #: shape ``(N,)``, pairs of objects of one class in the unit, at its first object
-    exemptions: CrowdExemptions  #: who is exempt from a unit, which is named by the row of its first object
 
     @property
     def n_units(self) -> int:
@@ -245,9 +240,6 @@ class UnitCounter:
     j: IntArray  #: shape ``(P,)``
     class_of: IntArray  #: shape ``(N,)``, number of the (sample, class) of every object, in the order of samples
     class_sample: IntArray  #: shape ``(C,)``, sample of every (sample, class)
-    annotator: IntArray  #: shape ``(N,)``
-    #: rows of objects, and the other annotators whose crowd regions cover most of them
-    covered: tuple[IntArray, IntArray]
 
     @classmethod
     def of(cls, agreement: MatchedBatch) -> UnitCounter:
@@ -259,7 +251,6 @@ class UnitCounter:
         sample, category = objects.sample[rated], objects.category[rated]
         n_categories = int(category.max(initial=0)) + 1
         keys, class_of = np.unique(sample * n_categories + category, return_inverse=True)
-        covered, other = agreement.covered
         return cls(
             rows=np.flatnonzero(rated),
             number=number,
@@ -271,8 +262,6 @@ class UnitCounter:
             j=number[overlaps.j[pairs]],
             class_of=class_of,
             class_sample=keys // n_categories,
-            annotator=objects.annotator[rated],
-            covered=(number[covered], other),
         )
 
     def group(self, first: IntArray) -> Grouping:
@@ -282,9 +271,7 @@ class UnitCounter:
         n = len(first)
         votes = np.bincount(first, minlength=n)
         together = first[self.i] == first[self.j]
-        n_same_class = self._same_class_pairs(first)
-        exemptions = CrowdExemptions.of(first, self.annotator, self.covered)
-        return Grouping(first, votes, together, n_same_class, exemptions)
+        return Grouping(first, votes, together, self._same_class_pairs(first))
 
     def _same_class_pairs(self, first: IntArray) -> IntArray:
         """Pairs of objects of one class in every unit, at the row of its first object, shape ``(N,)``."""
@@ -300,8 +287,7 @@ class UnitCounter:
         """The units with at least two ratings."""
         first = np.flatnonzero(units.votes)
         votes, sample = units.votes[first], self.sample[first]
-        n_exempt = units.exemptions.counts(len(units.first))[first]
-        n_ratings = rules.n_ratings(votes, self.assigned[sample] - n_exempt)
+        n_ratings = rules.n_ratings(votes, self.assigned[sample])
         several = n_ratings >= 2
         first, votes, sample, m = first[several], votes[several], sample[several], n_ratings[several]
         is_rated = np.zeros(len(units.first), np.bool_)

@@ -13,7 +13,7 @@ from ...metrics.geometry.objects import Objects
 from ...metrics.geometry.regions import joined
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ..matching.batch import Batch, SamplePairs
-from ..matching.compute import MatchedBatch, matched_objects, matched_pairs, matching_of
+from ..matching.compute import MatchedBatch, in_crowd, matched_pairs, matching_of
 from ..objects.attributes import Values
 from ..settings.config import AgreementConfig
 from ..statistics.codes import NOT_GIVEN
@@ -21,10 +21,9 @@ from ..statistics.records import Columns, Records, compact, packed, unpacked
 
 #: least similarity of a label that was drawn loosely: below it two labels share too little to mean one object
 LOOSE = 0.1
-#: kinds of pairs: matched with equal classes, or with others, and overlapping below the threshold; a label of the role
-#: that the annotator is excused from by a crowd region; one of the annotator in a crowd region of the role; one of an
-#: object that nobody decided, where the role holds decisions
-RIGHT, WRONG_CLASS, LOOSELY, EXCUSED, COVERED, UNDECIDED = range(6)
+#: kinds of pairs: matched with equal classes, or with others, and overlapping below the threshold; a label of the
+#: annotator in a crowd region of the role; one of an object that nobody decided, where the role holds decisions
+RIGHT, WRONG_CLASS, LOOSELY, COVERED, UNDECIDED = range(5)
 
 
 #: what the reference says of the labels of such pairs, and of labels without one
@@ -39,10 +38,10 @@ class RolePairs:
     """Matches of ``P`` labels of one role and labels of annotators."""
 
     label: IntArray  #: shape ``(P,)``, row of the label of the role; -1 for ``COVERED`` and ``UNDECIDED``
-    drawn: IntArray  #: shape ``(P,)``, row of the label of the annotator; -1 for ``EXCUSED``
+    drawn: IntArray  #: shape ``(P,)``, row of the label of the annotator
     annotator: IntArray  #: shape ``(P,)``
     kind: IntArray  #: shape ``(P,)``
-    iou: FloatArray  #: shape ``(P,)``, nan from ``EXCUSED`` on
+    iou: FloatArray  #: shape ``(P,)``, nan from ``COVERED`` on
 
     def without_undecided(self, undecided: BoolArray, annotator: IntArray) -> RolePairs:
         """The pairs, with labels of annotators that nobody decided in none, unless the role has them too.
@@ -87,13 +86,11 @@ class Cells:
         side = np.repeat([0, 1], [len(repeated), len(rows)])
         order = np.lexsort((side, np.r_[of_role, of_drawn]))
         taken = np.r_[repeated, len(role.objects) + rows][order]
-        crowd = [np.zeros(len(each.objects), np.bool_) if each.crowd is None else each.crowd for each in (role, drawn)]
         category = np.r_[role.objects.category, drawn.objects.category][taken]
         batch = Batch(
             Objects(np.r_[of_role, of_drawn][order], side[order], category),
             joined([role.geometry, drawn.geometry]).take(taken),
             np.ones((n_cells, 2), np.bool_),
-            np.concatenate(crowd)[taken],
         )
         return cls(batch, np.r_[repeated, rows][order], *np.nonzero(both))
 
@@ -115,7 +112,6 @@ class Cells:
             Objects(cell[order], side, objects.category[row]),
             drawn.geometry.take(row),
             np.ones((len(pairs.sample), 2), np.bool_),
-            None if drawn.crowd is None else drawn.crowd[row],
         )
         return cls(batch, row, pairs.sample, np.arange(len(pairs.sample)))
 
@@ -151,8 +147,8 @@ def match_role(drawn: Batch, role: Batch, config: AgreementConfig) -> RolePairs:
     matched once more at the similarity ``LOOSE``.
 
     Args:
-        drawn: the objects of the annotators, with their crowd regions
-        role: the objects of the role on the same samples, whose classes have the codes of the annotators' classes
+        drawn: the objects of the annotators that count
+        role: those of the role on the same samples, whose classes have the codes of the annotators' classes
         config: the options of the run
     """
     return _match(Cells.of(drawn, role), config)
@@ -160,9 +156,9 @@ def match_role(drawn: Batch, role: Batch, config: AgreementConfig) -> RolePairs:
 
 def _match(cells: Cells, config: AgreementConfig) -> RolePairs:
     config = optimal(config)
-    batch, overlaps, matching, counted, _ = matched_objects(cells.batch, config)
-    row, objects = cells.row[counted], batch.objects
-    pairs = matched_pairs(objects, batch.geometry, overlaps, matching)
+    batch, row, objects = cells.batch, cells.row, cells.batch.objects
+    overlaps = batch.geometry.overlaps(objects)
+    pairs = matched_pairs(objects, batch.geometry, overlaps, matching_of(objects, overlaps, config))
     found = [(pairs.i, pairs.j, np.where(pairs.same_class, RIGHT, WRONG_CLASS), pairs.iou)]
     alone = np.ones(len(objects), np.bool_)
     alone[pairs.i] = alone[pairs.j] = False
@@ -172,17 +168,38 @@ def _match(cells: Cells, config: AgreementConfig) -> RolePairs:
         again = matched_pairs(left.objects, left.geometry, of_left, matching_of(left.objects, of_left, config, LOOSE))
         found.append((place[again.i], place[again.j], np.full(len(again.i), LOOSELY), again.iou))
     i, j, kind, iou = (np.concatenate(column) for column in zip(*found, strict=True))
-    # what does not count, as a crowd region of the other side covers it, and crowd regions themselves
-    out = ~counted if cells.batch.crowd is None else ~counted & ~cells.batch.crowd
-    side, of_out, cell = cells.batch.objects.annotator[out], cells.row[out], cells.batch.objects.sample[out]
-    nothing = np.full(len(of_out), -1)
-    return RolePairs(
-        np.r_[row[i], np.where(side == 0, of_out, nothing)],
-        np.r_[row[j], np.where(side == 1, of_out, nothing)],
-        cells.annotator[np.r_[objects.sample[i], cell]],
-        np.r_[kind, np.where(side == 0, EXCUSED, COVERED)],
-        np.r_[iou, np.full(len(of_out), np.nan)],
-    )
+    return RolePairs(row[i], row[j], cells.annotator[objects.sample[i]], kind, iou)
+
+
+def role_without_crowd(drawn: Batch, role: Batch) -> BoolArray:
+    """The objects of a role that count, shape ``(M,)``: no crowd regions, and none mostly within an annotator's.
+
+    Args:
+        drawn: the objects of the annotators as they were read, with crowd regions
+        role: those of the role
+    """
+    counted = np.ones(len(role.objects), np.bool_) if role.crowd is None else ~role.crowd
+    if drawn.crowd is not None and drawn.crowd.any():
+        cells, inside = _inside(drawn.among(drawn.crowd), role, side=0)
+        counted[cells.row[inside]] = False
+    return counted
+
+
+def covered_by(drawn: Batch, role: Batch) -> BoolArray:
+    """The objects of annotators mostly within a crowd region of a role, shape ``(N,)``."""
+    covered = np.zeros(len(drawn.objects), np.bool_)
+    if role.crowd is not None and role.crowd.any():
+        cells, inside = _inside(drawn, role.among(role.crowd), side=1)
+        covered[cells.row[inside]] = True
+    return covered
+
+
+def _inside(drawn: Batch, role: Batch, side: int) -> tuple[Cells, BoolArray]:
+    """The objects of one side mostly within those of the other, which are crowd regions."""
+    cells = Cells.of(drawn, role)
+    objects = cells.batch.objects
+    own = objects.annotator == side
+    return cells, own & in_crowd(objects, ~own, cells.batch.geometry.overlaps(objects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,13 +251,22 @@ def matched_role(
         undecided: shape ``(N,)``, labels of annotators of which the decisions in the role say nothing; None: it holds
             no decisions
     """
-    number = np.where(agreement.counted, np.cumsum(agreement.counted) - 1, -1)
-    pairs = match_role(read, in_codes(role, codes), config)
+    kept, drawn, covered = role_without_crowd(read, role), agreement.batch, covered_by(agreement.batch, role)
+    rows = np.flatnonzero(~covered)
+    pairs = match_role(drawn.among(~covered), in_codes(role.among(kept), codes), config)
+    pairs = dataclasses.replace(pairs, drawn=rows[pairs.drawn])
     if undecided is not None:
-        there = role.assigned[read.objects.sample, 0]
-        pairs = pairs.without_undecided(undecided & there, read.objects.annotator)
-    kept = np.ones(len(role.objects), np.bool_) if role.crowd is None else ~role.crowd
-    row = np.cumsum(kept) - 1
+        there = role.assigned[drawn.objects.sample, 0]
+        pairs = pairs.without_undecided(undecided[agreement.counted] & there & ~covered, drawn.objects.annotator)
+    of_crowd = np.flatnonzero(covered)
+    n = len(of_crowd)
+    found = RolePairs(
+        np.r_[pairs.label, np.full(n, -1)],
+        np.r_[pairs.drawn, of_crowd],
+        np.r_[pairs.annotator, drawn.objects.annotator[of_crowd]],
+        np.r_[pairs.kind, np.full(n, COVERED)],
+        np.r_[pairs.iou, np.full(n, np.nan)],
+    )
     boxes = role.geometry.boxes_xyxy()
     labels = RoleLabels(
         role.assigned[:, 0],
@@ -253,12 +279,6 @@ def matched_role(
         confidence[kept],
         np.column_stack(role.attributes)[kept] if role.attributes else np.empty((int(kept.sum()), 0), np.int64),
     )
-    label, drawn = np.append(row, -1)[pairs.label], np.append(number, -1)[pairs.drawn]
-    # a label that all other annotators are excused from is in no number: neither it nor what it is matched with counts
-    kind = np.where((pairs.drawn >= 0) & (drawn < 0), EXCUSED, pairs.kind)
-    there = (label >= 0) | (drawn >= 0)
-    iou = np.where(kind == EXCUSED, np.nan, pairs.iou)
-    found = RolePairs(label[there], drawn[there], pairs.annotator[there], kind[there], iou[there])
     differs = np.zeros(len(found.kind), np.bool_)
     values = zip(config.attributes, agreement.attributes, labels.attributes.T, role.attribute_numbers, strict=True)
     for name, own, true, numbers in values:

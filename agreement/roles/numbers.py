@@ -21,7 +21,7 @@ from ..objects.sums import MEASURES
 from ..statistics.numbers import GroupRows, Key, Numbers, ratio
 from ..statistics.records import Records
 from ..statistics.report import ReportContext
-from .matching import COVERED, EXCUSED, EXTRA, LOOSELY, RIGHT, SAID, WRONG_CLASS, StoredRole, compared_values
+from .matching import COVERED, EXTRA, LOOSELY, RIGHT, SAID, WRONG_CLASS, StoredRole, compared_values
 
 #: columns of every annotator, class or size; the offsets of boxes follow
 COLUMNS = (
@@ -178,15 +178,11 @@ class AgainstRole:
     @cached_property
     def wanted(self) -> tuple[IntArray, IntArray]:
         """The labels of the role that every annotator should have drawn: rows ``(Q,)``, and the annotators."""
-        asked, pairs = self.both.sum(axis=1), self.stored.pairs
+        asked = self.both.sum(axis=1)
         label = np.repeat(np.arange(len(self.stored.sample)), asked[self.stored.sample])
         annotator = np.nonzero(self.both)[1]
         first = (np.cumsum(asked) - asked)[self.stored.sample]
-        annotator = annotator[ranges(first, asked[self.stored.sample])]
-        excused = pairs.kind == EXCUSED
-        key, r = label * self.n_annotators + annotator, self.n_annotators
-        kept = ~np.isin(key, pairs.label[excused] * r + pairs.annotator[excused])
-        return label[kept], annotator[kept]
+        return label, annotator[ranges(first, asked[self.stored.sample])]
 
     def matched_by(self, annotators: Sequence[int]) -> tuple[IntArray, NDArray[np.object_]]:
         """What annotators, by number, say of the labels of the role that they should have drawn.

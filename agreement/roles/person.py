@@ -11,7 +11,7 @@ import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct, sums_by
 from ...metrics.numeric.rate_tests import AlternativeAnnotatorTest, alternative_annotator_test
-from ..matching.batch import Batch, SamplePairs
+from ..matching.batch import SamplePairs
 from ..matching.compute import MatchedBatch
 from ..objects.records import shown_area
 from ..objects.sizes import SizeRule
@@ -22,24 +22,18 @@ from ..statistics.records import Columns, Records, compact
 from ..statistics.report import ReportContext, number
 from ..statistics.role_reports import EPSILON, EPSILONS, AlternativeTest, LeftOutTest, PersonComparison, SideBySide
 from .given_labels import AgainstGiven
-from .matching import COVERED, EXCUSED, LOOSELY, RolePairs, StoredRole, match_annotators
+from .matching import LOOSELY, RolePairs, StoredRole, match_annotators
 from .numbers import COLUMNS, AgainstRole, class_table
 
-#: the kind of a pair from the other side
-_MIRRORED = np.arange(COVERED + 1)
-_MIRRORED[[EXCUSED, COVERED]] = COVERED, EXCUSED
 
-
-def left_out_columns(agreement: MatchedBatch, read: Batch, config: AgreementConfig) -> Columns:
+def left_out_columns(agreement: MatchedBatch, config: AgreementConfig) -> Columns:
     """The pairs of labels of every two annotators, each two matched alone, as columns of stored records.
 
     Args:
         agreement: the agreement of the annotators
-        read: their objects as they were read, with crowd regions
         config: the options
     """
-    drawn = agreement.counted if read.crowd is None else agreement.counted | read.crowd
-    batch, number = read.among(drawn), (np.cumsum(agreement.counted) - 1)[drawn]
+    batch = agreement.batch
     found, pairs = match_annotators(batch, config), SamplePairs.of(batch.objects, batch.assigned)
     kept = np.flatnonzero(found.kind != LOOSELY)
     kept = kept[np.lexsort((found.drawn[kept], found.label[kept], found.annotator[kept]))]  # pairs are sorted by sample
@@ -47,13 +41,10 @@ def left_out_columns(agreement: MatchedBatch, read: Batch, config: AgreementConf
     sample = pairs.sample[of_pair]
     first = np.cumsum(agreement.n_objects) - agreement.n_objects
 
-    def in_sample(rows: IntArray) -> IntArray:
-        return np.where(rows >= 0, np.append(number, 0)[rows] - first[sample], -1)
-
     return {
         "n_left_out": compact(np.bincount(sample, minlength=agreement.n_samples)),
-        "left_out_label": compact(in_sample(found.label[kept])),
-        "left_out_drawn": compact(in_sample(found.drawn[kept])),
+        "left_out_label": compact(found.label[kept] - first[sample]),
+        "left_out_drawn": compact(found.drawn[kept] - first[sample]),
         "left_out_a": compact(pairs.a[of_pair]),
         "left_out_b": compact(pairs.b[of_pair]),
         "left_out_kind": found.kind[kept].astype(np.uint8),
@@ -79,7 +70,7 @@ class LeftOutAnnotator(AgainstRole):
         second = b[own] == annotator
         start = first[of_pair[own]]
         mine, others = (
-            np.where(rows >= 0, rows + start, -1)
+            rows + start
             for rows in (np.where(second, drawn[own], label[own]), np.where(second, label[own], drawn[own]))
         )
         row = np.flatnonzero(records.column("annotator") == annotator)
@@ -89,7 +80,7 @@ class LeftOutAnnotator(AgainstRole):
             number[mine],
             others,
             np.where(second, a[own], b[own]),
-            np.where(second, _MIRRORED[kind[own]], kind[own]),
+            kind[own],
             records.column("left_out_iou")[own],
         )
         sample, category = np.repeat(np.arange(len(n_objects)), n_objects)[row], records.column("category")[row]

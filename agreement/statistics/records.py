@@ -35,7 +35,7 @@ _ROLE_ROWS = {
     "n_left_out": tuple(f"left_out_{name}" for name in ("label", "drawn", "a", "b", "kind", "iou")),
 }
 
-#: columns of labels that make no unit: crowd regions, what they excuse, and tags that an annotator gave again
+#: columns of labels that make no unit: crowd regions, what lies within them, and tags that an annotator gave again
 _UNCOUNTED_ROWS = {
     OF_SAMPLE: ("n_uncounted",),
     "n_uncounted": tuple(f"uncounted_{name}" for name in ("annotator", "category", "label_id")),

@@ -335,7 +335,7 @@ class AgreementReport(Public):
         a reference or models ``role`` (annotator, reference or model) and ``reference`` (what it says of the label),
         ``label_id`` (plain values have none), ``label`` (class, tag, text or number), ``verdict``, ``iou`` (objects:
         mean with the other labels of the object, nan without others) and ``area`` (objects: share of the image; masks:
-        pixels). A mask has a row for every class on it. Crowd regions, and labels that they excuse, have the verdict
+        pixels). A mask has a row for every class on it. Crowd regions, and labels within them, have the verdict
         ``crowd`` and no unit; a tag that its annotator gave before has neither. Labels that were left out, as they
         cannot be compared, have no row. Nothing has a verdict on samples with one annotator. Labels and units have
         ``sample_id``, ``frame_number`` and ``unit`` in common.

@@ -14,7 +14,14 @@ from fiftyone.core.view import DatasetView
 
 from ... import names
 from ...agreement.disputes.costs import SoughtUnits
-from ...agreement.disputes.judged import NOTHING, UNKNOWN, DecisionReport, Judged, annotators_decided, decided_by_rule
+from ...agreement.disputes.judged import (
+    NO_MAJORITY,
+    NOTHING,
+    DecisionReport,
+    Judged,
+    annotators_decided,
+    decided_by_rule,
+)
 from ...agreement.families.family import FAMILIES
 from ...agreement.matching.verdicts import AGREED
 from ...agreement.settings.arguments import takes_arrays, text_of
@@ -138,15 +145,14 @@ class _Rows:
     def majority(self) -> tuple[BoolArray, BoolArray, BoolArray]:
         """Objects decided by hand whose majority is right, whose majority is wrong, and without one, each ``(U,)``."""
         said = self._units.majority(self._objects, self._rows)
-        judged, is_none, is_right = self.by_hand & ~self.applied.any(axis=1), said == UNKNOWN, said == self.right
+        judged, is_none, is_right = self.by_hand & ~self.applied.any(axis=1), said == NO_MAJORITY, said == self.right
         return judged & ~is_none & is_right, judged & ~is_none & ~is_right, judged & is_none
 
     def judged(self, cluster: IntArray, chosen: BoolArray) -> Judged:
         """Outcomes of every assigned annotator on some of the decided objects."""
         members: UnitMembers = self._objects.members
         assigned = self._objects.assigned[members.sample]
-        given = np.where((assigned.sum(axis=1) == members.assigned)[:, None], NOTHING, UNKNOWN)
-        given = np.broadcast_to(given, assigned.shape).copy()
+        given = np.full(assigned.shape, NOTHING)
         given[members.unit, members.annotator] = self.given
         unit, annotator = np.nonzero(assigned & chosen[:, None] & ~self.applied)
         return Judged(cluster[members.sample[unit]], annotator, self.right[unit], given[unit, annotator])
@@ -187,7 +193,7 @@ def errors_of(opened: ObjectsToDecide, annotator: str, *, made_by_rule: bool = F
         chosen = rows.by_rule if made_by_rule else rows.by_hand
         for unit in np.flatnonzero(chosen & assigned[:, number]).tolist():
             row, label = row_of.get(unit), objects.gold_label(unit)
-            if row is None and (label is None or assigned[unit].sum() != members.assigned[unit]):
+            if row is None and label is None:
                 continue
             if row is not None and label is not None and rows.given[row] == rows.right[unit]:
                 continue

@@ -11,7 +11,7 @@ import numpy as np
 from bson import ObjectId
 
 from ...agreement.disputes.costs import object_costs
-from ...agreement.disputes.judged import NOTHING, UNKNOWN
+from ...agreement.disputes.judged import NO_MAJORITY, NOTHING
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ...agreement.matching.verdicts import CLASS_CONFLICT
 from ...agreement.ratings.compute import agreeing
@@ -143,14 +143,14 @@ class DecisionUnits:
         return objects.members.category
 
     def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
-        """Code of the majority of the assigned annotators for every unit; ``UNKNOWN`` without one.
+        """Code of the majority of the assigned annotators for every unit; ``NO_MAJORITY`` without one.
 
         It is the class of the consensus, or ``NOTHING`` where more than half gave the unit no label.
         """
         members = objects.members
         voted = vote_classes(members.unit, members.category, members.n_units)
         is_nothing = members.assigned - members.votes >= quorum_votes(members.assigned, "majority")
-        return np.where(self.has_majority(members), voted.category, np.where(is_nothing, NOTHING, UNKNOWN))
+        return np.where(self.has_majority(members), voted.category, np.where(is_nothing, NOTHING, NO_MAJORITY))
 
     # ---- labels of annotators that are not right ----
 
@@ -394,7 +394,7 @@ class MaskUnits(ClassUnits):
 
     def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray:
         """None."""
-        return np.full(objects.members.n_units, UNKNOWN)
+        return np.full(objects.members.n_units, NO_MAJORITY)
 
     def code(self, label: Stored) -> int:
         """The code of what is right."""

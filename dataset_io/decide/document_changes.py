@@ -184,9 +184,7 @@ class DocumentChanges:
         opened = self._work.objects
         number = opened.labels.annotators.index(annotator)
         assigned = self._objects.assigned[self._sample]
-        unit = self._unit.get(decision["id"])
-        # a crowd region excuses somebody: it is not known whom
-        is_known = self._is_drawn(decision) if unit is None else assigned.sum() == self._objects.members.assigned[unit]
+        is_known = decision["id"] in self._unit or self._is_drawn(decision)
         if right is None or "add" not in self._work.changes or not (assigned[number] and is_known):
             return
         field = opened.labels.field_of(annotator).removeprefix(names.FRAMES_PREFIX)

@@ -15,7 +15,6 @@ from ...agreement.matching.compute import MatchedBatch
 from ...agreement.matching.relations import Relation
 from ...agreement.roles.matching import (
     COVERED,
-    EXCUSED,
     EXTRA,
     SAID,
     WRONG_ATTRIBUTE,
@@ -258,7 +257,7 @@ def _missed(matched: MatchedRole, agreement: MatchedBatch) -> BoolArray:
     """True where an annotator was assigned and has no label matched with a label of the role, shape ``(M, R)``."""
     own, pairs = matched.labels, matched.pairs
     missed: BoolArray = agreement.assigned[own.sample].copy()
-    there = (pairs.kind <= WRONG_CLASS) | (pairs.kind == EXCUSED)
+    there = pairs.kind <= WRONG_CLASS
     missed[pairs.label[there], pairs.annotator[there]] = False
     return missed
 

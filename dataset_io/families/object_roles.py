@@ -138,5 +138,5 @@ class RoleFamily(FamilyWithRoles[ObjectLabels, ComparedRoles]):
         """The columns of the records on roles."""
         columns = role_columns(result.roles, result.own.n_objects)
         if self.source.config.models:
-            columns |= left_out_columns(result.own, labels.own.batch, self.source.config)
+            columns |= left_out_columns(result.own, self.source.config)
         return columns

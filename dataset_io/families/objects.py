@@ -403,8 +403,6 @@ def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement:
     """Expand columns of the objects that count to all objects."""
     assigned = agreement.n_assigned[labels.batch.objects.sample]
     crowd = [CROWD if n >= 2 else None for n in assigned.tolist()]
-    if labels.batch.crowd is not None:  # everybody else is exempt from an object that is crowd
-        assigned = np.where(labels.batch.crowd, assigned, 1)
     nothing = [None] * len(crowd)
     every = (crowd, nothing, nothing.copy(), nothing.copy(), assigned.tolist())
     rows = np.flatnonzero(agreement.counted).tolist()

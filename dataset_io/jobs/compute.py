@@ -335,8 +335,8 @@ def source_with_iou_from_data(source: Source) -> Source:
     starts = range(0, len(ids), _SAMPLES_AT_ONCE)
     found_rows = (row for start in starts for row in reader.again(ids[start : start + _SAMPLES_AT_ONCE]))
     for rows in reader.batched(found_rows):
-        batch, overlaps, covered = without_crowd(reader.columns(rows).labels.batch)
-        sample += ThresholdSample.of(batch, overlaps, source.config.similarity, covered)
+        batch, overlaps, _ = without_crowd(reader.columns(rows).labels.batch)
+        sample += ThresholdSample.of(batch, overlaps, source.config.similarity)
         if sample.is_full:
             break
     found = sample.threshold(source.config.similarity, source.config.seed)

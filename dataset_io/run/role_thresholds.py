@@ -9,7 +9,7 @@ import numpy as np
 
 from ...agreement.matching.compute import matching_of, without_crowd
 from ...agreement.objects.threshold_sample import MAX_SAMPLES
-from ...agreement.roles.matching import Cells, in_codes, optimal
+from ...agreement.roles.matching import Cells, covered_by, in_codes, optimal, role_without_crowd
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import BEST_F1
 from ...agreement.statistics.numbers import ratio
@@ -61,15 +61,17 @@ def _counts(family: RoleFamily, reader: Reader[WithRoles[ObjectLabels]], rows: l
     read = reader.columns(rows)
     labels, half = read.labels, half_of(read.samples)
     found = np.zeros((len(family.readers), 2, len(CANDIDATES), 2))
+    drawn, _, _ = without_crowd(labels.own.batch)
     for number, of_role in enumerate(labels.roles):
         if not family.readers[number].role.is_model:
             continue
-        cells = Cells.of(labels.own.batch, in_codes(of_role.batch, family.class_codes()))
-        confidence = np.append(of_role.confidence, 0.0)
-        own = np.where(cells.batch.objects.annotator == 0, cells.row, -1)
-        counted = np.ones(len(own), np.bool_) if cells.batch.crowd is None else ~cells.batch.crowd
-        batch, overlaps, _ = without_crowd(cells.batch)
-        sure = np.where(own >= 0, confidence[own], np.inf)[counted]
+        kept = role_without_crowd(labels.own.batch, of_role.batch)
+        role = in_codes(of_role.batch.among(kept), family.class_codes())
+        cells = Cells.of(drawn.among(~covered_by(drawn, of_role.batch)), role)
+        batch, confidence = cells.batch, np.append(of_role.confidence[kept], 0.0)
+        own = np.where(batch.objects.annotator == 0, cells.row, -1)
+        overlaps = batch.geometry.overlaps(batch.objects)
+        sure = np.where(own >= 0, confidence[own], np.inf)
         of_half = half[cells.sample[batch.objects.sample]]
         for place, least in enumerate(CANDIDATES.tolist()):
             kept = sure >= least

@@ -12,13 +12,15 @@ samples, the output a unit number per object. The methods:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from ..geometry.objects import Objects, Overlaps, Similarity
-from ..numeric.arrays import BoolArray, FloatArray, IntArray, number_by_first
+from ..numeric.arrays import BoolArray as BoolArray
+from ..numeric.arrays import FloatArray, IntArray
+from ..numeric.arrays import number_by_first as number_by_first
 from .optimal import ClassHandling as ClassHandling
 from .optimal import match_optimal
 from .sequential import match_mutual_best, match_recursive
@@ -111,12 +113,3 @@ def match_objects(
     found = match_optimal(objects.annotator, objects.category, overlaps.i, overlaps.j, values, thresholds, classes)
     hard, inexact = objects.sample[found.hard], objects.sample[found.inexact]
     return Matching(found.unit, found.n_units, hard, inexact, found.inexact_surplus)
-
-
-def without_units_of(matching: Matching, objects: BoolArray) -> Matching:
-    """The matching without some whole units, whose objects a mask ``(N,)`` marks."""
-    unit, n_units = number_by_first(matching.unit[~objects])
-    aligned = matching.aligned
-    if aligned is not None:
-        aligned = (np.cumsum(~objects) - 1)[aligned[:, ~objects[aligned].any(axis=0)]]
-    return replace(matching, unit=unit, n_units=n_units, aligned=aligned)

@@ -38,8 +38,8 @@ def _batch(n_samples: int, seed: int = 3) -> Batch:
 
 
 def _sample(batch: Batch) -> ThresholdSample:
-    batch, overlaps, covered = without_crowd(batch)
-    return ThresholdSample.of(batch, overlaps, "iou", covered)
+    batch, overlaps, _ = without_crowd(batch)
+    return ThresholdSample.of(batch, overlaps, "iou")
 
 
 def _in_batches(batch: Batch, numbers: np.ndarray) -> ThresholdSample:
@@ -137,14 +137,3 @@ def test_without_rated_samples_there_is_no_threshold() -> None:
     assert (ThresholdSample() + empty).threshold("iou", 51).reason == "too_few_values"
     nothing_drawn = Batch(Objects(*np.zeros((3, 0), np.int64)), Boxes(np.zeros((0, 4))), np.ones((5, 3), bool))
     assert _sample(nothing_drawn).threshold("iou", 51).reason == "too_few_values"
-
-
-def test_what_a_crowd_region_covers_is_no_miss_of_its_annotator() -> None:
-    # 0 draws two boxes; 1 a crowd region over both, and one of them too; 2 nothing
-    boxes = np.array([[0, 0, 20, 10], [40, 0, 60, 10], [0, 0, 60, 10], [0, 0, 20, 8.0]])
-    objects = Objects(np.zeros(4, np.int64), np.array([0, 0, 1, 1]), np.ones(4, np.int64))
-    batch = Batch(objects, Boxes(boxes), np.ones((1, 3), np.bool_), crowd=np.array([False, False, True, False]))
-    kept = _sample(batch).kept
-    # of the first box: 0.8 with 1, 0 with 2; of the second: 0 with 2 alone; of the box of 1: 0.8 and 0
-    assert kept is not None
-    assert sorted(kept.observed.tolist()) == pytest.approx([0.0, 0.0, 0.0, 0.8, 0.8])

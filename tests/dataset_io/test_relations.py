@@ -59,8 +59,8 @@ def test_with_crowd_regions_views_have_the_labels_that_the_report_counts(make_da
     dataset = _with_regions(make_dataset, seed)
     report = compute_quickly(dataset, TRIO)
     labels, units = report.labels(), report.units()
-    n_excused = sum(entry.n_crowd for entry in report.annotators)
-    assert n_excused > 10
+    n_crowd = sum(entry.n_crowd for entry in report.annotators)
+    assert n_crowd > 10
     of_unit = dict(zip(zip(units.sample_id, units.unit, strict=True), units.missed_by, strict=True))
     votes = dict(zip(zip(units.sample_id, units.unit, strict=True), units.votes, strict=True))
     for entry in report.annotators:

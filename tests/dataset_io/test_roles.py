@@ -456,7 +456,7 @@ def test_runs_are_compared_by_the_numbers_against_the_reference(labelled: fo.Dat
     assert first.reference.annotators[1].f1 < 1.0
 
 
-def test_crowd_regions_excuse(make_dataset: Any) -> None:
+def test_crowd_regions_and_what_lies_in_them_are_left_out(make_dataset: Any) -> None:
     crowd = fo.Detection(label="cat", bounding_box=[0.5, 0.5, 0.5, 0.5], iscrowd=1)
     small = [("cat", (0.1, 0.1, 0.2, 0.2)), ("cat", (0.6, 0.6, 0.1, 0.1))]
     dataset = make_dataset({name: [small] for name in ("alice", "bob", "gold")})
@@ -466,7 +466,7 @@ def test_crowd_regions_excuse(make_dataset: Any) -> None:
     report = dataset_io.compute_agreement(dataset, ["alice", "bob"], reference="gold")
     alice, bob = report.reference.annotators
     assert (alice.n_labels, alice.n_reference, alice.n_missed) == (1, 1, 0)
-    # alice is excused from bob's second object, so that it counts nowhere
+    # bob's second object lies in alice's crowd region, so that it counts nowhere
     assert (bob.n_labels, bob.n_reference, bob.n_missed) == (1, 1, 0)
     sample.gold.detections[1] = crowd.copy()
     sample.alice.detections[1] = fo.Detection(label="cat", bounding_box=[0.6, 0.6, 0.1, 0.1])

@@ -120,13 +120,13 @@ def test_the_rows_are_what_the_run_wrote_on_labels(boxes):
     assert report.to_dataframe("units").equals(report.units())
 
 
-def test_labels_in_one_field_are_told_apart_by_their_annotator(boxes):
-    boxes.delete_sample_field("agreement_score")
-    join_fields(boxes, ANNOTATORS, "together")
+def test_labels_in_one_field_are_told_apart_by_their_annotator(make_dataset):
+    dataset = make_dataset(random_annotators(60))
+    join_fields(dataset, ANNOTATORS, "together")
     options = {"annotator_attribute": "annotator", "assigned_field": "together_assigned", "run_key": "agreement"}
-    compute_agreement(boxes, "together", resamples=0, overwrite=True, progress=False, **options)
-    expected = _stored_labels(boxes, ["together"], lambda field, label: label.annotator)
-    _same_labels(load_agreement(boxes).labels(), expected)
+    compute_agreement(dataset, "together", resamples=0, progress=False, **options)
+    expected = _stored_labels(dataset, ["together"], lambda field, label: label.annotator)
+    _same_labels(load_agreement(dataset).labels(), expected)
 
 
 def test_the_tables_on_a_view_are_those_of_its_samples(boxes):

@@ -227,9 +227,6 @@ def test_unusable_arguments_are_refused_before_anything_is_written(make_dataset,
     with pytest.raises(AgreementInputError, match=message):
         add_units(dataset, **options)
     assert stored(dataset) == before
-    with pytest.raises(AgreementInputError, match="`units` must be True or False, got 'yes'"):
-        compute_agreement(dataset, ANNOTATORS, overwrite=True, units="yes")
-    assert stored(dataset) == before
 
 
 def test_pixels_need_the_sizes_of_images(make_dataset):
