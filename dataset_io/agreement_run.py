@@ -40,8 +40,23 @@ if TYPE_CHECKING:
 
     from .run_parts import RunDecisions, RunObjects
 
-#: what a report has as a class: nothing to ask a run for
-_OF_CLASS = {"from_dict", "main_numbers"}
+#: what Tab on a run does not list of its report: ``run.report`` has it, too
+_NOT_LISTED = {
+    *(
+        "from_dict",
+        "main_numbers",
+        "family",
+        "has_objects",
+        "schema_version",
+        "run_key",
+        "run",
+        "label_types",
+        "measure",
+    ),
+    *("n_hard_components", "n_inexact_components", "inexact_gap", "n_crowded", "n_repaired", "n_points", "n_empty"),
+    *("n_classes_unlisted", "n_tested", "intervals", "data_threshold", "other_reading", "roles_beside_one"),
+    *("merges", "similar_names", "track_consistency", "worst_samples"),
+}
 
 
 class AgreementRun(Methods):
@@ -238,7 +253,7 @@ class AgreementRun(Methods):
             of_report = dir(self.report)
         except ValueError:  # of a run that is not completed, or gone
             of_report = dir(AgreementReport)
-        shown = [name for name in of_report if not name.startswith("_") and name not in _OF_CLASS]
+        shown = [name for name in of_report if not name.startswith("_") and name not in _NOT_LISTED]
         return sorted({*self._names(), "dataset", "decisions", "key", "objects", *shown})
 
     if not TYPE_CHECKING:  # for type checkers it would have every name

@@ -117,6 +117,10 @@ def test_names_are_completed_and_a_misspelt_one_is_corrected(run):
     assert {"view", "decisions", "key", "plot_pairs", "to_dataframe", "to_json"} <= set(listed)
     assert {"score", "alpha", "pairs", "image_alpha", "existence", "findings"} <= set(listed)
     assert not [name for name in listed if name.startswith("_")]
+    assert len(listed) <= 65
+    of_report = {name for name in dir(run.report) if not name.startswith("_")}
+    assert {"n_hard_components", "inexact_gap", "roles_beside_one", "family"} <= of_report - set(listed)
+    assert all(hasattr(run, name) for name in of_report)
     assert all(hasattr(run, name) for name in listed)
     assert not hasattr(run, "_ipython_canary_method_should_not_exist_")
     assert {"decide", "list", "undo"} <= {name for name in dir(run.decisions) if not name.startswith("_")}
