@@ -171,7 +171,7 @@ _VOTES = {
 
 
 def _fields(
-    suffix: str, place: str, more: Callable[[Filled], Iterator[FormField]]
+    suffix: str, called: str, more: Callable[[Filled], Iterator[FormField]]
 ) -> Callable[[Filled], Iterator[FormField]]:
     """The inputs of both forms, and those of one of them; the field that is written ends with a suffix."""
 
@@ -182,7 +182,7 @@ def _fields(
         yield from more(form)
         if derived_record(labels.run, suffix) is not None:
             yield Switch("overwrite", "Overwrite", "Replace what was written before")
-        check_can_derive(labels, suffix, place, overwrite=form.get("overwrite", False))
+        check_can_derive(labels, suffix, called, overwrite=form.get("overwrite", False))
 
     return fields
 

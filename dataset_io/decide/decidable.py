@@ -103,7 +103,7 @@ class Decidable:
         self.votes = votes
         self.logs = logs
         self.decided = [each.decisions for each in logs]
-        self.gold = [{label["_id"]: label for label in each.right} for each in logs]
+        self.gold = [{label["_id"]: label for label in each.labels} for each in logs]
         self._fields = fields
         self._content = content
         self._field = members.field.tolist()

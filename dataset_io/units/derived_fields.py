@@ -89,11 +89,13 @@ def derived_record(run: Run, suffix: str) -> dict[str, Any] | None:
     return dict(record) if isinstance(record, Mapping) else None
 
 
-def check_can_derive(labels: RunLabels, suffix: str, place: str, *, overwrite: bool) -> None:
+def check_can_derive(labels: RunLabels, suffix: str, called: str, *, overwrite: bool) -> None:
     """Refuse to write a derived field that belongs to the user, is read-only, or exists already."""
     true_or_false("overwrite", overwrite)
     if not labels.family.has_objects:
-        raise AgreementInputError(f"{place}() needs a run on objects, got the run {labels.run_key!r} on {labels.title}")
+        raise AgreementInputError(
+            f"{called}() needs a run on objects, got the run {labels.run_key!r} on {labels.title}"
+        )
     dataset, path = labels.dataset, labels.path_of(suffix)
     field = dataset.get_field(path)
     recorded = labels.run.recorded_paths()

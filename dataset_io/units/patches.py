@@ -39,8 +39,8 @@ def agreement_patches(
     files.
 
     The view consists of FiftyOne's own stages, so it can be saved and opened in the App. Edits and tags of the object's
-    consensus label reach the dataset; edits and tags of the annotators' labels do not (FiftyOne syncs only the field
-    that patches are made from); use :func:`tag_agreement_labels` to tag them.
+    consensus label reach the dataset; edits and tags of the annotators' labels do not, as FiftyOne syncs only the field
+    that patches are made from.
 
     Args:
         samples: the dataset, or a view of it; labels that a view hides are not shown
@@ -98,8 +98,7 @@ def check_units(labels: RunLabels) -> None:
     record = derived_record(labels.run, names.UNITS_SUFFIX)
     if record is None or dataset.get_field(path) is None:
         raise AgreementInputError(
-            f"The objects of the run {labels.run_key!r} must be written first: run.objects.write(), or "
-            "compute(…, units=True)"
+            f"The objects of the run {labels.run_key!r} must be written first: run.objects.write()"
         )
     if record.get("status") != COMPLETED:
         raise AgreementInputError(

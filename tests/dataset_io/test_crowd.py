@@ -242,7 +242,8 @@ def test_a_reference_says_of_an_annotator_what_it_says_without_crowd(make_datase
     )
     own = shapes_dataset(make_dataset, *({name: among(k, name, PAIR) for name in names} for k in range(len(samples))))
     found, expected = (compute_quickly(each, PAIR, reference="gold", iou=0.3) for each in (crowded, plain))
-    assert found.reference.to_dict() == expected.reference.to_dict()
+    of_reference, as_expected = (each.to_dict()["reference"] for each in (found, expected))
+    assert of_reference == as_expected
     assert any(each.n_missed for each in found.reference.annotators)
     without = compute_quickly(own, PAIR, iou=0.3, run_key="own")
     assert (found.score.mean, found.alpha.pooled, found.n_units) == (
