@@ -124,7 +124,7 @@ GOLD, DECISIONS = "agreement_gold", "agreement_gold_decisions"
 #: changes of a sample with decisions
 OF_DECISIONS: dict[str, Any] = {
     "a decision is null": {"$set": {f"{DECISIONS}.0": None}},
-    "the decisions are a text": {"$set": {DECISIONS: "text"}},
+    "a decision is a text": {"$set": {f"{DECISIONS}.0": "text"}},
     "no hashes": {"$unset": {f"{DECISIONS}.0.hashes": ""}},
     "a hash too many": {"$push": {f"{DECISIONS}.0.hashes": "a"}},
     "the choice is unknown": {"$set": {f"{DECISIONS}.0.choice": "perhaps"}},
