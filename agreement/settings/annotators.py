@@ -1,9 +1,10 @@
-"""Annotators: their names, the persons behind sessions, and pairs of annotators."""
+"""Annotators: their names, the persons behind sessions, pairs of annotators; and names that are spelt alike."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,6 +33,34 @@ def session_names(sessions: Sequence[str], persons: Sequence[str]) -> tuple[str,
         f"{person} ({session})" if n_sessions[person] > 1 else person
         for session, person in zip(sessions, persons, strict=True)
     )
+
+
+def spelt_alike(given: Iterable[str], of: str) -> Iterator[tuple[list[str], str]]:
+    """Groups of names that differ only in case, blanks or the Unicode form of their letters, with a question on each.
+
+    Args:
+        given: names of annotators or of classes
+        of: ``"annotators"`` or ``"classes"``
+    """
+
+    def in_form(name: str) -> str:
+        return unicodedata.normalize("NFKC", name)
+
+    groups: dict[str, set[str]] = defaultdict(set)
+    for name in given:
+        groups["".join(in_form(name).casefold().split())].add(name)
+    for group in (sorted(own) for _, own in sorted(groups.items()) if len(own) > 1):
+        ways = {"case": {"".join(in_form(name).split()) for name in group},
+                "blanks": {in_form(name).casefold() for name in group},
+                "Unicode form": {"".join(name.casefold().split()) for name in group}}  # fmt: skip
+        kept = min(group, key=lambda name: (name != " ".join(in_form(name).split()), name))
+        aliases = {name: kept for name in group if name != kept}
+        yield group, (
+            f"{of.capitalize()} {shown(map(repr, group), 10)} differ only in "
+            f"{' and '.join(way for way, found in ways.items() if len(found) > 1)}: one "
+            + (f"person? Importing with `aliases={aliases}` joins their labels" if of == "annotators" else
+               f"class? `aliases={aliases}` joins them")
+        )  # fmt: skip
 
 
 def chosen_annotators(

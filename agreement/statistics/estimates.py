@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,6 +30,7 @@ from ...metrics.bootstrap.draws import (
 )
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..evidence.ranking import name_of
+from ..settings.annotators import spelt_alike
 from ..settings.errors import shown
 from ..settings.no_labels import OtherReading, opposite, reading_warning
 from .codes import NO_LABEL, are_without_class
@@ -412,6 +414,8 @@ def _warnings(report: AgreementReport, records: Records, context: ReportContext)
         yield "Nothing is said about classes: every label is without one (`label` is None)"
     else:
         yield from _without_class(report)
+    for names_of, of in ((context.annotators, "annotators"), (context.class_names, "classes")):
+        yield from (question for _, question in islice(spelt_alike(map(str, names_of), of), _MOST_NAMED))
     other = report.other_reading
     if other is not None:
         f1 = getattr(getattr(report, "existence", None), "f1", None)

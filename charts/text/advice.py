@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...agreement.evidence.hypotheses import KINDS, by_subject
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, natural_key
+from ...agreement.settings.annotators import spelt_alike
 from .sections import Cell, Column, Part, Section, table
 from .words import UNDEFINED, counted, listed, shown_number, shown_share
 
@@ -129,9 +130,30 @@ def _sentence(group: Sequence[Finding], report: Any, phrases: Phrases, rules: Ma
         return f"{said}."
     if first.kind == "close":
         return f"{said}: look at what they share."
+    question = asked_first(_other_classes(first, report), report)
+    if question:
+        return f"{said}: {question}."
     if who:
         return f"{said}: {talk_to(who if len(report.annotators) > 2 else 'both')}."
     return f"{said}: {write_down(rules[first.kind].format(listed([repr(name) for name in first.classes])))}."
+
+
+def asked_first(classes: Collection[str], report: Any) -> str:
+    """Question whether classes are one, of which all but the spelling is the same; empty if they differ otherwise."""
+    known = [*classes, *(each.name for each in getattr(report, "classes", ()))]
+    found = spelt_alike(known, "classes") if classes else ()
+    question = next((question for alike, question in found if {*alike} >= {*classes}), "")
+    return f"{question[:1].lower()}{question[1:]}"
+
+
+def _other_classes(finding: Finding, report: Any) -> Collection[str]:
+    """The classes that a finding is about that says that classes are confused; none of other findings."""
+    if finding.kind in ("confused", "class_conflicts", "class_confused"):
+        return finding.classes
+    if finding.kind != "conflicts":
+        return ()
+    entry = next(each for each in report.annotators if each.name == finding.annotators[0])
+    return [entry.other_classes[0][name] for name in "ab"] if entry.other_classes else ()
 
 
 #: what the guideline should say of a class or size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import fiftyone as fo
 import pandas as pd
 
 from ... import names
+from ...agreement.settings.annotators import spelt_alike
 from ...agreement.settings.arguments import one_of, path_of, takes_arrays, text_of, true_or_false
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.no_labels import DREW_NOTHING, NOT_ASSIGNED, NoLabels
@@ -66,6 +68,7 @@ def import_annotations(
     clip: bool = False,
     preview: bool = False,
     no_labels: NoLabels = NOT_ASSIGNED,
+    aliases: Mapping[str, str] | None = None,
 ) -> ImportSummary:
     """Import the labels of several annotators, and who looked at which images.
 
@@ -103,6 +106,8 @@ def import_annotations(
         preview: whether everything is only read and checked, and nothing written
         no_labels: of formats with a file for each image: what it means that an annotator has none for an image of the
             dataset, ``"not_assigned"`` or ``"drew_nothing"``; an empty file always means that they drew nothing
+        aliases: names of annotators and of classes in the files that stand for others, such as ``{"ann ": "ann",
+            "Car": "car"}``; the summary says which names differ only in case, blanks or Unicode form
 
     Returns:
         what was, or would be, imported, what was left out and why, and the call of ``compute`` that fits
@@ -129,6 +134,7 @@ def import_annotations(
     if columns and not has_columns and not (found.title.startswith("Label Studio") and [*columns] == ["image"]):
         raise AgreementInputError(f"`columns` are those of a table, got {found.title}; leave them out")
     _rename(found, annotators)
+    _join_names(found, OPTIONS["aliases"].checked(aliases))
     broken = [repr(name) for name in (*found.pages, *found.separate) if whole_characters(name) != name]
     if broken:
         raise AgreementInputError(
@@ -279,6 +285,37 @@ def _fits(page: ImageLabels, size: tuple[int, int] | None) -> bool:
         if any(a > size[0] + 1 or b > size[1] + 1 for a, b in points):
             return False
     return True
+
+
+def _join_names(found: AnnotationSet, aliases: Mapping[str, str]) -> None:
+    """Give names of annotators and classes one Unicode form, and those that stand for others the names of these."""
+    meant = {unicodedata.normalize("NFC", old): unicodedata.normalize("NFC", new) for old, new in aliases.items()}
+    used: set[str] = set()
+
+    def name_of(name: str) -> str:
+        plain = unicodedata.normalize("NFC", name)
+        used.add(plain)
+        return meant.get(plain, plain)
+
+    pages, found.pages = found.pages, {}
+    for owner, annotator_pages in pages.items():
+        found.add_pages(name_of(owner), annotator_pages)
+    found.persons = {name_of(name): name_of(person) for name, person in found.persons.items()}
+    classes: dict[str, str] = {}
+    for label in found.labels():
+        if isinstance(label.label, str):
+            if label.label not in classes:
+                classes[label.label] = name_of(label.label)
+            label.label = classes[label.label]
+            if label.document is not None and label.document.get("label") is not None:
+                label.document["label"] = label.label
+    unknown = sorted(meant.keys() - used)
+    if unknown:
+        raise AgreementInputError(
+            f"`aliases` must map names of annotators or classes in the files, got {shown(map(repr, unknown))}"
+        )
+    for names_of, of in ((found.pages, "annotators"), (classes.values(), "classes")):
+        found.notes += [question for _, question in spelt_alike(names_of, of)]
 
 
 #: by owner, and by sample and frame: the documents for every slot
