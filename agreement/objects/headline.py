@@ -10,7 +10,7 @@ the formula in ``metrics/alpha/__init__.py``; :func:`headline_parts` puts it int
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,8 @@ _RATIOS = {
     "localisation.visibility": ("visibility", "n_visible"),
 }
 _PLAIN = tuple(dict.fromkeys(column for names in _RATIOS.values() for column in names))
+#: of fewer images coefficients of presence have no interval: one would hold too seldom where nearly all have objects
+MIN_PRESENCE = 20
 #: number of columns of a tally before the category columns, and the column with the number of units
 _HEAD = 3
 N_UNITS = 2
@@ -199,7 +201,7 @@ class HeadlineNumbers:
         self.joint, self.given_match, self.presence = (TallySums(column_sums(tally)) for tally in tallies)
         yield self._coefficients(_OF_JOINT, joint)
         yield self._coefficients(_OF_GIVEN_MATCH, given_match)
-        yield self._coefficients(_OF_PRESENCE, presence, n_categories=2)
+        yield replace(self._coefficients(_OF_PRESENCE, presence, n_categories=2), least=MIN_PRESENCE)
 
     def main_numbers(self) -> Iterator[Numbers]:
         """The quotients, and alpha and percent agreement of all units and of shared ones, from half of the columns."""

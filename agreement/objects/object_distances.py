@@ -14,7 +14,7 @@ from ...metrics.geometry.objects import Geometry, Objects
 from ...metrics.geometry.regions import Outlines
 from ...metrics.matching.pairs import panoptic_quality
 from ...metrics.numeric.arrays import FloatArray, IntArray, ranges, sums_by
-from ..image_alpha.expected import Annotations, ExpectedDistances, are_scored
+from ..image_alpha.expected import Annotations, ExpectedDistances, image_distances
 from ..matching.compute import matched_pairs, matching_of
 from ..settings.config import AgreementConfig
 from ..statistics.content_order import Hashes, hash_sums, mixed, name_hashes
@@ -33,15 +33,17 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
     """
     n, names = records.n_annotators, name_hashes(context.class_names)
     of_sample = np.repeat(np.arange(records.n_samples), records.column("n_objects"))
-    places = _places(records, of_sample, context)
+    places, size = _places(records, of_sample, context)
     known, outlines = records.parts[0], np.empty((len(of_sample), 0), np.uint8)
     if "outline" in known and "coordinates" not in known:
         outlines = records.column("outline")
 
     def geometry(rows: IntArray) -> Geometry:
-        own = places(rows).astype(np.float64)
+        own = places(rows)
+        own = own * np.tile(size, own.shape[-1] // 2)
         if "coordinates" in known:
-            return Keypoints(own, context.config.point_sigmas)
+            radius = context.config.radius_px(size)
+            return Keypoints(own, context.config.point_sigmas, None if radius is None else np.full(len(own), radius))
         return Outlines.of(own, outlines[rows]) if outlines.size else Boxes(own)
 
     category, annotator = records.column("category"), records.column("annotator")
@@ -53,19 +55,22 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
         of_block += np.bincount(block, minlength=n_blocks)
         hashes = _object_hashes(places(rows), outlines[rows], names[category[rows]])
         content += hash_sums(block, hashes, n_blocks)
-    annotation = np.flatnonzero((records.assigned & are_scored(records)[:, None]).ravel())
+    annotation = np.flatnonzero((records.assigned & image_distances(records)[0][:, None]).ravel())
     content = content[annotation]
     start, n_objects = (np.cumsum(of_block) - of_block)[annotation], of_block[annotation]
 
     def distances(i: IntArray, j: IntArray) -> FloatArray:
         return _distances(geometry, category, (start[i], start[j]), (n_objects[i], n_objects[j]), context.config)
 
-    return ExpectedDistances.of(Annotations(annotation // n, content, n_objects, distances), context.clusters)
+    annotations = Annotations(annotation // n, content, n_objects, n_objects == 0, distances)
+    return ExpectedDistances.of(annotations, records, context.clusters)
 
 
-def _places(records: ObjectRecords, of_sample: IntArray, context: ReportContext) -> Callable[[IntArray], FloatArray]:
-    """Function that gives boxes ``(N, 4)`` or points ``(N, L, 2)`` of objects, as if all images had the same size and
-    all videos began together."""
+def _places(
+    records: ObjectRecords, of_sample: IntArray, context: ReportContext
+) -> tuple[Callable[[IntArray], FloatArray], FloatArray]:
+    """Function that gives boxes ``(N, 4)`` or points ``(N, L, 2)`` of objects, as if all images had the size 1 and all
+    videos began together, and the mean size of the images."""
     known = records.parts[0]
     if "coordinates" in known:
         places = _points(records, of_sample)
@@ -75,15 +80,14 @@ def _places(records: ObjectRecords, of_sample: IntArray, context: ReportContext)
     else:
         places = records.column("boxes_xyxy")
     if not context.details.get("in_pixels") or not len(of_sample):
-        return places.__getitem__
+        return lambda rows: places[rows].astype(np.float64), np.ones(2)
     size = records.column("size_px").astype(np.float64)
-    scale = np.average(size, axis=0, weights=records.column("n_objects")) / size
 
-    def scaled(rows: IntArray) -> FloatArray:
-        own = scale[of_sample[rows]]
-        return places[rows] * (own[:, None, :] if places.ndim == 3 else np.tile(own, 2))
+    def of_size_1(rows: IntArray) -> FloatArray:
+        own = size[of_sample[rows]]
+        return places[rows] / (own[:, None, :] if places.ndim == 3 else np.tile(own, 2))
 
-    return scaled
+    return of_size_1, np.average(size, axis=0, weights=records.column("n_objects"))
 
 
 def _points(records: ObjectRecords, of_sample: IntArray) -> FloatArray:
@@ -98,7 +102,8 @@ def _points(records: ObjectRecords, of_sample: IntArray) -> FloatArray:
 def _object_hashes(places: FloatArray, outlines: NDArray[Any], classes: Hashes) -> Hashes:
     """A hash of class, place and outline of every object."""
     hashes, width = classes, int(np.prod(places.shape[1:]))
-    words = np.nan_to_num(places).reshape(len(classes), width).astype(np.float32).view(np.uint32)
+    # 0.0 for -0.0, and one nan for all
+    words = (np.where(np.isnan(places), np.inf, places) + 0.0).reshape(len(classes), width).view(np.uint64)
     for column in (*words.T, *np.ascontiguousarray(outlines).view(np.uint32).T):
         hashes = mixed(hashes + column)
     return hashes

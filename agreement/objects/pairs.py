@@ -49,7 +49,9 @@ _RATIOS = {
     "mean_dice": ("dice", "n_matched"),
     "percent_agreement": ("n_agreed", "n_units"),
 }
-_PLAIN = (*dict.fromkeys(column for names in _RATIOS.values() for column in names), "n_shared")
+#: mean distance over all shared images; of one that everybody left empty it is 0
+_DISTANCE = ("distance", "n_shared")
+_PLAIN = (*dict.fromkeys(column for names in _RATIOS.values() for column in names), *_DISTANCE)
 _SHARED = _PLAIN.index("n_shared")
 #: numbers averaged over the intra and inter pairs
 _MEANS = ("score", "f1", "mean_iou")
@@ -119,7 +121,7 @@ class PairNumbers:
 
         def formula(sums: FloatArray) -> FloatArray:
             ratios = _ratios(sums)
-            of_images = pair_alpha(ratios["score"], self._expected)
+            of_images = pair_alpha(ratio(*(sums[..., _PLAIN.index(name)] for name in _DISTANCE)), self._expected)
             return np.stack([*ratios.values(), _alpha(sums, self._undefined), of_images], axis=-1)
 
         names = (*_RATIOS, "alpha", "image_alpha")
@@ -265,6 +267,7 @@ def pair_columns(chunk: Chunk) -> SparseColumns:
         "dice": sums_by(row, dice_from_iou(pairs.iou), n_rows),
         "n_agreed": n_same_class + n_empty,
         "n_units": n_matched + n_lone + n_empty,
+        "distance": 1.0 - np.nan_to_num(agreement.pair_score, nan=1.0),
         "n_shared": np.ones(n_rows),
     }
     if rules.rates_missing:

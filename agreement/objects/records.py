@@ -42,7 +42,7 @@ _ROWS = rows_by_column(
         OF_SAMPLE: (
             *("n_objects", "n_units", "n_matched", "n_pairs", "n_crowd", "n_coordinates", "n_tallies"),
             *("assigned", "otherwise", "size_px", "score", "cost", "alpha", "alpha_reason", "squares"),
-            *("n_hard", "n_inexact", "crowded", "n_repaired", "n_points"),
+            *("n_hard", "n_inexact", "crowded", "n_repaired", "n_points", "n_in_another_order"),
             *(f"swept_{name}" for name in ("score", "units", "matched", "drawn", "hard", "inexact")),
         ),
         "n_objects": (
@@ -184,6 +184,7 @@ def _matching_columns(agreement: MatchedBatch) -> Columns:
     """Columns on the matching of every sample: hard and inexact components, crowding, repaired shapes."""
     objects, matching, geometry = agreement.objects, agreement.matching, agreement.batch.geometry
     nobody = np.zeros(len(objects), np.bool_)
+    alone = agreement.units.votes[agreement.unit] == 1
     crowded = nobody if agreement.overlaps.crowded is None else agreement.overlaps.crowded
     order = np.argsort(matching.inexact, kind="stable")
 
@@ -197,6 +198,7 @@ def _matching_columns(agreement: MatchedBatch) -> Columns:
         "crowded": count(objects.sample[crowded]) > 0,
         "n_repaired": count(objects.sample[geometry.repaired]),
         "n_points": count(objects.sample[geometry.without_extent]),
+        "n_in_another_order": count(objects.sample[geometry.in_another_order(objects, alone)]),
     }
 
 

@@ -16,7 +16,7 @@ from ...metrics.pixels.boundaries import boundary_agreement
 from ...metrics.pixels.joint_counts import ClassMask, ignored_pixels, joint_counts
 from ..settings.config import AgreementConfig
 from ..statistics.values import masked_means
-from .counts import GRID, MaskCounts, MaskTable, MaskValues, SampleMasks, are_classes, count_areas
+from .counts import POINTS, MaskCounts, MaskTable, MaskValues, SampleMasks, are_classes, count_areas
 
 #: numbers of every pair of annotators and (as means over pairs) of every sample; columns of all tables of numbers
 NUMBERS = (
@@ -65,12 +65,11 @@ def compare_masks(
     boundaries = None
     if config.boundaries:
         boundaries = _boundaries(masks, values[are_classes(values, meaning.background)], meaning, config)
-    # the values in the middles of the cells of a grid, by number, ``(M, GRID²)``; ``len(values)`` where ignored
-    rows, columns = (((np.arange(GRID) + 0.5) * length / GRID).astype(np.int64) for length in masks[0].shape)
-    found = np.stack([mask[np.ix_(rows, columns)].ravel().astype(np.int64) for mask in masks])
-    grid = np.searchsorted(values, found)
-    grid[:, np.isin(found, np.asarray(meaning.ignored, np.int64)).any(axis=0)] = len(values)
-    return SampleMasks(tuple(annotators), values, *count_areas(joint, values), joint.n_ignored, boundaries, grid)
+    columns, rows = (POINTS * masks[0].shape[::-1]).astype(np.int64).T
+    found = np.stack([mask[rows, columns].astype(np.int64) for mask in masks])
+    at_points = np.searchsorted(values, found).astype(np.int16)
+    at_points[:, np.isin(found, np.asarray(meaning.ignored, np.int64)).any(axis=0)] = len(values)
+    return SampleMasks(tuple(annotators), values, *count_areas(joint, values), joint.n_ignored, boundaries, at_points)
 
 
 def _boundaries(

@@ -20,8 +20,10 @@ from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError, shown
 from ..settings.options import mask_value
 
-#: cells of a side of the grid by which masks of different images are compared
-GRID = 16
+#: points ``(G, 2)`` by which masks of different images are compared, shares of width and height: a lattice by the
+#: golden ratio, even along rows, columns and diagonals, so that thin lines are met as often as they should
+POINTS: FloatArray = (0.5 + np.arange(896)[:, None] * [1.0, 896 * 0.6180339887498949]) / 896.0 % 1.0
+POINTS.setflags(write=False)
 #: maximum number of entries of a table (samples x pairs of annotators x values)
 _ENTRIES_AT_ONCE = 500_000
 
@@ -38,8 +40,8 @@ class SampleMasks:
     n_ignored: int  #: pixels left out because somebody gave them an ignored value
     #: shape ``(P, 3)``, the boundary numbers of every pair, nan where undefined; None if not requested
     boundaries: FloatArray | None
-    #: shape ``(M, G)``, values at the cells of a grid, by their place in ``values``; ``K`` where pixels are ignored
-    grid: IntArray
+    #: shape ``(M, G)``, values at ``POINTS``, by their place in ``values``; ``K`` where pixels are ignored
+    at_points: NDArray[np.int16]
 
 
 def are_classes(values: IntArray, background: int | None) -> BoolArray:
@@ -70,8 +72,8 @@ class MaskCounts:
     shared: IntArray  #: shared areas of all samples in one column, pair by pair
     #: shape ``(Q, 3)``, boundary numbers of the pairs of annotators of every sample; None if not requested
     boundaries: FloatArray | None
-    #: shape ``(M, G)``, the grids of all compared masks, sample by sample
-    grid: NDArray[Any] | None = None
+    #: shape ``(M, G)``, the same of all compared masks, sample by sample
+    at_points: NDArray[Any] | None = None
 
     @classmethod
     def of(cls, samples: Sequence[SampleMasks | None], assigned: BoolArray) -> MaskCounts:
@@ -91,7 +93,7 @@ class MaskCounts:
             areas=np.concatenate([none, *(sample.areas.ravel() for sample in rated)]),
             shared=np.concatenate([none, *(sample.shared.ravel() for sample in rated)]),
             boundaries=np.concatenate(boundaries) if boundaries else None,
-            grid=np.concatenate([np.empty((0, GRID**2), np.int64), *(sample.grid for sample in rated)]),
+            at_points=np.concatenate([np.empty((0, len(POINTS)), np.int16), *(sample.at_points for sample in rated)]),
         )
 
     @property

@@ -12,7 +12,7 @@ from ...metrics.alpha import alpha_of
 from ...metrics.bootstrap.draws import hstack, sparse
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, kind_mask
-from ..image_alpha.expected import ExpectedDistances, pair_alpha
+from ..image_alpha.expected import ExpectedDistances, image_distances, pair_alpha
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
@@ -103,6 +103,10 @@ MAX_CATEGORIES = 5_000
 #: columns of every value: shared pixels, pixels of both, IoU, Dice, samples
 _N_COLUMNS_OF_CLASSES = 5
 
+#: columns of pairs before those of every value: ``_means``, pixels on which both agree, pixels, 1; for the alpha of
+#: images the distance, and 1 where there is one
+_N_PLAIN = 2 * len(NUMBERS) + 5
+_N_IMAGES = _N_PLAIN - 1
 #: names of ``NUMBERS`` in the summaries of pairs
 _NAMES = tuple("score" if name == "score" else f"mean.{name}" for name in NUMBERS)
 
@@ -289,6 +293,13 @@ class _Pairs:
         self._rows = GroupRows(len(pairs), pairs.chosen(names) if resampled and few_values else nobody)
         self._areas = GroupRows(len(pairs), nobody)
         self._scores = Rows(by_sample=resampled)
+        # images that everybody left empty, which are left out of all other numbers if they have no score
+        counted, _ = image_distances(records)
+        empty = np.flatnonzero(counted & np.isnan(records.column("score")))
+        sample, a, b = np.nonzero(np.triu(assigned[empty, :, None] & assigned[empty, None, :], 1))
+        row, shape = np.arange(len(sample)), (len(sample), _N_PLAIN + len(values))
+        columns = sparse(row, np.full_like(row, _N_IMAGES), np.ones(len(row)), shape)
+        self._rows.add(pairs.rows(a, b), empty[sample], columns, 0)
 
     def add(self, agreement: PixelAgreement) -> None:
         """Add the agreement on the next samples."""
@@ -311,11 +322,12 @@ class _Pairs:
         shape = (len(pair), len(self._values))
         row, column = np.concatenate(rows), np.concatenate(columns)
         of_a, of_b = (sparse(row, column, np.concatenate(areas), shape) for areas in (areas_a, areas_b))
-        plain = np.column_stack([_means(agreement.pair_numbers), agreed, n_pixels, np.ones(len(pair))])
+        score = agreement.pair_numbers[:, SCORE]
+        of_images = (1.0 - np.nan_to_num(score, nan=1.0), ~np.isnan(score))
+        plain = np.column_stack([_means(agreement.pair_numbers), agreed, n_pixels, np.ones(len(pair)), *of_images])
         self._rows.add(pair, sample, hstack([plain, of_a + of_b]), n_samples)
         self._areas.add(pair, sample, hstack([np.column_stack([n_pixels, agreed]), of_a, of_b]), n_samples)
 
-        score = agreement.pair_numbers[:, 0]
         scored = np.tile(~np.isnan(score), 2)
         member = agreement.pair.T.ravel()[scored]
         of_sample, scores = np.tile(sample, 2)[scored], np.tile(score, 2)[scored]
@@ -324,18 +336,19 @@ class _Pairs:
 
     def numbers(self) -> Iterator[Numbers]:
         """The numbers of every pair, and the score of every annotator."""
-        n, first, undefined = len(NUMBERS), 2 * len(NUMBERS) + 3, self._undefined
+        n, undefined = len(NUMBERS), self._undefined
 
         def formula(sums: FloatArray) -> FloatArray:
-            agreed, n_pixels, counts = sums[..., 2 * n], sums[..., 2 * n + 1], sums[..., first:]
+            agreed, n_pixels, counts = sums[..., 2 * n], sums[..., 2 * n + 1], sums[..., _N_PLAIN:]
             alpha = _alpha(2.0 * (n_pixels - agreed), counts, undefined)
             means = ratio(sums[..., :n], sums[..., n : 2 * n])
-            of_images = pair_alpha(means[..., SCORE], self._expected)
+            of_images = pair_alpha(ratio(sums[..., _N_IMAGES - 1], sums[..., _N_IMAGES]), self._expected)
             pooled = np.stack([ratio(agreed, n_pixels), alpha, of_images], axis=-1)
             return np.concatenate([means, pooled], axis=-1)
 
         names = (*_NAMES, "accuracy", "alpha", "image_alpha")
-        yield from self._rows.numbers(self._keys, names, formula, np.full(len(names), first - 1), first)
+        basis = np.array([_N_IMAGES - 2] * (len(names) - 1) + [_N_IMAGES])
+        yield from self._rows.numbers(self._keys, names, formula, basis, _N_PLAIN)
         yield from self._areas.numbers(self._keys, ("kappa",), _kappa, np.array([0]), 2 + 2 * len(self._values))
         n_names = len(self._names)
         yield self._scores.numbers(

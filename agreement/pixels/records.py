@@ -1,4 +1,4 @@
-"""Records of semantic masks: areas, boundaries, coarse grids, and the distances of masks of different images."""
+"""Records of semantic masks: areas, boundaries, values at points, and the distances of masks of different images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
-from ..image_alpha.expected import Annotations, ExpectedDistances, are_scored
+from ..image_alpha.expected import Annotations, ExpectedDistances, image_distances
 from ..settings.config import AgreementConfig
 from ..statistics.content_order import Hashes, combined, hash_sums, mixed
 from ..statistics.records import OF_SAMPLE, Columns, Records, compact, ids_of_given, packed, rows_by_column, unpacked
@@ -26,7 +26,7 @@ MAX_AREAS_AT_ONCE = 200_000
 class PixelRecords(Records):
     """The areas of every class in the masks of any number of samples.
 
-    About 1,300 bytes for a sample with three masks of 20 classes, before they are compressed.
+    About 2,000 bytes for a sample with three masks of 20 classes, before they are compressed.
     """
 
     family: ClassVar[str] = "pixels"
@@ -34,13 +34,13 @@ class PixelRecords(Records):
         {
             OF_SAMPLE: (
                 *("assigned", "score", "alpha", "n_units", "n_disputed", "n_ignored"),
-                *("n_values", "n_areas", "n_shared", "n_pairs", "n_masks", "n_labels"),
+                *("n_values", "n_areas", "n_shared", "n_pairs", "n_masks", "n_planes", "n_labels"),
             ),
             "n_values": ("values",),
             "n_areas": ("areas",),
             "n_shared": ("shared",),
             "n_pairs": ("boundaries",),
-            "n_masks": ("grid",),
+            "n_planes": ("planes",),
             "n_labels": ("label_id",),
         }
     )
@@ -97,34 +97,53 @@ def record_pixels(
         "shared": compact(counts.shared),
         **ids_of_given(label_ids, counts.assigned),
     }
-    if counts.grid is not None:
-        columns["grid"] = compact(counts.grid)
+    if counts.at_points is not None:
+        n_bits = _n_bits(counts.n_values)
+        of_mask = np.repeat(n_bits, counts.n_masks)
+        bit = ranges(np.zeros_like(of_mask), of_mask)
+        columns["n_planes"] = compact(n_bits * counts.n_masks)
+        # the numbers at points, bit by bit
+        columns["planes"] = np.packbits((np.repeat(counts.at_points, of_mask, axis=0) >> bit[:, None]) & 1, axis=1)
     if config.boundaries:
         columns["boundaries"] = np.empty((0, 3)) if counts.boundaries is None else counts.boundaries
     return PixelRecords(counts.assigned.shape[1], (columns,))
 
 
+def _n_bits(n_values: IntArray) -> IntArray:
+    """Bits of the greatest number at a point, which is that of the values, any shape."""
+    bits: IntArray = np.ceil(np.log2(n_values + 1.0)).astype(np.int64)
+    return bits
+
+
 #: a pair of masks takes about as long to compare as the pairs of two lists of so many objects
 _AS_OBJECTS = 12
-#: masks whose grids are hashed at once
-_MASKS_AT_ONCE = 50_000
+#: pairs of masks that are compared at once
+_PAIRS_AT_ONCE = 1_000
+#: masks whose points are hashed at once
+_MASKS_AT_ONCE = 5_000
 
 
 def mask_distances(records: PixelRecords, context: ReportContext) -> ExpectedDistances:
     """The distances of masks of different images: 1 - mean IoU of the classes that either of the two used.
 
-    Images of any size are laid on one another as if they had the same size. Areas are exact shares of the compared
-    pixels; shared areas are estimated from the middles of the cells of a grid. Two masks without classes have the
-    distance 0.
+    Images of any size are laid on one another as if they had the same size, and compared at 896 points. Two masks
+    without classes have the distance 0.
     """
     masks = _Masks.of(records, MaskValues.from_dict(context.details).background)
-    scored = np.flatnonzero(are_scored(records)[masks.sample])
-    content, n_objects = _contents(records, masks)[scored], np.full(len(scored), _AS_OBJECTS)
+    rows = np.flatnonzero(image_distances(records)[0][masks.sample])
+
+    content = _contents(records, masks)[rows]
 
     def distances(i: IntArray, j: IntArray) -> FloatArray:
-        return masks.distances(scored[i], scored[j])
+        parts = [np.empty(0)]
+        for start in range(0, len(i), _PAIRS_AT_ONCE):
+            some = slice(start, start + _PAIRS_AT_ONCE)
+            parts.append(masks.distances(rows[i[some]], rows[j[some]]))
+        return np.where(content[i] == content[j], 0.0, np.concatenate(parts))
 
-    return ExpectedDistances.of(Annotations(masks.sample[scored], content, n_objects, distances), context.clusters)
+    n_objects, is_empty = np.full(len(rows), _AS_OBJECTS), ~masks.have_classes()[rows]
+    annotations = Annotations(masks.sample[rows], content, n_objects, is_empty, distances)
+    return ExpectedDistances.of(annotations, records, context.clusters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +151,8 @@ class _Masks:
     """The ``M`` masks of rated samples."""
 
     sample: IntArray  #: shape ``(M,)``
-    grid: NDArray[
-        Any
-    ]  #: shape ``(M, G)``, values at the cells of the grid, by number; see :class:`~..pixels.counts.SampleMasks`
+    planes: NDArray[np.uint8]  #: shape ``(B, G / 8)``, bits of the numbers at points, mask by mask
+    first_plane: IntArray  #: shape ``(M,)``, row of its first bit in ``planes``
     n_values: IntArray  #: shape ``(M,)``, values of the sample
     first_value: IntArray  #: shape ``(M,)``, row of its first value in ``value``
     first_area: IntArray  #: shape ``(M,)``, row of the mask's first area in ``area``
@@ -153,7 +171,8 @@ class _Masks:
         found = np.flatnonzero(codes == background)  # of None: nothing
         return cls(
             sample=sample,
-            grid=records.column("grid"),
+            planes=records.column("planes"),
+            first_plane=np.cumsum(_n_bits(of_mask)) - _n_bits(of_mask),
             n_values=of_mask,
             first_value=(np.cumsum(n_values) - n_values)[sample],
             first_area=np.cumsum(of_mask) - of_mask,
@@ -165,49 +184,64 @@ class _Masks:
 
     def distances(self, i: IntArray, j: IntArray) -> FloatArray:
         """The distances of pairs of masks, shape ``(P,)``."""
-        n = len(i)
-        keys, areas = zip(*(self._areas(masks) for masks in (i, j)), strict=True)
-        key, place = np.unique(np.concatenate(keys), return_inverse=True)
-        of_i, of_j = (
-            sums_by(rows, area, len(key)) for rows, area in zip(np.split(place, [len(keys[0])]), areas, strict=True)
+        n, width = len(i), int(max(self.n_values[i].max(initial=0), self.n_values[j].max(initial=0))) + 1
+        number_i, number_j = self.numbers(i), self.numbers(j)
+        compared = (number_i < self.n_values[i][:, None]) & (number_j < self.n_values[j][:, None])
+        pair, point = np.nonzero(compared)
+        number_i, number_j = number_i[pair, point], number_j[pair, point]
+        same = self.value[self.first_value[i][pair] + number_i] == self.value[self.first_value[j][pair] + number_j]
+        cell_i, cell_j = pair * width + number_i, pair * width + number_j
+        points = [np.bincount(cells, minlength=n * width) for cells in (cell_i, cell_j, cell_i[same])]
+        (pair_i, of_i, code_i), (pair_j, of_j, code_j) = self._classes(i), self._classes(j)
+        keys, place = np.unique(
+            np.concatenate([pair_i * self.n_codes + code_i, pair_j * self.n_codes + code_j]), return_inverse=True
         )
-        codes = [self._codes(masks) for masks in (i, j)]
-        compared = (codes[0] >= 0) & (codes[1] >= 0)
-        row, cell = np.nonzero(compared & (codes[0] == codes[1]))
-        rows = np.searchsorted(key, row * self.n_codes + codes[0][row, cell])
-        shared = sums_by(rows, 1.0 / compared.sum(axis=1)[row], len(key))
-        shared = np.minimum(shared, np.minimum(of_i, of_j))
-        pair, code = key // self.n_codes, key % self.n_codes
-        is_class = code != (-1 if self.background is None else self.background)
-        iou = shared[is_class] / (of_i + of_j - shared)[is_class]
-        n_classes = np.bincount(pair[is_class], minlength=n)
-        return np.where(n_classes > 0, 1.0 - sums_by(pair[is_class], iou, n) / np.maximum(n_classes, 1), 0.0)
+        in_i, in_j, shared = (
+            sums_by(where, points[k][pairs * width + numbers], len(keys))
+            for k, where, pairs, numbers in (
+                (0, place[: len(pair_i)], pair_i, of_i),
+                (1, place[len(pair_i) :], pair_j, of_j),
+                (2, place[: len(pair_i)], pair_i, of_i),
+            )
+        )
+        iou, pair = shared / np.maximum(in_i + in_j - shared, 1.0), keys // max(self.n_codes, 1)
+        n_classes = np.bincount(pair, minlength=n)
+        return np.where(n_classes > 0, 1.0 - sums_by(pair, iou, n) / np.maximum(n_classes, 1), 0.0)
 
-    def _codes(self, masks: IntArray) -> IntArray:
-        """Code of the value at every cell of some masks, -1 where pixels are ignored; shape ``(P, G)``."""
-        number, n_values = self.grid[masks].astype(np.int64), self.n_values[masks][:, None]
-        row = self.first_value[masks][:, None] + np.minimum(number, n_values - 1)
-        return np.where(number < n_values, self.value[row], -1)
+    def numbers(self, masks: IntArray) -> IntArray:
+        """Numbers of the values of some masks at points, ``(P, G)``; see :class:`~..pixels.counts.SampleMasks`."""
+        n_bits, found = _n_bits(self.n_values[masks]), np.zeros((len(masks), 8 * self.planes.shape[1]), np.int64)
+        for bit in range(int(n_bits.max(initial=0))):
+            rows = np.flatnonzero(n_bits > bit)
+            found[rows] += (
+                np.unpackbits(self.planes[self.first_plane[masks[rows]] + bit], axis=1).astype(np.int64) << bit
+            )
+        return found
 
-    def _areas(self, masks: IntArray) -> tuple[IntArray, FloatArray]:
-        """Keys (position in ``masks``, code) of the values of some masks, and their shares of the compared pixels."""
+    def have_classes(self) -> BoolArray:
+        """Which masks are more than background, shape ``(M,)``."""
+        return np.bincount(self._classes(np.arange(len(self.sample)))[0], minlength=len(self.sample)) > 0
+
+    def _classes(self, masks: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """The classes of some masks: position in ``masks``, number among the values of the sample, and code."""
         n_values = self.n_values[masks]
         position = np.repeat(np.arange(len(masks)), n_values)
-        code = self.value[ranges(self.first_value[masks], n_values)]
-        area = self.area[ranges(self.first_area[masks], n_values)].astype(np.float64)
-        used = area > 0
-        share = area / sums_by(position, area, len(masks))[position]
-        return (position * self.n_codes + code)[used], share[used]
+        number = ranges(np.zeros_like(n_values), n_values)
+        code = self.value[self.first_value[masks][position] + number]
+        used = self.area[self.first_area[masks][position] + number] > 0
+        if self.background is not None:
+            used &= code != self.background
+        return position[used], number[used], code[used]
 
 
 def _contents(records: PixelRecords, masks: _Masks) -> Hashes:
-    """A hash of the areas and the grid of every mask, shape ``(M,)``."""
+    """A hash of the areas and the points of every mask, shape ``(M,)``."""
     values = records.column("values").astype(np.int64)
     mask = np.repeat(np.arange(len(masks.sample)), masks.n_values)
     value = values[ranges(masks.first_value, masks.n_values)].astype(np.uint64)
     content = hash_sums(mask, combined(mixed(value), masks.area.astype(np.int64)), len(masks.sample))
     for start in range(0, len(content), _MASKS_AT_ONCE):
-        some = slice(start, start + _MASKS_AT_ONCE)
-        for words in masks.grid[some].astype(np.uint16).view(np.uint64).T:
+        some = np.arange(start, min(start + _MASKS_AT_ONCE, len(content)))
+        for words in masks.numbers(some).astype(np.uint16).view(np.uint64).T:
             content[some] = mixed(content[some] + words)
     return content

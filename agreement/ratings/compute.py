@@ -125,6 +125,7 @@ class RatingRecords(Records):
     """
 
     family: ClassVar[str] = "ratings"
+    scores_are_shares: ClassVar[bool] = True
     rows: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("ratings", "score", "n_labels", "role_ratings", "role_label_id"), OF_SAMPLE),
         "label_id": "n_labels",

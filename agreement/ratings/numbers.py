@@ -54,7 +54,14 @@ def numbers_of_table(records: RatingRecords, table: RatingTable, context: Report
         agree = agreeing(ratings[rows, a], ratings[rows, b], table.tolerance)
         columns = hstack([np.column_stack([agree, np.ones(len(rows))]).astype(np.float64)])
         numbers = (
-            Numbers(((*key, "score"),), columns, lambda sums: ratio(sums[..., :1], sums[..., 1:]), rows, np.array([1])),
+            Numbers(
+                ((*key, "score"),),
+                columns,
+                lambda sums: ratio(sums[..., :1], sums[..., 1:]),
+                rows,
+                basis=np.array([1]),
+                scores_are_shares=True,
+            ),
             _alpha((*key, "alpha"), of_alpha[np.ix_(rows, [a, b])], level, context, rows),
         )
         yield from (each if pair in resampled else each.summed() for each in numbers)
@@ -106,11 +113,12 @@ def _annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -
         differ = given & ~np.isnan(majority) & ~agreeing(some, majority, tolerance)
         columns = [*n_agreeing, *differ.T, n_others, ~np.isnan(majority)]
         rows.add(hstack([np.column_stack(columns).astype(np.float64)]))
-    return rows.numbers(
+    numbers = rows.numbers(
         tuple(("annotators", name, number) for number in ("score", "other_class") for name in context.annotators),
         lambda sums: ratio(sums[..., : 2 * n], sums[..., 2 * n :]),
         2 * n + np.arange(2 * n),
     )
+    return replace(numbers, scores_are_shares=True)
 
 
 def rating_effects(table: RatingTable, context: ReportContext) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class AgreementConfig:
     attributes: tuple[str, ...] = _DEFAULT["attributes"]
     aliases: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     sigmas: str | float | tuple[float, ...] | None = _DEFAULT["sigmas"]
+    point_radius: float | None = _DEFAULT["point_radius"]
     level: Level = _DEFAULT["level"]
     categories: tuple[str, ...] = _DEFAULT["categories"]
     tolerance: float = _DEFAULT["tolerance"]
@@ -99,6 +100,11 @@ class AgreementConfig:
         if isinstance(self.sigmas, str):
             return COCO_SIGMAS
         return self.sigmas if isinstance(self.sigmas, float) else np.array(self.sigmas)
+
+    def radius_px(self, size_px: FloatArray) -> FloatArray | None:
+        """Radius around points, from the sizes of images ``(..., 2)``; None: points are compared by OKS."""
+        radius = self.point_radius
+        return None if radius is None else np.where(radius < 1.0, radius * size_px.max(axis=-1), radius)
 
     def named_persons(self) -> dict[str, str]:
         """Person of every annotator by the annotator's name, if ``persons`` are given."""
@@ -158,6 +164,11 @@ def make_config(
         raise AgreementInputError(
             f"`no_labels` has no effect with `assigned_field`, which says who was assigned, got {no_labels!r}; leave "
             "one of the two out"
+        )
+    if kept.get("point_radius") is not None and kept.get("sigmas") is not None:
+        raise AgreementInputError(
+            f"`sigmas` has no effect with `point_radius`, which compares points by circles, got {kept['sigmas']!r}; "
+            "leave one of the two out"
         )
     if kept.get("iou") == "auto":
         del kept["iou"]  # found later, from the data

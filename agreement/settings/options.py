@@ -387,6 +387,11 @@ _TABLE = (
         "precision (σ) of keypoints in OKS: one number, a list with a number for each point, or a name",
         _sigmas, ("keypoints",),
         choices={None: "0.05 for every point", "coco": "COCO's constants for the 17 points of a person"}),
+    Option("point_radius", None, "Radius around points",
+        "compare points by circles of this radius around them, not by OKS: from 1 on in pixels, below 1 a share of the "
+        "longer side of the image; the similarity is the IoU of two circles (of labels with several points the mean "
+        "over those that both labelled). Labels of a single point have no size and are refused without it",
+        _positive_or_none, ("keypoints",), input="number"),
     Option("classes", "prefer", "Classes",
         "how matching uses classes",
         concerns=_OBJECTS,

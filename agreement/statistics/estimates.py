@@ -49,9 +49,9 @@ _OF_SAMPLES = {
     "score.mean": ("score", "n_scored"),
     "share_full_agreement": ("agreed", "rated"),
 }
-#: numbers between 0 and 1, by the last part of their name
+#: binomial shares, of things that are so among all things, by the last part of their name: no means of similarities
 _SHARES = {
-    *("share_full_agreement", "score", "percent_agreement", "share_present", "share", "same_tags"),
+    *("share_full_agreement", "percent_agreement", "share_present", "share", "same_tags", "accuracy"),
     *(
         "f1",
         "jaccard",
@@ -66,8 +66,11 @@ _SHARES = {
         "class_agreement",
         "agreement_given_match",
     ),
-    *("mean_iou", "mean_dice", "iou", "dice", "iou_with_background", "dice_with_background", "accuracy"),
-    *("boundary_iou", "surface_dice", "visibility"),
+}
+#: means of similarities, between 0 and 1 too
+_SIMILARITIES = {
+    *("mean_iou", "mean_dice", "iou", "dice", "iou_with_background", "dice_with_background", "boundary_iou"),
+    *("surface_dice", "visibility"),
 }
 _OF_SHARES = ("miss_rate_by_size.", "verdict_shares.")
 #: coefficients whose chance agreement hardly depends on the sample: 1 minus a multiple of the share of disagreement
@@ -96,7 +99,13 @@ def sample_numbers(records: Records) -> Numbers:
     columns = np.column_stack([found[name] for names in _OF_SAMPLES.values() for name in names]).astype(np.float64)
     keys = tuple((name,) for name in _OF_SAMPLES)
     below = 2 * np.arange(len(keys)) + 1
-    return Numbers(keys, hstack([columns]), lambda sums: ratio(sums[..., ::2], sums[..., 1::2]), compared=below)
+    return Numbers(
+        keys,
+        hstack([columns]),
+        lambda sums: ratio(sums[..., ::2], sums[..., 1::2]),
+        compared=below,
+        scores_are_shares=records.scores_are_shares,
+    )
 
 
 def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
@@ -209,7 +218,7 @@ def _add_found(
     """Add the intervals of numbers that use enough samples ``n``; for the others see :func:`_interval`."""
     for place, key in enumerate(numbers.keys):
         if n[place] >= _least(numbers):
-            is_share = not numbers.is_difference and is_share_name(key[-1])
+            is_share = not numbers.is_difference and _is_binomial(key[-1], numbers.scores_are_shares)
             total[key] = replace(total[key], interval=_interval(found, place, int(n_used[place]), is_share, few))
 
 
@@ -232,7 +241,7 @@ def _about_one(found: ConfidenceIntervals, chosen: BoolArray) -> ConfidenceInter
 
 def _least(numbers: Numbers) -> int:
     """Minimum number of samples for an interval."""
-    return 2 if numbers.basis is None else MIN_SAMPLES
+    return numbers.least if numbers.basis is None else MIN_SAMPLES
 
 
 def _row_ranks(ranks: IntArray, samples: IntArray | None) -> IntArray:
@@ -260,8 +269,16 @@ def _samples_of(numbers: Numbers, basis: IntArray, ranks: IntArray, n_drawn: int
 
 def is_share_name(name: str) -> bool:
     """True for the key of a number between 0 and 1."""
-    last = name.rpartition(".")[2].removeprefix("intra_").removeprefix("inter_")
-    return name == "score.mean" or last in _SHARES or name.startswith(_OF_SHARES)
+    return _is_binomial(name, scores_are_shares=True) or _last_part(name) in _SIMILARITIES
+
+
+def _is_binomial(name: str, scores_are_shares: bool) -> bool:
+    is_score = scores_are_shares and (name == "score.mean" or _last_part(name) == "score")
+    return is_score or _last_part(name) in _SHARES or name.startswith(_OF_SHARES)
+
+
+def _last_part(name: str) -> str:
+    return name.rpartition(".")[2].removeprefix("intra_").removeprefix("inter_")
 
 
 def _interval(found: ConfidenceIntervals, place: int, n: int, is_share: bool, few: float) -> Interval | None:
@@ -409,6 +426,13 @@ def _warnings(report: AgreementReport, records: Records, context: ReportContext)
         yield (
             f"Some labels could not be read when they were imported, on so many {what} of an annotator: {whose}; where "
             "none could be read they count as not assigned, elsewhere what was not read counts as not drawn"
+        )
+    if "n_in_another_order" in records.parts[0] and (
+        n := int(records.column("n_in_another_order").sum(dtype=np.int64))
+    ):
+        yield (
+            f"{n:,} labels that match nothing have their points at those of another annotator's label, but in another "
+            "order: the first point is compared with the first, the second with the second; begin at the same one"
         )
     if are_without_class(context.class_names):
         yield "Nothing is said about classes: every label is without one (`label` is None)"

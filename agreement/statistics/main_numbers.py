@@ -36,6 +36,7 @@ MEASURES = {
     for measure in (
         ObjectMeasure(),
         ObjectMeasure("OKS", of_points=True),
+        ObjectMeasure("IoU of circles", of_points=True),
         ObjectMeasure("temporal IoU"),
     )
 }

@@ -54,6 +54,8 @@ class Numbers:
     #: whether there is one row per sample, or moments; if not, only the sum is meaningful and there is no interval
     by_sample: BySample = True
     is_difference: bool = False  #: whether they are differences of numbers with these keys
+    least: int = 2  #: minimum number of samples for an interval of numbers without a basis
+    scores_are_shares: bool = False  #: whether scores are shares of pairs that agree, and no means of similarities
 
     @property
     def rows(self) -> SparseColumns:
@@ -252,7 +254,7 @@ def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
             of_either = (a.rows[:, of_a[in_a]] != 0) + (b.rows[:, of_b[in_b]] != 0)
             used[name] = sum(block.shape[1] for block in blocks) + np.arange(len(keys))
             blocks.append(of_either.astype(np.float64))
-    return Numbers(keys, hstack(blocks), difference, by_sample=by_sample, is_difference=True, **used)
+    return Numbers(keys, hstack(blocks), difference, by_sample=by_sample, is_difference=True, least=a.least, **used)
 
 
 def ratio(above: FloatArray, below: FloatArray) -> FloatArray:

@@ -77,6 +77,7 @@ class Records:
     #: for every column ``OF_SAMPLE`` (one row per sample), or the name of the column with its number of rows per sample
     rows: ClassVar[Mapping[str, str]]
     of_classes: ClassVar[str | None] = None  #: the column with codes of classes
+    scores_are_shares: ClassVar[bool] = False  #: whether a score is a share of pairs that agree
 
     def __add__(self: R, other: R) -> R:
         # grouped at once: whoever adds up many records has them in memory once

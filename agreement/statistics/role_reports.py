@@ -60,8 +60,8 @@ class RoleComparison(WithIntervals):
 
     Every label of one is matched with at most one of the other, as in the run, but for every annotator alone.
     ``n_matched`` pairs reach the threshold, ``n_right`` of them with equal classes and ``n_wrong_class`` without.
-    ``n_loose`` labels of the annotator overlap below the threshold (by at least 0.1) with a label of the reference that
-    is not matched; ``n_extra`` do not. ``n_missed`` labels of the reference are not matched. Of the right ones
+    What is left is matched once more, one to one, at the similarity 0.1: ``n_loose`` labels of the annotator have a
+    partner then, ``n_extra`` have none. ``n_missed`` labels of the reference are not matched. Of the right ones
     ``n_wrong_attribute`` differ in a compared attribute.
 
     Objects and tags: ``precision`` is ``n_matched / n_labels``, ``recall`` ``n_matched / n_reference``; of a model,

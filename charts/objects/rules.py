@@ -25,6 +25,7 @@ _EMPTY = {"skip": "are left out", "agree": "count as agreement"}
 _MEASURES = {
     "IoU": "overlap of two labels of one object: what both cover / what either covers; 1 if identical",
     "OKS": "closeness of the points of two labels of one object; 1 if identical",
+    "IoU of circles": "overlap of circles around the points of two labels of one object; 1 if identical",
     "temporal IoU": "overlap of two labels of one object in time: what both cover / what either covers; 1 if identical",
 }
 

@@ -32,7 +32,7 @@ from .annotation_set import (
 from .crowd_answers import MTURK, WIDE, read_any_table
 from .file_format import FILE_PER_IMAGE, TABLE, TITLES, VIA, read_annotations, read_with_fiftyone
 from .image_names import Match, Target, match_images
-from .label_documents import ANNOTATOR_ATTRIBUTE, POLYLINES, Document, LabelMaker, TargetField, target_fields
+from .label_documents import ANNOTATOR_ATTRIBUTE, KEYPOINTS, POLYLINES, Document, LabelMaker, TargetField, target_fields
 from .new_fields import Key, NewField
 from .summaries import AnnotatorInFile, FieldChange, ImportSummary
 from .written_fields import FieldWriter, assigned_name, field_name
@@ -589,4 +589,6 @@ class _Plan:
                 arguments.append(f"annotators={dict(sorted(named.items()))!r}")
             if slot.name == POLYLINES and self._maker.has_open_lines:
                 arguments.append("line_tolerance=5.0")
+            if slot.name == KEYPOINTS and self._maker.has_single_points:
+                arguments.append("point_radius=10.0")
             yield f"aa.compute(dataset, {', '.join(arguments)})"

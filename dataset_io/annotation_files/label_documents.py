@@ -180,7 +180,7 @@ class LabelMaker:
         self.n_drawn = 0  #: labels with a place on the image
         self.n_far_outside = 0  #: of these, those that lie outside of it
         self.n_reach_out = 0  #: of these, those that reach out of it
-        self.has_open_lines = False
+        self.has_open_lines = self.has_single_points = False
         self._most_pixels = self._n_pixels = most_pixels
 
     def documents(self, page: ImageLabels, place: str) -> dict[TargetField, list[Document]]:
@@ -229,6 +229,8 @@ class LabelMaker:
             self._left_out.add(f"labels that cannot be used ({error})", place)
             page.n_unread += 1
             return None
+        if slot.name == KEYPOINTS:
+            self.has_single_points |= len(extent["points"]) == 1
         document = {**self._templates[slot], "_id": ObjectId(), "tags": [], **extent}
         if label.label is not None:
             document["label"] = label.label

@@ -300,7 +300,7 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
             self.source,
             run,
             self.codes.names(),
-            measure=self.source.kinds[0].measure,
+            measure=self.source.kinds[0].measure_of(self.source.config),
             attribute_values={codes.name: codes.values_of_codes() for codes in self.attribute_codes},
             details={"in_pixels": self.in_pixels, "masks": sorted(self._facts.masks), "crowd": self._facts.crowd},
         )

@@ -89,6 +89,7 @@ def compute_agreement(
     rasterize: str | None = None,
     line_tolerance: float | None = None,
     sigmas: str | float | Sequence[float] | None = None,
+    point_radius: float | None = None,
     classes: ClassHandling = "prefer",
     missing: Missing = "category",
     level: Level = "auto",
@@ -156,6 +157,10 @@ def compute_agreement(
             are refused
         sigmas: precision (σ) of keypoints in OKS: one number, a list with a number for each point, or a name; ``None``:
             0.05 for every point; ``"coco"``: COCO's constants for the 17 points of a person
+        point_radius: compare points by circles of this radius around them, not by OKS: from 1 on in pixels, below 1 a
+            share of the longer side of the image; the similarity is the IoU of two circles (of labels with several
+            points the mean over those that both labelled). Labels of a single point have no size and are refused
+            without it
         classes: how matching uses classes; ``"prefer"``: match objects of one class first, then others; ``"ignore"``:
             match by position alone; ``"require"``: match only objects of one class
         missing: how alpha counts a missed object; ``"category"``: as an extra category, so that missing an object is a

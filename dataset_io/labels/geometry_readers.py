@@ -187,8 +187,9 @@ class KeypointReader(GeometryReader):
     columns: ClassVar[dict[str, str]] = {"points": "points"}
     requirement: ClassVar[str] = (
         f"Keypoints must have points (x, y) that are finite (to {LARGEST:g}), or nan where not labelled, "
-        'at least one labelled, and, where `sigmas` names a constant for every point ("coco" names 17), as many points '
-        "as constants"
+        "at least one labelled, two points or more unless `point_radius` gives a radius around single points (in "
+        "pixels, below 1 as a share of the longer side; they have no size by which a distance is small or large), "
+        'and, where `sigmas` names a constant for every point ("coco" names 17), as many points as constants'
     )
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
@@ -204,11 +205,14 @@ class KeypointReader(GeometryReader):
         n_points = number_of_points(config)
         if n_points is not None:
             conditions.append({"points": {"$not": {"$size": n_points}}})
+        if config.point_radius is None:
+            conditions.append({"points": {"$size": 1}})
         return {"$or": conditions}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
         """True if all points are two numbers or nan, at least one is labelled, and their number is right."""
-        return are_usable_keypoints(label.get("points"), number_of_points(config))
+        points = label.get("points")
+        return are_usable_keypoints(points, number_of_points(config)) and _has_size(points, config)
 
     def needs_size(self, config: AgreementConfig) -> bool:
         """Yes: relative coordinates distort distances on images that are not square."""
@@ -221,7 +225,15 @@ class KeypointReader(GeometryReader):
         if size_px is None:
             raise ValueError("`size_px` must be given to measure distances, got None")
         points, usable = read_keypoints(values["points"], number_of_points(config))
-        return Keypoints(points * size_px[:, None, :], config.point_sigmas), usable
+        stored = zip(values["points"], usable.tolist(), strict=True)
+        usable = np.fromiter((ok and _has_size(each, config) for each, ok in stored), np.bool_, len(usable))
+        points = np.where(usable[:, None, None], points, np.nan) * size_px[:, None, :]
+        return Keypoints(points, config.point_sigmas, config.radius_px(size_px)), usable
+
+
+def _has_size(points: Any, config: AgreementConfig) -> bool:
+    """False for a single point without a radius: it has no size by which a distance could be small or large."""
+    return config.point_radius is not None or len(points) > 1
 
 
 def number_of_points(config: AgreementConfig) -> int | None:

@@ -10,6 +10,7 @@ import fiftyone.core.labels as fol
 
 from ... import names
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS, Family
+from ...agreement.settings.config import AgreementConfig
 from .geometry_readers import BoxReader, GeometryReader, KeypointReader, TemporalReader
 from .shape_readers import InstanceMaskReader, PolylineReader
 
@@ -39,6 +40,10 @@ class LabelKind:
         content = self.values if reader is None else reader.columns.values()
         object.__setattr__(self, "is_label", issubclass(self.stored, fol.Label))
         object.__setattr__(self, "content", tuple(sorted(content)))
+
+    def measure_of(self, config: AgreementConfig) -> str:
+        """Name of the similarity in a run."""
+        return "IoU of circles" if self.measure == "OKS" and config.point_radius is not None else self.measure
 
     @property
     def is_temporal(self) -> bool:

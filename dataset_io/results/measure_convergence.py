@@ -66,7 +66,7 @@ def agreement_convergence(
     with rare_collections():
         measured = _measured(source, progress, n_annotators=len(labels.annotators))
     return_memory()
-    measure, seed = labels.kinds[0].measure, config.seed
+    measure, seed = labels.kinds[0].measure_of(config), config.seed
     return convergence_of(measured, run_key=run_key, measure=measure, model=model, resamples=resamples, seed=seed)
 
 

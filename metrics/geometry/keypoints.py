@@ -1,4 +1,4 @@
-"""Agreement on keypoints: object keypoint similarity (OKS) for positions, and which points are labelled."""
+"""Agreement on keypoints: object keypoint similarity (OKS) or circles for positions, and which points are labelled."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from ..numeric.arrays import BoolArray, FloatArray, IntArray
+from .boxes import Boxes
 from .objects import Geometry, IntersectionOf, Objects, Overlaps, dice_from_iou, find_overlaps
 
 #: the published σ of COCO's 17 points: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles
@@ -167,6 +169,29 @@ def oks(points_a: FloatArray, points_b: FloatArray, sigmas: FloatArray | float =
     return _similarity(a, b, _area(a) / 2.0 + _area(b) / 2.0, _check_sigmas(sigmas, a.shape[1]))
 
 
+def circle_iou(distance: FloatArray, radius: FloatArray | float) -> FloatArray:
+    """Intersection over union of two circles of one radius, by the distance of their centres.
+
+    Args:
+        distance: any shape, in the unit of the radius
+        radius: > 0, one for all or of each
+
+    Returns:
+        the shape of ``distance``, in [0, 1]; 0 from two radii on
+
+    Undefined:
+        never; nan for a distance that is nan
+
+    Example:
+        >>> circle_iou(np.array([0.0, 10.0, 20.0]), 10.0).round(4)
+        array([1.    , 0.2430, 0.    ])
+    """
+    half = np.minimum(distance / (2.0 * radius), 1.0)
+    shared = (np.arccos(half) - half * np.sqrt(1.0 - half * half)) * 2.0 / np.pi  # of the area of one circle
+    iou: FloatArray = shared / (2.0 - shared)
+    return iou
+
+
 def visibility_agreement(points_a: FloatArray, points_b: FloatArray) -> FloatArray:
     """Number of points labelled by both annotators / labelled by at least one, row by row.
 
@@ -198,16 +223,20 @@ class Keypoints(Geometry):
 
     Points have no area. Two objects with the OKS ``s`` count as two objects of area 1 that share the area
     ``2 s / (1 + s)``: their IoU is ``s``, their Dice coefficient is the shared area. Pairs without a common point, or
-    with an OKS below 1e-12, do not overlap.
+    with an OKS below 1e-12, do not overlap. With radii ``s`` is the mean, over the points that both labelled, of the
+    IoU of circles around them; of single points it is this IoU.
 
     Attributes:
         points_xy: shape ``(N, L, 2)``, in pixels; nan where a point is not labelled, and as padding of objects with
             fewer than ``L`` points
         sigmas: σ of every point ``(L,)``, or one for all; see :func:`oks`
+        radius: shape ``(N,)``, of the circles around the points of every object, in pixels, the same for all of one
+            image; None: they are compared by OKS
     """
 
     points_xy: FloatArray
     sigmas: FloatArray | float = DEFAULT_SIGMA
+    radius: FloatArray | None = None
 
     def __post_init__(self) -> None:
         check_points(self.points_xy)
@@ -218,8 +247,10 @@ class Keypoints(Geometry):
 
     @property
     def area(self) -> FloatArray:
-        """Squared scale of every object; see :func:`object_scale`."""
-        return object_scale(self.points_xy)
+        """Squared scale of every object, see :func:`object_scale`; or the area of its circles."""
+        if self.radius is None:
+            return object_scale(self.points_xy)
+        return np.pi * self.radius**2 * _labelled(self.points_xy).sum(axis=1)
 
     @property
     def without_extent(self) -> BoolArray:
@@ -234,13 +265,29 @@ class Keypoints(Geometry):
         """See :func:`visibility_agreement`."""
         return visibility_agreement(self.points_xy[i], self.points_xy[j])
 
+    def in_another_order(self, objects: Objects, alone: BoolArray) -> BoolArray:
+        """As of :class:`Geometry`: both have the same class and number of points, the boxes around them share at least
+        half, and the best order brings the points at least four times as near."""
+        n_points, found = _labelled(self.points_xy).sum(axis=1), np.zeros(len(self), np.bool_)
+        rows = np.flatnonzero(alone & (n_points > 1))
+        few = Objects(objects.sample[rows], objects.annotator[rows], objects.category[rows])
+        near = Boxes(self.boxes_xyxy()[rows]).overlaps(few)
+        i, j = (rows[column[near.iou >= 0.5]] for column in (near.i, near.j))
+        alike = (objects.category[i] == objects.category[j]) & (n_points[i] == n_points[j])
+        for a, b in zip(i[alike].tolist(), j[alike].tolist(), strict=True):
+            own, other = (self.points_xy[k][_labelled(self.points_xy[k])] for k in (a, b))
+            apart = np.hypot(*np.moveaxis(own[:, None] - other, -1, 0))
+            if 4.0 * apart[linear_sum_assignment(apart)].sum() <= np.trace(apart) > 0:
+                found[[a, b]] = True
+        return found
+
     def boxes_xyxy(self) -> FloatArray:
         """Box around the labelled points of every object; nan without points."""
         boxes = np.concatenate(_corners(check_points(self.points_xy)), axis=1)
         return np.where(np.isfinite(boxes), boxes, np.nan)
 
     def take(self, rows: IntArray | BoolArray) -> Keypoints:
-        return Keypoints(self.points_xy[rows], self.sigmas)
+        return Keypoints(self.points_xy[rows], self.sigmas, None if self.radius is None else self.radius[rows])
 
     def joined(self, others: Sequence[Keypoints]) -> Keypoints:
         """These objects, followed by others, padded to the greatest number of points.
@@ -257,7 +304,8 @@ class Keypoints(Geometry):
             np.pad(part.points_xy, ((0, 0), (0, longest - part.points_xy.shape[1]), (0, 0)), constant_values=np.nan)
             for part in parts
         ]
-        return Keypoints(np.concatenate(padded), self.sigmas)
+        radii = [part.radius for part in parts if part.radius is not None]
+        return Keypoints(np.concatenate(padded), self.sigmas, np.concatenate(radii) if radii else None)
 
     def overlaps(self, objects: Objects) -> Overlaps:
         """The overlapping pairs of objects of different annotators on the same sample.
@@ -267,7 +315,10 @@ class Keypoints(Geometry):
         """
         if len(objects) != len(self):
             raise ValueError(f"`objects` must have the length {len(self)}, got {len(objects)}")
-        return find_overlaps(objects, np.ones(len(self)), self._intersection_of())
+        bounds = None
+        if self.radius is not None:
+            bounds = np.nan_to_num(self.boxes_xyxy()) + self.radius[:, None] * [-1.0, -1.0, 1.0, 1.0]
+        return find_overlaps(objects, np.ones(len(self)), self._intersection_of(), bounds)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
         """Areas shared by the objects of two index columns; every object has area 1."""
@@ -284,9 +335,12 @@ class Keypoints(Geometry):
             similarity = np.empty(len(i))
             for start in range(0, len(i), step):
                 a, b = i[start : start + step], j[start : start + step]
-                similarity[start : start + step] = _similarity(
-                    points[a], points[b], area[a] / 2.0 + area[b] / 2.0, sigmas
-                )
+                if self.radius is None:
+                    found = _similarity(points[a], points[b], area[a] / 2.0 + area[b] / 2.0, sigmas)
+                else:
+                    apart = circle_iou(np.hypot(*np.moveaxis(points[a] - points[b], -1, 0)), self.radius[a, None])
+                    found = _mean_where(~np.isnan(apart), apart)
+                similarity[start : start + step] = found
             return np.where(similarity >= _LEAST_SIMILARITY, dice_from_iou(similarity), 0.0)
 
         return intersection_of

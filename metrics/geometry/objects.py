@@ -408,6 +408,15 @@ class Geometry(Protocol):
         ``outline``."""
         return {}
 
+    def in_another_order(self, objects: Objects, alone: BoolArray) -> BoolArray:
+        """Objects whose points would lie at those of another annotator's in another order, ``(N,)``; False without
+        points.
+
+        Args:
+            alone: shape ``(N,)``, objects that match nothing; only they are compared
+        """
+        return np.zeros(len(self), np.bool_)
+
     def visibility(self, i: IntArray, j: IntArray) -> FloatArray | None:
         """Points that both objects of a pair have / points that either has; None for geometry without points."""
         return None

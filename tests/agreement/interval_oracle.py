@@ -59,18 +59,31 @@ def _wilson(share: float, n: float) -> list[float]:
     return sorted(np.roots([n + z * z, -(2 * n * share + z * z), n * share**2]).tolist())
 
 
-def _is_share(key: tuple[str, ...]) -> bool:
-    """Whether a number is a share: no coefficient corrected for chance, and no difference of counts or boxes."""
+def _is_share(key: tuple[str, ...], *, rates: bool) -> bool:
+    """Whether a number is a share of things that are so among all.
+
+    No share is a coefficient corrected for chance, a difference of counts or boxes, or a mean of similarities; a score
+    is one of pairs that agree where annotators rate.
+    """
     parts = [part for name in key[-1:] for part in name.split(".")]
     other = {"kappa", "ac1", "brennan_prediger", "fleiss_kappa", "icc", "vitality", "hd95"}
     if parts[-1] == "percent_agreement":
         return True
+    means = ("iou", "dice", "visibility", *(() if rates else ("score",)))
+    if any(mean in part for mean in means for part in parts):
+        return False
     no_shares = any("alpha" in part or "count" in part or part.startswith("difference_") for part in parts)
     return not (no_shares or other & set(parts) or "bias" in key)
 
 
 def check_interval(
-    key: tuple[str, ...], interval: Interval, estimate: float, resampled: np.ndarray, left_out: np.ndarray
+    key: tuple[str, ...],
+    interval: Interval,
+    estimate: float,
+    resampled: np.ndarray,
+    left_out: np.ndarray,
+    *,
+    rates: bool = False,
 ) -> None:
     """Compare an interval with that of Efron and Tibshirani (1993), equations 14.9 to 14.15.
 
@@ -83,6 +96,7 @@ def check_interval(
         estimate: the number
         resampled: the number in every resample, nan where undefined
         left_out: the number without each of the samples
+        rates: whether scores are shares of pairs that agree
     """
     defined = resampled[~np.isnan(resampled)]
     normal = NormalDist()
@@ -103,7 +117,7 @@ def check_interval(
         assert 0 <= estimate <= 1
         none = proportion_of_none(interval.n)
         expected = np.array([estimate * (1 - none), estimate + (1 - estimate) * none])
-    elif 0 < estimate < 1 and _is_share(key):
+    elif 0 < estimate < 1 and _is_share(key, rates=rates):
         n_draws = estimate * (1 - estimate) / error**2
         if n_draws * min(estimate, 1 - estimate) < 5:
             expected = np.array(_wilson(estimate, n_draws))
@@ -146,5 +160,5 @@ def check_intervals(records: Any, context: ReportContext, build: Callable, conte
         interval = interval_of(report, key)
         assert interval is not None
         resampled, others = (np.array([number_of(each, key) for each in found]) for found in (values, left_out))
-        check_interval(key, interval, number_of(report, key), resampled, others)
+        check_interval(key, interval, number_of(report, key), resampled, others, rates=records.family == "ratings")
     return keys

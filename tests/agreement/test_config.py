@@ -184,6 +184,7 @@ def test_defaults_are_the_documented_ones() -> None:
         "attributes": [],
         "aliases": {},
         "sigmas": None,
+        "point_radius": None,
         "level": "auto",
         "categories": [],
         "tolerance": 0.0,

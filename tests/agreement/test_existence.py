@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import NAN, Sample, Unit
+from tests.agreement.agreement_oracle import NAN, Sample, Unit, config_of, report_of
 from tests.agreement.found import assigned_pairs, each_case, found, found_in, mean, median, same, share
+from tests.agreement.interval_oracle import proportion_of_none
 
 from annotator_agreement.metrics import brennan_prediger, fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
 
@@ -55,6 +56,24 @@ def test_presence_has_two_categories_where_everybody_always_drew() -> None:
     assert presence is not None
     assert (presence.alpha, presence.fleiss_kappa) == (None, None)
     assert (presence.percent_agreement, presence.ac1, presence.brennan_prediger) == (1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("n_images", [19, 20])
+def test_coefficients_of_presence_have_an_interval_from_20_images_on(n_images: int) -> None:
+    box = (1, 0.1, 0.1, 0.4, 0.4)
+    samples: list = [{0: [box] * (k % 4 > 0), 1: [box] * (k % 5 > 0)} for k in range(n_images)]
+    intervals = report_of(samples, config_of(2, resamples=100)).intervals
+    assert ("existence.presence.alpha" in intervals) == ("existence.presence.ac1" in intervals) == (n_images == 20)
+    assert "existence.f1" in intervals
+
+
+def test_means_of_similarities_that_never_vary_have_no_interval_and_shares_do() -> None:
+    box = (1, 0.1, 0.1, 0.4, 0.4)
+    intervals = report_of([{0: [box], 1: [box]} for _ in range(40)], config_of(2, resamples=100)).intervals
+    assert {"score.mean", "localisation.mean_iou", "localisation.mean_dice"}.isdisjoint(intervals)
+    low = proportion_of_none(40)
+    for name in ("existence.f1", "class_given_match.percent_agreement", "share_full_agreement"):
+        assert (intervals[name].low, intervals[name].high) == (pytest.approx(1 - low, abs=1e-9), 1.0)
 
 
 @each_case

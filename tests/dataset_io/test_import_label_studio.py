@@ -165,7 +165,12 @@ def test_keypoints_of_one_parent_are_one_label_in_the_order_of_their_names(tmp_p
            {"type": "relation", "from_id": "a", "to_id": "b", "direction": "right"}),
     )  # fmt: skip
     dataset = dataset_of(["1.jpg"])
-    import_annotations(dataset, written(tmp_path / "e.json", [task]), label_types=["detections", "keypoints"])
+    summary = import_annotations(dataset, written(tmp_path / "e.json", [task]), label_types=["detections", "keypoints"])
+    # the tip is a single point
+    assert [("keypoints" in call, "point_radius=10.0" in call) for call in summary.calls] in (
+        [(False, False), (True, True)],
+        [(True, True), (False, False)],
+    )
     sample = dataset.first()
     tip, person = sorted(sample.annotator_1_keypoints.keypoints, key=lambda label: -label.points[0][0])
     assert (tip.label, tip.points) == ("tip", [[0.9, 0.5]])

@@ -7,12 +7,14 @@ import math
 import fiftyone as fo
 import numpy as np
 import pytest
+import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chance import examples
 from tests.datasets import stored
 
+import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement
 from annotator_agreement.dataset_io.labels.geometry_readers import are_usable_keypoints, read_keypoints
@@ -150,11 +152,10 @@ def test_objects_of_different_lengths_are_compared_in_the_points_that_both_have(
     assert (report.localisation.mean_iou, report.localisation.visibility) == pytest.approx((1.0, 3 / 4))
 
 
-def test_single_points_match_only_where_equal_and_the_report_says_so(make_dataset):
-    dataset = _dataset(
-        make_dataset,
-        {"alice": _keypoints([[0.5, 0.5]], [[0.1, 0.1]]), "bob": _keypoints([[0.5, 0.5]], [[0.1001, 0.1]])},
-    )
+def test_objects_with_one_labelled_point_match_only_where_equal_and_the_report_says_so(make_dataset):
+    no = [NAN, NAN]
+    alice, bob = _keypoints([[0.5, 0.5], no], [[0.1, 0.1], no]), _keypoints([[0.5, 0.5], no], [[0.1001, 0.1], no])
+    dataset = _dataset(make_dataset, {"alice": alice, "bob": bob})
     report = compute_agreement(dataset, ["alice", "bob"])
     assert dataset.values("alice.keypoints.agreement") == [["agreed", "lone"]]
     assert report.n_points == 4
@@ -216,6 +217,87 @@ def test_keypoints_are_not_compared_with_boxes(make_dataset):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "boxes": fo.Detections()})
     with pytest.raises(AgreementInputError, match=r"compared with each other, got alice \(Keypoints\), boxes \(Det"):
         compute_agreement(dataset, ["alice", "boxes"])
+
+
+def _cells(make_dataset, size=(WIDTH, HEIGHT)):
+    """Two cells, of which bob puts the first 6 pixels beside alice, and the second 2; carol begins with a third one."""
+    alice, bob = [[[0.1, 0.5]], [[0.5, 0.5]]], [[[0.1 + 6 / WIDTH, 0.5]], [[0.5, 0.5 + 2 / HEIGHT]]]
+    fields = {"alice": _keypoints(*alice), "bob": _keypoints(*bob), "carol": _keypoints([[0.9, 0.5]], *alice)}
+    return _dataset(make_dataset, fields, size=size)
+
+
+def _circles(distance, radius):
+    """The IoU of two circles, as of polygons."""
+    a, b = shapely.Point(0, 0).buffer(radius, 4_000), shapely.Point(distance, 0).buffer(radius, 4_000)
+    return a.intersection(b).area / a.union(b).area
+
+
+@pytest.mark.parametrize(("point_radius", "pixels"), [(10, 10.0), (0.025, 10.0), (1, 1.0)])
+def test_single_points_are_compared_by_circles_in_pixels_or_shares_of_the_longer_side(
+    make_dataset, point_radius, pixels
+):
+    dataset = _cells(make_dataset)
+    report = compute_agreement(dataset, ["alice", "bob"], iou=0.4, point_radius=point_radius)
+    expected = [_circles(distance, pixels) for distance in (6, 2)]
+    found = [label.agreement_iou for label in dataset.first().bob.keypoints]
+    assert found == [pytest.approx(iou, abs=1e-6) if iou >= 0.4 else None for iou in expected]
+    assert dataset.first().agreement_score == pytest.approx(sum(iou for iou in expected if iou >= 0.4) / 2, abs=1e-6)
+    assert report.localisation.measure == "IoU of circles"
+    assert report.n_points == 0
+
+
+def test_single_points_without_a_radius_are_refused_and_one_labelled_point_of_several_is_not(make_dataset):
+    dataset = _cells(make_dataset)
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=r"two points or more unless `point_radius` gives .*, got 7 that"):
+        compute_agreement(dataset, ["alice", "bob", "carol"])
+    assert stored(dataset) == before
+    report = compute_agreement(dataset, ["alice", "bob"], invalid="skip")
+    assert (report.run.n_invalid, report.n_objects) == (4, 0)
+    one_of_two = _keypoints([POINTS[0], [NAN, NAN]])
+    seen = _dataset(make_dataset, {"alice": one_of_two, "bob": one_of_two})
+    assert compute_agreement(seen, ["alice", "bob"]).n_points == 2
+
+
+@pytest.mark.parametrize("point_radius", [0.02, 8])
+def test_single_points_need_the_size_of_the_image(make_dataset, point_radius):
+    with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without .*compute_metadata"):
+        compute_agreement(_cells(make_dataset, size=None), ["alice", "bob"], point_radius=point_radius)
+
+
+def test_a_radius_and_sigmas_are_two_answers_to_one_question(make_dataset):
+    dataset = _cells(make_dataset)
+    with pytest.raises(AgreementInputError, match=r"`sigmas` has no effect with `point_radius`.* leave one of the two"):
+        compute_agreement(dataset, ["alice", "bob"], point_radius=5, sigmas=0.1)
+    with pytest.raises(AgreementInputError, match="`point_radius` must be a number above 0, or None, got 0"):
+        compute_agreement(dataset, ["alice", "bob"], point_radius=0)
+
+
+def test_consensus_a_view_decisions_and_agreement_as_map_know_the_radius(make_dataset):
+    dataset = _cells(make_dataset)
+    run = aa.compute(dataset, ["alice", "bob", "carol"], keypoints={"point_radius": 10}, iou=0.1)
+    assert run.on(dataset.limit(1)).score.mean == run.score.mean
+    run.objects.consensus()
+    points = [label.points for label in dataset.first().agreement_consensus.keypoints]
+    assert [[0.1, 0.5]] in points
+    run.decisions.decide("consensus", min_votes=2)
+    assert run.decisions.report() is not None
+    sample = dataset.first()
+    sample.bob.keypoints[0].points = [[0.1, 0.5]]
+    sample.save()
+    run.update()
+    assert dataset.first().bob.keypoints[0].agreement_iou == pytest.approx(1.0)
+
+
+def test_points_in_another_order_are_noticed(make_dataset):
+    turned, far = [POINTS[k] for k in (2, 0, 1)], [[x + 0.5, y] for x, y in POINTS]
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS, far), "bob": _keypoints(turned, far)})
+    report = compute_agreement(dataset, ["alice", "bob"])
+    assert [label.agreement for label in dataset.first().alice.keypoints] == ["lone", "agreed"]
+    assert any("2 labels that match nothing have their points" in warning for warning in report.warnings)
+    right = _dataset(make_dataset, {"alice": _keypoints(POINTS, far), "bob": _keypoints(MOVED, turned)})
+    report = compute_agreement(right, ["alice", "bob"], iou=0.3)
+    assert not any("in another order" in warning for warning in report.warnings)
 
 
 def test_deleting_leaves_keypoints_as_they_were(make_dataset):

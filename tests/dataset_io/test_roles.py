@@ -574,3 +574,14 @@ def test_a_run_without_a_reference_lists_nothing_against_one(labelled: fo.Datase
     run = aa.compute(labelled, list(NAMES[:3]), progress=False)
     with pytest.raises(AgreementInputError, match=r"needs a reference and labels that are no semantic masks, got none"):
         run.decisions.export_against("bob", tmp_path / "list.csv", reference=True)
+
+
+def test_of_two_labels_drawn_loosely_for_one_of_the_reference_the_nearer_is_loose_and_the_other_extra(
+    make_dataset: Any,
+) -> None:
+    drawn = [("car", [0.3 + 0.4 * 0.2, 0.4, 0.2, 0.2]), ("car", [0.3 - 0.6 * 0.2, 0.4, 0.2, 0.2])]  # IoU 3/7 and 1/4
+    dataset = make_dataset({"alice": [drawn], "gold": [[("car", [0.3, 0.4, 0.2, 0.2])]]})
+    report = aa.compute_agreement(dataset, ["alice"], reference="gold")
+    assert [label.agreement_reference for label in dataset.first().alice.detections] == ["loose", "extra"]
+    (alice,) = report.reference.annotators
+    assert (alice.n_loose, alice.n_extra, alice.n_missed) == (1, 1, 1)

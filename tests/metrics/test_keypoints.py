@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+import shapely
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -17,6 +19,7 @@ from annotator_agreement import metrics
 from annotator_agreement.metrics import Keypoints, Objects, oks, visibility_agreement
 from annotator_agreement.metrics.geometry import keypoints
 from annotator_agreement.metrics.geometry import objects as objects_module
+from annotator_agreement.metrics.geometry.keypoints import circle_iou
 
 NAN = float("nan")
 NO = (NAN, NAN)
@@ -364,3 +367,32 @@ def test_keypoints_need_as_many_objects() -> None:
 def test_overlaps_of_no_keypoints_are_empty() -> None:
     overlaps = Keypoints(np.empty((0, 17, 2))).overlaps(Objects(*np.zeros((3, 0), np.int64)))
     assert (len(overlaps.i), len(overlaps.similarity("iou")), len(overlaps.area)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("seed", seeds(6))
+def test_circles_of_one_radius_share_what_polygons_of_many_corners_share(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    radius = float(rng.uniform(0.5, 40))
+    centres = rng.uniform(0, 3 * radius, (6, 2))
+    circles = shapely.buffer(shapely.points(centres), radius, quad_segs=2_000)
+    for k, other in itertools.product(range(6), repeat=2):
+        expected = circles[k].intersection(circles[other]).area / circles[k].union(circles[other]).area
+        apart = np.hypot(*(centres[k] - centres[other]))
+        assert circle_iou(np.array([apart]), radius)[0] == pytest.approx(expected, rel=0, abs=1e-5)
+
+
+def test_keypoints_with_a_radius_are_compared_by_the_circles_around_points_that_both_labelled() -> None:
+    points = np.array([[[5.0, 5], [20, 5]], [[5, 8], [20, 5]], [[5, 25], [NAN, NAN]], [[5, 8], [NAN, NAN]]])
+    geometry = Keypoints(points, radius=np.full(4, 10.0))
+    first = np.array([0, 0, 0])
+    shared = geometry.intersection_of(first, np.array([1, 2, 3]))
+    three = shapely.Point(5, 5).buffer(10, 4_000), shapely.Point(5, 8).buffer(10, 4_000)
+    near = three[0].intersection(three[1]).area / three[0].union(three[1]).area
+    iou = np.array([(near + 1) / 2, 0.0, near])
+    np.testing.assert_allclose(shared, 2 * iou / (1 + iou), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(geometry.area, np.pi * 100 * np.array([2, 2, 1, 1]))
+    assert not geometry.without_extent.any()
+    objects = Objects(np.zeros(4, np.int64), np.array([0, 1, 2, 3]), np.ones(4, np.int64))
+    overlaps = geometry.overlaps(objects)
+    np.testing.assert_allclose(overlaps.values_at(overlaps.iou, first, np.array([1, 2, 3])), iou, rtol=0, atol=1e-6)
+    assert np.array_equal(geometry.take(np.array([1])).joined([geometry]).radius, np.full(5, 10.0))

@@ -75,7 +75,7 @@ def test_fields_of_frames_are_not_offered_with_those_of_samples(make_videos, ope
     [
         ("boxes", {*OPTIONS_OF_OBJECTS, "geometry", "crowd_attribute"}, {"sigmas", "level", "background", "rasterize"}),
         ("polygons", {*OPTIONS_OF_OBJECTS, "rasterize", "line_tolerance"}, {"sigmas", "level", "background"}),
-        ("keypoints", {*OPTIONS_OF_OBJECTS, "sigmas", "crowd_attribute"}, {"geometry", "level"}),
+        ("keypoints", {*OPTIONS_OF_OBJECTS, "sigmas", "point_radius", "crowd_attribute"}, {"geometry", "level"}),
         ("scene", {"level", "categories"}, {*OPTIONS_OF_OBJECTS, "tolerance", "set_distance", "boundaries"}),
         ("rating", {"level", "categories", "tolerance"}, {*OPTIONS_OF_OBJECTS, "set_distance"}),
         ("tags", {"set_distance"}, {*OPTIONS_OF_OBJECTS, "level"}),

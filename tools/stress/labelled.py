@@ -211,7 +211,15 @@ TYPES = (
     Labelled(
         "polylines", _polylines, {**_OBJECTS, "rasterize": (None, "pillow"), "line_tolerance": (None, 1.0, 1e300)}
     ),
-    Labelled("keypoints", _keypoints, {**_OBJECTS, "sigmas": (None, "coco", 0.1, (0.1, 0.2, 0.3), 1e-300, 1e300)}),
+    Labelled(
+        "keypoints",
+        _keypoints,
+        {
+            **_OBJECTS,
+            "sigmas": (None, None, "coco", 0.1, (0.1, 0.2, 0.3), 1e-300, 1e300),
+            "point_radius": (None, None, 5.0, 0.02, 1e-300, 1e300),
+        },
+    ),
     Labelled("intervals", _intervals, _OBJECTS, media="video"),
     Labelled("classes", lambda random, _: fo.Classification(label=_class(random)), _CLASS_OPTIONS),
     Labelled(

@@ -203,6 +203,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         "rasterize": None,
         "line_tolerance": None,
         "sigmas": None,
+        "point_radius": None,
     }
     run = {"run_key": BASE}
     yield Call("compute_agreement", dataset_io.compute_agreement, compute)
@@ -338,6 +339,7 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "ignore_values": [],
             "line_tolerance": None,
             "sigmas": None,
+            "point_radius": None,
             "view_target": "DATASET",
         },
         "show_agreement": {**run, "samples": "run"},
