@@ -27,6 +27,7 @@ from ..charts.text.words import (
     shown_number,
     shown_share,
     signed,
+    singular,
 )
 from .items import (
     Choices,
@@ -306,9 +307,11 @@ def _role_table(report: AgreementReport, role: RoleReport, number: int, choices:
     elif not is_reference and report.has_objects:
         fields += [_beside_model(role.name, *kind) for kind in _OF_MODEL]
     title = f"Against the reference {role.name}" if is_reference else f"The model {role.name}"
-    note = f"{role.n_samples:,} {documents(report)} have it, {role.n_without:,} do not. […] are 95 % intervals."
+    note = singular(
+        f"{role.n_samples:,} {documents(report)} with it, {role.n_without:,} without. […] are 95 % intervals."
+    )
     if role.n_undecided:
-        note += f" {role.n_undecided:,} labels of objects that nobody decided are left out."
+        note += singular(f" Left out: {role.n_undecided:,} labels of objects that nobody decided.")
     if role.thresholds:
         note += f" Labels from a confidence of {' or '.join(dict.fromkeys(map(shown_number, role.thresholds)))} on."
     return table_item(f"role{number}", fields, worst_first(role), choices, title=title, note=note, per_page=_PER_PAGE)

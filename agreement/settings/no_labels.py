@@ -113,6 +113,8 @@ def reading_warning(other: OtherReading, alpha: tuple[str, float | None], f1: fl
     )
     said = other.no_labels
     meaning = f"mean that they {_MEANING[said]}" if isinstance(said, str) else "are read the other way"
+    if other.n_samples == 1:
+        what, meaning = what[:-1], meaning.replace("mean ", "means ", 1).replace("are ", "is ", 1)
     return (
         f"{differences}, if the {other.n_samples:,} {what} without a list of {_either(other.annotators)} {meaning}: "
         f"set “{TITLE}” (no_labels={said!r})"

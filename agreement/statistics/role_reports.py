@@ -218,4 +218,4 @@ class RoleReport(WithIntervals):
     n_undecided: int = 0  #: labels of annotators left out, as the reference holds decisions and says nothing of them
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.name!r}: {len(self.annotators)} annotators, {self.n_samples} images>"
+        return f"<{type(self).__name__} of {self.name!r}, annotators: {len(self.annotators)}, images: {self.n_samples}>"

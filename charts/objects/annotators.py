@@ -226,7 +226,7 @@ def _sessions(report: ObjectReport) -> list[Section]:
         Column("one person again", functools.partial(_session_cell, sessions, "intra")),
         Column("different people", functools.partial(_session_cell, sessions, "inter")),
     ]
-    note = f"{sessions.n_intra_pairs} pairs of sessions of one person, {sessions.n_inter_pairs} of different people"
+    note = f"pairs of sessions of one person: {sessions.n_intra_pairs}, of different people: {sessions.n_inter_pairs}"
     return [Section("Sessions", [table(columns, titles)], note)]
 
 

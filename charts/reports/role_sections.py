@@ -236,9 +236,9 @@ def _section(report: AgreementReport, role: RoleReport, key: str, *, full: bool,
     title = f"Against the reference {role.name}" if key == "reference" else f"The model {role.name}"
     if not role.n_samples:
         return Section(title, [f"No {what[:-1]} has labels of {role.name} and of an annotator."], key=key)
-    note = f"{role.n_samples:,} {what} have it" + f", {role.n_without:,} do not" * bool(role.n_without)
+    note = f"{role.n_samples:,} {what} with it" + f", {role.n_without:,} without" * bool(role.n_without)
     if role.n_undecided:
-        note += f"; {role.n_undecided:,} labels of objects that nobody decided are left out"
+        note += f"; left out: {role.n_undecided:,} labels of objects that nobody decided"
     if role.thresholds:
         note += f"; labels from a confidence of {listed([*dict.fromkeys(map(shown_number, role.thresholds))])} on"
     columns = [

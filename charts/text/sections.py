@@ -13,7 +13,7 @@ from typing import Any
 from tabulate import tabulate
 
 from ...agreement.statistics.values import at_path, interval_at
-from .words import UNDEFINED, end_of_path, file_name, one_line, percent, shown_interval
+from .words import UNDEFINED, end_of_path, file_name, one_line, percent, shown_interval, singular
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +207,12 @@ class Section:
     figures: tuple[str, ...] = ()  #: names of its figures (``votes`` for ``plot_votes``)
     is_first: bool = False  #: whether it is the headline of the whole report
     key: str = ""  #: what it is called in code, whatever its title says; only where code asks for it
+
+    def __post_init__(self) -> None:
+        # one sample is no plural, on any surface
+        parts = [singular(part) if isinstance(part, str) else part for part in self.parts]
+        for name, value in (("title", singular(self.title)), ("note", singular(self.note)), ("parts", parts)):
+            object.__setattr__(self, name, value)
 
 
 def with_texts(shown: Any, change: Callable[[str], str]) -> Any:

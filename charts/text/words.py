@@ -68,9 +68,13 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+#: one of what is counted, as a plural
+_ONE = re.compile(r"(?<![\d.,])1 (sample|image|frame|pixel|label|object|mask|video|pair|tag|comparison|annotator)s\b")
+
+
 def singular(text: str) -> str:
     """A text in which one sample is no plural: ``1 sample`` for ``1 samples``."""
-    return re.sub(r"(?<![\d.,])1 (sample|image|frame|pixel|label|object|mask|video|comparison)s\b", r"1 \1", text)
+    return _ONE.sub(r"1 \1", text)
 
 
 def capitalised(text: str) -> str:

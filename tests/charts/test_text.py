@@ -16,7 +16,16 @@ from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.statistics.main_numbers import MainNumber
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.reports.document import computation_markdown, report_head, report_markdown, report_text
-from annotator_agreement.charts.text.sections import Cell, NumberRow, Section, Table, as_markdown, as_text
+from annotator_agreement.charts.text.sections import (
+    Cell,
+    Column,
+    NumberRow,
+    Section,
+    Table,
+    as_markdown,
+    as_text,
+    table,
+)
 from annotator_agreement.charts.text.words import shown_interval, shown_number, signed, singular
 
 WORST = {"id": "f" * 24, "filepath": "/data/street_1.jpg", "score": 0.05, "n_units": 9, "n_disputed": 8, "share": 0.2,
@@ -374,3 +383,15 @@ def test_long_names_are_shortened_in_the_short_text_only() -> None:
     assert names[0] not in text.replace("\n", " ")
     assert all(name in " ".join(report_text(report, full=True).split()) for name in names)
     assert names[0] in report_page(report).replace("&#x27;", "'").replace("&#39;", "'")
+
+
+def test_one_image_is_no_plural_on_any_surface() -> None:
+    """Of everything that is counted in headings and sentences; names stay as they are."""
+    names = table([Column("n", "a")], [{"a": "1 images"}])
+    said = ["1 images and 11 images, 2.1 labels", names]
+    section = Section("1 samples by field", said, "1,001 frames, 1 pairs of labels")
+    for text in (as_text([section]), as_markdown([section])):
+        assert "1 sample by field" in text
+        assert "1,001 frames, 1 pair of labels" in text
+        assert "1 image and 11 images, 2.1 labels" in text
+        assert text.count("1 images") == 2  # of 11 images, and a name
