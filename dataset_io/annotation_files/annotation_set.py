@@ -64,9 +64,9 @@ class ImageLabels:
     """Labels of one annotator on one image; an empty entry marks the image as reviewed."""
 
     labels: list[DrawnLabel] = field(default_factory=list)
-    n_unread: int = 0  #: labels that are there, but cannot be read
     scale: tuple[float, float] | None = None  #: width and height of the image in the unit of coordinates; None: pixels
     size_px: tuple[int, int] | None = None  #: width and height of the image in pixels, if they are known
+    n_unread: int = 0  #: labels that are there, but cannot be read
 
 
 @dataclass(frozen=True, slots=True)

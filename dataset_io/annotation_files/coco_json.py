@@ -269,7 +269,8 @@ def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: E
             f"Annotations of a COCO file must refer to its categories, got category_id {category!r} (annotation "
             f"{entry.get('id')!r})"
         )
-    extra = entry.get("attributes") if isinstance(entry.get("attributes"), dict) else {}
+    said = entry.get("attributes")
+    extra: Entry = said if isinstance(said, dict) else {}
     own = (*_OWN_KEYS, *OF_RUN) if OF_RUN[0] in entry else _OWN_KEYS
     box = entry.get("bbox")
     degrees = (number_in(extra.get(_ROTATION)) or 0.0) % 360.0 if box and not entry.get("segmentation") else 0.0

@@ -223,8 +223,7 @@ def read_table(
         and not meant.keys() & {"label", "value"}
         and all(isinstance(cell, str) and cell[:1].isalpha() for cell in values["boxes"] if cell is not None)
     ):  # words
-        for entry in (meant, values):
-            entry["label"] = entry.pop("boxes")
+        meant["label"], values["label"] = meant.pop("boxes"), values.pop("boxes")
     numbers = [number_in(cell) for cell in values.get("value", ()) if cell is not None]
     if numbers and None not in numbers:  # also where they are spelt with a comma
         values["value"] = [number_in(cell) for cell in values["value"]]
@@ -498,9 +497,8 @@ def _boxes_in(value: list[Any]) -> list[tuple[float, ...]]:
         flat = [number_in(each) for part in box for each in (part if is_pair else [part])]
         if len(flat) != 4 or None in flat:
             raise ValueError(f"no box: {box!r}")
-        if is_pair:
-            flat = [*map(min, flat[:2], flat[2:]), *map(max, flat[:2], flat[2:]), 1.0]
-        found.append(tuple(number or 0.0 for number in flat))
+        x, y, a, b = (number or 0.0 for number in flat)
+        found.append((min(x, a), min(y, b), max(x, a), max(y, b), 1.0) if is_pair else (x, y, a, b))
     return found
 
 

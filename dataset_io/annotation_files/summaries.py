@@ -6,7 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Any, TextIO, cast
 
 from ...agreement.settings.arguments import print_to
@@ -39,11 +39,11 @@ class AnnotatorInFile:
         """
         n_images = n_empty = n_unread = 0
         n_labels: Counter[str] = Counter()
-        for kinds, is_unread in zip_longest(drawn, unread, fillvalue=False):
+        for kinds, is_unread in zip(drawn, chain(unread, repeat(False)), strict=False):
             n_images += 1
-            n_unread += bool(is_unread)
+            n_unread += is_unread
             n_empty += not kinds and not is_unread
-            n_labels.update(kinds or ())
+            n_labels.update(kinds)
         return cls(name, tuple(fields), n_images, n_empty, dict(sorted(n_labels.items())), n_unread)
 
 

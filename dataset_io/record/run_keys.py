@@ -193,7 +193,7 @@ def unread_images(source: Source) -> dict[str, int]:
     for field in fields:
         stored = source.collection.find({field: {"$nin": [None, []]}}, {field: True})
         listed = {row["_id"]: row[field] for row in stored if isinstance(row[field], list)}
-        chosen = [{"$match": {"_id": {"$in": list(listed)}}}, {"$group": {"_id": "$_id"}}] if listed else []
+        chosen: list[dict[str, Any]] = [{"$match": {"_id": {"$in": list(listed)}}}, {"$group": {"_id": "$_id"}}]
         for row in source.aggregate(chosen) if listed else ():
             found.update({source.annotators[called[name]] for name in listed[row["_id"]] if name in called})
     return dict(sorted(found.items()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import fiftyone as fo
@@ -279,3 +280,15 @@ def test_json_min_and_csv_of_label_studio_are_read(tmp_path, kind):
     assert sample.annotator_8_detections.detections == []
     assert [tag.label for tag in sample.annotator_8_weather.classifications] == ["rain", "sun"]
     assert [(entry.name, entry.n_images) for entry in summary.annotators] == [("7", 1), ("8", 1)]
+
+
+def test_nothing_is_said_on_classes_where_there_are_none(tmp_path):
+    shape = region("rectangle", {"x": 0, "y": 0, "width": 50, "height": 50, "rotation": 0}, "b")
+    choice = {"id": "b", "type": "choices", "from_name": "kind", "value": {"choices": ["rust"]}}
+    task = label_studio_task("1.jpg", by("ann", shape, choice), by("bob", shape, choice))
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, written(tmp_path / "e.json", [task]))
+    text = io.StringIO()
+    compute_agreement(dataset, ["ann", "bob"]).print_report(file=text)
+    assert "Nothing is said about classes" in text.getvalue()
+    assert "with the same classes" not in text.getvalue()
