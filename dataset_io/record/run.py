@@ -491,8 +491,9 @@ class Run:
 
     def previous(self) -> OpenRecords:
         """The records before the last update; raises as :meth:`report`, and where there was none."""
+        self.require_completed()
         previous = self.config.get("previous")
-        if not isinstance(previous, str) or not ObjectId.is_valid(previous):
+        if previous is None:
             raise AgreementInputError(
                 f"The run {self.key!r} must have been updated to have an earlier state, got a run that was not; "
                 "compare it with another run"

@@ -83,7 +83,7 @@ def main() -> None:
 
     from tools.dev.plugin import load_plugin
 
-    load_plugin().compute_agreement  # noqa: B018
+    load_plugin().compute  # noqa: B018
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -14,7 +14,8 @@ from shapely.affinity import rotate
 
 from tests.dataset_io.annotation_samples import coco, dataset_of, written
 
-from annotator_agreement import AgreementInputError, import_annotations
+from annotator_agreement import AgreementInputError
+from annotator_agreement.dataset_io import import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 

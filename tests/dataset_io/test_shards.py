@@ -26,7 +26,7 @@ from tools.stress.on_dataset import contents as contents_of
 from tools.stress.on_dataset import without_runs
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement, update_agreement
+from annotator_agreement.dataset_io import compute_agreement, delete_agreement, load_agreement
 from annotator_agreement.dataset_io.record import stored_records
 from annotator_agreement.dataset_io.record.run import FAILED, RUNNING, Run
 from annotator_agreement.dataset_io.shards import share, work
@@ -518,22 +518,3 @@ def test_a_run_says_that_its_process_is_gone(boxes):
     assert run.was_killed
     with pytest.raises(AgreementInputError, match="'running', but its process is gone; compute it again"):
         run.report()
-
-
-@pytest.mark.parametrize(("n_changed", "is_shared"), [(20, True), (3, False)])
-def test_updates_are_shared_out_where_most_samples_were_changed(boxes, n_changed, is_shared, monkeypatch):
-    compute_agreement(boxes, ANNOTATORS)
-    for sample in boxes[:n_changed]:
-        sample["alice"] = fo.Detections()
-        sample.save()
-    done = []
-    with ThreadPoolExecutor(2) as threads:
-        submit = threads.submit
-        monkeypatch.setattr(threads, "submit", lambda *task: done.append(task) or submit(*task))
-        update_agreement(boxes, executor=threads)
-    assert bool(done) == is_shared
-    report, _, values = contents_of(boxes, "agreement")
-    compute_agreement(boxes, ANNOTATORS, overwrite=True)
-    expected, _, written = contents_of(boxes, "agreement")
-    assert report == expected
-    assert values == written

@@ -76,7 +76,7 @@ def test_delete_names_what_it_removes_and_asks(operator, dataset, form):
     delete = operator("delete_agreement")
     inputs = form(delete, dataset)
     removed = inputs["removed_agreement"]["default"].replace("\\", "")
-    assert "- fields: agreement_alpha, agreement_dice" in removed
+    assert "- fields: agreement_alpha, agreement_cost, agreement_dice" in removed
     assert "- labels that it wrote: agreement_units" in removed
     assert "agreement_of, agreement_votes (in alice.detections, bob.detections, carol.detections)" in removed
     assert "agreement: lowest score" in removed

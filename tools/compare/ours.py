@@ -34,7 +34,7 @@ class OurDataset:
     def report(self, annotators: Sequence[str] | None = None, **options: Any) -> Any:
         """The report of a run with all annotators, or with some."""
         rules = {**RULES, "overwrite": True, "progress": False, **options}
-        return load_plugin().compute_agreement(self.dataset, list(annotators or self.annotations.annotators), **rules)
+        return load_plugin().compute(self.dataset, list(annotators or self.annotations.annotators), **rules)
 
     def run(self, **options: Any) -> Answer:
         """Alphas, and units as they were written on the labels."""

@@ -28,13 +28,10 @@ def run_key_of(label_type: str) -> str:
 
 def compute_run(dataset: fo.Dataset, label_type: str) -> Any:
     """Compute agreement on a label type; on boxes with a label for every object."""
-    return load_plugin().compute_agreement(
-        dataset,
-        run_key=run_key_of(label_type),
-        units=label_type == "boxes",
-        progress=False,
-        **LABEL_TYPES[label_type],
-    )
+    run = load_plugin().compute(dataset, run_key=run_key_of(label_type), progress=False, **LABEL_TYPES[label_type])
+    if label_type == "boxes":
+        run.objects.write(progress=False)
+    return run
 
 
 def set_up_app(dataset: fo.Dataset) -> None:

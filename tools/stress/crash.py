@@ -46,13 +46,13 @@ def _one_round(seed: int, private: PrivateFiftyOne, runner: Worker, opener: Work
     dataset = {"dataset": name}
     before = opener.do(Command(f"{OURS}:values_of_user", [dataset]))
     options = {"run_key": "k0", "resamples": 0, "sensitivity": False}
-    runner.send(Command("annotator_agreement:compute_agreement", [dataset, _FIELDS], options))
+    runner.send(Command("annotator_agreement.dataset_io:compute_agreement", [dataset, _FIELDS], options))
     time.sleep(random.Random(seed).uniform(0.0, _LONGEST))
     private.crash()
     private.start()
     first = runner.answer()
     again = opener.do(
-        Command("annotator_agreement:compute_agreement", [dataset, _FIELDS], {**options, "overwrite": True})
+        Command("annotator_agreement.dataset_io:compute_agreement", [dataset, _FIELDS], {**options, "overwrite": True})
     )
     opened = opener.do(Command(f"{OURS}:open_and_list", [dataset]))
     deleted = opener.do(Command(f"{OURS}:delete_everything", [dataset, ["k0"]]))

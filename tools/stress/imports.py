@@ -18,7 +18,7 @@ import fiftyone as fo
 from .campaign import Campaign, Outcome
 from .workers import Answer, Command, Worker, workers
 
-_IMPORT = "annotator_agreement:import_annotations"
+_IMPORT = "annotator_agreement.dataset_io:import_annotations"
 _N_IMAGES = 40
 _ANNOTATORS = ("ann", "bob")
 #: seconds within which an import or export is killed after it began
@@ -173,7 +173,7 @@ def _export(rng: random.Random, dataset: fo.Dataset, worker: Worker, folder: Pat
     path.write_text('"old"', "utf-8")
     path.chmod(0o600)
     options = {"format": "coco", "overwrite": True}
-    _kill(rng, worker, Command("annotator_agreement:export_annotations",
+    _kill(rng, worker, Command("annotator_agreement.dataset_io:export_annotations",
                                [{"dataset": dataset.name}, list(_ANNOTATORS), str(path)], options))  # fmt: skip
     content: Any = json.loads(path.read_text("utf-8"))
     wrong = [] if content == "old" or content["annotations"] else ["neither the old file nor the new one"]

@@ -206,10 +206,10 @@ class _Round:
 
     def _compare(self) -> None:
         """Compare with a run of one process on the same samples."""
-        n_changed = self._do(Command("annotator_agreement:changed_since", [{"dataset": self._name}, _KEY]))
+        n_changed = self._do(Command("annotator_agreement.dataset_io:changed_since", [{"dataset": self._name}, _KEY]))
         if n_changed:
             self._told["updated"] += 1
-            self._do(Command("annotator_agreement:update_agreement", [{"dataset": self._name}, _KEY]))
+            self._do(Command("annotator_agreement.dataset_io:update_agreement", [{"dataset": self._name}, _KEY]))
         found = self._ours("hashes_of_contents", _KEY)
         self._ours("delete_everything", [_KEY])
         self._do(self._alone())
@@ -221,7 +221,9 @@ class _Round:
         self._told["same as of one process"] += found == alone
 
     def _alone(self) -> Command:
-        return Command("annotator_agreement:compute_agreement", [{"dataset": self._name}, FIELDS], self._options)
+        return Command(
+            "annotator_agreement.dataset_io:compute_agreement", [{"dataset": self._name}, FIELDS], self._options
+        )
 
     # ---- calls ----
 

@@ -200,7 +200,7 @@ def _any_command(rng: random.Random, dataset: fo.Dataset, expected: Expected, fo
     overwrite = rng.random() < 0.5
     match rng.choice(_OPERATIONS):
         case "compute":
-            return compute(dataset, key, units=rng.random() < 0.3, overwrite=overwrite)
+            return compute(dataset, key, overwrite=overwrite)
         case "update":
             return calls(dataset, "update_agreement", key)
         case "decide":
