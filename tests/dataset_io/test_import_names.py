@@ -12,8 +12,9 @@ import pytest
 from tests.dataset_io.annotation_samples import dataset_of
 
 import annotator_agreement as aa
-from annotator_agreement import AgreementInputError, compute_agreement, import_annotations
+from annotator_agreement import AgreementInputError
 from annotator_agreement.agreement.settings.annotators import spelt_alike
+from annotator_agreement.dataset_io import import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -85,7 +86,7 @@ def test_a_run_points_out_names_that_are_spelt_alike_instead_of_blaming_the_guid
     for name, period in (("Ann", 2), ("ann", 3), ("bob", 5)):
         is_small = [name == "bob" if of_one else k % period > 0 for k in range(30)]
         dataset.set_values(name, [_cars("car" if small else "Car") for small in is_small])
-    run = compute_agreement(dataset, ["Ann", "ann", "bob"])
+    run = aa.compute(dataset, ["Ann", "ann", "bob"])
     printed = io.StringIO()
     run.print_report(file=printed)
     text = " ".join(printed.getvalue().split())
@@ -95,6 +96,6 @@ def test_a_run_points_out_names_that_are_spelt_alike_instead_of_blaming_the_guid
     assert (": classes 'Car', 'car' differ only in case: one class?" in text) == of_one  # among what stands out
     assert "how to tell" not in text
     assert "talk to" not in text
-    joined = compute_agreement(dataset, ["Ann", "ann", "bob"], aliases={"car": "Car"}, run_key="joined")
+    joined = aa.compute(dataset, ["Ann", "ann", "bob"], aliases={"car": "Car"}, run_key="joined")
     assert not any("Classes" in warning for warning in joined.warnings)
     assert joined.score.mean == 1.0
