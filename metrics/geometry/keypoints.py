@@ -250,7 +250,8 @@ class Keypoints(Geometry):
         """Squared scale of every object, see :func:`object_scale`; or the area of its circles."""
         if self.radius is None:
             return object_scale(self.points_xy)
-        return np.pi * self.radius**2 * _labelled(self.points_xy).sum(axis=1)
+        circles: FloatArray = np.pi * self.radius**2 * _labelled(self.points_xy).sum(axis=1)
+        return circles
 
     @property
     def without_extent(self) -> BoolArray:

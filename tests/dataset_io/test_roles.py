@@ -581,7 +581,7 @@ def test_of_two_labels_drawn_loosely_for_one_of_the_reference_the_nearer_is_loos
 ) -> None:
     drawn = [("car", [0.3 + 0.4 * 0.2, 0.4, 0.2, 0.2]), ("car", [0.3 - 0.6 * 0.2, 0.4, 0.2, 0.2])]  # IoU 3/7 and 1/4
     dataset = make_dataset({"alice": [drawn], "gold": [[("car", [0.3, 0.4, 0.2, 0.2])]]})
-    report = aa.compute_agreement(dataset, ["alice"], reference="gold")
+    report = aa.compute(dataset, ["alice"], reference="gold", progress=False).report
     assert [label.agreement_reference for label in dataset.first().alice.detections] == ["loose", "extra"]
     (alice,) = report.reference.annotators
     assert (alice.n_loose, alice.n_extra, alice.n_missed) == (1, 1, 1)
