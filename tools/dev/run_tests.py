@@ -29,7 +29,7 @@ def main() -> None:
     pytest = [sys.executable, "-m", "pytest", "-m", PARTS[part]]
     commands = {
         # a click may be lost while the App draws; a test that failed is tried once more, and named as RERUN
-        "App": [*pytest, "tests/app", "-v", "--reruns", "1", "-rR"],
+        "App": [*pytest, "tests/app", "-vv", "--reruns", "1", "-rR"],
         "others": ["nice", "-n", "19", *pytest, *_SIDE_BY_SIDE, "--ignore=tests/app"],
     }
     if part == "long":
