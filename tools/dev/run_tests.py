@@ -1,6 +1,6 @@
 """``make test`` and ``make test-long``: the tests in the App, and beside them all others, of one of the two parts.
 
-The others have the lowest priority, and so use what a browser leaves of the processor. What both say is shown as they
+The others have a lower priority, so that a browser has the processor when it wants it. What both say is shown as they
 say it.
 """
 
@@ -30,10 +30,10 @@ def main() -> None:
     commands = {
         # a click may be lost while the App draws; a test that failed is tried once more, and named as RERUN
         "App": [*pytest, "tests/app", "-vv", "--reruns", "1", "-rR"],
-        "others": ["nice", "-n", "19", *pytest, *_SIDE_BY_SIDE, "--ignore=tests/app"],
+        "others": ["nice", "-n", "5", *pytest, *_SIDE_BY_SIDE, "--ignore=tests/app"],
     }
     if part == "long":
-        commands["oldest FiftyOne"] = ["nice", "-n", "19", "sh", "tools/dev/test_oldest.sh"]
+        commands["oldest FiftyOne"] = ["nice", "-n", "5", "sh", "tools/dev/test_oldest.sh"]
     began = time.monotonic()
     running = {
         name: subprocess.Popen(
