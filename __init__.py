@@ -49,6 +49,8 @@ if not TYPE_CHECKING:  # for type checkers every name would exist
             return getattr(importlib.import_module(".dataset_io", __name__), name)
         close = difflib.get_close_matches(name, __all__, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
+        if not close and not name.startswith("_"):
+            hint = f"; there are {', '.join(__all__)}; what is done with a run is a method of load(dataset)"
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 

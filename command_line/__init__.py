@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from .. import names
 
@@ -18,37 +20,67 @@ _CODES = "exit codes: 0 done, or all requirements passed; 1 a requirement failed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code.
+    """Run a command; returns the exit code, whatever becomes of what is printed.
 
     Args:
         arguments: the words after the name of the program; None for those of the process
     """
-    parser = _parser()
-    given = parser.parse_args(arguments)
+    _open_streams()
+    try:
+        given = _parser().parse_args(arguments)
+    except OSError:  # the usage could not be printed
+        return _told("the arguments must be those of a command")
     from ..agreement.settings.errors import AgreementInputError  # `--help` needs no numpy
 
     try:
         # what FiftyOne prints meanwhile is no part of the answer
         with contextlib.redirect_stdout(sys.stderr):
             answer: Answered = given.command(given)
-        print(json.dumps(answer.values, ensure_ascii=False, default=str) if given.json else answer.text)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PASSED
+        text = json.dumps(answer.values, default=str) if given.json else answer.text
     except (AgreementInputError, TypeError) as error:
         return _told(error)
     except KeyboardInterrupt:
         return _told("interrupted")
     except Exception as error:  # the database is gone, or the disk full: a pipeline wants a sentence
         if os.environ.get("ANNOTATOR_AGREEMENT_TRACEBACK"):
-            raise
+            _print(traceback.format_exc(), sys.stderr)
         return _told(f"{type(error).__name__}: {error} (ANNOTATOR_AGREEMENT_TRACEBACK=1 shows where)")
+    if answer.code != PASSED:
+        _told(answer.sentence)
+    failed = _print(text, sys.stdout)
+    if failed is not None and not isinstance(failed, BrokenPipeError):  # a reader may have seen enough
+        _told(f"the answer could not be printed: {failed}")
     return answer.code
 
 
+def _open_streams() -> None:
+    """Put nothing in the place of what is closed, so that no file of ours takes it; what ASCII has not is escaped."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115  for the life of the process
+        if isinstance(getattr(sys, name), io.TextIOWrapper) and number:
+            getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def _print(text: str, stream: TextIO) -> Exception | None:
+    """Print a text; the error if nobody reads it, or the disk is full: then nothing more is written there."""
+    from ..agreement.settings.errors import printable
+
+    try:
+        print(printable(text), file=stream, flush=True)
+    except (OSError, ValueError) as error:
+        with contextlib.suppress(OSError, ValueError):  # else Python would try again at its end, and change the code
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return error
+    return None
+
+
 def _told(error: object) -> int:
-    print(f"{_PROGRAM}: {' '.join(str(error).splitlines())}", file=sys.stderr)
+    _print(f"{_PROGRAM}: {' '.join(str(error).splitlines())}", sys.stderr)
     return NOT_COMPUTED
 
 
@@ -56,10 +88,10 @@ _PROGRAM = "annotator-agreement"
 
 
 class Answered:
-    """Answer of a command: text for people, values for programs, and the exit code."""
+    """Answer of a command: text for people, values for programs, the exit code, and if it is not 0, why."""
 
-    def __init__(self, text: str, values: Any, code: int = PASSED) -> None:
-        self.text, self.values, self.code = text, values, code
+    def __init__(self, text: str, values: Any, code: int = PASSED, sentence: str = "") -> None:
+        self.text, self.values, self.code, self.sentence = text, values, code, sentence
 
 
 # ---- the commands ----
@@ -143,6 +175,8 @@ def _compare(given: argparse.Namespace) -> Answered:
 
 
 def _export(given: argparse.Namespace) -> Answered:
+    if given.requirements is not None:
+        _read_requirements(given)
     path = _run(given).export(given.path, requirements=given.requirements, overwrite=given.overwrite)
     return Answered(f"Written to {path}", {"path": str(path)})
 
@@ -150,9 +184,22 @@ def _export(given: argparse.Namespace) -> Answered:
 def _check(given: argparse.Namespace) -> Answered:
     from ..agreement.acceptance.outcome import FAILED as REQUIREMENT_FAILED
 
+    _read_requirements(given)
     check = _run(given).check(given.requirements)
     code = PASSED if check.passed else FAILED if check.outcome == REQUIREMENT_FAILED else NOT_COMPUTED
-    return Answered(check.to_markdown() if given.markdown else _text_of(check), check.to_dict(), code)
+    from ..charts.reports.other_results import acceptance_sentence
+
+    first = next((each for each in check.of(check.outcome) if code), None)
+    why = "" if first is None else f" First: {first.title}: {first.reason or first.condition}."
+    text = check.to_markdown() if given.markdown else _text_of(check)
+    return Answered(text, check.to_dict(), code, acceptance_sentence(check) + why)
+
+
+def _read_requirements(given: argparse.Namespace) -> None:
+    """Look at the file before FiftyOne is loaded, which takes seconds."""
+    from ..agreement.acceptance.requirements_file import read_requirements
+
+    read_requirements(given.requirements)
 
 
 def _run(given: argparse.Namespace) -> Any:
@@ -164,8 +211,6 @@ def _run(given: argparse.Namespace) -> Any:
 
 def _text_of(result: Any, **options: Any) -> str:
     """Text that a result prints."""
-    import io
-
     from .. import charts as charts
 
     printed = io.StringIO()
@@ -183,7 +228,7 @@ def _option(text: str) -> tuple[str, Any]:
         raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")
     try:
         return name, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, value
 
 

@@ -131,36 +131,27 @@ class AgreementRun(Methods):
         field: str | None = None,
         *,
         views: Sequence[str | SampleCollection] | None = None,
-        scenario: str | None = None,
-        bins: int | Sequence[float] | None = None,
-        equal: bool = False,
-        by_date: str | None = None,
     ) -> AgreementParts:
         """The main numbers for each part of the samples, and which parts differ from the others by test.
 
         From the stored records: no label is compared again. A sample with several values (tags, labels) is in several
-        parts. Of many values the 50 most frequent are parts, and the others one together; samples without a value are
-        the part ``(none)``.
+        parts. Numbers are divided into quartiles, unless there are at most 10 different ones; dates by month (UTC). Of
+        many values the 50 most frequent are parts, and the others one together; samples without a value are the part
+        ``(none)``.
 
         Args:
             field: a field of samples (texts, switches, numbers, dates, ``"tags"``, classes of the image), or an
                 attribute of the labels of the run (``"occluded"``, ``"label"``, or the whole path of one field): the
                 part of a value are then the images that have a label with it
             views: saved views by name, or views, as parts; instead of ``field``
-            scenario: name of a scenario of FiftyOne's model evaluation; instead of ``field``
-            bins: of numbers: in how many parts with equally many images, or the limits between the parts; None: five,
-                or a part for each value, if these are few whole numbers
-            equal: whether the bins are equally wide instead
-            by_date: of dates: ``"day"``, ``"week"``, ``"month"`` or ``"year"`` (UTC); None: the finest with at most 31
-                parts
 
         Raises:
-            AgreementInputError: if there is no such field, view or scenario, or a run wrote the field: its numbers
-                would choose the parts
+            AgreementInputError: if there is no such field or view, or a run wrote the field: its numbers would choose
+                the parts
         """
         if self._parts is None:
             self._parts = open_parts(*self._given(False, "run.by"))
-        return self._parts.by(field, views=views, scenario=scenario, bins=bins, equal=equal, by_date=by_date)
+        return self._parts.by(field, views=views)
 
     samples = Method(agreement_samples)
     convergence = Method(agreement_convergence)
@@ -276,7 +267,9 @@ def trend(runs: Sequence[AgreementRun], names: Sequence[str] | None = None) -> A
         AgreementInputError: if there are no two runs, they are not on labels of one kind, or have one name
     """
     if not isinstance(runs, Sequence) or not all(isinstance(run, AgreementRun) for run in runs):
-        raise AgreementInputError(f'`runs` must be a list of runs, such as [aa.load(dataset, "v1"), …], got {runs!r}')
+        raise AgreementInputError(
+            f'`runs` must be a list of runs, such as [aa.load(dataset, "v1"), …], got {type(runs).__name__}'
+        )
     several = len({run.dataset.name for run in runs}) > 1
     found = [f"{run.dataset.name}: {run.key}" if several else run.key for run in runs]
     if names is not None:

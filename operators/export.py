@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from .. import names
 from ..agreement import AgreementInputError
+from ..agreement.acceptance.requirements_file import read_requirements
 from ..agreement.settings.arguments import one_of, path_of
 from ..charts.text.sections import plain_markdown
 from ..dataset_io import export_agreement, export_annotations, export_decided, export_decided_against
@@ -19,7 +20,6 @@ from ..dataset_io.decide.gold import Gold
 from ..dataset_io.labels.source import comparable_fields
 from ..dataset_io.record.gold_fields import gold_fields
 from ..dataset_io.record.run import list_agreements
-from ..dataset_io.results.check import read_requirements
 from ..dataset_io.results.decided_labels import decided_to_export, format_of_decided
 from ..dataset_io.results.export import checked_path
 from ..dataset_io.results.file_writing import checked_file
@@ -28,7 +28,7 @@ from .form import Filled, Form, given_names
 from .gold import counted_first
 from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Switch, unfolded, warning
 
-_PLACE = "A file on the machine of the App's server; missing folders are created"
+_PLACE = "A file on the machine of the App's server"
 _DOWNLOAD = Switch("download", "Download it with the browser, too", default=True)
 _OVERWRITE = Switch("overwrite", "Replace the file if there is one")
 

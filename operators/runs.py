@@ -14,6 +14,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..agreement.acceptance.requirements import INTERVAL, VALUE, Requirement
+from ..agreement.acceptance.requirements_file import read_requirements, requirements_in
 from ..agreement.statistics.main_numbers import COMPARED
 from ..charts.reports.comparison import comparison_markdown
 from ..charts.reports.document import outcome, report_markdown
@@ -34,7 +35,7 @@ from ..dataset_io.app.settings import AppSettings, app_settings_of, check_settin
 from ..dataset_io.database.fiftyone_private import open_panel
 from ..dataset_io.jobs.lifecycle import check_rename, what_is_deleted
 from ..dataset_io.record.run import Run, completed_kinds
-from ..dataset_io.results.check import check_with, read_requirements, requirements_in
+from ..dataset_io.results.check import check_with
 from ..dataset_io.results.measure_convergence import agreement_convergence
 from .form import Filled, Form, must_leave_view, run_choice, shows_part
 from .inputs import Choice, FormField, Notice, Number, ServerFile, Switch, Text, warning

@@ -209,7 +209,7 @@ def part_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> It
     if not offered:
         yield text_item("no_parts", plain_markdown(_NOTHING))
         return
-    by = choices.by if choices.by in offered else next(iter(offered))
+    by = choices.by if choices.by in offered else shown.divided(dataset).first_offered
     yield {"name": "by", "kind": "choice", "titles": offered, "value": by, "handler": "choose_by", "label": "By"}
     try:
         parts = shown.parts_by(dataset, by)
@@ -220,7 +220,7 @@ def part_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> It
     if said:
         yield text_item("parts_found", plain_markdown(said))
     note = "↓ ↑: differs from all other images by test. […] are 95 % intervals. A click shows the images."
-    yield table_item("parts", [*_part_fields(parts, by)], parts.parts, choices, note=note, per_page=_PARTS_PER_PAGE)
+    yield table_item("parts", [*_part_fields(parts, by)], parts.rated, choices, note=note, per_page=_PARTS_PER_PAGE)
     hint = "Click a point: these images."
     yield from chart_item("parts_chart", functools.partial(plot_parts, parts), hint, functools.partial(_part_link, by))
 

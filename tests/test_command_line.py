@@ -71,10 +71,12 @@ def test_every_command_does_what_the_function_does(call, dataset, requirements, 
 def test_exit_codes_tell_passed_failed_and_not_computed_apart(call, dataset, requirements):
     aa.compute(dataset, NAMES, resamples=0)
     assert call("check", dataset.name, requirements(0.01))[0] == 0
-    code, printed, _ = call("check", dataset.name, requirements(0.999))
+    code, printed, error = call("check", dataset.name, requirements(0.999))
     assert (code, "Not accepted" in printed) == (1, True)
-    code, printed, _ = call("check", dataset.name, requirements(0.01, judge="interval"))
+    assert error.endswith("of 1 requirement 1 failed. First: all: existence.f1 ≥ 0.999.\n")
+    code, printed, error = call("check", dataset.name, requirements(0.01, judge="interval"))
     assert (code, "existence.f1 has no interval" in printed) == (2, True)
+    assert error.endswith("1 has not enough data. First: all: existence.f1 has no interval.\n")
     code, printed, _ = call("check", dataset.name, requirements(0.999), "--markdown")
     assert (code, "**" in printed, "✗ failed" in printed) == (1, True, True)
 
@@ -143,8 +145,30 @@ def test_an_error_that_nobody_foresaw_is_a_sentence_too(call, dataset, monkeypat
     code, _, error = call("show", dataset.name)
     assert (code, "RuntimeError: the disk is full" in error) == (2, True)
     monkeypatch.setenv("ANNOTATOR_AGREEMENT_TRACEBACK", "1")
-    with pytest.raises(RuntimeError, match="the disk"):
-        command_line.main(["show", dataset.name])
+    code, _, error = call("show", dataset.name)
+    assert (code, "Traceback" in error) == (2, True)
+
+
+def test_arguments_without_end_are_sentences(call, dataset, tmp_path):
+    for value in ("[" * 100_000, "[" * 900 + "]" * 900, "{" * 5_000, "9" * 5_000, "NaN", "1e999", "null", "\udcff"):
+        code, printed, error = call("compute", dataset.name, "alice", "bob", "-o", f"iou={value}")
+        assert (code, printed, "Traceback" in error) == (2, "", False), value[:20]
+        assert re.search("`iou` must be|Texts must be Unicode", error), value[:20]
+    deep = tmp_path / "deep.yaml"
+    deep.write_text("requirements: " + "[" * 100_000)
+    assert call("check", dataset.name, deep)[0] == 2
+
+
+def test_the_requirements_are_read_before_fiftyone_is_loaded(tmp_path):
+    code = "sys.modules['fiftyone'] = None\n"
+    code += "from annotator_agreement.command_line import main; sys.exit(main(sys.argv[1:]))"
+    start = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tools.dev.plugin import load_plugin\nload_plugin()\n"
+    for words in (["check", "any", "none.yaml"], ["export", "any", "a.html", "--requirements", "none.yaml"]):
+        done = subprocess.run([sys.executable, "-c", start + code, *words], capture_output=True, text=True, cwd=ROOT)
+        told = (
+            "annotator-agreement: `requirements` must be a readable file, got 'none.yaml': No such file or directory\n"
+        )
+        assert (done.returncode, done.stderr) == (2, told)
 
 
 def test_help_and_version_need_no_fiftyone():
@@ -190,16 +214,67 @@ def _delivery(folder: Path) -> None:
         (folder / f"{name}.json").write_text(json.dumps(coco), encoding="utf-8")
 
 
-def test_the_pipeline_of_the_docs_runs_and_fails_where_the_delivery_is_not_accepted(private_fiftyone, tmp_path):
-    _delivery(tmp_path)
-    program = tmp_path / "bin" / "annotator-agreement"
-    program.parent.mkdir()
-    program.write_text(
+#: what becomes of the answer, in a shell; what is read of it goes to the file `out`
+SHOWN = {
+    "a file": "{} > out 2> err",
+    "nobody": "{} 2> err | true",
+    "one line": "{} 2> err | head -1 > out",
+    "a full disk": "{} > /dev/full 2> err",
+    "closed": "{} >&- 2> err",
+    "ASCII": "PYTHONIOENCODING=ascii {} > out 2> err",
+    "ASCII in JSON": "PYTHONIOENCODING=ascii {} --json > out 2> err",
+    "no errors": "{} > out 2>&-",
+    "a full disk for errors": "{} > out 2> /dev/full",
+    "nothing at all": "{} >&- 2>&- <&-",
+}
+
+
+@pytest.fixture(scope="module")
+def program(private_fiftyone, tmp_path_factory):
+    """The program, as a package installs it."""
+    folder = tmp_path_factory.mktemp("bin")
+    found = folder / "annotator-agreement"
+    found.write_text(
         f"#!{sys.executable}\nimport sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from tools.dev.plugin import load_plugin; load_plugin()\n"
         "from annotator_agreement.command_line import main; sys.exit(main())\n"
     )
-    program.chmod(0o755)
+    found.chmod(0o755)
+    return found
+
+
+@pytest.mark.parametrize("outcome", [0, 1, 2])
+def test_the_answer_has_its_exit_code_whatever_becomes_of_what_is_printed(make_dataset, program, tmp_path, outcome):
+    dataset = make_dataset(random_annotators(12))
+    aa.compute(dataset, NAMES, resamples=0)
+    wanted = {
+        "number": "existence.f1",
+        "at_least": [0, 1, 0][outcome],
+        "judge": ["value", "value", "interval"][outcome],
+    }
+    entries = {f"Straße 🚗 {k}": wanted for k in range(900)}  # longer than what a pipe holds
+    (tmp_path / "wanted.json").write_text(json.dumps({"requirements": entries}))
+    words = f"{program} check {dataset.name} wanted.json"
+    found = {}
+    for name, line in SHOWN.items():
+        shell = f"set -o pipefail; {line.format(words)}; echo ${{PIPESTATUS[0]}} > code"
+        subprocess.run(["bash", "-c", shell], cwd=tmp_path, check=False)
+        found[name] = int((tmp_path / "code").read_text())
+        error = (tmp_path / "err").read_text() if "2> err" in line else ""
+        assert "Traceback" not in error, name
+        assert "Exception ignored" not in error, name
+        if "2> err" in line and outcome:
+            told = {1: "Not accepted by wanted.json: of 900 requirements 900 failed. First: ", 2: "Cannot be judged by"}
+            assert f"annotator-agreement: {told[outcome]}" in error, name
+        if name == "a full disk":
+            assert "the answer could not be printed: [Errno 28] No space left on device" in error
+        if name == "ASCII in JSON":
+            assert json.loads((tmp_path / "out").read_text())["results"][0]["name"] == "Straße 🚗 0"
+    assert found == dict.fromkeys(SHOWN, outcome)
+
+
+def test_the_pipeline_of_the_docs_runs_and_fails_where_the_delivery_is_not_accepted(program, tmp_path):
+    _delivery(tmp_path)
     summary = tmp_path / "summary.md"
     environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(summary)}
     steps = [(shell, lines) for shell, lines in _steps() if "pip install" not in lines]

@@ -18,7 +18,7 @@ PURE = {"numpy", "scipy", "shapely", "PIL"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "names": (set(), set()),
     "metrics": (set(), PURE),
-    "agreement": ({"metrics", "names"}, {"numpy"}),
+    "agreement": ({"metrics", "names"}, {"numpy", "yaml"}),
     "charts": ({"agreement", "names"}, {"numpy", "pandas", "plotly", "tabulate", "jinja2", "markupsafe"}),
     "dataset_io": (
         {"charts", "agreement", "metrics", "names"},

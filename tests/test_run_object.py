@@ -129,6 +129,11 @@ def test_names_are_completed_and_a_misspelt_one_is_corrected(run):
 
 MISSPELT_NAMES = [
     (lambda aa, run: aa.compte, "has no attribute 'compte'; did you mean 'compute'?"),
+    (
+        lambda aa, run: aa.delete,
+        "has no attribute 'delete'; there are compute, load, list_runs, trend, files, metrics, AgreementRun, "
+        "AgreementReport, AgreementInputError; what is done with a run is a method of load(dataset)",
+    ),
     (lambda aa, run: aa.metrics.krippendorf_alpha, "'krippendorf_alpha'; did you mean 'krippendorff_alpha'?"),
     (lambda aa, run: aa.files.laod, "files has no attribute 'laod'; did you mean 'load'?"),
     (lambda aa, run: run.print_reprot, "run has no attribute 'print_reprot'; did you mean 'print_report'?"),
@@ -147,6 +152,13 @@ def test_a_misspelt_name_is_corrected_in_the_message(aa, run, look, message):
     with pytest.raises(AttributeError) as error:
         look(aa, run)
     assert str(error.value).endswith(message)
+
+
+def test_calls_that_mean_something_else_are_told_what_to_write(aa, run, dataset):
+    with pytest.raises(ValueError, match=r"""annotator 'bob'; say "version", annotator='bob' for their labels"""):
+        run.decisions.decide("bob", all=True)
+    with pytest.raises(ValueError, match=r"`runs` must be a list of runs, such as .*, got Dataset$"):
+        aa.trend(dataset)
 
 
 def test_an_error_within_a_property_is_not_taken_for_a_misspelt_name(run):

@@ -119,6 +119,11 @@ class AgreementParts(ShowsItself):
             found, key=lambda each: (each[1] not in in_tables, -round(abs(each[2].difference or 0.0), 9), each[0].name)
         )
 
+    @property
+    def rated(self) -> list[DataPart]:
+        """The parts that have numbers: with images of two annotators; of runs all."""
+        return [part for part in self.parts if part.n_rated or self.run_key is None]
+
     def view(self, name: str) -> Any:
         """A view of the samples of a part.
 
@@ -154,7 +159,7 @@ class AgreementParts(ShowsItself):
         """A number of every part with 95 % intervals.
 
         Args:
-            number: its key (``"score.mean"``, ``"alpha.pooled"``); None: the first
+            number: its key (``"score.mean"``, ``"alpha.pooled"``); None: that of the table's first column
         """
         return shown_as("plot_parts", self, number)
 

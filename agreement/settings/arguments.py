@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
-from .errors import AgreementInputError, did_you_mean, no_attribute, shown
+from .errors import AgreementInputError, did_you_mean, no_attribute, printable, shown
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -89,6 +89,9 @@ class Public:
     def __init_subclass__(cls) -> None:
         """Check the calls of its methods."""
         super().__init_subclass__()
+        if "__repr__" in vars(cls):
+            shows = cls.__repr__
+            cls.__repr__ = functools.wraps(shows)(lambda self: printable(shows(self)))  # type: ignore[method-assign]
         for name, value in list(vars(cls).items()):
             place = f"{cls._said}.{name}".removeprefix(".")
             if inspect.isfunction(value) and not name.startswith("_"):
@@ -113,19 +116,21 @@ def check_call(
     ordered = [name for name, each in parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
     if len(arguments) > len(ordered):
         if not ordered:
-            raise TypeError(f"{function}() takes options by name, got {shown(map(repr, arguments))}")
+            raise TypeError(printable(f"{function}() takes options by name, got {shown(map(repr, arguments))}"))
         given, last = arguments[len(ordered) - 1 :], ordered[-1]
         example = ", ".join(ordered)
         advice = f"give options by name: {function}({example}, …=…)"
         if "Sequence" in str(parameters[last].annotation) and all(isinstance(name, str) for name in given):
             advice = f"give several {last} as one list: {function}({', '.join([*ordered[:-1], str(list(given))])})"
-        raise TypeError(f"{function}() takes {example}, got {shown(map(repr, given[1:]))} beside them; {advice}")
+        raise TypeError(
+            printable(f"{function}() takes {example}, got {shown(map(repr, given[1:]))} beside them; {advice}")
+        )
     by_name = [name for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD]
     unknown = [name for name in options if name not in by_name]
     if unknown and len(by_name) == len(parameters):
         told = shown(by_name[len(ordered) :] or by_name, limit=50)
         hint = did_you_mean(unknown[0], by_name) or (f"; its options are {told}" if told else "; it takes none")
-        raise TypeError(f"{function}() has no option {unknown[0]!r}{hint}")
+        raise TypeError(printable(f"{function}() has no option {unknown[0]!r}{hint}"))
 
 
 def is_real(value: Any) -> TypeGuard[float]:
@@ -205,7 +210,7 @@ def print_to(file: Any, text: str) -> None:
         AgreementInputError: if it is no file that can be written to
     """
     try:
-        (sys.stdout if file is None else file).write(text + "\n")
+        (sys.stdout if file is None else file).write(printable(text) + "\n")
     except (AttributeError, TypeError, ValueError) as error:
         raise AgreementInputError(
             f"`file` must be a text file that is open for writing in UTF-8, got {file!r}; "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import logging
+import re
 from collections.abc import Iterable, Iterator
 
 logger = logging.getLogger(__name__)
@@ -17,6 +18,18 @@ _END_BYTES = 600
 _FEW_LETTERS = 4
 #: greatest length of one value in a list of values
 _MOST_CHARACTERS = 200
+
+
+#: characters that steer a terminal, break lines, or turn the direction of what is read
+_STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: what CI systems read as commands: ``::error::`` at the beginning of a line, ``##[error]`` and ``##vso[`` anywhere
+_COMMAND = re.compile(r"^[^\S\n]*:(?=:)|#(?=#\[|#vso\[)", re.MULTILINE)
+
+
+def printable(text: str) -> str:
+    """A text whose names cannot steer a terminal or a CI system: such characters are shown as their escapes."""
+    shown = _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):x}", shown)
 
 
 class AgreementInputError(ValueError):
@@ -37,7 +50,7 @@ def keeping_first_error(what: str) -> Iterator[None]:
 
 def short_message(message: str) -> str:
     """A message in one line of at most 2 kB: of a longer one the beginning and the end."""
-    line = " ".join(message.splitlines())
+    line = printable(" ".join(message.splitlines()))
     encoded = line.encode("utf-8", "backslashreplace")  # half of a pair of surrogates cannot be stored or printed
     if len(encoded) <= _MOST_BYTES:
         return encoded.decode()
@@ -68,4 +81,4 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 def no_attribute(place: str, name: str, known: Iterable[str]) -> AttributeError:
     """The error of a misspelt attribute; the message, which notebooks and logs show, says which one is meant."""
     public = [each for each in known if not each.startswith("_")]
-    return AttributeError(f"{place} has no attribute {name!r}{did_you_mean(name, public)}")
+    return AttributeError(printable(f"{place} has no attribute {name!r}{did_you_mean(name, public)}"))

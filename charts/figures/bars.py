@@ -99,6 +99,7 @@ _MODEL_ROW = 34
 def plot_models(report: AgreementReport, model: str | None = None) -> go.Figure:
     """F1 of a model with the annotators, and of annotators left out with the others, by size and class."""
     roles = {one.name: (one, one.person) for one in report.models if one.person is not None}
+    require(report.models, "the run has no model; compute it with models=")
     require(roles, "no model shares images with two annotators")
     name = next(iter(roles)) if model is None else model
     require(name in roles, f"there is no model {name!r}")

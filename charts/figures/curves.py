@@ -156,7 +156,7 @@ def plot_parts(parts: AgreementParts, number: str | None = None) -> go.Figure:
         hovertemplate=f"%{{{axis}}}<br>%{{hovertext}}<extra></extra>",
     )
     title = f"{chosen.name(parts.measure)} by {parts.by}"
-    said = next(finding_sentences(parts), "") if parts.findings else ""
+    said = next(finding_sentences(parts), "") if parts.findings and key == standing_out else ""
     height = 260 if parts.ordered else 60 + _ROW * max(3, len(shown))
     drawn = figure([dots], f"{capitalised(title)}: {said}" if said else capitalised(title), height=height)
     whole = parts.whole.numbers.get(key)

@@ -36,7 +36,7 @@ def parts_sections(parts: AgreementParts, figure: str | None = None) -> list[Sec
         *([Column("labels", "n_objects")] if parts.run_key is not None else []),
         *(_column(number, parts.measure) for number in parts.shown),
     ]
-    rows = [*parts.parts, *([parts.whole] if parts.run_key is not None else [])]
+    rows = [*parts.rated, *([parts.whole] if parts.run_key is not None else [])]
     shown: list[Shown] = [*finding_sentences(parts), table(columns, rows), *_notes(parts)]
     figures = () if figure is None else (figure,)
     return [Section(f"Agreement{of_run} by {parts.by}", shown, figures=figures)]
@@ -97,10 +97,10 @@ def _notes(parts: AgreementParts) -> Iterator[str]:
             f"{LOWER} {HIGHER}: differs from all other {parts.what} by more than 0.02 by one of "
             f"{counted(parts.n_tested, 'test')}, at a false discovery rate of 5 %. […] are 95 % intervals."
         )
-    left = [part.name for part in parts.parts if part.n_samples > part.n_rated]
-    if left and parts.run_key is not None:
-        n = sum(part.n_samples - part.n_rated for part in parts.parts)
-        yield f"{n:,} {parts.what} have fewer than two annotators and no numbers ({listed(left[:_MOST_NAMED])})."
+    left = [part.name for part in parts.parts if part not in parts.rated]
+    if left:
+        names = listed([*left[:_MOST_NAMED], *(["others"] if len(left) > _MOST_NAMED else [])])
+        yield f"Parts without {parts.what} of two annotators have no numbers: {names}."
     if parts.n_merged:
         yield f"(others): {parts.n_merged:,} values that fewer {parts.what} have."
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tabulate import tabulate
 
+from ...agreement.settings.errors import printable
 from ...agreement.statistics.values import at_path, interval_at
 from .words import UNDEFINED, end_of_path, file_name, one_line, percent, shown_interval, singular
 
@@ -234,7 +235,7 @@ def with_texts(shown: Any, change: Callable[[str], str]) -> Any:
 
 def as_text(sections: Iterable[Section]) -> str:
     """Sections as aligned text."""
-    return "\n\n".join("\n".join(_section_lines(section)) for section in sections)
+    return printable("\n\n".join("\n".join(_section_lines(section)) for section in sections))
 
 
 def _section_lines(section: Section) -> list[str]:
@@ -303,7 +304,7 @@ def _tabulated(table: Table, style: str, show: Callable[[str], str]) -> str:
 
 def as_markdown(sections: Iterable[Section]) -> str:
     """Sections as Markdown, for the App."""
-    return "\n\n".join("\n\n".join(_section_blocks(section)) for section in sections)
+    return printable("\n\n".join("\n\n".join(_section_blocks(section)) for section in sections))
 
 
 def _section_blocks(section: Section) -> list[str]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...agreement.settings.errors import printable
+
 if TYPE_CHECKING:
     from ...agreement.statistics.report import AgreementReport, Interval
 
@@ -125,8 +127,8 @@ def file_name(path: object) -> str | None:
 
 
 def one_line(text: object) -> str:
-    """A text without line breaks."""
-    return " ".join(str(text).splitlines())
+    """A text without line breaks, and without what steers a terminal."""
+    return printable(" ".join(str(text).splitlines()))
 
 
 def shortened(name: str, length: int = _NAME_LENGTH) -> str:

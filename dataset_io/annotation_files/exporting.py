@@ -110,7 +110,7 @@ def export_annotations(
     Args:
         samples: a dataset or view
         labels: key of a run on objects, classes or numbers; or the label fields, as in ``compute``
-        path: the file; missing folders are created
+        path: the file, in a folder that is there
         format: ``"coco"``: COCO JSON with ``rater_list`` on images and ``rater_id`` on annotations, with a run also
             ``unit_id`` and ``verdict``; ``"label_studio"``: tasks with an annotation for each annotator, with a run
             also its consensus as a prediction; ``"csv"``: a table with a row for each label, in which texts that a
@@ -155,14 +155,12 @@ def export_annotations(
     types = {owner: LABEL_TYPES_OF[owned.stored] for owner, owned in kinds.items()}
     if any(label.mask for label in found.labels()):
         types = {owner: MASKS if drawn_as == DETECTIONS else drawn_as for owner, drawn_as in types.items()}
-    with writing_to("path", target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(target) as temporary:
-            content = kind.content(images, found)
-            text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-            temporary.write_bytes(text.encode())
-            again = read_annotations(temporary, TABLE if format == "csv" else format, None, None)
-            changed = _changed(found, again, kinds, types, called)
+    with writing_to("path", target), replacing(target) as temporary:
+        content = kind.content(images, found)
+        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+        temporary.write_bytes(text.encode())
+        again = read_annotations(temporary, TABLE if format == "csv" else format, None, None)
+        changed = _changed(found, again, kinds, types, called)
     arguments = [repr(str(target))]
     read_as = sorted(set(types.values()))
     arguments.append(f"label_types={read_as if len(read_as) > 1 else read_as[0]!r}")

@@ -25,7 +25,6 @@ from bson.raw_bson import RawBSONDocument
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.odm import SampleFieldDocument, SavedViewDocument, get_db_conn
 from fiftyone.core.view import DatasetView
-from fiftyone.operators.store import ExecutionStore
 from fiftyone.server.events.state import get_state
 from mongoengine.errors import MongoEngineException, ValidationError
 from pymongo.collection import Collection
@@ -437,16 +436,3 @@ def run_document(dataset: fo.Dataset, run_key: str) -> Any:
 def forget_cached_results(dataset: fo.Dataset, run_key: str) -> None:
     """Remove the results of a run that FiftyOne keeps in memory."""
     dataset._run_cache.pop(run_key, None)
-
-
-# ---- scenarios of model evaluation ----
-
-#: the store of FiftyOne's panel of model evaluation, in which a dataset has its scenarios
-_SCENARIO_STORE = "model_evaluation_panel_builtin"
-
-
-def scenarios_of(dataset: fo.Dataset) -> dict[str, dict[str, Any]]:
-    """The scenarios of a dataset, by name: their ``type``, ``field`` and ``subsets``; none in older versions."""
-    stored = ExecutionStore.create(_SCENARIO_STORE, dataset_id(dataset)).get("scenarios")
-    found = stored.values() if isinstance(stored, dict) else ()
-    return {str(each["name"]): each for each in found if isinstance(each, dict) and "name" in each}

@@ -141,11 +141,16 @@ def decide(
         AgreementInputError: if there is no such completed run, the field is not free, an argument is not usable, or
             there is neither a condition nor ``all``
     """
-    one_of("choice", choice, get_args(Choice))
     labels = open_run_labels(samples, run_key)
     among = None if samples is labels.dataset else documents_of(samples)
     opened = open_to_decide(labels, gold, among=among)
     verdicts = texts_of("verdict", () if verdict is None else verdict)
+    if isinstance(choice, str) and choice in labels.annotators and choice not in get_args(Choice):
+        raise AgreementInputError(
+            f"`choice` must be one of {', '.join(get_args(Choice))}, got the annotator {choice!r}; say "
+            f'"version", annotator={choice!r} for their labels'
+        )
+    one_of("choice", choice, get_args(Choice))
     rule = Rule(
         objects=None if objects is None else frozenset(texts_of("objects", objects)),
         verdicts=tuple(one_of("verdict", each, VERDICTS) for each in verdicts),

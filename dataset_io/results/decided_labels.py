@@ -91,7 +91,7 @@ def export_decided(
 
     Args:
         samples: the dataset, or a view of its samples
-        path: output file; missing folders are created
+        path: output file, in a folder that is there
         gold: the field of decisions
         overwrite: whether an existing file may be replaced
         progress: as in ``compute``
@@ -137,17 +137,15 @@ def decided_to_export(
     given |= {} if ending == ".csv" else {"label_field": opened.path}
 
     def write(progress: Progress) -> None:
-        with writing_to("path", target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(target) as temporary:
-                options = {"export_media": False, "overwrite": True, "progress": progress, **given}
-                try:
-                    view.export(labels_path=str(temporary), dataset_type=dataset_type, **options)
-                except (TypeError, ValueError) as error:
-                    raise AgreementInputError(
-                        f"`{gold}` must hold labels that FiftyOne can export, got {type(error).__name__}: {error}; "
-                        "mend the label, or decide on the object again"
-                    ) from error
+        with writing_to("path", target), replacing(target) as temporary:
+            options = {"export_media": False, "overwrite": True, "progress": progress, **given}
+            try:
+                view.export(labels_path=str(temporary), dataset_type=dataset_type, **options)
+            except (TypeError, ValueError) as error:
+                raise AgreementInputError(
+                    f"`{gold}` must hold labels that FiftyOne can export, got {type(error).__name__}: {error}; "
+                    "mend the label, or decide on the object again"
+                ) from error
 
     return exported, write
 
@@ -246,7 +244,6 @@ def export_decided_against(
         told = {"n_by_rule": len(errors_of(opened, annotator, made_by_rule=True))}
     listed = sorted(entries, key=lambda each: each.order)
     with writing_to("path", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         if ending == ".csv":
             write_file(path, csv_of(errors_table(listed)))
         else:

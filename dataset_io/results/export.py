@@ -56,7 +56,7 @@ def export_agreement(
     Args:
         dataset: the dataset, or a view of it
         run_key: key of the run
-        path: output file; missing folders are created
+        path: output file, in a folder that is there
         format: ``"html"``: one page with figures that needs no other file and no network; ``"json"``: the result of
             ``to_dict()``; ``"csv"``: all tables of ``to_dataframe()`` with rows, those of samples, labels and units
             too, in a zip file if the path ends in ``.zip``, else in a folder; labels and units also as Parquet where
@@ -83,7 +83,6 @@ def export_agreement(
     parts = [opened.by(field) for field in fields] if opened is not None else []
     check = None if requirements is None else check_agreement(dataset, run_key, requirements)
     with writing_to("path", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         if kind == "html":
             from ...charts.page import report_page  # imports Plotly, which a run does not need
 

@@ -31,12 +31,12 @@ def writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
     if is_taken and not overwrite:
         there = "There are tables in" if is_folder else "There is a file at"
         raise AgreementInputError(f"{there} {str(found)!r} already; choose another path, or say overwrite=True")
-    existing = next(folder for folder in [found, *found.parents] if folder.exists())
-    if existing != found and not existing.is_dir():
-        raise AgreementInputError(f"`path` must be in a folder, got {str(found)!r}: {str(existing)!r} is a file")
-    writable = existing if existing.is_dir() else existing.parent
-    if not os.access(writable, os.W_OK | os.X_OK):
-        raise AgreementInputError(f"`path` must be writable, got {str(found)!r}: no permission in {str(writable)!r}")
+    folder = found if found.is_dir() else found.parent
+    if not folder.is_dir():
+        why = f"{str(folder)!r} is a file" if folder.exists() else f"there is no folder {str(folder)!r}"
+        raise AgreementInputError(f"`path` must be in a folder, got {str(found)!r}: {why}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise AgreementInputError(f"`path` must be writable, got {str(found)!r}: no permission in {str(folder)!r}")
     return found
 
 

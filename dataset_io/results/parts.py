@@ -1,13 +1,12 @@
-"""Divide a run by a field, an attribute of labels, saved views or a scenario, and compute each part's main numbers."""
+"""Divide a run by a field, an attribute of labels or saved views, and compute each part's main numbers."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 import bson
@@ -19,25 +18,21 @@ from fiftyone.core.view import DatasetView
 from ...agreement.families.family import FAMILIES
 from ...agreement.parts.compute import (
     NONE,
-    UNITS_OF_TIME,
     Groups,
     PartColumns,
-    Span,
-    groups_of_dates,
-    groups_of_numbers,
     groups_of_sets,
     groups_of_values,
     parts_of,
 )
 from ...agreement.parts.result import AgreementParts, DataPart
-from ...agreement.settings.arguments import count_of, is_real, one_of, texts_of, true_or_false
+from ...agreement.settings.arguments import text_of, texts_of
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.numeric.arrays import BoolArray, IntArray
-from ..database.fiftyone_private import root_dataset, sample_collection, scenarios_of
-from ..labels.paths import VALUE_TYPES, is_marked, is_of_frames, labels_have, where_labels_are
+from ..database.fiftyone_private import is_generated, root_dataset, sample_collection
+from ..labels.paths import is_marked, is_of_frames, labels_have, where_labels_are
 from ..record.run import Run, dataset_of
 from ..record.sample_index import SampleIndex, ids_of, keys_of
 from .load import records_on
@@ -48,8 +43,8 @@ _PLAIN = (fo.StringField, fo.BooleanField, fo.IntField, fo.FloatField, fo.DateFi
 #: what is offered in lists, at most, and fields of samples that say nothing about them
 _MOST_OFFERED = 50
 _NOT_OFFERED = ("id", "filepath", "last_modified_at")
-#: into how many parts numbers are divided at most
-_MOST_BINS = 1_000
+#: samples that tell whether a field divides them
+_LOOKED_AT = 2_000
 #: with at least this share of a dataset all of its samples are read
 _READ_ALL = 0.5
 
@@ -140,42 +135,27 @@ class OpenParts:
         return dict(zip(groups.names, rows, strict=True))
 
     def _divided(
-        self,
-        field: str | None,
-        views: Sequence[str | SampleCollection] | None = None,
-        scenario: str | None = None,
-        bins: int | Sequence[float] | None = None,
-        equal: bool = False,
-        by_date: str | None = None,
+        self, field: str | None, views: Sequence[str | SampleCollection] | None = None
     ) -> tuple[str, Groups, _PartViews]:
         """Name of the divider, the parts, and their views."""
-        if sum(each is not None for each in (field, views, scenario)) != 1:
-            raise AgreementInputError("`field`, `views` or `scenario` must be given, and one of them alone")
-        bins = _checked_bins(bins)
-        true_or_false("equal", equal)
-        by_date = by_date if by_date is None else one_of("by_date", by_date, tuple(UNITS_OF_TIME))
-        wanted: list[Any] | None = None
-        if scenario is not None:
-            field, views, wanted = self._scenario_parts(scenario)
+        if (field is None) == (views is None):
+            raise AgreementInputError("`field` or `views` must be given, and one of them alone")
         if views is not None:
             found = _named(self.dataset, views)
             rows = [np.flatnonzero(self.index.among(keys_of(view, on_frames=self._on_frames))) for _, view in found]
-            groups, by = groups_of_sets([name for name, _ in found], rows, len(self.index)), scenario or "view"
-            return by, groups, _PartViews(self, groups, views=tuple(view for _, view in found))
-        divider = divider_of(self.dataset, self.context.config, str(field))
-        row, values = self._values(divider)
-        groups = _groups(divider, row, values, len(self.index), bins, equal=equal, by_date=by_date)
-        if wanted is not None:
-            groups = _only(groups, wanted, str(scenario))
-        return scenario or divider.title, groups, _PartViews(self, groups, divider)
+            groups = groups_of_sets([name for name, _ in found], rows, len(self.index))
+            return "view", groups, _PartViews(self, groups)
+        divider = divider_of(self.dataset, self.context.config, text_of("field", field))
+        groups = groups_of_values(*self._values(divider, self.index), len(self.index))
+        return divider.title, groups, _PartViews(self, groups)
 
     @property
     def _on_frames(self) -> bool:
         return self.index.frame_numbers() is not None
 
-    def _values(self, divider: Divider) -> tuple[IntArray, list[Any]]:
-        """Row and value of everything that the samples hold."""
-        collection, keys = sample_collection(self.dataset), self.index.sample_keys()
+    def _values(self, divider: Divider, index: SampleIndex) -> tuple[IntArray, list[Any]]:
+        """Row and value of everything that some samples hold."""
+        collection, keys = sample_collection(self.dataset), index.sample_keys()
         few = len(keys) < _READ_ALL * collection.estimated_document_count()
         names = {f"v{k}": f"${path}" for k, path in enumerate(divider.paths)}
         stages: list[dict[str, Any]] = [
@@ -189,35 +169,30 @@ class OpenParts:
         }
         rows: list[int] = []
         values: list[Any] = []
-        for row, key in enumerate(self.index.sample_ids().tolist()):
+        for row, key in enumerate(index.sample_ids().tolist()):
             for value in found.get(key, ()):
                 rows.append(row)
                 values.append(value)
         return np.array(rows, np.int64), values
 
-    def _scenario_parts(self, name: str) -> tuple[str | None, list[str] | None, list[Any] | None]:
-        """Field, saved views and values of a scenario."""
-        known = scenarios_of(self.dataset)
-        if name not in known:
-            raise AgreementInputError(
-                f"`scenario` must be one of the dataset, got {name!r}; there are {shown(map(repr, known)) or 'none'}"
-                f"{did_you_mean(name, known)}"
-            )
-        kind, subsets = known[name].get("type"), known[name].get("subsets") or ()
-        if kind == "view":
-            return None, [*subsets], None
-        if kind in ("sample_field", "label_attribute"):
-            return str(known[name].get("field")), None, [*subsets]
-        raise AgreementInputError(
-            f"`scenario` must be of saved views, values of a field or of an attribute, got {name!r}, which is Python "
-            "code; save its subsets as views, and give these as `views`"
-        )
-
     def offered(self) -> dict[str, str]:
-        """Possible dividers: fields by name, and ``scenario:…`` and ``views`` if there are any."""
+        """Possible dividers: fields by name, and ``views`` if there are any."""
         offered = {name: name for name in dividing_fields(self.dataset, self.context.config.fields)}
-        offered |= {f"scenario:{name}": f"{name} (scenario)" for name in scenarios_of(self.dataset)}
         return offered | ({"views": "saved views"} if self.dataset.has_saved_views else {})
+
+    @functools.cached_property
+    def first_offered(self) -> str | None:
+        """The first field of those offered by which the first samples fall into several parts, else the first."""
+        some = self.index.select(np.arange(min(len(self.index), _LOOKED_AT)))
+        offered = self.offered()
+        for name in offered:
+            if name == "views":
+                return name
+            divider = divider_of(self.dataset, self.context.config, name)
+            found = groups_of_values(*self._values(divider, some), len(some))
+            if len({*found.names} - {NONE}) > 1 and not found.n_merged:
+                return name
+        return next(iter(offered), None)
 
     def by_offered(self, name: str) -> AgreementParts:
         """The parts by something that was :meth:`offered`."""
@@ -231,8 +206,6 @@ class OpenParts:
         return samples.view(groups.names.index(part))
 
     def _arguments(self, name: str) -> dict[str, Any]:
-        if name.startswith("scenario:"):
-            return {"scenario": name.removeprefix("scenario:")}
         return {"views": self.dataset.list_saved_views()} if name == "views" else {"field": name}
 
 
@@ -266,11 +239,12 @@ def divider_of(dataset: fo.Dataset, config: AgreementConfig, name: str) -> Divid
     if not declared and labels_have(dataset, paths):
         return Divider(name, others, many=True)
     if not declared:
+        offered = dividing_fields(dataset, config.fields) or ["none"]
         known = [*dataset.get_field_schema(), *(path.removeprefix(f"{prefix}.") for prefix in lists for path in schema
                  if path.startswith(f"{prefix}."))]  # fmt: skip
         raise AgreementInputError(
             f"`field` must be a field of samples, or an attribute of the labels of the run, got {name!r}"
-            f"{did_you_mean(name, dict.fromkeys(known))}"
+            f"{did_you_mean(name, dict.fromkeys(known)) or f'; there are {shown(offered, limit=20)}'}"
         )
     if any(is_marked(schema[path]) for path in declared):
         return divider_of(dataset, config, declared[0])  # which refuses it
@@ -303,51 +277,8 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
     for value in values:
         if isinstance(value, list):
             yield from _flat(value)
-        elif isinstance(value, str | bool | int | float | date) and value == value:
+        elif isinstance(value, str | bool | int | float | date) and value == value:  # nan is none
             yield value
-
-
-def _groups(
-    divider: Divider,
-    row: IntArray,
-    values: list[Any],
-    n: int,
-    bins: int | Sequence[float] | None,
-    *,
-    equal: bool,
-    by_date: str | None,
-) -> Groups:
-    """The parts that values make, by their type."""
-    if values and all(isinstance(value, date) for value in values):
-        return groups_of_dates(row, values, n, by_date)
-    if by_date is not None:
-        raise AgreementInputError(f"`by_date` must be left out unless the field holds dates, got {divider.title!r}")
-    if values and all(is_real(value) and not isinstance(value, bool) for value in values):
-        return groups_of_numbers(row, np.asarray(values, np.float64), n, bins, equal=equal)
-    if bins is not None or equal:
-        raise AgreementInputError(f"`bins` must be left out unless the field holds numbers, got {divider.title!r}")
-    return groups_of_values(row, values, n)
-
-
-def _checked_bins(bins: Any) -> int | list[float] | None:
-    if bins is None:
-        return None
-    is_list = isinstance(bins, Sequence) and not isinstance(bins, str) and len(bins) > 0
-    if not isinstance(bins, int) and not (is_list and all(map(is_real, bins))):
-        raise AgreementInputError(f"`bins` must be a number of bins, or a list of limits between them, got {bins!r}")
-    n = len(bins) + 1 if is_list else count_of("bins", bins, 2)
-    if n > _MOST_BINS:
-        raise AgreementInputError(f"`bins` must be at most {_MOST_BINS:,}, got {n:,}")
-    return sorted(map(float, bins)) if is_list else bins
-
-
-def _only(groups: Groups, wanted: list[Any], scenario: str) -> Groups:
-    """The parts of some values."""
-    kept = [k for k, held in enumerate(groups.held) if isinstance(held, tuple) and set(held) & set(wanted)]
-    if not kept:
-        raise AgreementInputError(f"The scenario {scenario!r} has no values that samples of the run hold: {wanted!r}")
-    found = groups_of_sets([groups.names[k] for k in kept], [groups.rows(k) for k in kept], groups.members.shape[1])
-    return dataclasses.replace(found, held=tuple(groups.held[k] for k in kept))
 
 
 def _named(dataset: fo.Dataset, views: Sequence[str | SampleCollection]) -> list[tuple[str, SampleCollection]]:
@@ -374,46 +305,13 @@ def _named(dataset: fo.Dataset, views: Sequence[str | SampleCollection]) -> list
 
 @dataclass(frozen=True, slots=True)
 class _PartViews:
-    """The samples of every part as a view: by a condition where one says it, else by their ids."""
+    """The samples of every part as a view: those that were counted, by their ids."""
 
     parts: OpenParts
     groups: Groups
-    divider: Divider | None = None
-    views: tuple[SampleCollection, ...] = ()
 
     def view(self, part: int) -> DatasetView:
         """A view of the samples of a part."""
-        samples = self.parts.samples
-        if self.views:
-            return self.views[part].view()
-        condition = None if self.divider is None else _condition(self.divider, self.groups, part)
-        if condition is not None:
-            return samples.match(condition)
+        samples = self.parts.dataset if is_generated(self.parts.samples) else self.parts.samples
         index: SampleIndex = self.parts.index.select(self.groups.rows(part))
         return samples.select([str(each) for each in ids_of(index.sample_keys())])
-
-
-def _condition(divider: Divider, groups: Groups, part: int) -> dict[str, Any] | None:
-    """Condition for the documents of the samples of a part; None if the database cannot express it."""
-    held = groups.held[part]
-    if isinstance(held, tuple):
-        return {"$or": [{path: {"$in": [*held]}} for path in divider.paths]}
-    if held is None:
-        if groups.names[part] != NONE:
-            return None
-        has_dates = any(isinstance(each, Span) and isinstance(each.low, date) for each in groups.held)
-        is_number = groups.ordered and not has_dates
-        return {
-            "$nor": [{path: {"$gte": -math.inf} if is_number else {"$type": VALUE_TYPES}} for path in divider.paths]
-        }
-    if divider.many:
-        return None
-    (path,) = divider.paths
-    ends = [(name, end) for name, end in (("$gte", held.low), ("$lt", held.high)) if end is not None]
-    if any(isinstance(end, date) for _, end in ends):  # milliseconds survive the way to the App and back
-        return {"$expr": {"$and": [{name: [f"${path}", {"$toDate": _milliseconds(end)}]} for name, end in ends]}}
-    return {path: dict(ends)} if ends else None
-
-
-def _milliseconds(day: date) -> int:
-    return round((datetime(day.year, day.month, day.day) - datetime(1970, 1, 1)).total_seconds() * 1000)

@@ -117,6 +117,12 @@ def _selected(
     ids = [records.column("label_id")[drawn], records.column("role_label_id")[compared.stored.row[of_role]]]
     text = np.concatenate(ids).tobytes().hex()
     fields = [name for name in (*labels.config.fields, *labels.config.roles) if samples.has_field(name)]
+    for name in fields:
+        if not hasattr(field := samples.get_field(name), "document_type"):
+            raise AgreementInputError(
+                f"The field {name!r} must hold the labels that the run {labels.run_key!r} compared, got a "
+                f"{type(field).__name__}; compute the run again"
+            )
     return samples.select_labels(ids=[text[k : k + 24] for k in range(0, len(text), 24)], fields=fields)
 
 

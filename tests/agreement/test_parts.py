@@ -16,9 +16,6 @@ from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.parts import compute
 from annotator_agreement.agreement.parts.compute import (
     PartColumns,
-    Span,
-    groups_of_dates,
-    groups_of_numbers,
     groups_of_sets,
     groups_of_values,
     parts_of,
@@ -55,36 +52,37 @@ def whole_of(columns):
     return columns.part("all", np.arange(len(columns.place)), resamples=0, seed=0)
 
 
-def test_numbers_lie_between_their_limits():
-    values = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.0, 3.5])
-    groups = groups_of_numbers(np.arange(8), values, 9, 4)
-    assert groups.names == ("< 2", "2 – 3.2", "3.2 – 4.2", "≥ 4.2", "(none)")
-    assert [groups.rows(k).tolist() for k in range(5)] == [[1, 3], [0, 5], [2, 7], [4, 6], [8]]
-    assert groups.held[1] == Span(2.0, 3.2)
-    equal = groups_of_numbers(np.arange(8), values, 8, 2, equal=True)
-    assert equal.names == ("< 5", "≥ 5")
-    assert [len(equal.rows(k)) for k in range(2)] == [6, 2]
-    assert groups_of_numbers(np.arange(8), values, 8, [2, 20]).names == ("< 2", "2 – 20")
-
-
-def test_few_whole_numbers_are_values_unless_bins_are_asked_for():
-    values = np.array([2.0, 0.0, 2.0, 10.0])
-    assert groups_of_numbers(np.arange(4), values, 4, None).names == ("0", "2", "10")
-    assert groups_of_numbers(np.arange(4), values, 4, 2).names == ("< 2", "≥ 2")
-
-
-@pytest.mark.parametrize(
-    ("n_days", "n_parts", "first"), [(5, 5, "2025-12-30"), (60, 9, "2026-W01"), (400, 15, "2025-12")]
-)
-def test_dates_are_divided_by_the_finest_unit_that_can_be_read(n_days, n_parts, first):
-    days = [dt.date(2025, 12, 30) + dt.timedelta(days=k) for k in range(n_days)]
-    groups = groups_of_dates(np.arange(n_days), days, n_days, None)
-    assert groups.names[0] == first
-    assert len(groups.names) == n_parts
+def test_many_numbers_are_quartiles():
+    values = [3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.0, 3.5, 7.0, 8.0, 0.5, 6.0]
+    groups = groups_of_values(np.arange(12), values, 13)
+    assert groups.names == ("≤ 2", "> 2, ≤ 3.5", "> 3.5, ≤ 6", "> 6", "(none)")
+    assert [groups.rows(k).tolist() for k in range(5)] == [[1, 3, 10], [0, 5, 7], [2, 6, 11], [4, 8, 9], [12]]
     assert groups.ordered
-    for k, held in enumerate(groups.held):
-        inside = [row for row, day in enumerate(days) if held.low <= day < held.high]
-        assert groups.rows(k).tolist() == inside
+
+
+def test_few_numbers_are_values():
+    groups = groups_of_values(np.arange(5), [2, 0.5, 2.0, 10, -1], 5)
+    assert groups.names == ("-1", "0.5", "2", "10")
+    assert [groups.rows(k).tolist() for k in range(4)] == [[4], [1], [0, 2], [3]]
+    ends = groups_of_values(np.arange(4), [np.inf, 1.0, -np.inf, 1e300], 4)
+    assert ends.names == ("-inf", "1", "1e+300", "inf")
+
+
+def test_dates_are_divided_by_month():
+    days = [dt.date(2025, 12, 30) + dt.timedelta(days=k) for k in range(60)] + [dt.datetime(9999, 12, 31, 23)]
+    groups = groups_of_values(np.arange(61), days, 61)
+    assert groups.names == ("2025-12", "2026-01", "2026-02", "9999-12")
+    assert groups.ordered
+    for k, name in enumerate(groups.names):
+        assert groups.rows(k).tolist() == [row for row, day in enumerate(days) if day.isoformat()[:7] == name]
+
+
+def test_values_of_several_types_are_texts_and_no_value_looks_like_none():
+    values = [True, 1, "1", 1.0, 2.5, "(none)", "(others)", " ", dt.date(2026, 1, 2)]
+    groups = groups_of_values(np.arange(9), values, 10)
+    found = {name: groups.rows(k).tolist() for k, name in enumerate(groups.names)}
+    assert found == {"' '": [7], "'(none)'": [5], "'(others)'": [6], "1": [1, 2, 3], "2.5": [4], "2026-01-02": [8],
+                     "True": [0], "(none)": [9]}  # fmt: skip
 
 
 def test_parts_do_not_depend_on_the_order_of_samples():

@@ -269,7 +269,7 @@ NOTHING = [
     ("plot_iou", "no object was drawn by two annotators"),
     ("plot_thresholds", "the run did not compare thresholds"),
     ("plot_bias", "no annotator has boxes"),
-    ("plot_models", "no model shares images with two annotators"),
+    ("plot_models", "the run has no model; compute it with models="),
 ]
 
 

@@ -292,7 +292,7 @@ def test_intervals_do_not_depend_on_the_order_of_samples(dataset, make_dataset):
 
 def test_the_list_to_send_has_everything_that_was_decided_against_somebody(dataset, tmp_path):
     bob = next(entry for entry in report_decisions(dataset, resamples=0).annotators if entry.name == "bob")
-    path = export_decided_against(dataset, "bob", path=tmp_path / "new" / "bob.csv")
+    path = export_decided_against(dataset, "bob", path=tmp_path / "bob.csv")
     rows = list(csv.DictReader(path.read_text("utf-8-sig").splitlines()))
     kinds = Counter((bool(row["given"]), bool(row["right"])) for row in rows)
     assert kinds == {(True, True): bob.n_wrong_class, (False, True): bob.n_missed, (True, False): bob.n_too_many}

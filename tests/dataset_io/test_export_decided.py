@@ -69,7 +69,7 @@ def test_the_decided_boxes_come_back_and_other_images_are_not_in_the_file(datase
         sample["agreement_gold"] = found
         sample.save()
     before = list(dataset._sample_collection.find({}))
-    done = export_decided(dataset, tmp_path / "new" / "gold.json", progress=False)
+    done = export_decided(dataset, tmp_path / "gold.json", progress=False)
     assert list(dataset._sample_collection.find({})) == before
     documents = _decided_documents(dataset)
     decided_ids = {one["gold_id"] for each in documents for one in each["agreement_gold_decisions"]}
@@ -161,6 +161,7 @@ def test_polygons_and_instance_masks_come_back(make_dataset, tmp_path):
         dataset.set_values(name, [fo.Polylines(polylines=[shape.copy()]) for _ in range(3)])
     compute_agreement(_with_sizes(dataset), ANNOTATORS, resamples=0, sensitivity=False, progress=False)
     decide(dataset.limit(2), choice="version", annotator="bob", all=True)
+    (tmp_path / "polygons").mkdir()
     path = tmp_path / "polygons" / "gold.json"
     assert export_decided(dataset, path).n_labels == 2
     back = _read_back(path, use_polylines=True)
@@ -178,6 +179,7 @@ def test_polygons_and_instance_masks_come_back(make_dataset, tmp_path):
         other.set_values(name, [fo.Detections(detections=[label.copy()]) for _ in range(2)])
     compute_agreement(_with_sizes(other), ANNOTATORS, resamples=0, sensitivity=False, progress=False)
     decide(other.limit(1), choice="version", annotator="bob", all=True)
+    (tmp_path / "masks").mkdir()
     path = tmp_path / "masks" / "gold.json"
     export_decided(other, path)
     back = _read_back(path)

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
+import unicodedata
 import zipfile
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import fiftyone as fo
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.chance import examples
 from tests.dataset_io.annotation_samples import coco, dataset_of, written
 from tests.dataset_io.quick_runs import compute_quickly
 from tools.stress.texts import active_parts, formulas, hostile_text
 
-from annotator_agreement import AgreementInputError
+import annotator_agreement as aa
+from annotator_agreement import AgreementInputError, command_line
+from annotator_agreement.agreement.settings.errors import printable
 from annotator_agreement.dataset_io import compute_agreement, export_agreement, import_annotations, list_agreements
 from annotator_agreement.dataset_io.record.schema import declare
 
@@ -87,7 +95,133 @@ def test_markdown_shows_names_as_they_are(name: str) -> None:
     shown = plain_markdown(name)
     unescaped = re.sub(r"\\[^\w\s]", "", shown)
     assert not re.search(r"\]\(|[`*<|]|://|\A\s*(#|[-+>] |\d+\. )|www\.\w|\w@\w|&\w+;", unescaped)
-    assert re.sub(r"\\([^\w\s])", r"\1", shown) == " ".join(name.splitlines())
+    assert re.sub(r"\\([^\w\s])", r"\1", shown) == " ".join(name.splitlines()).replace("\t", r"\t")
+
+
+#: what steers a terminal, turns the direction of text, or is a command to a CI system at the beginning of a line
+STEERING = (
+    *("\x1b]0;title\x07", "\x1b[2J", "\x9b31m", "a\u202eb", "\u2067x", "\u200fy", "a\rb", "a\bb", "\x7f", "tab\there"),
+    *("::error::x", "  ::add-mask::x", "a\n::warning::y", "\u2028::stop-commands::z", "\x85::debug::q"),
+    *("##[error]x", "a ##vso[task.complete]y", "###[group]z"),
+)
+
+
+def is_harmless(text: str) -> bool:
+    """True if a text leaves a terminal and a CI system as they are."""
+    lines = text.split("\n")
+    kinds = {(unicodedata.category(sign), unicodedata.name(sign, "")) for sign in text if sign != "\n"}
+    steers = any(kind in ("Cc", "Zl", "Zp") or (kind == "Cf" and OF_DIRECTION.search(name)) for kind, name in kinds)
+    return not (steers or any(line.lstrip().startswith("::") for line in lines) or re.search(r"##(\[|vso\[)", text))
+
+
+#: names of the invisible characters that only say how the others are ordered
+OF_DIRECTION = re.compile("DIRECTIONAL|LEFT-TO-RIGHT|RIGHT-TO-LEFT|ARABIC LETTER MARK|FIRST STRONG")
+
+
+@examples(300)
+@given(st.lists(st.sampled_from([*STEERING, *":#[v\n \t\u061c", "so[", "é", "🚗"]) | st.text(max_size=3)))
+def test_what_is_printed_is_harmless_whatever_it_is_made_of(parts: list[str]) -> None:
+    text = "".join(parts)
+    shown = printable(text)
+    assert is_harmless(shown)
+    assert printable(shown) == shown
+    if is_harmless(text):
+        assert shown == text
+
+
+def _everything_printed(dataset: fo.Dataset, folder: Any) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Everything that prints, with names from data, and all messages about names that are given."""
+    run, bad = aa.load(dataset), STEERING
+    yield "report", run.print_report
+    yield "full report", lambda: run.print_report(full=True)
+    yield "markdown", lambda: print(aa.load(dataset).report.to_markdown()) if hasattr(run.report, "to_markdown") else 0
+    yield "run", lambda: print(repr(run), repr(run.report), repr(run.objects), repr(run.decisions))
+    yield "comparison", lambda: run.compare("strict").print_report()
+    for by in ("camera", "tags"):
+        yield f"parts by {by}", lambda by=by: (run.by(by).print_report(), print(run.by(by)))
+    wanted = {"number": "score", "annotator": "each", "at_least": 0.9}
+    parts = {"number": "score.mean", "by": "camera", "at_least": 0.9}
+    check = run.check({"requirements": {bad[0]: wanted, bad[10]: parts, **dict.fromkeys(bad[11:], wanted)}})
+    yield "check", lambda: (check.print_report(), print(check.to_markdown(), check))
+    decided = run.decisions.decide("consensus", min_votes=2)
+    yield "decided", lambda: print(repr(decided), decided)
+    yield "decisions", lambda: (run.decisions.report().print_report(), print(run.decisions.report()))
+    yield "list of decisions", lambda: print(repr(run.decisions.list()))
+    for k, name in enumerate(bad):
+        file = folder / f"{k}.json"
+        image = {"id": 1, "file_name": "1.jpg", "width": 9, "height": 9}
+        label = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 3, 3], "area": 9, "iscrowd": 0}
+        content = {"images": [image, {**image, "id": 2, "file_name": name}], "categories": [{"id": 1, "name": name}],
+                   "annotations": [label, {**label, "id": 2, "image_id": 2}]}  # fmt: skip
+        file.write_text(json.dumps(content))
+        yield f"import {k}", lambda file=file, k=k: _printed_import(fo.Dataset(), {f"a{k}": file})
+        calls: dict[str, Callable[[], object]] = {
+            "view": lambda name=name: run.view(annotators=name),
+            "class": lambda name=name: run.view(classes=[name, f"{name}x"]),
+            "by": lambda name=name: run.by(name),
+            "part": lambda name=name: run.by("camera").view(f"{name}x"),
+            "decide": lambda name=name: run.decisions.decide(name),
+            "version": lambda name=name: run.decisions.decide("version", annotator=f"{name}x"),
+            "field": lambda name=name: aa.compute(dataset, [name, "all"]),
+            "option": lambda name=name: aa.compute(dataset, "all", annotator_attribute="who", **{name: 1}),
+            "value": lambda name=name: aa.compute(dataset, "all", annotator_attribute=name),
+            "run": lambda name=name: aa.load(dataset, name),
+            "file": lambda name=name: run.check(folder / name),
+            "requirement": lambda name=name: run.check({"requirements": {name: {name: 1}}}),
+            "export": lambda name=name: run.export(folder / f"{name}.xyz"),
+            "import": lambda name=name: aa.files.load(dataset, {name: folder / name}),
+        }
+        for what, call in calls.items():
+            yield f"{what} {name!r}", call
+
+
+def _printed_import(dataset: fo.Dataset, files: dict[str, Any]) -> None:
+    summary = aa.files.load(dataset, files, progress=False)
+    summary.print_report()
+    print(repr(summary), summary, summary.to_markdown())
+    dataset.delete()
+
+
+@pytest.mark.slow
+def test_no_name_steers_a_terminal_or_a_ci_system(make_dataset, tmp_path, capsys, caplog) -> None:
+    dataset = make_dataset({})
+    samples = []
+    for k in range(3 * len(STEERING)):
+        name, other = STEERING[k % len(STEERING)], STEERING[(k + 1) % len(STEERING)]
+        labels = [fo.Detection(label=of, bounding_box=[0.1, 0.1, 0.3, 0.3 + shift], who=who)
+                  for who, of, shift in ((name, name, 0.0), (other, other, 0.02), ("carol", name, 0.01))]  # fmt: skip
+        sample = fo.Sample(f"/images/{name.replace('/', '')}{k}.jpg", camera=name, tags=[other])
+        sample["all"] = fo.Detections(detections=labels)
+        samples.append(sample)
+    dataset.add_samples(samples, dynamic=True)
+    options = {"annotator_attribute": "who", "resamples": 10}
+    compute_agreement(dataset, "all", **options)
+    compute_agreement(dataset, "all", run_key="strict", iou=0.9, **options)
+    wrong, n_messages = {}, 0
+    for what, call in _everything_printed(dataset, tmp_path):
+        capsys.readouterr()
+        caplog.clear()
+        message = ""
+        try:
+            call()
+        except (AgreementInputError, TypeError, AttributeError) as error:
+            message = str(error)
+            n_messages += 1
+        shown = capsys.readouterr().out + message + "\n".join(record.getMessage() for record in caplog.records)
+        if not is_harmless(shown):
+            wrong[what] = [line for line in shown.split("\n") if not is_harmless(line)][:3]
+    assert not wrong
+    assert n_messages > 5 * len(STEERING)
+    for words in (
+        ["show", dataset.name, "--full"],
+        ["compare", dataset.name, "strict"],
+        ["show", dataset.name, "--json"],
+    ):
+        assert command_line.main(words) == 0
+        printed = capsys.readouterr().out
+        assert is_harmless(printed), words
+        if words[0] == "show":
+            assert r"\x1b" in printed or r"\u001b" in printed
 
 
 @pytest.mark.parametrize("what", ["x" * 300_000, ["é" * 100_000], {"a": "\n" * 9_000}], ids=["text", "list", "lines"])

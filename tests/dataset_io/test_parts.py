@@ -9,12 +9,15 @@ import fiftyone as fo
 import numpy as np
 import pytest
 from fiftyone import ViewField as F
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.chance import few
+from tests.chance import examples, few
 from tests.dataset_io.said import said_dataset
 from tests.datasets import detections, random_annotators, videos_dataset
 
 from annotator_agreement import AgreementInputError, compute, load
+from annotator_agreement.dataset_io.results.parts import open_parts
 
 N = 60
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -110,36 +113,15 @@ def test_a_part_holds_the_samples_that_a_user_would_filter(dataset):
     }
     assert {part.n_samples for part in of_labels.parts if part.name == "True"} == {len(drawn)}
     assert set(of_labels.view("True").values("id")) == drawn
-    months = run.by("taken", by_date="month")
+    months = run.by("taken")
     assert [part.name for part in months.parts] == ["2026-01", "2026-02", "2026-03", "(none)"]
     taken = [each for each in dataset.values("taken") if each is not None and each.month == 2]
     assert months.parts[1].n_samples == len(taken)
-    weeks = run.by("taken", by_date="week")
-    each = {f"{day.isocalendar()[0]}-W{day.isocalendar()[1]:02}" for day in dataset.values("taken") if day is not None}
-    assert [part.name for part in weeks.parts] == [*sorted(each), "(none)"]
-    assert_as_reports(run, weeks)
-
-
-@pytest.mark.parametrize(
-    ("options", "n"), [({"bins": 3}, 4), ({"bins": 4, "equal": True}, 5), ({"bins": [-1, 0.5]}, 4)]
-)
-def test_numbers_are_divided_as_asked_for(dataset, options, n):
-    run = load(dataset)
-    parts = run.by("brightness", **options)
-    assert len(parts.parts) == n
-    assert parts.ordered
-    assert_as_reports(run, parts)
+    quarters = run.by("brightness")
     values = np.array([each for each in dataset.values("brightness") if each is not None and each == each])
-    sizes = [part.n_samples for part in parts.parts[:-1]]
-    assert sum(sizes) == len(values)
-    if options == {"bins": 3}:
-        assert max(sizes) - min(sizes) <= 1
-    elif "equal" in options:
-        width = np.ptp(values) / 4
-        assert sizes == np.bincount(np.minimum((values - values.min()) // width, 3).astype(int), minlength=4).tolist()
-    else:
-        assert sizes[0] == (values < -1).sum()
-        assert parts.parts[2].name == "≥ 0.5"
+    sizes = [part.n_samples for part in quarters.parts[:-1]]
+    assert (len(sizes), sum(sizes)) == (4, len(values))
+    assert max(sizes) - min(sizes) <= 1
 
 
 def test_views_and_views_of_a_part_of_the_run(dataset):
@@ -206,22 +188,15 @@ def test_what_a_run_wrote_does_not_divide_it(dataset):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({}, "`field`, `views` or `scenario` must be given, and one of them alone"),
+        ({}, "`field` or `views` must be given, and one of them alone"),
         ({"field": "camera", "views": ["x"]}, "one of them alone"),
-        ({"field": "cammera"}, "got 'cammera'.*camera"),
+        ({"field": "cammera"}, "got 'cammera'; did you mean 'camera'"),
+        ({"field": "nope"}, "got 'nope'; there are tags, created_at, camera, night, brightness"),
+        ({"field": ["camera"]}, "`field` must be a text, got"),
         ({"field": "metadata"}, "must hold texts, switches, numbers, dates or classes"),
-        ({"field": "camera", "bins": 3}, "`bins` must be left out unless the field holds numbers"),
-        ({"field": "camera", "by_date": "day"}, "`by_date` must be left out unless the field holds dates"),
-        ({"field": "taken", "by_date": "hour"}, "`by_date` must be"),
-        ({"field": "people", "bins": 1}, "`bins` must be"),
-        ({"field": "people", "bins": "many"}, "`bins` must be a number of bins, or a list of limits"),
-        ({"field": "people", "bins": 1_000_000_000}, "`bins` must be at most 1,000, got 1,000,000,000"),
-        ({"field": "people", "bins": range(2_000)}, "`bins` must be at most 1,000, got 2,001"),
-        ({"field": "people", "equal": "yes"}, "`equal` must be"),
         ({"views": ["nothing"]}, "`views` must be saved views, got 'nothing'"),
         ({"views": []}, "`views` must be a list of views"),
         ({"views": [5]}, "must be a FiftyOne dataset or view, got int"),
-        ({"scenario": "rainy"}, "`scenario` must be one of the dataset, got 'rainy'; there are none"),
     ],
 )
 def test_refusals(dataset, arguments, match):
@@ -251,46 +226,102 @@ def test_what_no_field_of_the_type_holds_is_no_value(make_dataset):
     }
 
 
-@pytest.mark.parametrize("equal", [False, True])
-def test_numbers_of_any_size_are_divided(make_dataset, equal):
-    huge = make_dataset(random_annotators(8))
-    huge.set_values("mass", [1e308, -1e308, 2.0**60, 0.0] * 2)
-    parts = compute(huge, ANNOTATORS, resamples=0, sensitivity=False).by("mass", equal=equal)
-    assert len(parts.parts) > 1
-    assert [len(parts.view(part.name)) for part in parts.parts] == [part.n_samples for part in parts.parts]
+VALUES = {
+    "texts": st.sampled_from(["left", "right", "", " ", "(none)", "(others)", "$x"]) | st.text(max_size=3),
+    "numbers": st.floats(allow_nan=True, allow_infinity=True) | st.integers(-(2**63), 2**63 - 1) | st.sampled_from(
+        [0.0, -0.0, 0.1, 1e308, -1e308, 5e-324, 2**53, 2**53 + 1]),
+    "dates": st.datetimes(dt.datetime(1969, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59)) | st.datetimes(
+        dt.datetime(1969, 12, 1), dt.datetime(1970, 1, 31)),
+    "switches": st.booleans(),
+}  # fmt: skip
+VALUES["anything"] = st.one_of(*VALUES.values(), st.sampled_from([True, 1, "1", 1.0, False, 0]))
+MANY = st.sampled_from(list(VALUES)).flatmap(
+    lambda kind: st.lists(st.none() | VALUES[kind] | st.lists(VALUES[kind], max_size=3), min_size=16, max_size=16)
+)
+
+
+@pytest.fixture(scope="module")
+def mixed(make_module_dataset):
+    made = make_module_dataset(random_annotators(16))
+    made.add_sample_field("value", fo.StringField)
+    compute(made, ANNOTATORS, resamples=0, sensitivity=False)
+    return made
+
+
+@examples(60)
+@given(MANY)
+def test_a_part_is_counted_and_viewed_by_one_rule(mixed, values):
+    """Whatever the database holds: the view of a part has the samples that are counted, and every sample is in one."""
+    collection = mixed._sample_collection
+    for sample_id, value in zip(mixed.values("_id"), values, strict=True):
+        stored = [each for each in value if each == each] if isinstance(value, list) else value
+        collection.update_one({"_id": sample_id}, {"$set": {"value": stored}})
+    parts = load(mixed).by("value")
+    seen = set()
+    for part in parts.parts:
+        ids = parts.view(part.name).values("id")
+        assert len(ids) == len(set(ids)) == part.n_samples > 0, part.name
+        seen |= set(ids)
+    assert seen == set(mixed.values("id"))
+    assert len({part.name for part in parts.parts}) == len(parts.parts)
+    nothing = {
+        str(sample_id)
+        for sample_id, value in zip(mixed.values("_id"), values, strict=True)
+        if value is None or value == [] or value != value or (isinstance(value, list) and all(v != v for v in value))
+    }
+    assert {part.n_samples for part in parts.parts if part.name == "(none)"} == ({len(nothing)} if nothing else set())
+
+
+def test_the_panel_begins_with_a_field_that_divides_the_images(make_dataset):
+    made = make_dataset(random_annotators(12))
+    compute(made, ANNOTATORS, resamples=0, sensitivity=False)
+    opened = open_parts(made, "agreement")
+    assert (list(opened.offered()), opened.first_offered) == (["tags", "created_at"], "tags")
+    made.set_values("site", ["north"] * 12)
+    made.set_values("camera", ["left", "right", None] * 4)
+    opened = open_parts(made, "agreement")
+    assert opened.first_offered == "camera"
+    assert list(opened.offered()) == ["tags", "created_at", "site", "camera"]
+
+
+def test_the_sentence_the_figure_and_the_table_speak_of_the_same_number(make_dataset):
+    """Labels of one part have classes by chance, so that it stands out by them, and not by where objects are."""
+    labels = random_annotators(80)
+    made = make_dataset({"alice": labels["alice"], "bob": labels["alice"]})
+    for k, sample in enumerate(made):
+        sample["camera"] = "left" if k % 2 else "right"
+        for place, label in enumerate(sample["bob"].detections if k % 2 and sample["bob"] else ()):
+            label.label = f"other {place}"
+        sample.save()
+    parts = compute(made, ["alice", "bob"], resamples=100, sensitivity=False).by("camera")
+    first = parts.findings[0][1]
+    assert first.key not in ("existence.f1", "localisation.mean_iou")
+    name = first.name("IoU")
+    sentence, table = parts.to_markdown().split("|", 1)
+    assert f": {name} " in sentence
+    header = [title.strip() for title in table.split("|")[:7]]
+    assert f"{name[0].upper()}{name[1:]}" in header
+    assert parts.plot().layout.title.text.lower().startswith(f"{name} by camera: ".lower())
+    assert ": " not in parts.plot("existence.f1").layout.title.text
+
+
+def test_parts_without_numbers_are_named_and_have_no_row(make_dataset):
+    made = make_dataset(random_annotators(12))
+    made.set_values("camera", ["left"] * 10 + ["lonely"] * 2)
+    for sample in made.skip(10):
+        sample["bob"] = sample["carol"] = None
+        sample.save()
+    parts = compute(made, ANNOTATORS, resamples=0, sensitivity=False).by("camera")
+    assert {part.name: part.n_rated for part in parts.parts}["lonely"] == 0
+    text = parts.to_markdown()
+    assert "| lonely" not in text
+    assert "Parts without images of two annotators have no numbers: lonely." in text
 
 
 def test_no_part_of_that_name(dataset):
     parts = load(dataset).by("camera")
     with pytest.raises(AgreementInputError, match=r"There is no part 'lefd' by camera.*left"):
         parts.view("lefd")
-
-
-def scenario(dataset, **entry):
-    """Store a scenario as FiftyOne's panel of model evaluation does."""
-    from fiftyone.operators.store import ExecutionStore
-
-    store = ExecutionStore.create("model_evaluation_panel_builtin", dataset._doc.id)
-    store.set("scenarios", {"1": {"id": "1", "name": "mine", **entry}})
-
-
-def test_scenarios_of_fiftyone_are_parts(dataset):
-    if "first" not in dataset.list_saved_views():
-        dataset.save_view("first", dataset.limit(25))
-    run = load(dataset)
-    scenario(dataset, type="view", subsets=["first"])
-    assert [(part.name, part.n_samples) for part in run.by(scenario="mine").parts] == [("first", 25)]
-    scenario(dataset, type="sample_field", field="camera", subsets=["left", "roof"])
-    parts = run.by(scenario="mine")
-    assert [part.name for part in parts.parts] == ["left", "roof"]
-    assert_as_reports(run, parts)
-    scenario(dataset, type="label_attribute", field="alice.detections.label", subsets=["cat"])
-    whole = run.by("alice.detections.label")
-    (part,) = run.by(scenario="mine").parts
-    assert part.n_samples == next(each.n_samples for each in whole.parts if each.name == "cat")
-    scenario(dataset, type="custom_code", subsets="subsets = {}")
-    with pytest.raises(AgreementInputError, match="which is Python code; save its subsets as views"):
-        run.by(scenario="mine")
 
 
 def test_a_trend_has_the_numbers_of_the_runs_in_their_order(dataset):
@@ -334,7 +365,7 @@ def test_text_page_table_and_figure_show_the_same_parts(dataset, tmp_path):
     assert f"{score.value:.3f}" in parts._repr_html_()
     table = parts.to_dataframe()
     assert table[(table.part == "left") & (table.number == "score.mean")]["value"].tolist() == [score.value]
-    figure = parts.plot()
+    figure = parts.plot("score.mean")
     assert dict(zip(figure.data[0].customdata, figure.data[0].x, strict=True))["left"] == score.value
     page = run.export(tmp_path / "page.html", by=["camera", "taken"]).read_text(encoding="utf-8")
     assert "by camera" in page

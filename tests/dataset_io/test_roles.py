@@ -585,3 +585,13 @@ def test_of_two_labels_drawn_loosely_for_one_of_the_reference_the_nearer_is_loos
     assert [label.agreement_reference for label in dataset.first().alice.detections] == ["loose", "extra"]
     (alice,) = report.reference.annotators
     assert (alice.n_loose, alice.n_extra, alice.n_missed) == (1, 1, 1)
+
+
+def test_a_text_in_the_place_of_a_reference_is_a_sentence(labelled: fo.Dataset) -> None:
+    run = aa.compute(labelled, ["alice", "bob"], reference="gold", models=["yolo"], resamples=0)
+    assert len(run.view(model="yolo", verdict="extra"))
+    labelled.delete_sample_field("gold")
+    assert len(run.view(model="yolo", verdict="extra"))
+    labelled.add_sample_field("gold", fo.StringField)
+    with pytest.raises(AgreementInputError, match="The field 'gold' must hold the labels that the run 'agreement'"):
+        run.view(model="yolo", verdict="extra")

@@ -8,6 +8,7 @@ from tools.stress.hostile_files import hostile_files
 from tools.stress.imports import at_once, killed
 from tools.stress.shared_out import shared_runs
 from tools.stress.together import any_operations, delete_beside_units
+from tools.stress.workers import Command, workers
 
 pytestmark = pytest.mark.long
 
@@ -38,3 +39,10 @@ def test_small_hostile_files_are_read_within_memory_and_time_or_refused(private_
 def test_a_shared_run_whose_main_process_is_killed_is_continued_or_deleted(private_fiftyone):
     tried, failed, examples = shared_runs(66, 1)
     assert (tried, failed) == (1, 0), examples
+
+
+def test_a_process_that_hangs_is_followed_by_another_one(private_fiftyone):
+    with workers(1) as (worker,):
+        first = worker.pid
+        assert worker.do(Command("time:sleep", [60]), patience=0.2).error == "Hanging"
+        assert worker.do(Command("os:getpid")).value == worker.pid != first

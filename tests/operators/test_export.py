@@ -38,9 +38,16 @@ def _execute(operator, dataset, **params):
 
 
 def test_json_is_the_report(dataset, tmp_path):
-    path = export_agreement(dataset, "agreement", tmp_path / "new" / "folder" / "report.json")
-    assert path == tmp_path / "new" / "folder" / "report.json"
+    path = export_agreement(dataset, "agreement", tmp_path / "report.json")
+    assert path == tmp_path / "report.json"
     assert json.loads(path.read_text("utf-8")) == json.loads(json.dumps(load_agreement(dataset).to_dict()))
+
+
+def test_no_folder_is_made_in_silence(dataset, tmp_path):
+    for name in ("new/report.html", "new/deep/tables", "new/report.zip"):
+        with pytest.raises(ValueError, match=r"`path` must be in a folder, got '.*new.*': there is no folder '.*new"):
+            export_agreement(dataset, path=tmp_path / name, format="csv" if name.endswith("tables") else None)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_html_is_a_page_of_the_dataset_and_the_day_of_the_run(dataset, tmp_path):

@@ -49,9 +49,16 @@ class Answer(NamedTuple):
 class Worker:
     """A process that answers commands one after the other; it ends when the connection to it is closed."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._lines = connection.makefile("rw", encoding="utf-8")
+    def __init__(self, asked: socket.socket) -> None:
+        self._asked = asked
+        self._start()
+
+    def _start(self) -> None:
+        """Let the process that makes the others make one."""
+        self._connection, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._asked, [b"1"], [theirs.fileno()])
+        self._lines = self._connection.makefile("rw", encoding="utf-8")
 
     def wait_until_ready(self) -> None:
         """Wait until the process has imported what it needs."""
@@ -68,7 +75,7 @@ class Worker:
         return bool(select.select([self._connection], [], [], 0)[0])
 
     def answer(self, patience: float = PATIENCE) -> Answer:
-        """Wait for the answer to the last command; after so many seconds the process counts as hanging."""
+        """Wait for the answer to the last command; after so many seconds the process hangs, and another one follows."""
         found = self._read(patience)
         return Answer(found.get("value"), found.get("error"), found.get("message", ""), found.get("trace", ""))
 
@@ -79,6 +86,9 @@ class Worker:
 
     def _read(self, patience: float = PATIENCE) -> dict[str, Any]:
         if not select.select([self._connection], [], [], patience)[0]:
+            self.stop()  # its late answer would be taken for that to the next command
+            self._start()
+            self.wait_until_ready()
             return {"error": "Hanging", "message": f"no answer within {patience} seconds"}
         line = self._lines.readline()
         return dict(json.loads(line)) if line else {"error": "Died", "message": "the process is gone"}
@@ -95,13 +105,9 @@ class Worker:
 @contextlib.contextmanager
 def workers(n: int) -> Iterator[list[Worker]]:
     """Some processes, ready to work, that end with the context; they are forks of one, which imports FiftyOne once."""
-    (_, asked), started = _server(os.environ["FIFTYONE_DATABASE_URI"]), []
+    (_, asked), started = _server(os.environ["FIFTYONE_DATABASE_URI"]), list[Worker]()
     try:
-        for _ in range(n):
-            ours, theirs = socket.socketpair()
-            with theirs:
-                socket.send_fds(asked, [b"1"], [theirs.fileno()])
-            started.append(Worker(ours))
+        started += [Worker(asked) for _ in range(n)]
         for worker in started:
             worker.wait_until_ready()
         yield started
