@@ -273,7 +273,8 @@ def _described(
     return {
         **place,
         "sample": found.sample_id,
-        "title": f"{VERDICTS.get(str(found.verdict), '')} · {file_name(found.filepath)}{frame}",
+        "title": f"{(VERDICTS | {'class_conflict': units.conflict}).get(str(found.verdict), '')} · "
+        f"{file_name(found.filepath)}{frame}",
         "note": note,
         "versions": versions,
         "none_label": none_label,

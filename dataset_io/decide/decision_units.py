@@ -47,6 +47,7 @@ class DecisionUnits:
     """Units of adjudication: tags, or anything whose labels have a class each."""
 
     unit: ClassVar[str] = "object"  #: word for a unit
+    conflict: ClassVar[str] = "class conflict"  #: word for a conflict of what was said of it
     without: ClassVar[frozenset[str]] = frozenset()  #: conditions of a rule that mean nothing here
     has_consensus: ClassVar[bool] = True
     has_classes: ClassVar[bool] = True  #: whether labels have classes
@@ -286,6 +287,7 @@ class NumberUnits(ClassUnits):
     """Numbers of samples; the median is the consensus, and a number is right if it differs by the tolerance at most."""
 
     without = frozenset(("classes", "one_class", "min_iou"))
+    conflict = "numbers differ"
     has_classes = False
     requirement = "a finite number as value"
 
@@ -358,6 +360,7 @@ class MaskUnits(ClassUnits):
 
     without = frozenset(("classes", "one_class"))
     has_consensus = False
+    conflict = "masks differ"
     has_classes = False
     requirement = "a mask, or the path of one"
 

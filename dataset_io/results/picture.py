@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFilter
 
-from ...metrics.numeric.arrays import FloatArray
+from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ..labels.geometry_readers import LARGEST, is_usable_box
+from ..labels.mask_reading import StoredMask, UnusableMaskError, read_mask
 
 #: the longer side of the picture in pixels, and what is shown around the object, as a share of its size
 _LONGEST, _AROUND = 460, 0.6
@@ -23,7 +24,7 @@ _OPENED_AS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP")
 def picture_of(filepath: str, labels: Mapping[str, Mapping[str, Any]], colours: Mapping[str, str]) -> str | None:
     """The part of the image around an object, with all outlines in the colours of the annotators, as a data URI.
 
-    Without outlines (what whole samples were given) the whole image.
+    Without outlines (what whole samples were given) the whole image; of masks the edges of their classes.
 
     None if the image cannot be read.
 
@@ -48,7 +49,13 @@ def picture_of(filepath: str, labels: Mapping[str, Mapping[str, Any]], colours: 
     scale = _LONGEST / max(part.size)
     part = part.resize((max(1, round(part.width * scale)), max(1, round(part.height * scale))))
     draw = ImageDraw.Draw(part)
-    for name, outline in outlines.items():
+    across = [low[axis] + (np.arange(n) + 0.5) / n * (high - low)[axis] for axis, n in enumerate(part.size)]
+    for k, (name, outline) in enumerate(outlines.items()):
+        edges = _edges(labels[name], [places / size[axis] for axis, places in enumerate(across)])
+        if edges is not None:  # of equal masks, the first is seen beside the last
+            wide = Image.fromarray(edges).convert("L").filter(ImageFilter.MaxFilter(3 + 2 * (len(outlines) - k - 1)))
+            part.paste(colours.get(name, "white"), mask=wide)
+            continue
         corners = [tuple(point) for point in ((outline * size - low) / (high - low) * part.size).tolist()]
         if len(corners) > 1:
             draw.line([*corners, corners[0]], fill=colours.get(name, "white"), width=3)
@@ -83,3 +90,31 @@ def _outline(label: Mapping[str, Any]) -> FloatArray:
         return np.empty((0, 2))
     x, y, width, height = map(float, box)
     return np.array([[x, y], [x + width, y], [x + width, y + height], [x, y + height]])
+
+
+def _edges(label: Mapping[str, Any], places: Sequence[FloatArray]) -> BoolArray | None:
+    """Where the classes of a mask meet, for every pixel of the picture; None of a label without a readable mask.
+
+    Args:
+        label: a mask of the whole image, or of an object, which fills its box
+        places: the columns and rows of the picture in shares of the image
+    """
+    if label.get("mask") is None and label.get("mask_path") is None:
+        return None
+    box: Any = label.get("bounding_box", [0.0, 0.0, 1.0, 1.0])
+    try:
+        mask = read_mask(StoredMask(label.get("mask"), label.get("mask_path"))).values
+    except (UnusableMaskError, OSError):
+        return None
+    if not is_usable_box(box) or not box[2] or not box[3]:
+        return None
+    columns, rows = (
+        np.floor((places[axis] - box[axis]) / box[2 + axis] * mask.shape[1 - axis]).astype(int) for axis in (0, 1)
+    )
+    inside = (columns >= 0) & (columns < mask.shape[1]), (rows >= 0) & (rows < mask.shape[0])
+    shown = np.zeros((len(rows), len(columns)), mask.dtype)
+    shown[np.ix_(inside[1], inside[0])] = mask[np.ix_(rows[inside[1]], columns[inside[0]])]
+    edges = np.zeros(shown.shape, np.bool_)
+    edges[:, 1:] |= shown[:, 1:] != shown[:, :-1]
+    edges[1:] |= shown[1:] != shown[:-1]
+    return edges

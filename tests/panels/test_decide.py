@@ -11,9 +11,11 @@ import sys
 
 import fiftyone as fo
 import fiftyone.operators as foo
+import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageColor
 
+from tests.dataset_io.masked import masked_dataset
 from tests.dataset_io.said import said_dataset
 from tests.datasets import EXAMPLE, random_annotators
 
@@ -27,6 +29,18 @@ from annotator_agreement.dataset_io import (
 )
 
 ANNOTATORS = ["alice", "bob", "carol"]
+
+
+def picture_in(sent):
+    """The picture of the object."""
+    (uri,) = [each["default"] for each in sent.parts.values() if str(each.get("default")).startswith("data:")]
+    return Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
+
+
+def colours_in(sent, *names):
+    """The colours of the annotators' buttons."""
+    styles = [button(sent, f"{name}:")["componentsProps"]["button"]["sx"]["border"] for name in names]
+    return [style.rsplit(" ", 1)[-1] for style in styles]
 
 
 @pytest.fixture
@@ -270,11 +284,57 @@ def test_the_picture_shows_the_outlines_in_the_colours_of_the_buttons(event, mak
     sample.save()
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
     sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
-    (uri,) = [each["default"] for each in sent.parts.values() if str(each.get("default")).startswith("data:")]
-    picture = Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
+    picture = picture_in(sent)
     red, green, blue = picture.getpixel((round(picture.width * 0.25), picture.height // 2))
     assert blue > green > red  # bob's light blue, drawn over alice's orange
     assert picture.getpixel((picture.width // 2, picture.height // 2)) == (255, 255, 255)
+
+
+@pytest.mark.parametrize("in_files", [False, True])
+def test_the_picture_of_masks_shows_everybodys_edges_and_equal_ones_side_by_side(
+    event, make_dataset, tmp_path, in_files
+):
+    left, top = np.zeros((2, 100, 200), np.uint8)
+    left[:, :100], top[:50] = 1, 1
+    masks = {"alice": [left], "bob": [top], "carol": [top]}
+    dataset = masked_dataset(make_dataset, masks, tmp_path if in_files else None)
+    dataset.set_values("filepath", [str(tmp_path / "white.png")])
+    Image.new("RGB", (400, 200), "white").save(tmp_path / "white.png")
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
+    assert "masks differ · white.png" in sent.text
+    assert "class conflict" not in sent.text
+    picture = picture_in(sent)
+    middle = picture.width // 2, picture.height // 2
+    alice, bob, carol = (ImageColor.getrgb(colour) for colour in colours_in(sent, *ANNOTATORS))
+    found = {
+        alice: (middle[0], middle[1] // 2),  # her edge is the vertical line
+        carol: (middle[0] // 2, middle[1]),  # hers the horizontal line, as bob's, which is seen on both sides of it
+        bob: (middle[0] // 2, middle[1] - 2),
+        (255, 255, 255): (middle[0] // 2, middle[1] // 2),
+    }
+    for colour, place in found.items():
+        assert np.abs(np.subtract(picture.getpixel(place), colour)).max() < 60, (colour, picture.getpixel(place))
+
+
+def test_the_picture_of_an_object_with_a_mask_shows_the_edge_of_the_mask(event, make_dataset, tmp_path):
+    place = (0.25, 0.25, 0.5, 0.5)
+    dataset = make_dataset({"alice": [[("car", place)]], "bob": [[("bus", place)]]})
+    half = np.zeros((10, 10), np.uint8)
+    half[:, :5] = 1
+    sample = dataset.first()
+    for name in ("alice", "bob"):
+        sample[name].detections[0].mask = half
+    sample.filepath = str(tmp_path / "white.png")
+    Image.new("RGB", (400, 200), "white").save(sample.filepath)
+    sample.save()
+    dataset.compute_metadata(progress=False)
+    compute_agreement(dataset, ANNOTATORS[:2], resamples=0, progress=False)
+    picture = picture_in(show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}}))
+    # the mask ends in the middle of its box
+    edge, beyond = picture.getpixel((picture.width // 2, picture.height // 2)), round(picture.width * 0.72)
+    assert max(edge) - min(edge) > 60
+    assert min(picture.getpixel((beyond, picture.height // 2))) > 200
 
 
 def test_an_object_that_is_gone_is_passed_over(event, dataset, named):
