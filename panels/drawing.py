@@ -276,7 +276,7 @@ def _work(root: types.Object, item: Item, name: str, handlers: Handlers) -> None
                     params=params,
                 ),
             )
-        label, hint = f"{entry['title']}\n{entry['reason']}\n{entry['numbers']}", "Open this image"
+        label, hint = f"{entry['title']}\n{entry['reason']}\n{entry['numbers']}", item["hint"]
         props = {"container": {"sx": {"width": "100%"}}}
         button(row, "open", label, handler, params, look="text", style=_ROW, props=props, title=hint)
     if item["turns"]:

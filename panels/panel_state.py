@@ -270,6 +270,12 @@ class Shown:
         return work_list(self._records, self._index)
 
     @functools.cached_property
+    def frames(self) -> WorkList | None:
+        """The frames with disputes, the most costly first; None if samples are no videos."""
+        is_of_frames = self.report.run.n_videos is not None
+        return work_list(self._records, self._index, of_frames=True) if is_of_frames else None
+
+    @functools.cached_property
     def findings(self) -> tuple[list[str], list[str]]:
         """Findings: the outcome, the main cause and whom to talk to, for above all tabs; and all others."""
         family = family_of(self.report)
@@ -279,9 +285,9 @@ class Shown:
         head, others = [first, *found[:n_cause]], found[n_cause:]
         return ([*head, whom], others) if whom else ([*head, *others[:1]], others[1:])
 
-    def described(self, dataset: fo.Dataset | None, first: int, end: int) -> list[dict[str, Any]]:
-        """Some entries of the work list: id, file, frame, and why it is disputed."""
-        rows = self.work.row[first:end]
+    def described(self, dataset: fo.Dataset | None, work: WorkList, first: int, end: int) -> list[dict[str, Any]]:
+        """Some entries of a work list: id, file, frame, and why it is disputed."""
+        rows = work.row[first:end]
         reasons = family_of(self.report).reasons(self._records.take(rows), self._context)
         samples = self._index.list_samples(dataset, rows.tolist()) if dataset is not None else [{}] * len(rows)
         return [{**sample, "reason": reason} for sample, reason in zip(samples, reasons, strict=True)]

@@ -18,7 +18,7 @@ from ..charts.reports.families import family_of
 from ..charts.reports.other_results import MARKS, acceptance_sentence, arrow_of, finding_sentences, shown_value
 from ..charts.text.headline import CARD_FORMS
 from ..charts.text.sections import plain_markdown
-from ..charts.text.words import capitalised, counted, documents, file_name, shown_number, shown_share
+from ..charts.text.words import capitalised, counted, file_name, shown_number, shown_share
 from ..dataset_io.results.check import last_check
 from ..names import (
     CHECK_AGREEMENT,
@@ -34,6 +34,7 @@ from .items import Choices, Field, Item, Link, button_item, chart_item, link, ov
 
 if TYPE_CHECKING:
     from ..agreement.acceptance.outcome import Checked
+    from ..dataset_io.run.work_list import WorkList
     from .panel_state import PanelState, Shown
 
 
@@ -128,20 +129,32 @@ _SCORES_HINT = "Click a bar: these images, the worst first."
 def image_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> Iterator[Item]:
     """The work list, and the scores of all samples."""
     yield work_item(shown, dataset, choices.page.get("work", 0), PER_PAGE)
+    if shown.frames is not None:
+        page, title = choices.page.get("frames", 0), "Frames, the most costly first"
+        yield work_item(shown, dataset, page, PER_PAGE, of_frames=shown.frames, title=title)
     # the chart is about frames, but only samples can be opened
-    hint = "" if shown.report.run.n_videos is not None else _SCORES_HINT
+    hint = _SCORES_HINT if shown.frames is None else ""
     yield from chart_item(
         "scores", functools.partial(plot_scores, shown.report, scores=shown.scores), hint, scores_link
     )
 
 
-def work_item(shown: Shown, dataset: fo.Dataset | None, page: int, per_page: int, *, title: str = "") -> Item:
+def work_item(
+    shown: Shown,
+    dataset: fo.Dataset | None,
+    page: int,
+    per_page: int,
+    *,
+    of_frames: WorkList | None = None,
+    title: str = "",
+) -> Item:
     """A page of the work list; the samples in the order in which fixing them would change most."""
-    work = shown.work
+    work = shown.work if of_frames is None else of_frames
     pages = -(-len(work) // per_page)
     page = min(page, max(pages - 1, 0))
     first, end = page * per_page, min((page + 1) * per_page, len(work))
-    described = shown.described(dataset, first, end) if len(work) else []
+    described = shown.described(dataset, work, first, end) if len(work) else []
+    what = "images" if shown.frames is None else "videos" if of_frames is None else "frames"
     rows = []
     for k, entry in zip(range(first, end), described, strict=True):
         frame = f", frame {entry['frame_number']}" if "frame_number" in entry else ""
@@ -157,28 +170,28 @@ def work_item(shown: Shown, dataset: fo.Dataset | None, page: int, per_page: int
             }
         )
     return {
-        "name": "work",
+        "name": "work" if of_frames is None else "frames",
         "kind": "work",
         "title": title,
-        "note": _share_sentence(shown, first, end),
+        "hint": "Open this image" if shown.frames is None else "Open this video",
+        "note": _share_sentence(shown, work, what, first, end),
         "rows": rows,
         "page": page,
         "pages": pages,
-        "turns": not title,
+        "turns": per_page > FIRST,
     }
 
 
-def _share_sentence(shown: Shown, first: int, end: int) -> str:
-    what = documents(shown.report).replace("samples", "images")
-    if not len(shown.work):
+def _share_sentence(shown: Shown, work: WorkList, what: str, first: int, end: int) -> str:
+    if not len(work):
         return f"All agree: there is no {what[:-1]} to fix."
-    share = float(shown.work.share[first:end].sum())
+    share = float(work.share[first:end].sum())
     if share != share:
-        return f"{counted(len(shown.work), what[:-1])} with differences."
+        return f"{counted(len(work), what[:-1])} with differences."
     these = f"These {end - first}" if end - first > 1 else "This one"
     lost = family_of(shown.report).lost
     verb = "hold" if end - first > 1 else "holds"
-    return f"{these} of {len(shown.work):,} {what} with differences {verb} {shown_share(share)} of {lost}."
+    return f"{these} of {len(work):,} {what} with differences {verb} {shown_share(share)} of {lost}."
 
 
 def thumbnail(dataset: fo.Dataset | None, path: str | None) -> str | None:

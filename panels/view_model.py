@@ -50,6 +50,7 @@ def view_model(
     """
     classes = family_of(shown.report).classes
     titles = TABS | ({"classes": "Tags"} if classes is not None and classes.kind == "tag" else {})
+    titles |= {"images": "Videos"} if shown.report.run.n_videos is not None else {}
     tabs = {name: title for name, title in titles.items() if name != "objects" or shown.report.has_objects}
     tab = tab if tab in tabs else FIRST_TAB
     return {

@@ -113,9 +113,10 @@ def finding_text(finding: Finding, report: Any, phrases: Phrases) -> str:
 
 def _nobody(report: Any) -> str:
     if not report.n_tested:
-        return (
-            f"There are too few labels to say who or what stands out ({MIN_LABELS} on {MIN_IMAGES} images are needed)."
-        )
+        few, needed = "labels", f"{MIN_LABELS} on {MIN_IMAGES} images"
+        if report.run.n_videos is not None:
+            few, needed = "videos", f"{MIN_IMAGES} with {MIN_LABELS} labels"
+        return f"There are too few {few} to say who or what stands out ({needed} are needed)."
     tests = "1 test" if report.n_tested == 1 else f"any of {report.n_tested:,} tests"
     return f"No annotator, pair or class stands out beyond chance by {tests}; small differences may be missed."
 

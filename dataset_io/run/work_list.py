@@ -68,14 +68,14 @@ def look_first(
     ]
 
 
-def work_list(records: Records, index: SampleIndex) -> WorkList:
-    """The work list of the samples of records."""
+def work_list(records: Records, index: SampleIndex, *, of_frames: bool = False) -> WorkList:
+    """The work list of the samples of records; ``of_frames``: of frames one by one, not of their videos."""
     values, cost = records.sample_values(), FAMILIES[records.family].costs(records)
     row, of_sample = np.arange(len(cost)), np.arange(len(cost))
     # only scored samples are rated
     rated = ~np.isnan(values.score) | (cost > 0)
     disputed = np.where(rated, values.n_disputed, 0)
-    if index.frame_numbers() is not None:
+    if index.frame_numbers() is not None and not of_frames:
         of_sample = index.numbers()
         first = np.lexsort((row, -cost, of_sample))
         row = first[np.unique(of_sample[first], return_index=True)[1]]

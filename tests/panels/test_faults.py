@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 
 import fiftyone as fo
@@ -224,6 +225,11 @@ def test_a_large_view_says_that_it_has_no_intervals(event, private_fiftyone):
         dataset.delete()
 
 
+def _frames(dataset):
+    """The number of the video, and of the frame, of every frame."""
+    return [(k, number) for k, numbers in enumerate(dataset.values("frames.frame_number")) for number in numbers]
+
+
 def test_of_videos_the_frames_of_views_of_every_kind_count(event, make_videos):
     boxes = random_annotators(24, ANNOTATORS[:2])
     videos = [
@@ -242,6 +248,19 @@ def test_of_videos_the_frames_of_views_of_every_kind_count(event, make_videos):
     opens = [part["view"] for name, part in images.parts.items() if name.startswith("open")]
     assert opens
     assert all(", frame " in view["label"] and view["params"]["id"] in dataset.values("id") for view in opens)
+    # videos and their frames are ranked, and called what they are
+    (tabs,) = [part["view"]["choices"] for part in images.parts.values() if part["view"].get("look") == "tabs"]
+    assert {"value": "images", "label": "Videos"} in tabs
+    costs = dict(zip(_frames(dataset), dataset.values("frames.agreement_cost", unwind=True), strict=True))
+    costs = {place: cost for place, cost in costs.items() if cost}
+    n_videos = len({video for video, _ in costs})
+    assert f"of {n_videos} videos with differences" in images.said
+    assert f"of {len(costs)} frames with differences" in images.said
+    listed = [re.search(r"(\d+)\.mp4, frame (\d+)", view["label"]).groups() for view in opens[n_videos:]]
+    found = [costs[int(video), int(frame)] for video, frame in listed]
+    assert found == sorted(costs.values(), reverse=True)[:8]
+    text = event("refresh", dataset, of_tab(state, "overview")).text
+    assert "There are too few videos to say who or what stands out (10 with 20 labels are needed)" in text
     first_two = dataset.match_frames(F("frame_number") <= 2)
     clips = dataset.to_clips([[(1, 2)]] * 8)
     frames = dataset.to_frames(sample_frames="dynamic").match(F("frame_number") <= 2)
