@@ -49,6 +49,8 @@ EXPORT_DECIDED = "export_decided"
 EXPORT_DECIDED_AGAINST = "export_decided_against"
 OPEN_AGREEMENT_PANEL = "open_agreement_panel"
 AGREEMENT_PANEL = "agreement_panel"
+#: entry of FiftyOne's store under the panel's name: the view that a form showed, from which the panel leads back
+SHOWN_BY_FORM = "shown_by_form"
 DECIDE_PANEL = "decide_panel"
 #: operators of the App itself, and its part of a choice in a panel (``panels/app.js``)
 SHOW_SIDEBAR_GROUPS = "show_sidebar_groups"

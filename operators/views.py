@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from fiftyone.core.collections import SampleCollection
 
 from .. import names
 from ..agreement import AgreementInputError
@@ -16,7 +19,7 @@ from ..dataset_io import (
     view_agreement,
 )
 from ..dataset_io.app.settings import color_names
-from ..dataset_io.database.fiftyone_private import is_generated
+from ..dataset_io.database.fiftyone_private import is_generated, serialized_stages
 from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.units.derived_fields import DerivedLabels, check_can_derive, derived_record
 from ..dataset_io.units.patches import DISPUTED, check_units, check_verdicts, has_units
@@ -26,6 +29,8 @@ from .inputs import Choice, FormField, Notice, Number, Several, Slider, Switch
 
 #: the choice of a dropdown for no condition
 _ANY = "any"
+#: the panel hears of a view within this time
+_TOLD_SECONDS = 24 * 3600
 
 
 def _view_fields(form: Filled) -> Iterator[FormField]:
@@ -70,11 +75,19 @@ def _conditions(params: dict[str, Any]) -> dict[str, Any]:
     return options if votes == (None, None) else {**options, "votes": votes}
 
 
+def _show(form: Filled, title: str, view: SampleCollection) -> None:
+    """Show a view; the panel, which hears of it, says what it is and leads back."""
+    before, shown = serialized_stages(form.ctx.view), serialized_stages(view, with_ids=False)
+    told = json.dumps({"title": title, "shown": shown, "before": before})
+    form.ctx.store(names.AGREEMENT_PANEL).set(names.SHOWN_BY_FORM, told, ttl=_TOLD_SECONDS)
+    form.ctx.ops.set_view(view)
+
+
 def _view(form: Filled) -> dict[str, Any]:
     view = view_agreement(form.samples, form.run_key, **_conditions(form.params))
     n_samples = len(view)
     if n_samples:
-        form.ctx.ops.set_view(view)
+        _show(form, "Labels found by their agreement", view)
     else:
         form.ctx.ops.notify("There is nothing to show: no label or sample meets all conditions", variant="warning")
     return {"n_samples": n_samples}
@@ -137,7 +150,7 @@ def _show_patches(form: Filled) -> dict[str, Any]:
     view = agreement_patches(samples, run_key, verdict=form.get("verdict"), max_units=form.params.get("max_units"))
     n_units = len(view)
     if n_units:
-        ctx.ops.set_view(view)
+        _show(form, "Disputed objects, the worst first", view)
         colors = color_names(open_run_labels(form.dataset, run_key))
         if colors:
             legend = ", ".join(f"{name} {color}" for name, color in colors.items())

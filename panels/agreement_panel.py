@@ -22,6 +22,7 @@ from ..dataset_io.views.agreement_view import shows_any
 from .decide_events import DecideEvents, leave_form, open_form
 from .drawing import safe_title
 from .drill_down import (
+    adopt_view_of_form,
     described_samples,
     forget_way_back,
     go_back,
@@ -60,6 +61,7 @@ class AgreementPanel(DecideEvents):
     def on_load(self, ctx: foo.ExecutionContext) -> None:
         """Show the panel."""
         with contextlib.suppress(fo.DatasetNotFoundError):
+            adopt_view_of_form(ctx)
             shown = way_back(ctx)
             ctx.panel.set_data(GRID_TITLE, safe_title(shown.title if shown else None))
 
@@ -78,6 +80,7 @@ class AgreementPanel(DecideEvents):
         updated after each event.
         """
         with contextlib.suppress(fo.DatasetNotFoundError):
+            adopt_view_of_form(ctx)
             if has_left(ctx):
                 leave_view(ctx)
         if isinstance(ctx.params.get("value"), list):

@@ -340,7 +340,8 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         _step(steps, found["none_label"], handlers("decide_object"), found["none"] | way, key="0")
         _step(steps, "Skip", handlers("decide_object"), found["skip"] | way, key="S")
     cannot_undo = item["beside"] and not item["can_go_back"]
-    _step(steps, "Undo", handlers("undo_decision"), way, key="U", disabled=cannot_undo)
+    undo, hint = ("Undo", None) if item["undoes"] is None else (f"Undo: {item['undoes'][0]}", item["undoes"][1])
+    _step(steps, undo, handlers("undo_decision"), way, key="U", disabled=cannot_undo, title=hint)
     row = root.h_stack(f"steps_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     _step(row, "Previous", handlers("previous_object"), way, icon="arrow_back", disabled=not item["can_go_back"])
     if item["beside"]:

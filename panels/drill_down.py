@@ -28,12 +28,12 @@ from ..dataset_io.results.parts import open_parts
 from ..dataset_io.views.agreement_view import requested_view
 from ..dataset_io.views.from_records import labels_of_size
 from ..dataset_io.views.view_request import check_request
-from ..names import AGREEMENT_PANEL, FRAMES_PREFIX
+from ..names import AGREEMENT_PANEL, FRAMES_PREFIX, SHOWN_BY_FORM
 from .drawing import safe_title
 from .events import state_part
 from .items import Item, Link
 from .layout import GRID_TITLE
-from .panel_state import PanelState, hash_of_view
+from .panel_state import PanelState, hash_of, hash_of_view
 from .view_model import ViewModel
 
 Click = dict[str, Any]
@@ -163,6 +163,19 @@ def way_back(ctx: foo.ExecutionContext) -> WayBack | None:
     """Way back from the view of a number; None if the user did not click one, or left it."""
     stored = ctx.store(AGREEMENT_PANEL).get(ctx.panel_id) if ctx.dataset is not None else None
     return None if stored is None else WayBack(**json.loads(stored))
+
+
+def adopt_view_of_form(ctx: foo.ExecutionContext) -> None:
+    """Lead back from a view that a form of the plugin showed, as from that behind a number."""
+    store = ctx.store(AGREEMENT_PANEL) if ctx.dataset is not None else None
+    told = None if store is None else store.get(SHOWN_BY_FORM)
+    if store is None or told is None or hash_of_view(ctx.view) != hash_of((entry := json.loads(told))["shown"]):
+        return
+    store.delete(SHOWN_BY_FORM)
+    own = way_back(ctx)
+    before = entry["before"] if own is None else own.before
+    _keep(ctx, WayBack(entry["title"], hash_of_view(ctx.view), before, seen=True))
+    ctx.panel.set_data(GRID_TITLE, safe_title(entry["title"]))
 
 
 def is_behind(ctx: foo.ExecutionContext) -> bool:

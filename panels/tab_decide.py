@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
+from bson import ObjectId
 
 from ..agreement.families.family import FAMILIES
 from ..agreement.settings.errors import AgreementInputError
@@ -16,10 +17,10 @@ from ..dataset_io import decide, record_own_labels, report_decisions
 from ..dataset_io.app.settings import annotator_colors
 from ..dataset_io.database.fiftyone_private import reload_samples
 from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
-from ..dataset_io.decide.decide import Decided, open_to_decide
+from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide
 from ..dataset_io.decide.decision_units import DecisionUnits
 from ..dataset_io.decide.gold import Gold
-from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
+from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, files_of, next_object, shown_object
 from ..dataset_io.decide.own_labels import LabelToEdit, can_edit, close_unedited, edit_object
 from ..dataset_io.decide.stored_decisions import is_opened
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
@@ -210,10 +211,25 @@ def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, 
         "filtering": bool(chosen.get("filtering")),
         "can_go_back": bool(chosen.get("past")),
         "beside": beside,
+        "undoes": _to_undo(opened, chosen["by"]),
         "object": None if found is None else _described(found, labels, opened.units, colours, with_picture=not beside),
         "can_edit": can_edit(opened) and not beside,
         "is_edited": bool(chosen.get("editing")),
     }
+
+
+def _to_undo(opened: ObjectsToDecide, by: str) -> tuple[str, str] | None:
+    """What the user decided last, which Undo takes back: in short, and with the file; None if nothing is left."""
+    step = opened.gold.latest_step(by)
+    if step is None:
+        return None
+    found = opened.gold.only_decision(step)
+    if found is None:
+        return "decided by a rule", "Takes back all that was decided at once, by a rule"
+    document, decision = ObjectId(found[0]), found[1]
+    said = _choice_said(decision, _NONE[opened.units.unit])
+    _, frame, path = files_of(opened, [document]).get(document, (None, None, None))
+    return said, f"Takes back: {said}, {file_name(path)}" + ("" if frame is None else f", frame {frame}")
 
 
 def _filters(shown: Shown, units: DecisionUnits, sought: Sought) -> list[dict[str, Any]]:
@@ -296,8 +312,14 @@ def _said(decision: Mapping[str, Any], none_label: str) -> str:
     choice = decision["choice"]
     if choice == "skip":
         return f"{decision['decided_by']} {'is editing' if is_opened(dict(decision)) else 'skipped'} it"
-    said = {"version": decision["annotator"], "own": "own label", "none": none_label[0].lower() + none_label[1:]}
-    return f"{decision['decided_by']} decided: {said.get(choice, choice)}"
+    return f"{decision['decided_by']} decided: {_choice_said(decision, none_label)}"
+
+
+def _choice_said(decision: Mapping[str, Any], none_label: str) -> str:
+    """What was decided, in a word or two."""
+    none, choice = none_label[0].lower() + none_label[1:], decision["choice"]
+    said = {"version": decision["annotator"], "own": "own label", "none": none, "skip": "skipped"}
+    return str(said.get(choice, choice))
 
 
 def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], params: Mapping[str, Any]) -> str | None:
@@ -368,12 +390,12 @@ def undo_last(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> d
         return None
     gold = Gold.open(dataset, DEFAULT_GOLD_FIELD)
     step = gold.latest_step(chosen.get("by"))
-    found = None if step is None else gold.only_decision(step, run_key)
+    found = None if step is None else gold.only_decision(step)
     if step is None or not gold.undo(step):
         return None
     reload_samples(dataset)
     past = chosen.get("past") or []
-    at = None if found is None else [found[0], found[1]["unit"]]
+    at = None if found is None or found[1]["run_key"] != run_key else [found[0], found[1]["unit"]]
     if chosen.get("sample") and at not in past:  # beside a sample, objects of others are not shown
         at = None
     return {**chosen, "at": at, "past": [each for each in past if each != at], "n": _next(chosen)}

@@ -200,11 +200,11 @@ class Gold(GoldField):
         ]
         return {row["_id"] for row in self.collection.aggregate(stages)}
 
-    def only_decision(self, step: str, run_key: str) -> tuple[str, Stored] | None:
-        """The decision of a step on an object of a run, and the id of its document; None if these are several."""
+    def only_decision(self, step: str) -> tuple[str, Stored] | None:
+        """The decision of a step, and the id of its document; None if these are several."""
         rows = self.collection.find({f"{self.decisions}.step": step}, {self.name: True, self.decisions: True}).limit(2)
         made = [(str(row["_id"]), one) for row in rows for one in self.log_of(row).decisions if one["step"] == step]
-        return made[0] if len(made) == 1 and made[0][1]["run_key"] == run_key else None
+        return made[0] if len(made) == 1 else None
 
     def counts(
         self, verdicts: Sequence[str], annotator: str | None = None, label: str | None = None, votes: int | None = None

@@ -8,6 +8,8 @@ from collections import Counter
 import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
+from fiftyone.core.view import DatasetView
+from fiftyone.operators.executor import ExecutionContext, Executor
 
 from tests.charts.filled import filled_report, filled_values
 from tests.datasets import EXAMPLE
@@ -178,6 +180,31 @@ def test_disputed_objects_are_shown_at_once_with_a_title_and_a_way_back(event, d
     assert not again.of("reload_dataset")
     (back,) = event("back", dataset, again.state, view=shown).of("set_view")
     assert back["view"] == mine._serialize()
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("agreement_patches", "Disputed objects, the worst first"), ("view_agreement", "Labels found by their agreement")],
+)
+def test_a_view_that_a_form_showed_has_a_way_back_in_the_panel(event, dataset, state, name, title):
+    before = dataset.limit(4)
+    operator = foo.get_operator(f"@annotator/agreement/{name}")
+    for panel in (None, "opened later"):
+        request = {"dataset_name": dataset.name, "view": before._serialize(), "view_target": "CURRENT_VIEW"}
+        params = {"run_key": "agreement", "verdict": "lone" if name == "view_agreement" else None, "make_units": True}
+        ctx = ExecutionContext({**request, "params": params}, executor=Executor(), operator_uri=operator.uri)
+        operator.execute(ctx)
+        requests = ctx.executor.to_json()["requests"]
+        (asked,) = [each["params"] for each in requests if each["operator_uri"].endswith("set_view")]
+        view = DatasetView._build(dataset, asked["view"])
+        if panel is None:
+            sent = event("on_change_view", dataset, state, view, value=view._serialize())
+        else:
+            sent = event("on_load", dataset, {}, view, panel=panel)
+        assert sent.drill_down == f"**{title}**"
+        back = event("back", dataset, sent.state, view, **({} if panel is None else {"panel": panel}))
+        assert back.view(dataset)._serialize(include_uuids=False) == before._serialize(include_uuids=False)
+        assert back.drill_down == ""
 
 
 def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, make_dataset):
