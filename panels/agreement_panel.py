@@ -196,9 +196,9 @@ class AgreementPanel(DecideEvents):
         show_view(ctx, f"Disputed objects, the worst first{legend}", view)
 
     def color_annotators(self, ctx: foo.ExecutionContext) -> None:
-        """Colour the labels by who drew them; the other settings of the run stay."""
+        """Colour the labels by who drew them, and give the run's fields a group in the sidebar; other settings stay."""
         run_key = str(self._require_run(ctx).run_key)
-        settings = dataclasses.replace(app_settings_of(ctx.dataset, run_key), color_by="annotator")
+        settings = dataclasses.replace(app_settings_of(ctx.dataset, run_key), color_by="annotator", sidebar=True)
         params = {"run_key": run_key, **dataclasses.asdict(settings)}
         ctx.trigger(f"{names.PLUGIN_NAME}/{names.CONFIGURE_AGREEMENT_APP}", params)
 

@@ -60,7 +60,7 @@
     const shown = asked ?? value;
     const props = { choices, shown, choose, title };
     const works = asked === null ? {} : { "data-works": "" };
-    const style = { display: "flex", alignItems: "center", gap: 6 };
+    const style = { display: "flex", alignItems: "center", gap: 6, minWidth: 0 };
     const { CircularProgress } = window.__mui__;
     return createElement("div", { ...works, style }, [
       createElement(look === "tabs" ? Tabs : List, { key: "choice", ...props }),
@@ -89,7 +89,7 @@
     const tab = ({ value, label }) => {
       const isShown = value === shown;
       const style = {
-        padding: "8px 6px",
+        padding: "5px",
         font: "inherit",
         fontSize: ".82rem",
         fontWeight: isShown ? 600 : 400,
@@ -104,7 +104,7 @@
       return createElement("button", { key: value, role: "tab", "aria-selected": isShown, onClick, style }, label);
     };
     const line = { flex: 1, borderBottom: "1px solid var(--fo-palette-divider)" };
-    const style = { ...line, display: "flex", overflowX: "auto", scrollbarWidth: "thin" };
+    const style = { ...line, display: "flex", flexWrap: "wrap" };
     return createElement("div", { role: "tablist", style }, choices.map(tab));
   }
 

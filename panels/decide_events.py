@@ -53,7 +53,8 @@ class DecideEvents(RunPanel):
 
     def ask_name(self, ctx: foo.ExecutionContext) -> None:
         """Ask who decides, again."""
-        keep(ctx, {**deciding(ctx), "by": None})
+        chosen = deciding(ctx)
+        keep(ctx, {**chosen, "by": None, "colours": chosen.get("colours") or []})
 
     def show_filters(self, ctx: foo.ExecutionContext) -> None:
         """Show, or hide, the filters of objects."""

@@ -36,7 +36,7 @@ _TEXTS = {
     "& text": {"fontFamily": "inherit !important"},
     "& .gtitle": {
         "fill": "var(--fo-palette-text-primary) !important",
-        "fontSize": "16px !important",
+        "fontSize": "14px !important",
         "fontWeight": "700 !important",
     },
     ", ".join(
@@ -318,13 +318,12 @@ def _name(root: types.Object, item: Item, name: str, handlers: Handlers) -> None
 def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     """Draw the progress, and the object: its picture beside a button for every possible decision."""
     head = root.h_stack(f"sought_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
-    head.view("progress", types.TextView(title=item["progress"], bold=True, padding="0", color="text.primary"))
+    said(head, "progress", item["progress"], "1rem", "text.primary", bold=True, componentsProps=FITTING)
     _step(head, f"as {item['by']}", handlers("ask_name"), {}, icon="person")
     _filters(root, head, item, name, handlers)
     found, way = item["object"], {"way": item["way"]}
     if found is not None:
-        said = f"{found['title']} · {found['note']}" if found["note"] else found["title"]
-        heading(root, name, "", said)
+        heading(root, name, "", f"{found['title']} · {found['note']}" if found["note"] else found["title"])
     body = root.h_stack(f"body_{name}", gap=1, componentsProps={"grid": {"sx": _BODY}})
     if found is not None and found["picture"]:
         picture = {"image": {"style": _PICTURE}, "container": {"sx": {"width": "100%"}}}
@@ -396,7 +395,7 @@ _SHOWN_KEY = {
 _SEEN = {"flex": "0 1 auto", "maxWidth": "62%", NARROW: {"maxWidth": "55%"}}
 _BODY = {"display": "flex", "flexWrap": "wrap", "alignItems": "flex-start", "gap": "10px"}
 _PICTURE = {"display": "block", "maxWidth": "100%", "maxHeight": "calc(100vh - 390px)", "minHeight": "120px"}
-_EDITED = "Click it in the grid: FiftyOne's form opens. Change it there, close it, and press Done."
+_EDITED = "Click it in the grid: FiftyOne's form opens. Change it there, click beside it to close it, and press Done."
 
 
 def _version(column: types.Object, name: str, version: dict[str, Any], handler: str, way: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from fiftyone.operators import types
 
 from ..names import UPDATE_AGREEMENT
-from .drawing import LINE, LINK, NARROW, Handlers, button, choice, draw_item, said
+from .drawing import FITTING, LINE, LINK, NARROW, Handlers, button, choice, draw_item, said
 from .items import Item
 from .panel_state import PanelState, hash_of
 from .view_model import DECIDE_TAB, ViewModel
@@ -56,7 +56,9 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
     """
     root = types.Object()
     is_deciding = model is not None and model["tab"] == DECIDE_TAB
-    _head(root, state, handlers, of_view=of_view, is_deciding=is_deciding)
+    _head(root, state, handlers, of_view=of_view)
+    if state.n_changed or state.lacks_colors:
+        _offers(root, state, handlers, is_deciding=is_deciding)
     for k, note in enumerate(state.notes):
         root.view(f"note_{k}_{hash_of(note)}", types.Warning(label=note))
     if state.problem is not None:
@@ -98,8 +100,8 @@ def _page(root: types.Object) -> types.Property:
     return types.Property(root, view=view)
 
 
-def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view: bool, is_deciding: bool) -> None:
-    """The run, the samples, what the grid shows, and whether labels changed since the run."""
+def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view: bool) -> None:
+    """The run, the samples, and what the grid shows."""
     head = root.v_stack("head", gap=1, componentsProps={"item": _HEAD})
     if state.keys:
         row = head.h_stack("controls", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
@@ -116,19 +118,20 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
     button(shows, "back", "Back", handlers("back"), look="contained", icon="arrow_back")
     text = {"sx": {"fontSize": ".88rem", "& p": {"margin": 0}}}
     shows.md("", name=name, componentsProps={"container": text, "item": {"sx": {"width": "auto", "flex": 1}}})
+
+
+def _offers(root: types.Object, state: PanelState, handlers: Handlers, *, is_deciding: bool) -> None:
+    """What happened since the run, and what is missing, each with a button; they scroll away with the numbers."""
+    row = root.h_stack("offers", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
     if state.n_changed:
+        said(
+            row, "changed", f"⚠ {state.changed_sentence}", ".82rem", _LEVELS["fair"], bold=True, componentsProps=FITTING
+        )
         update = {"operator": UPDATE_AGREEMENT}
-        _offer(head, f"⚠ {state.changed_sentence}", "Update", "update", handlers("run_operator"), update)
+        button(row, "update", "Update", handlers("run_operator"), update, icon="update")
     if state.lacks_colors and not is_deciding:  # which has colours of its own, and no room
-        said = "The annotators' labels have no colours of their own"
-        _offer(head, said, "Colour by annotator", "palette", handlers("color_annotators"), {})
-
-
-def _offer(parent: types.Object, text: str, label: str, icon: str, handler: str, params: dict[str, Any]) -> None:
-    """A line that says something, and a button to do something about it."""
-    line = parent.h_stack(f"offer_{hash_of(text)}", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
-    said(line, "said", text, ".85rem", _LEVELS["fair"], bold=True)
-    button(line, icon, label, handler, params, icon=icon)
+        said(row, "colours", "The annotators' labels have no colours of their own", componentsProps=FITTING)
+        button(row, "palette", "Colour by annotator", handlers("color_annotators"), {}, icon="palette")
 
 
 def _refresh(parent: types.Object, handlers: Handlers) -> None:

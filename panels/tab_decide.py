@@ -59,29 +59,32 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
         return
     chosen = choices.decide
     if not chosen.get("by"):
-        yield _who()
+        yield _who(chosen)
         return
     labels = open_run_labels(dataset, state.run_key or "")
     open_to_decide(labels, DEFAULT_GOLD_FIELD, among=())
     item = _item(shown, labels, _sought(chosen), chosen)
     yield item
     if item["object"] is None:
-        yield text_item("done", "Everything that you look for is decided or skipped.")
+        yield text_item("done", _DONE if item["n"] else _NONE_FITS if item["is_filtered"] else _NONE_DISPUTED)
         if item["n_skipped"] and not chosen.get("skipped"):
             label = f"Go through {counted(item['n_skipped'], 'skipped object')}"
             yield button_item("skipped", "", [(label, "replay", "seek_skipped", {})])
     yield from _numbers(chosen, choices)
 
 
-def _who() -> Item:
-    """The question who decides."""
+def _who(chosen: Mapping[str, Any]) -> Item:
+    """The question who decides, once the browser has said that it does not know."""
+    if chosen.get("colours") is None:
+        asks = ("Type a name", "person", "ask_name", {})
+        return button_item("asked", "Asking this browser for your name …", [asks])
     return {"name": "who", "kind": "name", "text": "It is stored with every decision, and kept in this browser."}
 
 
 def beside_items(shown: Shown, state: PanelState, chosen: Mapping[str, Any], dataset: fo.Dataset) -> Iterator[Item]:
     """The next object of the sample that somebody looks at, and the way to the next sample."""
     if not chosen.get("by"):
-        yield _who()
+        yield _who(chosen)
         return
     if not chosen.get("sample"):
         yield text_item("closed", "Open an image to decide on its objects.")
@@ -171,6 +174,9 @@ def counted_decisions(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
 
 
 _NOTHING = "Nothing is decided yet."
+_DONE = "Everything that you look for is decided or skipped."
+_NONE_FITS = "No disputed object fits these filters: choose others."
+_NONE_DISPUTED = "Nothing is disputed, so there is nothing to decide."
 
 #: what the button says that decides that no version is right, by what is decided on
 _NONE = {"object": "No object", "tag": "Not this tag", "image": "None is right"}
@@ -206,6 +212,8 @@ def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, 
         "progress": f"{n_decided:,} of {int(objects.n.sum()):,} decided"
         + (f", {n_skipped:,} skipped" if n_skipped else ""),
         "n_skipped": n_skipped,
+        "n": int(objects.n.sum()),
+        "is_filtered": sought != Sought(skipped=sought.skipped),
         WAY: way_of(chosen),
         "filters": [] if beside else _filters(shown, opened.units, sought),
         "filtering": bool(chosen.get("filtering")),

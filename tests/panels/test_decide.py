@@ -8,6 +8,7 @@ import io
 import itertools
 import re
 import sys
+from pathlib import Path
 
 import fiftyone as fo
 import fiftyone.operators as foo
@@ -47,6 +48,8 @@ def colours_in(sent, *names):
 def named(event, dataset):
     """The state of a panel on the tab, with the name of who decides."""
     sent = event("choose_tab", dataset, event("on_load", dataset).state, value="decide")
+    assert "Your name" not in sent.said  # the browser may know it
+    sent = event("hear_browser", dataset, sent.state, name=None, colours=[])
     assert "Your name" in sent.said
     assert getpass.getuser() not in str(sent.parts["decider"])
     nobody = event("start_deciding", dataset, {**sent.state, "decider": " "})
@@ -210,7 +213,7 @@ def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset
     _, second, _, fourth, _ = dataset.values("id")
     beside = {"uri": "@annotator/agreement/decide_panel", "sample": second}
     asked = event("on_load", dataset, **beside)
-    assert "Your name" in asked.said
+    assert "Asking this browser for your name" in asked.said
     sent = event("hear_browser", dataset, asked.state, name="mia", colours=[], **beside)
     assert "class conflict" in sent.said
     assert "all disputed" not in sent.text
@@ -273,6 +276,37 @@ def test_two_people_never_decide_on_one_object(event, dataset, named):
     assert [each["message"] for each in late.of("notify")] == ["Somebody decided on this object meanwhile"]
     assert [each.decided_by for each in list_decisions(dataset)] == ["noa"]
     assert button(late, "No object")["params"]["unit"] != params["unit"]
+
+
+def test_undo_says_what_was_decided_and_what_it_takes_back(event, make_dataset):
+    dataset = make_dataset(random_annotators(8))
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    state = {"tab": "decide", "decide": {"by": "mia", "verdict": "class_conflict"}}
+    sent = show(event, dataset, state)
+    assert button(sent, "Undo")["label"] == "Undo"
+    decide(dataset, choice="skip", by="noa", verdict="lone")  # of somebody else
+    for press_on, said in (("alice: ", "alice"), ("No object", "no object"), ("Skip", "skipped")):
+        file = Path(dataset[button(sent, press_on)["params"]["document"]].filepath).name
+        sent = press(event, dataset, sent.state, sent, press_on)
+        assert button(sent, "Undo")["label"] == f"Undo: {said}"
+        assert button(sent, "Undo")["title"] == f"Takes back: {said}, {file}"
+    sent = press(event, dataset, sent.state, sent, "Undo")
+    assert button(sent, "Undo")["label"] == "Undo: no object"
+    assert decide(dataset, choice="none", by="mia", verdict="missed").n_decided > 1
+    assert button(show(event, dataset, sent.state), "Undo")["label"] == "Undo: decided by a rule"
+
+
+def test_filters_that_fit_nothing_and_a_run_without_disputes_are_said(event, make_dataset):
+    dataset = make_dataset(random_annotators(8))
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    lone_by_three = {"by": "mia", "verdict": "lone", "votes": 3}
+    said = show(event, dataset, {"tab": "decide", "decide": lone_by_three}).text
+    assert "No disputed object fits these filters" in said
+    assert "Everything that you look for" not in said
+    same = [[("car", (0.1, 0.1, 0.2, 0.2))]]
+    agreed = make_dataset({"alice": same, "bob": same})
+    compute_agreement(agreed, ANNOTATORS[:2], resamples=0, progress=False)
+    assert "Nothing is disputed" in show(event, agreed, {"tab": "decide", "decide": {"by": "mia"}}).text
 
 
 def test_the_picture_shows_the_outlines_in_the_colours_of_the_buttons(event, make_dataset, tmp_path):
