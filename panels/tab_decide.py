@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
-from bson import ObjectId
 
 from ..agreement.families.family import FAMILIES
 from ..agreement.settings.errors import AgreementInputError
@@ -20,7 +19,7 @@ from ..dataset_io.decide.decidable import CHANGED, OPEN, SKIPPED
 from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide
 from ..dataset_io.decide.decision_units import DecisionUnits
 from ..dataset_io.decide.gold import Gold
-from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, files_of, next_object, shown_object
+from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, file_of, next_object, shown_object
 from ..dataset_io.decide.own_labels import LabelToEdit, can_edit, close_unedited, edit_object
 from ..dataset_io.decide.stored_decisions import is_opened
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
@@ -234,9 +233,7 @@ def _to_undo(opened: ObjectsToDecide, by: str) -> tuple[str, str] | None:
     found = opened.gold.only_decision(step)
     if found is None:
         return "decided by a rule", "Takes back all that was decided at once, by a rule"
-    document, decision = ObjectId(found[0]), found[1]
-    said = _choice_said(decision, _NONE[opened.units.unit])
-    _, frame, path = files_of(opened, [document]).get(document, (None, None, None))
+    said, (frame, path) = _choice_said(found[1], _NONE[opened.units.unit]), file_of(opened, found[0])
     return said, f"Takes back: {said}, {file_name(path)}" + ("" if frame is None else f", frame {frame}")
 
 

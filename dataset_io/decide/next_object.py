@@ -178,6 +178,12 @@ def files_of(
     return {each: (sample, frame, paths.get(sample)) for each, (sample, frame) in places.items()}
 
 
+def file_of(opened: ObjectsToDecide, document_id: str) -> tuple[int | None, str | None]:
+    """Number of the frame, and file, of a sample or frame; None where there is none."""
+    document = ObjectId(document_id)
+    return files_of(opened, [document]).get(document, (document, None, None))[1:]
+
+
 def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> ShownObject | None:
     """An object with all its versions; None if it is gone.
 
