@@ -182,7 +182,7 @@ def _printed_import(dataset: fo.Dataset, files: dict[str, Any]) -> None:
     dataset.delete()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_name_steers_a_terminal_or_a_ci_system(make_dataset, tmp_path, capsys, caplog) -> None:
     dataset = make_dataset({})
     samples = []
