@@ -263,7 +263,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     yield Call("report_decisions", dataset_io.report_decisions, {"samples": dataset, **run, **gold, "resamples": 0})
     against = {"samples": dataset, "annotator": FIELDS[0], **run, **gold}
     yield Call("decided_against", dataset_io.decided_against, against)
-    listed = {**against, "path": "x.csv", "overwrite": True}
+    listed = {**against, "path": "x.csv", "overwrite": True, "reference": False}
     yield Call("export_decided_against", dataset_io.export_decided_against, listed)
     exported = {"samples": dataset, **gold, "path": "x.json", "overwrite": True, "progress": None}
     yield Call("export_decided", dataset_io.export_decided, exported)
@@ -286,6 +286,8 @@ def _of_labels(labels: Labels) -> dict[str, dict[str, Any]]:
     written = {"overwrite": False, "progress": None}
     of_file = {
         "remove_others": False,
+        "aliases": None,
+        "no_labels": "not_assigned",
         "format": "auto",
         "label_types": None,
         "columns": None,
@@ -473,7 +475,7 @@ def _require_all(calls: Sequence[Call]) -> None:
     """Refuse to leave out a public function, or an argument of one."""
     tried = {call.name: call for call in calls}
     missing = []
-    for name in set(dataset_io.__all__) - {"compute", "load", "run_agreement", "trend"}:
+    for name in set(dataset_io.__all__) - {"compute", "list_runs", "load", "run_agreement", "trend"}:
         function = getattr(dataset_io, name)
         if inspect.isfunction(function):
             valid = tried[name].valid if name in tried else {}
