@@ -50,7 +50,7 @@ def with_model(batch: Batch, config: AgreementConfig) -> ObjectRecords:
         config,
     )
     records = record(agreement)
-    columns = role_columns([role], agreement.n_objects) | left_out_columns(agreement, people, config)
+    columns = role_columns([role], agreement.n_objects) | left_out_columns(agreement, config)
     return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
 
 

@@ -138,10 +138,10 @@ def test_tables_of_ratings_tags_and_masks() -> None:
 
 def test_a_wrong_table_name_gets_the_list() -> None:
     with pytest.raises(
-        AgreementInputError, match=r"`table` must be one of summary, .*, samples, labels, units, times, got 'pear'"
+        AgreementInputError, match=r"`table` must be one of summary, .*, samples, labels, units, got 'pear'"
     ):
         filled_report().to_dataframe("pear")
-    with pytest.raises(AgreementInputError, match=r"tags, findings, .*, labels, units, times, got 'thresholds'"):
+    with pytest.raises(AgreementInputError, match=r"tags, findings, .*, labels, units, got 'thresholds'"):
         OTHERS["tags"]().to_dataframe("thresholds")
     with pytest.raises(AgreementInputError, match=r"table of samples needs a report that was loaded"):
         filled_report().to_dataframe("samples")

@@ -113,14 +113,25 @@ def test_frames_are_compared_with_frames(make_videos):
     assert report.config["iou"] == round(report.data_threshold.threshold, 2)
 
 
-def test_crowd_regions_do_not_count(noisy):
+def test_crowd_regions_and_what_lies_in_them_do_not_count(noisy):
+    half = 0.5
     for sample in noisy:
-        crowd = detections([("car", (0.0, 0.0, 1.0, 1.0))], iscrowd=True).detections
-        sample.alice.detections.extend(crowd)
+        sample.alice.detections.extend(detections([("car", (0.0, 0.0, half, 1.0))], iscrowd=True).detections)
+        for name in ("bob", "carol"):  # the same without crowd
+            boxes = [label for label in sample[name].detections if not _lies_left(label, half)]
+            sample[f"{name}_2"] = fo.Detections(detections=[label.copy() for label in boxes])
+        sample["alice_2"] = fo.Detections(detections=[label.copy() for label in sample.alice.detections[:-1]])
         sample.save()
-    without = compute_agreement(noisy.filter_labels("alice", ~fo.ViewField("iscrowd").exists()), ANNOTATORS, iou="auto")
+    without = compute_agreement(noisy, [f"{name}_2" for name in ANNOTATORS], iou="auto", run_key="without")
     report = compute_agreement(noisy, ANNOTATORS, iou="auto", run_key="crowd")
     assert report.config["iou"] == without.config["iou"]
+    assert 0 < without.n_objects == report.n_objects
+
+
+def _lies_left(label, end):
+    """Whether half of a box, or more, is left of a line."""
+    x, _, width, _ = label.bounding_box
+    return min(x + width, end) - x >= width / 2
 
 
 def test_labels_that_are_not_matched_have_no_threshold_to_find(make_dataset):

@@ -155,7 +155,7 @@ def test_units_of_temporal_detections_are_medians_of_their_ends(make_videos):
     compute_quickly(dataset)
     add_units(dataset)
     compute_quickly(dataset, ["alice", "bob"], run_key="two")
-    add_units(dataset)
+    add_units(dataset, "two")
     assert dataset.first().agreement_units.detections[0].support == [4, 21]
     assert dataset.first().two_units.detections[0].support == [3, 21]  # 3.5 and 21.5
 
