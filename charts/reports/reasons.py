@@ -30,16 +30,17 @@ _FEW = 3
 
 def object_reasons(records: ObjectRecords, context: ReportContext) -> list[str]:
     """Reasons for the dispute on every sample, the most frequent first."""
-    return [_object_reason(found) for found in disputes_of(records, context)]
+    return [_object_reason(found, context.measure) for found in disputes_of(records, context)]
 
 
-def _object_reason(found: Disputes) -> str:
+def _object_reason(found: Disputes, measure: str = "IoU") -> str:
     parts = [*_left_out("lone", found.lone, found.lone.total()), *_left_out("missed", found.missed, found.n_missed)]
     parts += _conflicts(found)
     if found.n_attributes:
         parts.append((found.n_attributes, f"{found.n_attributes:,} with different attributes"))
     parts.sort(key=lambda part: -part[0])
-    drawn = [] if found.drawn_iou is None else [f"drawn differently (mean IoU {shown_number(found.drawn_iou, 2)})"]
+    mean = shown_number(found.drawn_iou, 2)
+    drawn = [] if found.drawn_iou is None else [f"drawn differently (mean {measure} {mean})"]
     more = sum(n for n, _ in parts[_SHOWN:])
     return ", ".join([*drawn, *(text for _, text in parts[:_SHOWN]), *([f"{more:,} more"] if more else [])])
 
