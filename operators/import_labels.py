@@ -69,8 +69,16 @@ _LABELS = {
     "no_labels": "Images without a file of an annotator",
 }
 #: of formats with a file for each image
-_WITHOUT_FILE = {NOT_ASSIGNED: "were not looked at", DREW_NOTHING: "were looked at, and nothing was drawn"}
-_TITLES = {**_INTO, **_MATCH, **_WITHOUT_FILE, **{name: _EXISTING[name] for name in ("overwrite", "remove_others")}}
+_WITHOUT_FILE: dict[str, str] = {
+    NOT_ASSIGNED: "were not looked at",
+    DREW_NOTHING: "were looked at, and nothing was drawn",
+}
+_TITLES: dict[str, str] = {
+    **_INTO,
+    **_MATCH,
+    **_WITHOUT_FILE,
+    **{name: _EXISTING[name] for name in ("overwrite", "remove_others")},
+}
 _ARGUMENT = re.compile(r"(say )?(?:`(\w+)=?([^`]*)`|\b(\w+)=('\w*'|\"\w*\"|True|\{[^}]*\}))")
 #: how a call from Python names the files of annotators
 _PATHS = re.compile(r"[:;]?(?: say)? \(?\{[^}]*\bpath\b[^}]*\}\)?")

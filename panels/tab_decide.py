@@ -75,7 +75,7 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
 def _who(chosen: Mapping[str, Any]) -> Item:
     """The question who decides, once the browser has said that it does not know."""
     if chosen.get("colours") is None:
-        asks = ("Type a name", "person", "ask_name", {})
+        asks: tuple[str, str, str, dict[str, Any]] = ("Type a name", "person", "ask_name", {})
         return button_item("asked", "Asking this browser for your name …", [asks])
     return {"name": "who", "kind": "name", "text": "It is stored with every decision, and kept in this browser."}
 

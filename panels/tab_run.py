@@ -222,7 +222,9 @@ def part_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> It
     if not offered:
         yield text_item("no_parts", plain_markdown(_NOTHING))
         return
-    by = choices.by if choices.by in offered else shown.divided(dataset).first_offered
+    by = choices.by
+    if by is None or by not in offered:
+        by = shown.divided(dataset).first_offered or next(iter(offered))
     yield {"name": "by", "kind": "choice", "titles": offered, "value": by, "handler": "choose_by", "label": "By"}
     try:
         parts = shown.parts_by(dataset, by)

@@ -37,7 +37,7 @@ def check_requirements(
     Raises:
         AgreementInputError: if one names what the run does not have
     """
-    results = []
+    results = list[Checked]()
     for wanted in requirements:
         if not wanted.by:
             results += _checked(wanted, report, "")

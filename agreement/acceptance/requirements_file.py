@@ -90,7 +90,7 @@ def requirements_in(text: str, name: str) -> list[Requirement]:
     return requirements_of(given, lambda *way: f"{name}, line {lines.get(way, 1)}")
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
     """Reads texts, lists and mappings with the lines of keys; refuses anchors, which expand, and depth."""
 
     def __init__(self, text: str, name: str) -> None:

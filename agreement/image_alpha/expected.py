@@ -177,7 +177,7 @@ class _Pairs:
     def _with_empty(self) -> ExpectedDistances:
         """The pairs of an empty annotation with another one, empty or not."""
         empty, n_of_unit = self.annotations.is_empty, np.bincount(self.unit)
-        n_empty = sums_by(self.unit, empty, len(n_of_unit))
+        n_empty = sums_by(self.unit, empty.astype(np.int64), len(n_of_unit))
         others_empty = (n_empty.sum() - n_empty)[self.unit]
         others_drawn = (n_of_unit.sum() - n_of_unit)[self.unit] - others_empty
         apart = np.where(empty, others_drawn, others_empty)

@@ -249,8 +249,8 @@ def mistakes(records: Records, context: ReportContext, annotator: str) -> list[M
             right = None if label < 0 else shown(of_wanted[label])
             wanted = -1 if label < 0 else int(stored.row[label])
             found.append(Mistake(int(compared.drawn_sample[row]), row, wanted, shown(of_drawn[row]), right, said))
-    label, asked = compared.wanted
-    for each in label[asked == number].tolist():
+    every, asked = compared.wanted
+    for each in every[asked == number].tolist():
         if each not in done:
             right = shown(of_wanted[each])
             found.append(Mistake(int(stored.sample[each]), -1, int(stored.row[each]), None, right, MISSED))

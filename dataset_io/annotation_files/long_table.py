@@ -491,7 +491,7 @@ def _boxes_in(value: list[Any]) -> list[tuple[float, ...]]:
         value = [value]
     elif len(value) == 2 and all(isinstance(each, list | tuple) and len(each) == 2 for each in value):
         value = value if isinstance(value[0][0], list | tuple) else [value]
-    found = []
+    found = list[tuple[float, ...]]()
     for box in value:
         is_pair = len(box) == 2
         flat = [number_in(each) for part in box for each in (part if is_pair else [part])]

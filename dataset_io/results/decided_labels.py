@@ -233,6 +233,7 @@ def export_decided_against(
     ending = path.suffix.lower()
     if ending not in (".html", ".csv"):
         raise AgreementInputError(f"`path` must end in .html or .csv, got {str(path)!r}")
+    entries: Iterable[ListedError]
     if true_or_false("reference", reference):
         dataset_name, unit, entries, told = _against_reference(
             samples, run_key, annotator, with_pictures=ending == ".html"
@@ -286,13 +287,14 @@ def _against_reference(
         own = own_ids[each.drawn] if of_objects and each.drawn >= 0 else None
         gold = role_ids[each.wanted] if of_objects and each.wanted >= 0 else None
         sample_id, picture = ids[each.sample], None
-        if k < _MOST_PICTURES and sample_id in pictured and paths.get(sample_id) is not None:
+        path = paths.get(sample_id)
+        if k < _MOST_PICTURES and sample_id in pictured and path is not None:
             shown_labels = {"theirs": drawn.get((own_field, own)), "right": drawn.get((role_field, gold))}
             seen = {who: label for who, label in shown_labels.items() if label is not None}
-            picture = picture_of(paths[sample_id], seen, _COLOURS)
+            picture = picture_of(path, seen, _COLOURS)
         listed.append(
             ListedError(
-                image=file_name(paths.get(sample_id)) or "",
+                image=file_name(path) or "",
                 sample_id=sample_id,
                 frame=None if frames is None else int(frames[each.sample]),
                 given=each.given,
