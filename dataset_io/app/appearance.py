@@ -43,6 +43,16 @@ def remove_entries(dataset: fo.Dataset, run_keys: Sequence[str]) -> None:
     _show(dataset, [entry for entry in entries(dataset) if entry["run_key"] not in run_keys])
 
 
+def add_path(dataset: fo.Dataset, run_key: str, path: str) -> None:
+    """Put a field that a run wrote later into its group of the sidebar, if it has one."""
+    runs = entries(dataset)
+    grouped = [run for run in runs if run["run_key"] == run_key and run.get("paths")]
+    for run in grouped:
+        run["paths"] = list(dict.fromkeys([*run["paths"], path]))  # one that is written again has left the sidebar
+    if grouped:
+        _show(dataset, runs)
+
+
 def sidebar_groups(dataset: fo.Dataset) -> list[dict[str, Any]]:
     """The groups of the sidebar that the App shows when it opens a dataset."""
     groups = dataset.app_config.sidebar_groups

@@ -18,6 +18,7 @@ from ...agreement.settings.arguments import true_or_false
 from ...agreement.settings.errors import AgreementInputError, keeping_first_error
 from ...agreement.settings.options import OPTIONS
 from ...charts.text.words import counted
+from ..app.appearance import add_path
 from ..database.fiftyone_private import list_name, reload_samples
 from ..labels.paths import mark_of, places
 from ..labels.source import refuse_read_only
@@ -146,6 +147,7 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
                 check()
                 _declare(dataset, labels.field_key, path, derived)
                 record(COMPLETED)
+                add_path(dataset, labels.run_key, path)
         except NoRoomError:
             with writing(dataset):
                 check()

@@ -17,6 +17,7 @@ from annotator_agreement.dataset_io import (
     configure_agreement_app,
     delete_agreement,
     rename_agreement,
+    resolve_units,
 )
 from annotator_agreement.dataset_io.app import settings as app_settings
 from annotator_agreement.dataset_io.app.settings import AppSettings, annotator_colors, app_settings_of, color_names
@@ -228,6 +229,21 @@ def test_the_fields_of_a_run_have_a_group_of_their_own(dataset):
     assert groups["agreement"] == FIELDS
     assert groups["labels"] == ANNOTATORS
     assert groups["primitives"] == ["id", "filepath", "created_at", "last_modified_at", "weather"]
+
+
+def test_fields_that_a_run_writes_later_join_its_group(dataset):
+    before = stored(dataset)
+    compute_quickly(dataset, ANNOTATORS)
+    add_units(dataset)
+    assert "agreement" not in sidebar_groups(dataset), "nobody asked for a group"
+    configure_agreement_app(dataset, sidebar=True)
+    resolve_units(dataset)
+    add_units(dataset, overwrite=True)
+    groups = sidebar_groups(dataset)
+    assert groups["agreement"] == [*FIELDS, "agreement_units", "agreement_consensus"]
+    assert groups["labels"] == ANNOTATORS
+    delete_agreement(dataset)
+    assert stored(dataset) == before
 
 
 def test_groups_of_the_user_stay_as_the_user_left_them(dataset):
