@@ -227,8 +227,10 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
         Field.count("Objects", "bias.n"),
     ]
     note = "Against the median box of the object; positive: larger, further right, lower."
-    if len(report.annotators) == 2:
-        note += " The median of two boxes lies between them: each shows half of the difference."
+    if len(report.annotators) == 2 and len(entries) == 2:
+        # both rows would say the same: the edges of the other are off by as much, the other way
+        entries, other = entries[:1], entries[1].name
+        note += f" The median of two boxes lies halfway: the edges of {other} are off by as much the other way."
     yield table_item("bias", fields, entries, choices, title="How they draw", note=note, per_page=_PER_PAGE_BELOW)
 
 

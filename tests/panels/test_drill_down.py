@@ -17,7 +17,7 @@ from tests.panels.conftest import ANNOTATORS, of_tab
 
 from annotator_agreement import load
 from annotator_agreement.agreement.settings.errors import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, load_agreement
+from annotator_agreement.dataset_io import add_units, compute_agreement, load_agreement, resolve_units
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.panels.drill_down import link_of, samples_behind
 from annotator_agreement.panels.items import Choices
@@ -234,6 +234,8 @@ def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, mak
 def test_fields_of_annotators_are_offered_colours_unless_all_have_one(event, make_dataset):
     dataset = make_dataset(EXAMPLE)
     compute_agreement(dataset, list(EXAMPLE), resamples=0, sensitivity=False, progress=False)
+    add_units(dataset)
+    resolve_units(dataset)
     state = event("on_load", dataset).state
     assert "Colour by annotator" in event("refresh", dataset, state).text
     mine = [{"path": name, "fieldColor": "red"} for name in EXAMPLE]
@@ -246,7 +248,27 @@ def test_fields_of_annotators_are_offered_colours_unless_all_have_one(event, mak
     foo.execute_operator("@annotator/agreement/configure_agreement_app", {"dataset": dataset, "params": asked})
     dataset.reload()
     assert len({each["fieldColor"] for each in dataset.app_config.color_scheme.fields}) == 3
+    groups = {group.name: group.paths for group in dataset.app_config.sidebar_groups}
+    of_run = {path for path in dataset.get_field_schema() if path.startswith("agreement_")}
+    assert of_run >= {"agreement_score", "agreement_cost", "agreement_units", "agreement_consensus"}
+    assert set(groups["agreement"]) == of_run
+    assert not of_run & {path for name, paths in groups.items() if name != "agreement" for path in paths}
     assert "Colour by annotator" not in event("refresh", dataset, state).text
+
+
+def test_how_two_draw_is_said_once(make_dataset):
+    three = compute_agreement(make_dataset(EXAMPLE), list(EXAMPLE), resamples=0, sensitivity=False, progress=False)
+    two = three.config["fields"][:2]
+    report = compute_agreement(make_dataset(EXAMPLE), two, resamples=0, sensitivity=False, progress=False)
+    rows = {}
+    for each in (three, report):
+        (table,) = (item for item in annotator_items(each, Choices()) if item["name"] == "bias")
+        rows[len(each.annotators)] = len(table["rows"])
+    assert rows == {3: 3, 2: 1}
+    a, b = (entry.bias.mean for entry in report.annotators)
+    for side in ("left", "top", "right", "bottom"):
+        assert a[side] == pytest.approx(-b[side], abs=1e-9), "as the note says of the other"
+    assert f"the edges of {report.annotators[1].name} are off by as much the other way" in table["note"]
 
 
 def test_a_drill_down_and_the_way_back_leave_the_charts_as_they_are(event, dataset, state):
