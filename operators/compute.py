@@ -223,7 +223,7 @@ def _compute(form: Filled) -> dict[str, Any]:
 COMPUTE = Form(
     name=names.COMPUTE_AGREEMENT,
     label="Compute annotator agreement",
-    sentence="Match the labels of several annotators, score every sample, and report how far they agree",
+    sentence="Agreement of several annotators: match their labels, score every sample, and report how far they agree",
     icon="diversity_3",
     submit="Compute",
     fields=_fields,

@@ -323,7 +323,8 @@ def _in_words_of_the_form(text: str) -> str:
 IMPORT = Form(
     name=names.IMPORT_ANNOTATIONS,
     label="Import annotations of several annotators",
-    sentence="Read Label Studio, COCO, CVAT, YOLO, Pascal VOC, LabelMe, VIA or tables, with who looked at which images",
+    # the App lists operators by the first letter of their sentences: without a run, this one and that of compute help
+    sentence="Add labels of Label Studio, COCO, CVAT, YOLO, Pascal VOC, LabelMe, VIA, tables, and who saw which images",
     icon="file_upload",
     submit="Import",
     fields=_fields,

@@ -29,6 +29,13 @@ def test_the_button_stands_above_the_grid(operator, context, make_dataset):
     assert placement.place.value == "samples-grid-secondary-actions"
 
 
+def test_in_the_operator_browser_those_that_need_no_run_come_first(private_fiftyone):
+    """The App sorts by the first letter of a sentence, the others stay as they are; one cannot hide by the dataset."""
+    listed = [op for op in foo.list_operators() if op.uri.startswith("@annotator/agreement/")]
+    shown = sorted((op for op in listed if not op.config.unlisted), key=lambda op: ord(op.config.description[0]))
+    assert [op.name for op in shown[:2]] == ["import_annotations", "compute_agreement"]
+
+
 @pytest.mark.skipif(not hasattr(foo.Operator, "risk_level"), reason="this FiftyOne knows no risk of operators")
 def test_operators_that_change_nothing_are_of_low_risk_and_what_removes_is_of_high_risk(private_fiftyone):
     risks = {op.name: op.risk_level.value for op in foo.list_operators() if op.uri.startswith("@annotator/agreement/")}
