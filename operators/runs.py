@@ -86,9 +86,9 @@ SHOW = Form(
 
 def _update_fields(form: Filled) -> Iterator[FormField]:
     n_changed = changed_since(form.dataset, form.run_key)
-    label = "Nothing was changed since the run" if n_changed == 0 else "It is not known what was changed since"
+    label = "Nothing was saved since the run" if n_changed == 0 else "It is not known what was saved since"
     if n_changed:
-        label = f"Edited, added or deleted since the run: {counted(n_changed, 'sample')}"
+        label = f"Saved or deleted since the run: {counted(n_changed, 'sample')}"
     yield Notice("changed", label)
 
 

@@ -116,9 +116,9 @@ class PanelState:
 
     @property
     def changed_sentence(self) -> str:
-        """Sentence on the samples changed since the run."""
+        """Sentence on the samples changed since the run: FiftyOne tells when they were saved, not what became other."""
         what = "sample was" if self.n_changed == 1 else "samples were"
-        return f"{self.n_changed:,} {what} changed since this run"
+        return f"{self.n_changed:,} {what} saved or deleted since this run"
 
     @property
     def field_key(self) -> str | None:

@@ -118,7 +118,7 @@ def _changed(report: AgreementReport) -> list[str]:
     what = "sample" if report.run.n_videos is None else "video"
     if not n_changed:
         return []
-    return [f"{counted(n_changed, what)} changed since this run: run.update()."]
+    return [f"{counted(n_changed, what)} saved or deleted since this run: run.update()."]
 
 
 def _decisions(report: AgreementReport) -> list[Section]:

@@ -93,11 +93,11 @@ def test_the_whole_walk(walk: tuple[Any, AppPage]) -> None:
     sample[report.config["fields"][0]].detections[0].label = "other"
     sample.save()
     app.refresh_panel()
-    expect(panel).to_contain_text("1 sample was changed since this run")
+    expect(panel).to_contain_text("1 sample was saved or deleted since this run")
     panel.get_by_role("button", name="Update", exact=True).click()
     app.submit("Update")
     expect(app.messages.last).to_contain_text(f"Updated the run '{new}'")
-    expect(panel).not_to_contain_text("changed since this run")
+    expect(panel).not_to_contain_text("since this run")
     panel.get_by_role("button", name="Show disputed objects").click()
     expect(app.counts).to_contain_text("patches")
     expect(panel).to_contain_text("Disputed objects, the worst first")

@@ -86,14 +86,14 @@ def test_nothing_that_we_write_counts_and_it_hides_no_change(dataset):
 def test_the_printed_report_says_it_when_it_is_printed(dataset, capsys):
     report = compute_quickly(dataset)
     report.print_report()
-    assert "changed since" not in capsys.readouterr().out
+    assert "since this run" not in capsys.readouterr().out
     _edit(dataset, 1)
     for shown in (report, load_agreement(dataset)):
         shown.print_report()
-        assert "\n1 sample changed since this run" in capsys.readouterr().out
+        assert "\n1 sample saved or deleted since this run" in capsys.readouterr().out
     delete_agreement(dataset)
     report.print_report()
-    assert "changed since" not in capsys.readouterr().out
+    assert "since this run" not in capsys.readouterr().out
 
 
 def test_edits_during_a_run_after_their_sample_was_written_count(dataset, before_each_write, monkeypatch):

@@ -102,14 +102,14 @@ def test_a_run_is_updated_from_its_form_the_newest_comes_first(operator, context
         compute_agreement(dataset, ["alice", "bob", "carol"], run_key=key, resamples=0)
     inputs = form(update, dataset)
     assert inputs["run_key"]["type"]["values"] == ["agreement", "zebra"]
-    assert inputs["changed"]["view"]["label"] == "Nothing was changed since the run"
+    assert inputs["changed"]["view"]["label"] == "Nothing was saved since the run"
     sample = dataset.first()
     sample["alice"] = None
     sample.save()
     assert form(update, dataset, run_key="zebra")["changed"]["view"]["label"].endswith(": 1 sample")
     result = update.execute(context(update, dataset))
     assert (result["run_key"], result["report"]["score"]) == ("agreement", load_agreement(dataset).to_dict()["score"])
-    assert form(update, dataset)["changed"]["view"]["label"] == "Nothing was changed since the run"
+    assert form(update, dataset)["changed"]["view"]["label"] == "Nothing was saved since the run"
     compare = operator("compare_agreement")
     inputs = form(compare, dataset, run_key="agreement")
     assert inputs["other_run_key"]["type"]["values"] == ["(now)", "zebra"]

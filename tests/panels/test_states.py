@@ -223,7 +223,7 @@ def test_what_others_change_meanwhile_is_shown_at_the_next_event(event, dataset)
     sample.alice.detections[0].label = "other"
     sample.save()
     changed = event("on_change_view", dataset, state, panel="three")
-    assert "1 sample was changed since this run" in changed.text
+    assert "1 sample was saved or deleted since this run" in changed.text
     compute_agreement(dataset, ANNOTATORS, iou=0.9, overwrite=True, progress=False)
     assert event("on_change_view", dataset, changed.state, panel="three").of("show_panel_output")
 
