@@ -78,8 +78,8 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 import fiftyone as fo
 from tools.dev.plugin import load_plugin
-plugin = load_plugin()
-dataset_io.decide
+load_plugin()
+from annotator_agreement import dataset_io
 child = os.fork()
 name = "noa" if child else "mia"
 read = sys.modules["annotator_agreement.dataset_io.run.read"]

@@ -31,7 +31,7 @@ from tools.dev.plugin import load_plugin
 plugin = load_plugin()
 dataset = fo.load_dataset(sys.argv[2])
 print("ready", flush=True)
-dataset_io.compute_agreement(dataset, json.loads(sys.argv[3]), progress=False)
+plugin.compute(dataset, json.loads(sys.argv[3]), progress=False)
 """
 
 
