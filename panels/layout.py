@@ -10,7 +10,7 @@ from ..names import UPDATE_AGREEMENT
 from .drawing import FITTING, LINE, LINK, NARROW, Handlers, button, choice, draw_item, said
 from .items import Item
 from .panel_state import PanelState, hash_of
-from .view_model import DECIDE_TAB, ViewModel
+from .view_model import FIRST_TAB, ViewModel
 
 #: what the grid shows is part of the panel's data, not of its schema: a new schema would draw all charts anew. The App
 #: mixes data and state, so that no state may have the name of this group
@@ -55,21 +55,24 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
         of_view: whether the numbers are of the current view only
     """
     root = types.Object()
-    is_deciding = model is not None and model["tab"] == DECIDE_TAB
+    is_first = model is None or model["tab"] == FIRST_TAB
     _head(root, state, handlers, of_view=of_view)
-    if state.n_changed or state.lacks_colors:
-        _offers(root, state, handlers, is_deciding=is_deciding)
+    if model is not None:
+        choice(root, "tabs", model["tabs"], model["tab"], handlers("choose_tab"), look="tabs")
+    if state.n_changed or (state.lacks_colors and is_first):
+        _offers(root, state, handlers, is_first=is_first)
     for k, note in enumerate(state.notes):
         root.view(f"note_{k}_{hash_of(note)}", types.Warning(label=note))
     if state.problem is not None:
         _problem(root, state, handlers)
     if model is not None:
-        if is_deciding:  # in one line, where the room is for the work
+        if is_first:
+            _verdict(root, model, handlers)
+        else:  # in one line: the room is for the tab
             cards = [f"{card['title']} {card['value']} {card['word']}".rstrip() for card in model["cards"]]
             said(root, f"numbers_{model['version']}", " · ".join(cards), _SMALL)
-        else:
-            _verdict(root, model, handlers)
-        choice(root, "tabs", model["tabs"], model["tab"], handlers("choose_tab"), look="tabs")
+        for k, note in enumerate(model["notes"]):  # on the samples that the numbers are of
+            said(root, f"of_{k}_{model['version']}", f"⚠ {note}", color=_LEVELS["fair"])
         version = hash_of(model["version"], model["tab"], model["items"])
         for item in model["items"]:
             draw_item(root, item, version if item["kind"] != "chart" else model["version"], handlers)
@@ -120,7 +123,7 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
     shows.md("", name=name, componentsProps={"container": text, "item": {"sx": {"width": "auto", "flex": 1}}})
 
 
-def _offers(root: types.Object, state: PanelState, handlers: Handlers, *, is_deciding: bool) -> None:
+def _offers(root: types.Object, state: PanelState, handlers: Handlers, *, is_first: bool) -> None:
     """What happened since the run, and what is missing, each with a button; they scroll away with the numbers."""
     row = root.h_stack("offers", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
     if state.n_changed:
@@ -129,7 +132,7 @@ def _offers(root: types.Object, state: PanelState, handlers: Handlers, *, is_dec
         )
         update = {"operator": UPDATE_AGREEMENT}
         button(row, "update", "Update", handlers("run_operator"), update, icon="update")
-    if state.lacks_colors and not is_deciding:  # which has colours of its own, and no room
+    if state.lacks_colors and is_first:
         said(row, "colours", "The annotators' labels have no colours of their own", componentsProps=FITTING)
         button(row, "palette", "Colour by annotator", handlers("color_annotators"), {}, icon="palette")
 

@@ -55,7 +55,8 @@ def view_model(
     tab = tab if tab in tabs else FIRST_TAB
     return {
         "version": shown.version,
-        "warnings": [*shown.report.warnings, *shown.notes],
+        "warnings": shown.report.warnings,
+        "notes": shown.notes,
         "cards": _cards(shown),
         "cause": " ".join(shown.findings[0]),
         "tabs": tabs,

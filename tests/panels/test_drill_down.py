@@ -256,6 +256,13 @@ def test_fields_of_annotators_are_offered_colours_unless_all_have_one(event, mak
     assert "Colour by annotator" not in event("refresh", dataset, state).text
 
 
+def test_the_tabs_stand_above_the_numbers_which_only_overview_shows_in_full(event, dataset, state):
+    for tab, full in (("overview", True), ("annotators", False), ("decide", False), ("rules", False)):
+        parts = list(event("refresh", dataset, of_tab(state, tab)).parts)
+        assert parts.index("tabs") < parts.index("cards" if full else "numbers")
+        assert ("numbers" in parts, "cards" in parts, "cause" in parts) == (not full, full, full)
+
+
 def test_how_two_draw_is_said_once(make_dataset):
     three = compute_agreement(make_dataset(EXAMPLE), list(EXAMPLE), resamples=0, sensitivity=False, progress=False)
     two = three.config["fields"][:2]
