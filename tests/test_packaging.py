@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -92,7 +93,7 @@ def test_versions_and_requirements_agree():
     plugin = yaml.safe_load((ROOT / "fiftyone.yml").read_text())
     requirements = (ROOT / "requirements.txt").read_text().split()
     assert plugin["version"] == project["version"] == annotator_agreement.__version__
-    assert list_of_changes.partition("\n## ")[2].startswith(f"{project['version']} ")
+    assert re.findall(r"^## (\d\S*)", list_of_changes, re.MULTILINE)[0] == project["version"]
     assert requirements == project["dependencies"]
     assert f"fiftyone{plugin['fiftyone']['version']}" in requirements
 
@@ -153,9 +154,9 @@ from annotator_agreement.agreement.objects.report import ObjectReport
 
 
 def first_iou(dataset: Any) -> float | None:
-    report = aa.compute(dataset, ["alice", "bob"], run_key="strict", iou=0.75, progress=False)
+    report = aa.compute(dataset, ["alice", "bob"], run_key="strict", iou=0.75, progress=False).report
     print(report.alpha.pooled, report.score.mean, report.pairs[0].mean_iou, report.to_dict()["alpha"], aa.__version__)
-    for entry in aa.load(dataset, "strict").annotators:
+    for entry in aa.load(dataset, "strict").report.annotators:
         print(entry.name)
     run: aa.AgreementRun = aa.load(dataset, "strict")
     print(len(run.view(missed_by="bob")), run.update().key, run.decisions.decide("none", min_votes=2).n_decided)

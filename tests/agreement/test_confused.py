@@ -76,8 +76,8 @@ def test_names_are_similar_and_classes_confused_only_on_ten_images() -> None:
     assert [each.classes for each in enough.confused] == [["bicicle", "bicycle"]]
     assert few.confused == []
     (section,) = confused_classes(few)
-    few_images = "all 30 are between 'bicicle' and 'bicycle' (on fewer than 10 images, too few for a test)"
-    assert section.parts == [f"Of all conflicts, {few_images}."]
+    few_images = "all are between 'bicicle' and 'bicycle' (on fewer than 10 images, too few for a test)"
+    assert section.parts == [f"30 conflicts: {few_images}."]
     assert f"30 pairs of labels of one object have different classes; {few_images}." in class_sentence(few)
 
 
