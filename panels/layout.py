@@ -69,8 +69,7 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
         if is_first:
             _verdict(root, model, handlers)
         else:  # in one line: the room is for the tab
-            cards = [f"{card['title']} {card['value']} {card['word']}".rstrip() for card in model["cards"]]
-            said(root, f"numbers_{model['version']}", " · ".join(cards), _SMALL)
+            said(root, f"numbers_{model['version']}", " · ".join(map(_in_line, model["cards"])), _SMALL)
         for k, note in enumerate(model["notes"]):  # on the samples that the numbers are of
             said(root, f"of_{k}_{model['version']}", f"⚠ {note}", color=_LEVELS["fair"])
         version = hash_of(model["version"], model["tab"], model["items"])
@@ -161,6 +160,12 @@ def _verdict(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
         said(root, f"warning_{k}_{model['version']}", f"⚠ {warning}", color=_LEVELS["fair"])
     if model["cause"]:
         said(root, f"cause_{model['version']}", model["cause"], ".92rem", "text.primary", padding="2px 0")
+
+
+def _in_line(card: dict[str, Any]) -> str:
+    """A card as a text: of how many a number counts, but no interval."""
+    of = card["below"] if card["below"].startswith("of ") else ""
+    return " ".join(filter(None, (card["title"], card["value"], card["word"], of)))
 
 
 def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:

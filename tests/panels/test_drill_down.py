@@ -261,6 +261,8 @@ def test_the_tabs_stand_above_the_numbers_which_only_overview_shows_in_full(even
         parts = list(event("refresh", dataset, of_tab(state, tab)).parts)
         assert parts.index("tabs") < parts.index("cards" if full else "numbers")
         assert ("numbers" in parts, "cards" in parts, "cause" in parts) == (not full, full, full)
+    line = event("refresh", dataset, of_tab(state, "rules")).parts["numbers"]["view"]["title"]
+    assert line.endswith(f"Images rated by two {load_agreement(dataset).n_rated} of {len(dataset)}")
 
 
 def test_how_two_draw_is_said_once(make_dataset):
