@@ -242,7 +242,7 @@ def test_a_planted_improvement_is_found_in_sign_and_size(make_dataset):
     }  # fmt: skip
     assert {part.names[0] for part in comparison.changes["classes"] if part.numbers["alpha"].is_clear} == {"cat", "dog"}
     text = comparison_text(comparison)
-    assert "The score rises by" in text
+    assert "F1 rises by" in text
     assert "Nothing but the labels." in text
 
 
