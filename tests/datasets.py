@@ -319,9 +319,10 @@ def with_regions(
             labels = detections(annotators[list(annotators)[n % 3]][k])
             if labels is None or (n > 2 and rng.random() < 0.3):
                 continue
-            for _ in range(rng.integers(0, 3)):
-                corner = rng.uniform(0, 0.5, 2).tolist()
-                labels.detections.append(fo.Detection(label="cat", bounding_box=[*corner, 0.45, 0.45], iscrowd=1))
+            # not on most images: what lies within a region is left out for everybody
+            for _ in range(rng.integers(1, 3) if rng.random() < 0.2 else 0):
+                corner = rng.uniform(0, 0.6, 2).tolist()
+                labels.detections.append(fo.Detection(label="cat", bounding_box=[*corner, 0.35, 0.35], iscrowd=1))
             for label in labels.detections if in_one_field else ():
                 label["who"] = name
             everything += labels.detections

@@ -46,12 +46,12 @@ _RULES = "How it was computed"
 _LEAVE_OUT = {
     "words": 1,
     "rules": -1,
-    "decided": -2,
     "models": -3,
     "reference": -4,
     "person": -5,
     "worst": -6,
     "annotators": -7,
+    "decided": -9,
 }
 #: characters of a name in the short text, at most
 _NAME_LENGTH = 60
@@ -69,13 +69,14 @@ _WORDS = (
 
 
 def report_text(report: AgreementReport, *, full: bool = False) -> str:
-    """The report as lines of text; the short one has at most 60."""
+    """The report as lines of text; the short one has at most 60, and what was decided."""
     head = report_head(report, _changed(report))
     if full:
         return as_text([head, *report_sections(report), *report_details(report)])
     kept = _with_short_names(report, [head, *report_sections(report, flowing=True)])
+    most = MOST_LINES + len(as_text([section for section in kept if section.key == "decided"]).splitlines())
     left_out: list[str] = []
-    while len(as_text(kept).splitlines()) > MOST_LINES - 3 * bool(left_out) and len(kept) > 1:
+    while len(as_text(kept).splitlines()) > most - 3 * bool(left_out) and len(kept) > 1:
         least = max(kept[1:], key=lambda section: (_importance(kept, section), kept.index(section)))
         kept.remove(least)
         left_out.append(least.title.split(":")[0])

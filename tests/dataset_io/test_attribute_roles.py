@@ -198,7 +198,7 @@ def test_attributes_need_not_be_declared_or_compared_to_divide_the_images(labell
         assert all(len(parts.view(part.name)) == part.n_samples for part in parts.parts)
     assert found["colour"].parts != found["alice.detections.colour"].parts
     for name in ("colours", "", "$score", "score.", "no\0", "_id"):
-        with pytest.raises(AgreementInputError, match="`field` must be a (text|field of samples, or an attribute)"):
+        with pytest.raises(AgreementInputError, match=r"`field` must be a (text|field of samples, or an attribute)"):
             run.by(name)
     for path in ("alice", "bob", "carol"):  # declared for one annotator, as by an import, then for all
         labelled.add_sample_field(f"{path}.detections.score", fo.IntField)

@@ -367,7 +367,7 @@ def test_labels_set_by_decisions_are_counted_and_the_numbers_without_them_given(
         said = f"{n_labels} labels on {len(touched)} {'frames' if on_frames else 'samples'} were set by decisions"
         for shown in (text, comparison_markdown(comparison), comparison._repr_html_()):
             assert said in " ".join(shown.split())
-        assert f"({decided.n_left} left): the score stays the same" in " ".join(text.split())
+        assert f"({decided.n_left} left): F1 stays the same" in " ".join(text.split())
         assert len(text.splitlines()) <= 60
         frame = comparison.to_dataframe("without_decided").set_index("number")
         assert frame.loc["score.mean", "a"] == decided.numbers["score.mean"].a

@@ -46,7 +46,7 @@ def test_it_stands_in_the_report_its_text_its_page_and_its_tables(labelled: fo.D
     for sentence in (
         "copy agrees with the annotators as well as they agree with each other",
         "hasty agrees with the annotators less than they agree with each other",
-        f"(F1 {copy.total.model:.2f} against {copy.total.annotators:.2f}",
+        f"(F1 with equal classes {copy.total.model:.2f} against {copy.total.annotators:.2f}",
         "Alternative annotator test: of 3 annotators, it wins against",
     ):
         assert sentence in said

@@ -325,7 +325,7 @@ def test_only_the_fields_that_were_asked_for_are_written(make_dataset, tmp_path)
     fields = set(dataset.get_field_schema())
     compute_agreement(dataset, ANNOTATORS, run_key="plain")
     base = {
-        *("score", "alpha", "iou", "dice", "iou_with_background", "dice_with_background", "accuracy", "kappa"),
+        *("score", "cost", "alpha", "iou", "dice", "iou_with_background", "dice_with_background", "accuracy", "kappa"),
         *("n_annotators", "n_units", "n_disputed", "ignored"),
     }
     assert set(dataset.get_field_schema()) - fields == {f"plain_{name}" for name in base}

@@ -36,7 +36,7 @@ NUMBERS = {
     "bob": [1.0, 2.5, 5.0, None, 3.0, None],
     "carol": [1.0, 2.5, 7.0, None, 1.0, None],
 }
-CLASS_FIELDS = {"score", "majority", "entropy", "disputed", "n_annotators"}
+CLASS_FIELDS = {"score", "cost", "majority", "entropy", "disputed", "n_annotators"}
 #: values of every type of field, for what must work with all
 VALUES = {
     "Classification": ["cat", "dog", "owl"],

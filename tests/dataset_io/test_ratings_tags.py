@@ -89,7 +89,7 @@ def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset
     compute_agreement(dataset, NAMES)
     schema = dataset.get_field_schema(flat=True)
     added = set(schema) - before
-    assert added == {f"agreement_{name}" for name in ("score", "majority", "disputed", "n_annotators")} | {
+    assert added == {f"agreement_{name}" for name in ("score", "cost", "majority", "disputed", "n_annotators")} | {
         f"{name}.classifications.agreement{suffix}" for name in NAMES for suffix in ("", "_votes", "_of", "_missed_by")
     }
     for path in added:
