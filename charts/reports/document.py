@@ -47,12 +47,12 @@ _LEAVE_OUT = {
     "words": 1,
     "rules": -1,
     "models": -3,
-    "reference": -4,
     "person": -5,
     "worst": -6,
     "annotators": -7,
-    "decided": -9,
 }
+#: sections that the short text always has, beyond its lines
+_ALWAYS = ("reference", "decided")
 #: characters of a name in the short text, at most
 _NAME_LENGTH = 60
 #: samples that are listed in the short text
@@ -69,12 +69,12 @@ _WORDS = (
 
 
 def report_text(report: AgreementReport, *, full: bool = False) -> str:
-    """The report as lines of text; the short one has at most 60, and what was decided."""
+    """The report as lines of text; the short one has at most 60, and what the reference says and was decided."""
     head = report_head(report, _changed(report))
     if full:
         return as_text([head, *report_sections(report), *report_details(report)])
     kept = _with_short_names(report, [head, *report_sections(report, flowing=True)])
-    most = MOST_LINES + len(as_text([section for section in kept if section.key == "decided"]).splitlines())
+    most = MOST_LINES + len(as_text([section for section in kept if section.key in _ALWAYS]).splitlines())
     left_out: list[str] = []
     while len(as_text(kept).splitlines()) > most - 3 * bool(left_out) and len(kept) > 1:
         least = max(kept[1:], key=lambda section: (_importance(kept, section), kept.index(section)))
@@ -103,7 +103,7 @@ def _with_short_names(report: AgreementReport, sections: Sequence[Section]) -> l
 
 def _importance(kept: Sequence[Section], section: Section) -> int:
     """The lower, the longer a section is kept in the short text."""
-    return -8 if section is kept[1] else _LEAVE_OUT.get(section.key, 0)
+    return -8 if section is kept[1] or section.key in _ALWAYS else _LEAVE_OUT.get(section.key, 0)
 
 
 def report_markdown(report: AgreementReport) -> str:

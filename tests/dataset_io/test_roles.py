@@ -506,7 +506,7 @@ def test_labels_that_nobody_decided_say_nothing_against_a_reference_of_decisions
     )
     out = StringIO()
     report.print_report(file=out)
-    assert f"{len(left_out)} labels of objects that nobody decided are left out" in " ".join(out.getvalue().split())
+    assert f"left out: {len(left_out)} labels of objects that nobody decided" in " ".join(out.getvalue().split())
     # the numbers are those of a dataset without these labels, and with the decisions as labels like others
     without = labelled.clone()
     try:

@@ -12,7 +12,8 @@ from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import agreement_on, agreement_samples, compute_agreement, load_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
-COLUMNS = ["id", "filepath", "score", "alpha", "n_annotators", "n_objects", "n_units", "n_disputed", "annotators"]
+COLUMNS = ["id", "filepath", "score", "alpha", "n_annotators", "n_objects", "n_units", "n_disputed"]
+COLUMNS += ["cost", "annotators"]
 BOX = ("cat", (0.1, 0.1, 0.4, 0.2))
 
 
@@ -36,7 +37,7 @@ def test_every_sample_has_a_row_with_what_was_written_on_it(make_dataset):
     rated = table["n_annotators"] > 1
     labels = [sum(len(of[k] or []) for of in drawn) for k in range(len(table))]
     assert list(table["n_objects"][rated]) == [n for n, is_rated in zip(labels, rated, strict=True) if is_rated]
-    for name in ("n_units", "n_disputed"):
+    for name in ("n_units", "n_disputed", "cost"):
         written = [
             value for value, is_rated in zip(ordered.values(f"agreement_{name}"), rated, strict=True) if is_rated
         ]
