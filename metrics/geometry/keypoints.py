@@ -184,7 +184,7 @@ def circle_iou(distance: FloatArray, radius: FloatArray | float) -> FloatArray:
 
     Example:
         >>> circle_iou(np.array([0.0, 10.0, 20.0]), 10.0).round(4)
-        array([1.    , 0.2430, 0.    ])
+        array([1.   , 0.243, 0.   ])
     """
     half = np.minimum(distance / (2.0 * radius), 1.0)
     shared = (np.arccos(half) - half * np.sqrt(1.0 - half * half)) * 2.0 / np.pi  # of the area of one circle

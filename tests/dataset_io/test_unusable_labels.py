@@ -229,7 +229,7 @@ def test_exports_leave_out_and_count_samples_without_a_file(make_dataset, tmp_pa
     export_agreement(dataset, path=tmp_path / "x.html")
 
 
-@pytest.mark.parametrize("width", ["60", float("inf"), [60], 1e300, -60, float("nan"), True], ids=repr)
+@pytest.mark.parametrize("width", ["6o", float("inf"), [60], 1e300, -60, float("nan"), True], ids=repr)
 def test_exports_need_sizes_that_images_can_have(make_dataset, tmp_path, width: Any) -> None:
     dataset = _with_sizes(make_dataset())
     path = tmp_path / "x.json"
