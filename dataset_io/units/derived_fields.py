@@ -61,7 +61,7 @@ class DerivedLabels:
         told = [f"Wrote {counted(self.n_labels, 'label')} into {self.field}"]
         left_out = [
             (self.n_below_quorum, "with too few votes"),
-            (self.n_tied, "several classes of which have the most votes"),
+            (self.n_tied, "with several leading classes"),
             (self.n_left_out, "whose labels changed since the run, or have no pixels"),
         ]
         told += [f"left out {counted(n, 'object')} {why}" for n, why in left_out if n]

@@ -80,10 +80,10 @@ def test_the_quorum_of_the_form_is_used(operator, dataset, run, form):
     many, _ = run(resolve, dataset, run_key="agreement", quorum=0.1, keep_ties=True, overwrite=True)
     assert few["n_labels"] < many["n_labels"]
     assert few["n_below_quorum"] == many["n_labels"] - few["n_labels"]
-    assert f"{few['n_below_quorum']} objects have too few votes" in requests["notify"]["message"]
+    assert f"left out {few['n_below_quorum']} objects with too few votes" in requests["notify"]["message"]
     most, requests = run(resolve, dataset, run_key="agreement", quorum=0.1, overwrite=True)
     assert most["n_tied"] == many["n_labels"] - most["n_labels"] > 0
-    assert f"{most['n_tied']} objects were left out: several classes" in requests["notify"]["message"]
+    assert f"left out {most['n_tied']} objects with several leading classes" in requests["notify"]["message"]
 
 
 def test_what_is_left_out_is_said(operator, dataset, run):
@@ -93,7 +93,7 @@ def test_what_is_left_out_is_said(operator, dataset, run):
     result, requests = run(operator("add_agreement_units"), dataset, run_key="agreement")
     assert result["n_left_out"] == 1
     assert requests["notify"]["variant"] == "warning"
-    assert "1 objects were left out: labels changed since the run" in requests["notify"]["message"]
+    assert "left out 1 object whose labels changed since the run" in requests["notify"]["message"]
 
 
 def test_keypoints_are_not_asked_for_shapes(operator, make_dataset, form):
