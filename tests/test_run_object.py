@@ -54,7 +54,7 @@ def _relabel(dataset, annotator="bob"):
 
 def test_a_run_says_in_one_line_and_as_a_page_what_it_found(run):
     assert "\n" not in repr(run)
-    assert repr(run).startswith("<AgreementRun 'agreement': score 0.")
+    assert repr(run).startswith("<AgreementRun 'agreement': F1 0.")
     assert "4 of 5 samples rated" in repr(run)
     assert run._repr_html_() == run.report._repr_html_()
 
@@ -518,7 +518,7 @@ def test_compute_says_every_option_once(private_fiftyone):
     from annotator_agreement.agreement.settings.options import OPTIONS, TOGETHER
 
     grouped = [name for names in TOGETHER.values() for name in names]
-    assert len(grouped) == 13
+    assert len(grouped) == 14
     parameters = list(inspect.signature(compute).parameters)
     assert parameters == ["samples", "fields", *(name for name in OPTIONS if name not in grouped), *TOGETHER]
     text = inspect.getdoc(compute)
