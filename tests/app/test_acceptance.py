@@ -36,8 +36,8 @@ def test_a_delivery_is_checked_and_each_failure_leads_to_its_labels(report: Any,
     form.get_by_text("Requirements written here").click()
     written = form.get_by_role("textbox").last
     # a mistake is told with its line before anything is executed
-    written.fill(_REQUIREMENTS.replace("number: score.mean", "nomber: score.mean", 1))
-    expect(form).to_contain_text("requirements, line 3: there is no key 'nomber'")
+    written.fill(_REQUIREMENTS.replace("number: score.mean", "numbar: score.mean", 1))
+    expect(form).to_contain_text("requirements, line 3: there is no key 'numbar'")
     written.fill(_REQUIREMENTS)
     expect(form).not_to_contain_text("there is no key")
     app.submit("Check")

@@ -131,7 +131,7 @@ GIVEN = {
     "no texts as keys": ({"requirements": {1: {}}}, r"requirements\['requirements'\] must have texts as keys, got '1'"),
     "endless": (ENDLESS, "must have at most 5 values within each other, got more"),
     "none": ({"requirements": {"a": {"number": None}}}, r"\['number'\] must be a text or a number, got NoneType"),
-    "misspelt": ({"requirements": {"a": {"nomber": "f1"}}}, r"^requirements\['a'\]\['nomber'\]: there is no key"),
+    "misspelt": ({"requirements": {"a": {"numbar": "f1"}}}, r"^requirements\['a'\]\['numbar'\]: there is no key"),
     "bytes": ({"requirements": {"a": {"number": b"f1"}}}, "must be a text or a number, got bytes"),
 }
 

@@ -64,10 +64,10 @@ def test_requirements_are_written_in_the_form(operator, form, dataset, check):
 
 def test_a_file_is_chosen(operator, form, dataset, check, tmp_path):
     path = tmp_path / "requirements.json"
-    path.write_text(json.dumps({"requirements": {"all": {"nomber": "f1", "at_least": 1}}}))
+    path.write_text(json.dumps({"requirements": {"all": {"numbar": "f1", "at_least": 1}}}))
     chosen = {"source": "file", "requirements": {"absolute_path": str(path)}}
     shown = form(operator("check_agreement"), dataset, **chosen)
-    assert shown["problem"]["view"]["label"].startswith("requirements.json, line 1: there is no key 'nomber'")
+    assert shown["problem"]["view"]["label"].startswith("requirements.json, line 1: there is no key 'numbar'")
     assert form(operator("check_agreement"), dataset, source="file")["nothing"]["view"]["name"] == "Notice"
     path.write_text(json.dumps({"requirements": {"all": {"number": "existence.f1", "at_least": 1}}}))
     assert "problem" not in form(operator("check_agreement"), dataset, **chosen)

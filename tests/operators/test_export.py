@@ -204,9 +204,9 @@ def test_parts_and_requirements_are_asked_for(export, dataset, form, tmp_path):
     text = page.read_text("utf-8")
     for said in ("by camera", "left", "right", "score.mean ≥ 0.99"):
         assert said in text
-    rules.write_text("requirements:\n  all:\n    nomber: score\n    at_least: 0.99\n")
+    rules.write_text("requirements:\n  all:\n    numbar: score\n    at_least: 0.99\n")
     told = form(export, dataset, advanced={"requirements": str(rules)})["problem"]["view"]["label"]
-    assert told.startswith("requirements.yaml, line 3: there is no key 'nomber'")
+    assert told.startswith("requirements.yaml, line 3: there is no key 'numbar'")
 
 
 def test_a_delegated_export_writes_the_file(export, dataset, tmp_path):
