@@ -243,7 +243,10 @@ def program(private_fiftyone, tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("outcome", [0, 1, 2])
+@pytest.mark.parametrize(
+    "outcome", [pytest.param(0, marks=pytest.mark.long), pytest.param(1, marks=pytest.mark.random),
+                pytest.param(2, marks=pytest.mark.long)]
+)  # fmt: skip
 def test_the_answer_has_its_exit_code_whatever_becomes_of_what_is_printed(make_dataset, program, tmp_path, outcome):
     dataset = make_dataset(random_annotators(12))
     aa.compute(dataset, NAMES, resamples=0)
@@ -256,7 +259,8 @@ def test_the_answer_has_its_exit_code_whatever_becomes_of_what_is_printed(make_d
     (tmp_path / "wanted.json").write_text(json.dumps({"requirements": entries}))
     words = f"{program} check {dataset.name} wanted.json"
     found = {}
-    for name, line in SHOWN.items():
+    shown = {name: SHOWN[name] for name in ("nobody", "a full disk")} if os.environ.get("FEW_CASES") else SHOWN
+    for name, line in shown.items():
         shell = f"set -o pipefail; {line.format(words)}; echo ${{PIPESTATUS[0]}} > code"
         subprocess.run(["bash", "-c", shell], cwd=tmp_path, check=False)
         found[name] = int((tmp_path / "code").read_text())
@@ -270,7 +274,7 @@ def test_the_answer_has_its_exit_code_whatever_becomes_of_what_is_printed(make_d
             assert "the answer could not be printed: [Errno 28] No space left on device" in error
         if name == "ASCII in JSON":
             assert json.loads((tmp_path / "out").read_text())["results"][0]["name"] == "Straße 🚗 0"
-    assert found == dict.fromkeys(SHOWN, outcome)
+    assert found == dict.fromkeys(shown, outcome)
 
 
 def test_the_pipeline_of_the_docs_runs_and_fails_where_the_delivery_is_not_accepted(program, tmp_path):
