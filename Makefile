@@ -12,8 +12,8 @@ WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report on boxes (all: ALL=1), save views"
 	@echo "make app     open the demo dataset in the FiftyOne App, with the panel (PORT=$(PORT))"
-	@echo "make test    run the tests that guard a change, 8 minutes (REQUIRE_BROWSER=1: fail without Chromium, do not skip)"
-	@echo "make test-long    run the others: most tests in the App, kills, all random cases, simulations (8 minutes)"
+	@echo "make test    run the tests that guard a change (REQUIRE_BROWSER=1: fail without Chromium, do not skip)"
+	@echo "make test-long    run the others: most tests in the App, kills, all random cases, simulations"
 	@echo "make test-oldest  run a part of them with the oldest FiftyOne that is supported (2 minutes; in make test-long)"
 	@echo "make quick   run the tests that need no database and no browser, less than a minute"
 	@echo "make lint    check style, spelling and types;  make format  correct the style"
