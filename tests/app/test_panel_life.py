@@ -106,6 +106,7 @@ def test_a_choice_is_seen_to_be_worked_on_at_once(report: Any, app: AppPage, dat
     app.refresh_panel()
     expect(app.choice("Run").locator("option")).to_have_count(2)
     app.expect_at_rest()
+    app.open_tab("Overview", "Score")
     # on a busy machine the choice is there before the numbers
     expect(app.panel.get_by_text("Score", exact=True).first).to_be_visible()
     # in the same task as the choice, before the browser draws anything: the new name, what is below it pale
