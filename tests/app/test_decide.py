@@ -327,7 +327,7 @@ def test_objects_of_two_annotators_in_one_field_are_decided_applied_and_counted_
     app.modal.locator("[data-cy='panel-tab-decide_panel']").click()
     beside = app.page.locator("[data-cy='panel-content-decide_panel']")
     expect(beside.get_by_text(deciding.counts).first).to_be_visible()
-    beside.get_by_role("button", name="No object").click()
+    beside.get_by_role("button", name="No object", exact=True).click()
     deciding.made.append("none")
     expect(beside.get_by_text(deciding.counts).first).to_be_visible()
     app.close_modal()
