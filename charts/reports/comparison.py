@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 #: maximum number of rows in tables of classes, pairs, annotators and samples, and the least of all but the last
 _AT_MOST, _AT_LEAST = 10, 3
-#: numbers that are shown of samples without labels that decisions set; ``to_dataframe("without_decided")`` has all
-_MOST_WITHOUT = 4
+#: where decisions set labels, numbers that are shown of the samples without them, and in the sentences on both;
+#: ``to_dataframe("without_decided")`` has all
+_MOST_WITHOUT = 3
 #: titles of numbers of pairs, classes and annotators, the most important first; the first two are shown
 _COLUMNS = {
     "f1": "F1",
@@ -117,7 +118,8 @@ def _basis(comparison: AgreementComparison) -> str:
 
 def _verdict(comparison: AgreementComparison) -> list[Part]:
     """The change of the main numbers in a sentence; where decisions set labels, first that of the other samples."""
-    said, parts = _change_said(comparison.family, comparison.numbers), [*_decided_paragraph(comparison)]
+    parts = [*_decided_paragraph(comparison)]
+    said = _change_said(comparison.family, comparison.numbers, _MOST_WITHOUT if parts else None)
     if said is None:
         return [*parts, "Nothing can be compared: no number is defined in both runs."]
     parts.append(f"With them: {said}." if parts else f"{said[0].upper()}{said[1:]}.")
@@ -137,8 +139,8 @@ def _formula_note(comparison: AgreementComparison) -> Iterator[Part]:
         yield Note(told, is_warning=True)
 
 
-def _change_said(family: str, numbers: Mapping[str, Change]) -> str | None:
-    """How the numbers that have a card in the panel changed."""
+def _change_said(family: str, numbers: Mapping[str, Change], at_most: int | None = None) -> str | None:
+    """How the numbers that have a card in the panel changed, or the first of them."""
     said = [
         f"{'the score' if each.key == 'score.mean' else each.name()} {_direction(change, each.form)}"
         for each in FAMILIES[family].report.main_numbers
@@ -147,7 +149,7 @@ def _change_said(family: str, numbers: Mapping[str, Change]) -> str | None:
         and (change := numbers.get(each.key)) is not None
         and change.difference is not None
     ]
-    return listed(said) if said else None
+    return listed(said[:at_most]) if said else None
 
 
 def _decided_paragraph(comparison: AgreementComparison) -> Iterator[Part]:
@@ -165,7 +167,7 @@ def _decided_paragraph(comparison: AgreementComparison) -> Iterator[Part]:
             "Decisions that one of the runs saw applied were taken back or deleted since: which labels, is not known."
         )
         yield Note(told, is_warning=True)
-    said = _change_said(comparison.family, decided.numbers)
+    said = _change_said(comparison.family, decided.numbers, _MOST_WITHOUT)
     if decided.n_labels and said is not None:
         yield f"Without these {what}s ({decided.n_left:,} left): {said}."
     elif decided.n_labels:
