@@ -73,9 +73,18 @@ _LONG = ("test_packaging.py", "test_killed.py", "test_killed_settings.py", "test
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest; of the tests in the App, only journeys are not long."""
     items.sort(key=lambda item: item.path.name not in _LONG)
+    cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.path.parent.name == "app" and item.get_closest_marker("journey") is None:
             item.add_marker("long")
+        if item.get_closest_marker("few") is not None:
+            cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+    for found in cases.values():
+        (n,) = found[0].get_closest_marker("few").args
+        kept = {k * len(found) // n for k in range(n)}  # spread, so that all values of a parameter have their turn
+        for k, item in enumerate(found):
+            if k not in kept:
+                item.add_marker("long")
 
 
 def pytest_collection_finish() -> None:

@@ -160,6 +160,7 @@ def test_a_class_that_does_not_lead_among_the_others_is_not_judged() -> None:
 
 @pytest.mark.parametrize("undefined", ["none", "one"])
 @each_case
+@pytest.mark.few(4)
 def test_vitality_is_what_alpha_loses_without_the_annotator(seed: int, rules: dict, undefined: str) -> None:
     case = found(seed, {**rules, "undefined": undefined})
     for r, entry in enumerate(case.report.annotators):

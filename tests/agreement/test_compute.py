@@ -169,10 +169,10 @@ def test_batches_without_any_label_are_computed(samples: list, method: str) -> N
 
 
 def test_the_alpha_of_many_samples_comes_close_to_its_limit() -> None:
-    n = 60_000
+    n = 20_000
     batch = draw(n, np.random.default_rng(3))
     agreement = compute_agreement_of(batch, config_of(3))
     ratings = agreement.ratings
     alpha = NominalTally.from_counts(ratings.unit, ratings.category, ratings.count).alpha()
-    assert alpha == pytest.approx(limit_of_alpha(), abs=0.005)
+    assert alpha == pytest.approx(limit_of_alpha(), abs=0.008)
     assert 0.5 < limit_of_alpha() < 0.8

@@ -143,6 +143,7 @@ def _overlap_of_persons(detections: list[Label], truth: list[Label]) -> Any:
     ids=["masks", "masks with crowd regions", "polygons", "polygons with crowd regions", "keypoints"],
 )
 @pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.few(5)
 def test_shapes_have_the_precision_of_cocos_program(drawn_as, geometry, overlap, crowd: bool, seed: int) -> None:
     drawn = [[drawn_as(label) for label in labels] for labels in _random_labels(seed, 12, crowd=crowd)]
     scored = constant(_batch(drawn, 12, geometry))

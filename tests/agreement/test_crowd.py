@@ -92,6 +92,7 @@ def test_what_is_left_out_is_what_lies_mostly_within_a_region_of_somebody_else(s
 
 @pytest.mark.parametrize("options", RULES, ids=lambda options: " ".join(map(str, options.values())) or "defaults")
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.few(4)
 def test_the_report_is_that_of_the_labels_that_count_and_the_others_are_counted(
     seed: int, options: dict[str, Any]
 ) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.agreement.rating_oracle import report_of
+from tests.chance import few, some_seeds
 from tools.bench.habits import SIMULATED
 
 from annotator_agreement.agreement.evidence.hypotheses import EffectRows
@@ -26,25 +27,26 @@ SAID = {
 }
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("family", SIMULATED)
 def test_nothing_is_found_where_nobody_has_a_habit(family: str) -> None:
     """Of 200 runs of each kind at most 5 % have a finding (``make bench ARGS=findings``)."""
     report, _, _ = SIMULATED[family]
     for n_annotators, n_images in ((2, 60), (4, 60)):
-        found = [report(n_images, n_annotators, seed) for seed in range(3)]
-        assert [each.findings for each in found] == [[]] * 3
+        found = [report(n_images, n_annotators, seed) for seed in some_seeds(3)]
+        assert [each.findings for each in found] == [[]] * len(found)
         assert all(each.n_tested for each in found)
     assert "No annotator, pair or class stands out beyond chance" in " ".join(family_of(found[0]).findings(found[0]))
 
 
-@pytest.mark.parametrize(("family", "n_images"), [("tags", 30), ("classes", 30), ("tags", 100), ("numbers", 60)])
+@pytest.mark.parametrize(("family", "n_images"), few([("tags", 30), ("classes", 30), ("tags", 100), ("numbers", 60)]))
 def test_of_three_annotators_the_median_one_is_uncertain_too(family: str, n_images: int) -> None:
     """Of many runs at most 1 % have a finding; if the rate of the median annotator counted as known, 6 % to 12 %."""
     report, _, _ = SIMULATED[family]
     assert sum(bool(report(n_images, 3, seed).findings) for seed in range(50, 110)) <= 3
 
 
-@pytest.mark.parametrize("n_annotators", [2, 3, 4])
+@pytest.mark.parametrize("n_annotators", few([3, 2, 4]))
 @pytest.mark.parametrize("family", SIMULATED)
 def test_a_planted_habit_is_found_and_said(family: str, n_annotators: int) -> None:
     simulated, habit, kind = SIMULATED[family]

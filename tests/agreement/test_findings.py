@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from tests.agreement.habits import CLASSES, Habits, simulate
+from tests.chance import seeds
 from tools.bench.findings import forgetful, report_on
 from tools.bench.generated import GeneratedBoxes, generate
 
@@ -41,7 +42,7 @@ def _with(name: str, **habit: object) -> list[Habits]:
     return [Habits(each, miss=0.05, **(habit if each == name else {})) for each in NAMES]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_nothing_is_found_where_nobody_has_a_habit(seed: int) -> None:
     report = _report([Habits(name, miss=0.08, duplicates=0.02) for name in NAMES], 60, seed)
     assert report.n_tested > 20

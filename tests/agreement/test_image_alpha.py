@@ -14,7 +14,7 @@ import shapely
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import ks_2samp
 
-from tests.chance import seeds
+from tests.chance import few, seeds
 
 from annotator_agreement.agreement.families.family import build_report
 from annotator_agreement.agreement.matching.batch import Batch
@@ -114,7 +114,7 @@ def _brute_force(annotations: list[Annotation], videos: np.ndarray | None = None
     }
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_the_numbers_are_those_of_brute_force_over_all_pairs(seed: int) -> None:
     rng = np.random.default_rng(seed)
     annotations = _annotations(rng, 14, 4, n_objects=1.5)
@@ -144,11 +144,11 @@ def test_with_the_pairs_of_one_image_among_the_expected_it_is_the_alpha_of_anoth
 
 def test_neither_the_order_of_images_nor_that_of_annotators_matters() -> None:
     rng = np.random.default_rng(5)
-    annotations = _annotations(rng, 120, 3)
+    annotations = _annotations(rng, 60, 3)
     first = _report(annotations, resamples=50)
-    images, names = rng.permutation(120), [2, 0, 1]
+    images, names = rng.permutation(60), [2, 0, 1]
     other = _report([(int(images[s]), names[r], boxes, codes) for s, r, boxes, codes in annotations], resamples=50)
-    assert _of(first).n_expected == 120 * 3 * 119 * 3 / 2
+    assert _of(first).n_expected == 60 * 3 * 59 * 3 / 2
     assert dataclasses.asdict(_of(other)) == pytest.approx(dataclasses.asdict(_of(first)), rel=0, abs=1e-12)
 
 
@@ -242,6 +242,7 @@ def test_an_image_that_all_left_empty_counts_alike_with_and_without_a_score() ->
         assert one.image_alpha == pytest.approx(other.image_alpha, rel=0, abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_objects", [0.3, 1.0])
 def test_it_does_not_depend_on_the_number_of_annotators_on_sparse_images(n_objects: float) -> None:
     annotations = _annotations(np.random.default_rng(17), 2_000, 6, n_objects)
@@ -256,7 +257,7 @@ def test_it_does_not_depend_on_the_number_of_annotators_on_sparse_images(n_objec
 
 
 def test_it_does_not_depend_on_the_number_of_annotators() -> None:
-    annotations = _annotations(np.random.default_rng(7), 400, 6)
+    annotations = _annotations(np.random.default_rng(7), 200, 6)
     reports = {n: _report([entry for entry in annotations if entry[1] < n]) for n in (2, 6)}
     values = [_of(report).value or 0.0 for report in reports.values()]
     assert np.ptp(values) <= 0.02  # each within 0.01 of their middle
@@ -321,7 +322,7 @@ def _shape_report(annotations: list[tuple[int, int, list[Any]]], *, painted: boo
     return report
 
 
-@pytest.mark.parametrize("painted", [False, True], ids=["polygons", "masks"])
+@pytest.mark.parametrize("painted", few([False, True]), ids=["polygons", "masks"])
 def test_shapes_of_different_images_are_compared_by_their_outlines(painted: bool) -> None:
     annotations = _shapes(np.random.default_rng(12), 25, 3)
     distances, boxes = [], []
@@ -339,6 +340,7 @@ def test_shapes_of_different_images_are_compared_by_their_outlines(painted: bool
     assert _of(report).observed == pytest.approx(1.0 - (report.score.mean or 0.0), rel=0, abs=1e-12)
 
 
+@pytest.mark.long
 def test_large_shapes_that_are_exchanged_between_images_have_an_alpha_of_0() -> None:
     rng = np.random.default_rng(13)
     annotations = _shapes(rng, 2_000, 3)
@@ -436,7 +438,7 @@ def _nets(rng: np.random.Generator, n_images: int) -> list[list[np.ndarray]]:
     ]
 
 
-@pytest.mark.parametrize("draw", [_lanes, _nets])
+@pytest.mark.parametrize("draw", few([_lanes, _nets]))
 def test_thin_lines_of_masks_are_compared_as_pixel_by_pixel(draw: Callable[..., list[list[np.ndarray]]]) -> None:
     masks = draw(np.random.default_rng(18), 60)
     pixels = np.stack([mask.ravel() for of_image in masks for mask in of_image]).astype(np.float32)
@@ -465,6 +467,7 @@ def test_masks_of_two_kinds_are_counted_exactly_and_empty_ones_are_equal() -> No
         assert one.n_samples == other.n_samples
 
 
+@pytest.mark.long
 def test_masks_that_are_exchanged_between_images_have_an_alpha_of_0() -> None:
     rng = np.random.default_rng(11)
     sizes = [[mask for of_image in _blobs(rng, 1, 1) for mask in of_image] for _ in range(600)]

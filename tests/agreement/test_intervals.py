@@ -59,6 +59,7 @@ def _report(samples: Sequence[Sample], config: AgreementConfig, clusters: np.nda
 
 @each_option
 @pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.few(4)
 def test_every_interval_is_of_the_number_of_the_report(options: dict, seed: int) -> None:
     config = _config(**options)
     samples = random_samples(seed, 60 if seed else 2)
@@ -170,6 +171,7 @@ def test_a_run_differs_from_itself_by_nothing_and_swapping_two_negates() -> None
     assert forward["existence.f1",].interval.high < 0
 
 
+@pytest.mark.long
 def test_many_annotators_and_classes_have_intervals_for_those_with_the_most_data() -> None:
     rng = np.random.default_rng(0)
     n_annotators, n_classes = 60, 1203

@@ -41,6 +41,7 @@ def assert_same(found: Records, expected: Records) -> None:
 
 @each_kind
 @pytest.mark.parametrize("ends", [[24], [5, 5, 24], [0, 1, 23, 24]])
+@pytest.mark.few(5)
 def test_records_of_batches_add_up(kind: str, ends: list[int]) -> None:
     samples = KINDS[kind].samples(1, N)
     parts = [samples[start:end] for start, end in zip([0, *ends], ends, strict=False)]
@@ -49,6 +50,7 @@ def test_records_of_batches_add_up(kind: str, ends: list[int]) -> None:
 
 @each_kind
 @pytest.mark.parametrize("ends", [[5, 6, 24], [24], [0, 1, 23, 24]])
+@pytest.mark.few(5)
 def test_sums_are_grouped_and_keep_nothing_else_in_memory(
     kind: str, ends: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

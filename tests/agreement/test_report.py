@@ -180,6 +180,7 @@ def test_numbers_are_those_of_loops_on_small_grids(samples_of: tuple, options: d
 @pytest.mark.parametrize("missing", ["category", "ignore"])
 @pytest.mark.parametrize("empty", ["skip", "agree"])
 @pytest.mark.parametrize("classes", ["prefer", "require"])
+@pytest.mark.few(3)
 def test_numbers_are_those_of_loops_on_noisy_samples(missing: str, empty: str, classes: str) -> None:
     for seed in some_seeds(3):
         _check(found(seed, {"missing": missing, "empty": empty, "classes": classes}))

@@ -70,6 +70,7 @@ def test_the_worst_come_first(dataset):
 
 
 @pytest.mark.parametrize("verdict", ["agreed", "missed", ["lone", "class_conflict"]])
+@pytest.mark.few(2)
 def test_units_are_shown_by_verdict(dataset, verdict):
     wanted = [verdict] if isinstance(verdict, str) else verdict
     counted = Counter(entry[0] for entry in _expected(dataset))
@@ -258,6 +259,7 @@ def test_units_must_be_made_first_and_the_message_says_how(make_dataset):
         ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
     ],
 )
+@pytest.mark.few(2)
 def test_unusable_arguments_are_refused(dataset, options, message):
     with pytest.raises(AgreementInputError, match=message):
         agreement_patches(dataset, **options)

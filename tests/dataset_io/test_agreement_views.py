@@ -116,6 +116,7 @@ def _annotators(report):
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.few(3)
 def test_a_verdict_shows_its_labels_and_as_many_as_the_report_counts(case, verdict):
     dataset, report, table, where = case
     view = view_agreement(dataset, verdict=verdict)
@@ -219,6 +220,7 @@ def _n_rated_units(table, shown):
 
 
 @pytest.mark.parametrize("classes", ["cat", ["dog"], ["owl", "cat"]])
+@pytest.mark.few(2)
 def test_classes_show_whole_units(case, classes):
     dataset, report, table, where = case
     chosen = [classes] if isinstance(classes, str) else classes
@@ -242,6 +244,7 @@ def _conflicts(table, first, second, a=None, b=None):
 
 
 @pytest.mark.parametrize("confusion", list(permutations(["cat", "dog", "owl"], 2)))
+@pytest.mark.few(3)
 def test_a_confusion_shows_its_labels_and_as_many_as_the_report_counts(case, confusion):
     dataset, report, table, where = case
     shown = _shown(view_agreement(dataset, confusion=confusion), where)
@@ -266,6 +269,7 @@ VOTES = [(1, {1}), (2, {2}), ((2, 3), {2, 3}), ((None, 2), {1, 2}), ((3, None), 
 
 
 @pytest.mark.parametrize(("votes", "chosen"), VOTES)
+@pytest.mark.few(3)
 def test_votes_show_units_of_so_many(case, votes, chosen):
     dataset, report, table, where = case
     shown = _shown(view_agreement(dataset, votes=votes), where)

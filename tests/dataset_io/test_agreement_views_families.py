@@ -61,6 +61,7 @@ def rated(request, make_dataset):
     return dataset, table, compute_agreement(dataset, NAMES), request.param
 
 
+@pytest.mark.few(2)
 def test_verdicts_of_classes_show_as_many_samples_as_the_report_counts(rated):
     dataset, table, report, _ = rated
     conflict = _where(table, lambda row: len(set(row.values())) > 1)
@@ -74,6 +75,7 @@ def test_verdicts_of_classes_show_as_many_samples_as_the_report_counts(rated):
             assert len(view_agreement(dataset, verdict=verdict, annotators=annotator.name)) == n
 
 
+@pytest.mark.few(2)
 def test_two_who_gave_different_classes_are_shown(rated):
     dataset, table, report, _ = rated
     for pair in report.pairs:
@@ -86,6 +88,7 @@ def test_two_who_gave_different_classes_are_shown(rated):
         assert view.get_field(other) is None
 
 
+@pytest.mark.few(2)
 def test_classes_and_confusions_show_the_samples_with_them(rated):
     dataset, table, report, _ = rated
     assert _found(dataset, view_agreement(dataset, classes="dusk")) == _where(table, lambda row: "dusk" in row.values())
@@ -123,6 +126,7 @@ def test_votes_show_the_labels_with_which_so_many_agree(make_dataset):
 
 @pytest.mark.parametrize("stored", ["Regression", "FloatField"])
 @pytest.mark.parametrize("tolerance", [0.0, 0.2])
+@pytest.mark.few(2)
 def test_numbers_disagree_by_the_tolerance_of_the_run(make_dataset, stored, tolerance):
     table = _numbers()
     dataset = rated_dataset(make_dataset, table, stored)

@@ -42,6 +42,7 @@ def _without_run(dataset):
 
 
 @pytest.mark.parametrize("setting", [{name: value} for name, value in EVERYTHING.items()] + [EVERYTHING], ids=str)
+@pytest.mark.few(2)
 def test_every_setting_is_undone_with_the_run(dataset, setting):
     before = stored(dataset)
     compute_quickly(dataset, ANNOTATORS)
@@ -169,6 +170,7 @@ def two_runs(dataset):
 
 
 @pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
+@pytest.mark.few(1)
 def test_the_settings_of_two_runs_are_undone_in_any_order(dataset, two_runs, order):
     other = {"first": "second_id", "second": "first"}[order[0]]
     delete_agreement(dataset, order[0])
@@ -181,6 +183,7 @@ def test_the_settings_of_two_runs_are_undone_in_any_order(dataset, two_runs, ord
     assert stored(dataset) == two_runs
 
 
+@pytest.mark.long
 def test_the_settings_of_two_runs_are_undone_after_one_is_set_up_again_and_one_is_renamed(dataset, two_runs):
     configure_agreement_app(dataset, "first", sidebar=True, color_by="id")
     rename_agreement(dataset, "second", "third")

@@ -159,6 +159,7 @@ def test_what_was_applied_last_is_taken_back_first(make_dataset):
     assert user_values(dataset, KEYS) == labels != between
 
 
+@pytest.mark.long
 def test_boxes_stay_as_they_were_drawn_unless_asked(make_dataset):
     dataset = decided(make_dataset(random_annotators(12, seed=6)))
     drawn = {label.id: label.bounding_box for name in ANNOTATORS for sample in dataset.exists(name)
@@ -272,6 +273,7 @@ def test_labels_of_several_annotators_in_one_field_keep_the_type_of_the_attribut
 
 
 @pytest.mark.parametrize("kind", few(["labels", "numbers", "tags", "masks", "texts", "integers"], 4))
+@pytest.mark.few(2)
 def test_what_was_said_of_whole_samples(make_dataset, kind):
     options = {"tolerance": 1} if kind == "numbers" else {}
     dataset = said_dataset(make_dataset, kind, 16, **options)
@@ -462,6 +464,7 @@ def decided_once(make_module_dataset):
         ({}, "must not be read-only, got alice"),
     ],
 )
+@pytest.mark.few(2)
 def test_what_cannot_be_applied_is_refused(decided_once, options, message):
     dataset = decided_once
     if not options:

@@ -125,6 +125,7 @@ def test_values_that_cannot_be_compared_are_refused_in_the_reference(labelled: f
         dataset_io.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
 
 
+@pytest.mark.long
 def test_numbers_of_annotators_are_those_without_roles(labelled: fo.Dataset) -> None:
     for sample in labelled:  # a value that no annotator gave
         if sample.gold is not None and sample.gold.detections:
@@ -139,6 +140,7 @@ def test_numbers_of_annotators_are_those_without_roles(labelled: fo.Dataset) -> 
     assert found == without
 
 
+@pytest.mark.long
 def test_an_update_and_a_view_give_the_report_of_a_new_run(labelled: fo.Dataset) -> None:
     options = {**OPTIONS, "reference": "gold", "models": "yolo"}
     dataset_io.compute_agreement(labelled, FIELDS, run_key="r", **options)
@@ -205,6 +207,7 @@ def test_attributes_need_not_be_declared_or_compared_to_divide_the_images(labell
         assert run.by("score").parts == found["score"].parts
 
 
+@pytest.mark.long
 def test_runs_are_compared_by_their_attributes(labelled: fo.Dataset) -> None:
     options = {**OPTIONS, "reference": "gold", "resamples": 200}
     a = dataset_io.compute_agreement(labelled, FIELDS, run_key="a", **options)

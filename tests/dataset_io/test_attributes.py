@@ -57,6 +57,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("values", "options", "verdict"), VALUES, ids=str)
+@pytest.mark.few(3)
 def test_values_that_were_given_must_be_equal(make_dataset, values, options, verdict):
     assert _verdict(make_dataset, values, **options) == verdict
 
@@ -93,6 +94,7 @@ def test_attributes_of_older_datasets_are_found_where_they_keep_them(make_datase
 
 
 @pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
+@pytest.mark.few(2)
 def test_attributes_of_the_labels_that_count_are_compared(make_dataset, method):
     """Crowd regions, labels without an area, and samples that changed are left out of every column."""
     labels = [box(20, 1, 5, 5, state="a", iscrowd=1), box(30, 1, 5, NAN, state="b"), box(4, 3, 10, 10, state="c")]
@@ -122,6 +124,7 @@ def test_an_attribute_that_no_label_has_is_an_error(make_dataset):
 
 
 @pytest.mark.parametrize("value", [["a"], {"a": 1}, datetime.datetime(2020, 1, 1), float("inf")], ids=repr)
+@pytest.mark.few(2)
 def test_values_that_cannot_be_compared_are_an_error_that_names_the_attribute(make_dataset, value):
     dataset = shapes_dataset(
         make_dataset, {"alice": [box(4, 3, 10, 10, state="a")], "bob": [box(4, 3, 10, 10, state=value)]}

@@ -55,6 +55,7 @@ def test_the_run_uses_the_threshold_that_its_labels_suggest(noisy):
     assert given.config["iou_from_data"] is False
 
 
+@pytest.mark.long
 def test_the_threshold_that_was_found_is_reported_without_other_thresholds_too(noisy):
     report = compute_agreement(noisy, ANNOTATORS, iou="auto", sensitivity=False)
     assert report.config["iou"] == round(report.data_threshold.threshold, 2)
@@ -72,6 +73,7 @@ def test_the_order_of_the_samples_changes_nothing(noisy):
     ("limit", "value"),
     [("BATCH_SAMPLES", 7), ("BATCH_LABELS", 14), ("BATCH_LABEL_PAIRS", 7), ("BATCH_PAIRS", 21)],
 )
+@pytest.mark.few(1)
 def test_labels_are_compared_in_batches_of_bounded_size(noisy, monkeypatch, limit, value):
     together = compute_agreement(noisy, ANNOTATORS, iou="auto").data_threshold
     sizes = []
@@ -105,6 +107,7 @@ def test_labels_that_suggest_no_threshold_are_matched_at_one_half(make_dataset, 
     assert "suggest no matching threshold (no_variation); 0.5 is used" in caplog.text
 
 
+@pytest.mark.long
 def test_frames_are_compared_with_frames(make_videos):
     labels = _noisy_labels(24)
     videos = [{name: frames_of(*labels[name][k : k + 8]) for name in ANNOTATORS} for k in (0, 8, 16)]

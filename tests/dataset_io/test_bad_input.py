@@ -91,6 +91,7 @@ def _refused(dataset, match, *arguments, **options):
         ),
     ],
 )
+@pytest.mark.few(3)
 def test_options_and_fields_that_do_not_fit_are_refused(make_dataset, fields, options, match):
     dataset = make_dataset()
     dataset.add_sample_field("scene", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classification)
@@ -165,6 +166,7 @@ def test_one_annotator_in_an_attribute_is_refused(make_dataset):
     ],
     ids=str,
 )
+@pytest.mark.few(3)
 def test_unusable_boxes_are_counted_with_their_samples(make_dataset, box):
     dataset = make_dataset()
     ids = dataset.values("_id")
@@ -201,11 +203,13 @@ def test_boxes_without_area_are_compared(make_dataset):
 
 
 @pytest.mark.parametrize("key", ["", "Upper", "1st", "with space", "a.b", "$set", "_private", "näme", None, 7])
+@pytest.mark.few(3)
 def test_a_run_key_that_cannot_begin_a_field_name_is_refused(make_dataset, key):
     _refused(make_dataset(), "`run_key` must be lower-case letters", ANNOTATORS, run_key=key)
 
 
 @pytest.mark.parametrize("key", ["label", "tags", "bounding_box", "confidence", "index", "mask", "id", "attributes"])
+@pytest.mark.few(2)
 def test_a_run_key_that_is_part_of_a_label_is_refused(make_dataset, key):
     _refused(make_dataset(), f"got '{key}': `{key}` is a field of Detection; choose", ANNOTATORS, run_key=key)
 
@@ -224,6 +228,7 @@ def test_keys_that_collide_on_labels_are_refused(make_dataset, first, second):
 
 
 @pytest.mark.parametrize("path", ["agreement_score", "agreement_units", "agreement_map", "bob.detections.agreement_of"])
+@pytest.mark.few(2)
 def test_a_key_under_which_somebody_declared_a_field_is_refused(make_dataset, path):
     dataset = make_dataset()
     dataset.add_sample_field(path, fo.StringField)
@@ -250,6 +255,7 @@ def test_an_undeclared_attribute_does_not_cost_the_run_that_would_be_overwritten
 
 
 @pytest.mark.parametrize("key", ["clean", "validate", "has_mask", "field_names", "copy", "pk", "instance"])
+@pytest.mark.few(2)
 def test_a_run_key_that_would_hide_a_method_of_a_label_is_refused(make_dataset, key):
     _refused(make_dataset(), f"`{key}` is a field of Detection", ANNOTATORS, run_key=key)
 
@@ -378,6 +384,7 @@ def test_a_run_on_what_another_run_chose_says_so(make_dataset):
         (lambda view: view.filter_labels("other", F("label") == "cat", only_matches=False), []),
     ],
 )
+@pytest.mark.few(2)
 def test_a_view_that_filters_the_labels_of_some_annotators_is_a_warning(make_dataset, narrow, filtered):
     dataset = make_dataset()
     dataset.clone_sample_field("alice", "other")

@@ -72,6 +72,7 @@ def _run_document(dataset: fo.Dataset) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
+@pytest.mark.few(3)
 def test_a_changed_record_is_one_sentence_and_can_be_deleted(make_dataset, change: Any, said: str) -> None:
     dataset = make_dataset()
     before = stored(dataset)
@@ -92,6 +93,7 @@ def test_a_changed_record_is_one_sentence_and_can_be_deleted(make_dataset, chang
 
 
 @pytest.mark.parametrize("what", ["gone", "garbage", "one byte of the records", "records garbage", "no chunks"])
+@pytest.mark.few(2)
 def test_changed_results_are_one_sentence_and_can_be_replaced(make_dataset, what: str) -> None:
     dataset = make_dataset()
     before = stored(dataset)
@@ -136,6 +138,7 @@ OF_DECISIONS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("change", OF_DECISIONS.values(), ids=OF_DECISIONS)
+@pytest.mark.few(2)
 def test_changed_decisions_are_one_sentence_and_can_be_deleted(make_dataset, change: Any) -> None:
     dataset = make_dataset()
     before = stored(dataset)
@@ -181,6 +184,7 @@ def test_a_full_disk_is_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("folder", ["a\x00b", "x" * 5_000, "y/" * 3_000, "~nobody-here/x", b"maps", 5, "", "\udcff"])
+@pytest.mark.few(2)
 def test_folders_of_maps_that_cannot_be(make_dataset, folder: Any) -> None:
     dataset = masked_dataset(make_dataset, random_masks(2, gaps=False))
     with pytest.raises(AgreementInputError) as refused:

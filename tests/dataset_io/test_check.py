@@ -216,6 +216,7 @@ def _rated(make_dataset, kind, rows):
     return aa.compute(rated_dataset(make_dataset, by_annotator(rows, NAMES), kind), NAMES, resamples=0)
 
 
+@pytest.mark.long
 def test_all_label_types_have_numbers(make_dataset, make_videos):
     ratings = _rated(make_dataset, "Classification", [["a", "a", "b"], ["a", "b", "b"], ["b", "b", None]] * 5)
     key = "coefficients.fleiss_kappa.identity"

@@ -45,6 +45,7 @@ def run_of(private_fiftyone):
 @pytest.mark.parametrize(
     ("alice", "bob", "of_alice", "of_bob"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
+@pytest.mark.few(2)
 def test_cases(run_of, alice, bob, of_alice, of_bob) -> None:
     found = run_of({"alice": alice, "bob": bob}).convergence()
     by_reference = {pair.reference: pair.map for pair in found.pairs}
@@ -79,8 +80,8 @@ def _many(n_annotators: int, n_images: int):
     return labels
 
 
-def test_of_a_hundred_annotators_only_pairs_who_met_are_there(run_of) -> None:
-    labels = _many(100, 30)
+def test_of_many_annotators_only_pairs_who_met_are_there(run_of) -> None:
+    labels = _many(40, 14)
     found = run_of(labels).convergence()
     met = {
         (a, b)
@@ -92,6 +93,7 @@ def test_of_a_hundred_annotators_only_pairs_who_met_are_there(run_of) -> None:
     assert found.map == pytest.approx(np.mean([pair.map for pair in found.pairs if pair.map is not None]))
 
 
+@pytest.mark.long
 def test_the_order_of_annotators_changes_nothing(run_of) -> None:
     labels = _many(5, 14)
     names = sorted(labels)
@@ -163,7 +165,7 @@ def test_a_model_that_was_nowhere_asked_is_refused_in_a_sentence(run) -> None:
 def test_a_model_near_the_mean_of_annotators_is_above_what_they_reach(run_of) -> None:
     """Two annotators differ by the errors of both, the truth from each by those of one: there is no ceiling."""
     rng = np.random.default_rng(1)
-    truth = [[("cat", [0.1 + 0.3 * k, 0.2, 0.2, 0.3]) for k in range(3)] for _ in range(60)]
+    truth = [[("cat", [0.1 + 0.3 * k, 0.2, 0.2, 0.3]) for k in range(3)] for _ in range(40)]
 
     def drawn():
         return [[(c, (np.array(box) + rng.normal(0, 0.012, 4)).tolist()) for c, box in image if rng.random() > 0.1]
@@ -211,10 +213,11 @@ def _in_one_field(dataset) -> None:
 @pytest.mark.parametrize(
     "roles", [{"reference": "gold", "models": ["yolo"]}, {"annotators": ["alice", "bob", "carol"]}]
 )
+@pytest.mark.few(1)
 def test_a_model_that_is_a_value_of_the_attribute_has_the_numbers_of_a_field(run_of, roles) -> None:
-    of_fields = run_of(random_annotators(30, NAMES), reference="gold", models=["yolo"], resamples=50)
+    of_fields = run_of(random_annotators(20, NAMES), reference="gold", models=["yolo"], resamples=20)
     _in_one_field(of_fields.dataset)
-    options = {"annotator_attribute": "rater", "assigned_field": "asked", "resamples": 50, **roles}
+    options = {"annotator_attribute": "rater", "assigned_field": "asked", "resamples": 20, **roles}
     of_values = aa.compute(of_fields.dataset, "labels", run_key="other", **options)
     expected, found = (each.convergence(model="yolo").to_dict() for each in (of_fields, of_values))
     assert expected.pop("run_key") != found.pop("run_key")
@@ -225,6 +228,7 @@ def test_a_model_that_is_a_value_of_the_attribute_has_the_numbers_of_a_field(run
     assert of_values.on(view).convergence(model="yolo").model == of_fields.on(view).convergence(model="yolo").model
 
 
+@pytest.mark.long
 def test_without_a_list_of_who_was_asked_a_model_is_where_it_has_a_label(run_of) -> None:
     labels = {"alice": [[CAT], [CAT]], "bob": [[CAT], [CAT]], "carol": [[CAT], []]}
     run = run_of({**labels, "gold": [[], []], "yolo": [[CAT], []]}, reference="gold", models=["yolo"])

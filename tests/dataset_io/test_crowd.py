@@ -35,6 +35,7 @@ def _region(kind, **attributes):
 
 @pytest.mark.parametrize("kind", ["box", "polygon", "mask"])
 @pytest.mark.parametrize("inside", ["box", "polygon"])
+@pytest.mark.few(2)
 def test_a_crowd_region_is_no_object_and_explains_what_lies_in_it(make_dataset, kind, inside):
     small = box(6, 4, 3, 3) if inside == "box" else polygon(rectangle(6, 4, 3, 3))
     far = box(30, 2, 5, 5) if inside == "box" else polygon(rectangle(30, 2, 5, 5))
@@ -65,6 +66,7 @@ INSIDE = [
 
 
 @pytest.mark.parametrize(("place", "is_inside"), INSIDE, ids=str)
+@pytest.mark.few(2)
 def test_half_of_an_object_must_lie_in_the_region(make_dataset, place, is_inside):
     dataset = shapes_dataset(make_dataset, {"alice": [box(*place)], "bob": [_region("box", **CROWD)]})
     compute_quickly(dataset, PAIR)
@@ -118,6 +120,7 @@ def test_an_object_of_two_in_the_region_of_a_third_is_crowd(make_dataset):
     [(1, True), (True, True), ("1", True), ("yes", True), (0, False), (False, False), ("0", False), ("no", False),
      ("False", False), ("", False), (None, False), (1.0, True)],
 )  # fmt: skip
+@pytest.mark.few(3)
 def test_values_of_the_attribute_are_read_as_people_mean_them(make_dataset, value, is_crowd):
     dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [_region("box")]})
     dataset._sample_collection.update_one({}, {"$set": {"bob.detections.0.iscrowd": value}})
@@ -179,6 +182,7 @@ METHODS = ["optimal", "recursive", "mutual_best"]
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.few(1)
 def test_regions_and_what_they_explain_count_nowhere(make_dataset, method):
     """Without them, everything that is reported is the same."""
     rng = np.random.default_rng(12)
@@ -223,6 +227,7 @@ def _lies_in(label, region):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.few(1)
 def test_a_reference_says_of_an_annotator_what_it_says_without_crowd(make_dataset, seed):
     """Against the same labels without those that lie mostly within a region of somebody else."""
     names, samples = [*PAIR, "gold"], _random_crowds(seed)

@@ -207,6 +207,7 @@ def nested(entries):
 
 
 @pytest.mark.parametrize(("kind", "n_times"), [("objects", 12), ("classes", 6), ("of an earlier version", 12)])
+@pytest.mark.few(2)
 def test_an_object_can_be_decided_any_number_of_times_and_every_step_is_undone_exactly(make_dataset, kind, n_times):
     if kind == "classes":
         dataset = said_dataset(make_dataset, "labels", 1)
@@ -252,6 +253,7 @@ def test_an_object_can_be_decided_200_times(make_dataset):
         assert as_stored(dataset) == state
 
 
+@pytest.mark.long
 def test_a_decision_that_replaces_two_gives_back_both_with_what_they_replaced(make_dataset):
     place, other = (0.1, 0.1, 0.4, 0.4), (0.1, 0.1, 0.4, 0.16)  # IoU 0.4
     dataset = make_dataset({"alice": [[("cat", place)]], "bob": [[("dog", other)]], "carol": [[]]})
@@ -329,6 +331,7 @@ def _shifted(label, by):
     ],
     ids=lambda label: type(label).__name__,
 )
+@pytest.mark.few(2)
 def test_every_type_of_objects_can_be_decided(make_dataset, make_videos, label):
     if isinstance(label, fo.TemporalDetection):
         dataset = make_videos([{"alice": []}, {"alice": []}])
@@ -427,6 +430,7 @@ def test_what_was_drawn_edited_and_deleted_by_hand_is_recorded_as_own_labels(dat
         ({"run_key": "nothing"}, "must be an agreement run"),
     ],
 )  # fmt: skip
+@pytest.mark.few(3)
 def test_what_cannot_be_decided_is_refused_before_anything_is_written(dataset, options, message):
     before = stored(dataset)
     with pytest.raises(AgreementInputError, match=message):
@@ -484,6 +488,7 @@ def test_decisions_are_no_annotator(dataset):
         ),
     ],
 )
+@pytest.mark.few(1)
 def test_half_of_a_field_of_decisions_is_named_and_can_be_deleted(dataset, capsys, what_happened, message):
     before = stored(dataset)
     decide(dataset, all=True)

@@ -228,6 +228,7 @@ def test_classes_of_frames_are_decided(make_videos):
         ("labels", {"objects": "x"}, "`objects` must be match ids of the run"),
     ],
 )
+@pytest.mark.few(2)
 def test_what_means_nothing_is_refused(make_dataset, kind, options, message):
     dataset = said_dataset(make_dataset, kind)
     with pytest.raises(AgreementInputError, match=message):

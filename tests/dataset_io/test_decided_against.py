@@ -132,6 +132,7 @@ def test_the_report_is_what_loops_over_the_labels_find(dataset):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.few(1)
 def test_a_consensus_is_what_resolve_units_writes_and_the_majority_is_right_or_wrong_or_none(make_dataset, n):
     annotators = ["alice", "bob", "carol", "dave", "eve"][:n]
     lists = dict.fromkeys(annotators, "detections")
@@ -276,6 +277,7 @@ def test_a_report_does_not_read_more_decisions_than_it_can_at_once(dataset, caps
     assert "The majority was right" not in text
 
 
+@pytest.mark.long
 def test_intervals_do_not_depend_on_the_order_of_samples(dataset, make_dataset):
     labels = random_annotators(25, seed=7)
     order = np.random.default_rng(5).permutation(25).tolist()

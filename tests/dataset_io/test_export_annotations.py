@@ -142,6 +142,7 @@ def _lists(dataset, field):
     max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate]
 )
 @given(data=st.data())
+@pytest.mark.few(4)
 def test_exported_and_imported_again_all_is_the_same(tmp_path_factory, kind, format, data):
     dataset = _made(data.draw(_values(kind)))
     fields = [name for name in NAMES if dataset.has_field(name)]
@@ -256,6 +257,7 @@ def test_a_table_gives_texts_back_that_often_stand_for_nothing(tmp_path, make):
     ],
     ids=["classes", "numbers", "tags"],
 )  # fmt: skip
+@pytest.mark.few(2)
 def test_classes_numbers_and_tags(tmp_path, format, values):
     dataset = _made([(a, b, None) for a, b in zip(values, values[::-1], strict=True)])
     path = tmp_path / ("x.csv" if format == "csv" else "x.json")
@@ -319,6 +321,7 @@ def test_one_field_with_an_attribute(tmp_path):
 
 
 @pytest.mark.parametrize("format", ["coco", "csv", "label_studio"])
+@pytest.mark.few(2)
 def test_the_call_of_a_summary_reads_annotators_whose_fields_would_have_one_name(tmp_path, format):
     boxes = [fo.Detections(detections=[fo.Detection(label=name, bounding_box=[0.1, 0.2, 0.5, 0.5])]) for name in "xy"]
     dataset = _made([(boxes[0], boxes[1], None), (boxes[1], None, None), (None, None, None)])
@@ -333,6 +336,7 @@ def test_the_call_of_a_summary_reads_annotators_whose_fields_would_have_one_name
     ]
 
 
+@pytest.mark.long
 def test_lvis_comes_back_with_its_run_and_its_numbers(shared_data, tmp_path):
     original = shared_data / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
     entries = json.loads(original.read_text())["images"]

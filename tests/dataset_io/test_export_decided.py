@@ -128,6 +128,7 @@ def test_images_of_the_same_name_in_several_folders_stay_apart(dataset, tmp_path
     ("tags", fot.FiftyOneImageClassificationDataset),
     ("numbers", fot.CSVDataset),
 ])  # fmt: skip
+@pytest.mark.few(2)
 def test_what_was_said_of_images_comes_back(make_dataset, tmp_path, kind, dataset_type):
     dataset = said_dataset(make_dataset, kind)
     decide(dataset.limit(10), min_votes=2)

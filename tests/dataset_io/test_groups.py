@@ -140,6 +140,7 @@ def test_frames_of_videos_in_groups_are_compared(make_dataset):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_beside_slices_of_other_media_everything_works_on_the_slices_that_were_compared(grouped):
     group = fo.Group()
     grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=group.element("cloud")))

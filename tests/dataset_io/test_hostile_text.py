@@ -83,6 +83,7 @@ def test_the_page_asks_for_nothing_and_runs_nothing(named: fo.Dataset, tmp_path)
     assert active_parts('<p onclick="x"><img src="http://host"></p>') == ["img", "onclick=x", "src=http://host"]
 
 
+@pytest.mark.long
 def test_a_short_campaign_of_hostile_names_and_paths(private_fiftyone) -> None:
     outcome = hostile_text(seed=3, rounds=3)
     assert outcome.failed == 0, "\n".join(outcome.examples)
@@ -225,6 +226,7 @@ def test_no_name_steers_a_terminal_or_a_ci_system(make_dataset, tmp_path, capsys
 
 
 @pytest.mark.parametrize("what", ["x" * 300_000, ["é" * 100_000], {"a": "\n" * 9_000}], ids=["text", "list", "lines"])
+@pytest.mark.few(2)
 def test_messages_are_one_line_of_at_most_2_kb(make_dataset, what: Any) -> None:
     dataset = make_dataset()
     for options in ({"iou": what}, {"run_key": what}, {"annotators": what}, {"attributes": what}, {"fields": what}):
@@ -252,6 +254,7 @@ PATHS = {
 
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+@pytest.mark.few(3)
 def test_paths_that_cannot_be_are_a_sentence(make_dataset, path: Any, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     dataset = make_dataset()
@@ -265,6 +268,7 @@ def test_paths_that_cannot_be_are_a_sentence(make_dataset, path: Any, tmp_path, 
 
 
 @pytest.mark.parametrize("name", ["n\x00", "\x00", "\ud800x", "$\x00.y"], ids=repr)
+@pytest.mark.few(2)
 def test_attributes_with_names_that_cannot_be_stored_get_others(tmp_path, name: str) -> None:
     images = [{"file_name": "1.jpg", "rater_list": ["ann", "bob"]}]
     boxes = [

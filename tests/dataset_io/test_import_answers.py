@@ -51,6 +51,7 @@ def test_a_column_for_each_annotator(tmp_path):
 
 
 @pytest.mark.parametrize("style", ["{}_label", "{}.label", "label_{}", "label {}"])
+@pytest.mark.few(2)
 def test_columns_with_the_annotator_in_their_name(style):
     names = [style.format(who) for who in ("rater1", "rater2")]
     table = pd.DataFrame(

@@ -165,6 +165,7 @@ def test_fields_of_the_user_that_look_like_ours_stay(tmp_path):
         ([1, 3], fo.IntField, [1, 3]),
     ],
 )
+@pytest.mark.few(2)
 def test_attributes_have_values_of_their_declared_type_and_the_dataset_can_be_read(tmp_path, values, type_, read):
     dataset = dataset_of(NAMES)
     entries = [
@@ -185,6 +186,7 @@ def test_attributes_have_values_of_their_declared_type_and_the_dataset_can_be_re
     ("first", "second", "read"),
     [(1, 0.5, [1.0, 0.5]), ("a", 3, ["a", "3"]), (0.5, 3, [0.5, 3.0]), (True, False, [True, False])],
 )
+@pytest.mark.few(2)
 def test_attributes_of_a_second_batch_get_the_types_of_the_first(tmp_path, first, second, read):
     dataset = dataset_of(NAMES)
     import_annotations(dataset, batch(tmp_path, {"0.jpg": {"ann": ["cat"]}}, depth=first))
@@ -194,6 +196,7 @@ def test_attributes_of_a_second_batch_get_the_types_of_the_first(tmp_path, first
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, "a"), (0.5, "a"), (True, 1), (1, True)])
+@pytest.mark.few(2)
 def test_attributes_that_do_not_fit_those_of_the_first_batch_are_refused(tmp_path, first, second):
     dataset = dataset_of(NAMES)
     import_annotations(dataset, batch(tmp_path, {"0.jpg": {"ann": ["cat"]}}, depth=first))
@@ -239,6 +242,7 @@ def test_what_the_database_cannot_hold_is_refused_with_its_place(tmp_path, more,
 
 
 @pytest.mark.parametrize("place", ["rater_id", "class", "file_name"])
+@pytest.mark.few(2)
 def test_halves_of_characters_in_names_are_refused_or_left_out(tmp_path, place):
     dataset = dataset_of(NAMES)
     content = coco(

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("delete_imports")
 @pytest.mark.parametrize(
     ("file", "alpha"), [("fruits", 1 / 45), ("smile_fruits", 41 / 83), ("landscape_annotations", 353 / 722)]
 )
+@pytest.mark.few(2)
 def test_the_tables_of_document_000_from_the_original_files(shared_data, file, alpha):
     import json
 
@@ -35,6 +36,7 @@ def test_the_tables_of_document_000_from_the_original_files(shared_data, file, a
 
 
 @pytest.mark.parametrize("into", ["fields", "attribute"])
+@pytest.mark.few(1)
 def test_lvis_gives_the_numbers_of_the_design(shared_data, into):
     import json
 

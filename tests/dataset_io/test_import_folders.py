@@ -138,6 +138,7 @@ def test_yolo_without_names_has_numbers_as_classes_but_not_beside_names(tmp_path
         ("0 0,5 0,5 0,5 0,5", r"line 2: could not convert"),
     ],
 )
+@pytest.mark.few(2)
 def test_a_line_that_cannot_be_read_is_no_empty_image(tmp_path, line, why):
     written(tmp_path / "alice" / "sub" / "1.txt", f"\n{line}\n")
     written(tmp_path / "alice" / "2.txt", f"0 0.5 0.5 0.5 0.5\n{line}\n")
@@ -291,6 +292,7 @@ def test_polygons_and_other_parts_of_voc(tmp_path):
         ("<object><robndbox><cx>3</cx></robndbox></object>", "object 2: there must be"),
     ],
 )
+@pytest.mark.few(2)
 def test_an_object_of_voc_that_cannot_be_read(tmp_path, objects, why):
     written(tmp_path / "alice" / "1.xml", _voc(objects=_object((4, 5, 14, 15)) + objects))
     written(tmp_path / "alice" / "2.xml", _voc("2.jpg"))
@@ -424,6 +426,7 @@ def _via_csv(entries, first="filename"):
 
 
 @pytest.mark.parametrize("variant", ["project", "plain", "first version", "csv", "old csv"])
+@pytest.mark.few(2)
 def test_via_as_project_plain_and_csv(tmp_path, variant):
     entries = _via()
     if variant == "first version":

@@ -306,6 +306,7 @@ def test_a_dataset_that_was_renamed_during_a_run_keeps_its_run(make_dataset, mon
     assert dataset.name == new_name
 
 
+@pytest.mark.long
 def test_configuring_the_app_beside_a_deletion_leaves_no_settings(make_dataset):
     dataset = make_dataset(random_annotators(9, seed=2))
     before = stored(dataset)

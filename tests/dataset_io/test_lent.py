@@ -39,6 +39,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("change", "is_put_back"), CHANGES.values(), ids=CHANGES)
+@pytest.mark.few(2)
 def test_what_a_test_did_is_gone(make_dataset, change, is_put_back):
     lent = Lent(lambda: with_a_run(make_dataset))
     dataset = lent.lend()

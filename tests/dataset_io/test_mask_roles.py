@@ -52,6 +52,7 @@ def _image_iou(own: np.ndarray, true: np.ndarray) -> float | None:
 
 
 @pytest.mark.parametrize("empty", ["skip", "agree"])
+@pytest.mark.few(1)
 def test_numbers_are_those_of_scikit_learn(masked: fo.Dataset, empty: str) -> None:
     report = aa.compute(masked, NAMES, reference="gold", models=["net"], ignore_values=[IGNORED], empty=empty).report
     assert report.reference.n_without == sum(mask is None for mask in masked.values("gold.mask"))
@@ -113,6 +114,7 @@ def test_annotators_fields_and_numbers_are_those_without_roles(masked: fo.Datase
     assert {path: masked.values(path) for path in columns} == columns
 
 
+@pytest.mark.long
 def test_an_update_and_a_view_give_what_a_new_run_gives(masked: fo.Dataset) -> None:
     options = {"reference": "gold", "models": ["net"], "ignore_values": [IGNORED]}
     run = aa.compute(masked, NAMES, **options)

@@ -82,6 +82,7 @@ def test_a_machine_without_proc_is_known_by_its_name(monkeypatch):
         lease._machine.cache_clear()
 
 
+@pytest.mark.long
 def test_nothing_is_imported_that_windows_does_not_have():
     folders = ("metrics", "agreement", "charts", "dataset_io", "operators", "panels")
     files = [*ROOT.glob("*.py"), *(path for folder in folders for path in (ROOT / folder).rglob("*.py"))]

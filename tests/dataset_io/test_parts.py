@@ -92,6 +92,7 @@ def assert_as_reports(run, parts, resamples=None):
 
 
 @pytest.mark.parametrize("field", [*FIELDS, "label", "occluded", "confidence", "alice.detections.label"])
+@pytest.mark.few(4)
 def test_parts_have_the_numbers_of_the_report_on_their_samples(dataset, field):
     run = load(dataset)
     parts = run.by(field)
@@ -140,6 +141,7 @@ def test_views_and_views_of_a_part_of_the_run(dataset):
 
 
 @pytest.mark.parametrize("kind", few(["labels", "numbers", "tags", "masks", "texts", "integers"], 4))
+@pytest.mark.few(2)
 def test_every_label_type(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind, n=40, resamples=100)
     describe(dataset)
@@ -148,6 +150,7 @@ def test_every_label_type(make_dataset, kind):
         assert_as_reports(run, run.by(field))
 
 
+@pytest.mark.long
 def test_frames_are_parts_of_their_videos(private_fiftyone):
     labels = random_annotators(48)
     videos = [
@@ -166,16 +169,16 @@ def test_frames_are_parts_of_their_videos(private_fiftyone):
 
 
 def test_hundreds_of_values_are_fifty_parts_and_the_others(make_dataset):
-    dataset = make_dataset(random_annotators(120))
-    dataset.set_values("place", [f"p{k // 2}" if k < 20 else f"p{k}" for k in range(120)])
+    dataset = make_dataset(random_annotators(80))
+    dataset.set_values("place", [f"p{k // 2}" if k < 20 else f"p{k}" for k in range(80)])
     run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
     parts = run.by("place")
     assert len(parts.parts) == 51
-    assert parts.n_merged == 60
+    assert parts.n_merged == 20
     assert [part.name for part in parts.parts[:2]] == ["p0", "p1"]
     assert parts.parts[-1].name == "(others)"
     assert_as_reports(run, parts)
-    assert "60 values that fewer images have" in parts.to_markdown()
+    assert "20 values that fewer images have" in parts.to_markdown()
 
 
 def test_what_a_run_wrote_does_not_divide_it(dataset):

@@ -60,6 +60,7 @@ def test_it_stands_in_the_report_its_text_its_page_and_its_tables(labelled: fo.D
     assert dataset_io.load_agreement(labelled).models == report.models
 
 
+@pytest.mark.long
 def test_an_update_and_a_view_give_what_a_run_on_their_samples_gives(labelled: fo.Dataset) -> None:
     dataset_io.compute_agreement(labelled, PEOPLE, models=["copy"], resamples=50)
     sample = labelled.skip(3).first()

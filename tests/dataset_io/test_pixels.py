@@ -64,6 +64,7 @@ def _by_sklearn(masks, background, ignore):
     [({}, 0, []), ({"background": 5}, 5, []), ({"background": None, "ignore_values": [9, 200]}, None, [9])],
     ids=["default", "other background", "ignore"],
 )
+@pytest.mark.few(2)
 def test_every_number_of_a_sample_is_that_of_scikit_learn(
     make_dataset, tmp_path, in_files, options, background, ignore
 ):
@@ -277,6 +278,7 @@ def test_masks_are_read_as_fiftyone_reads_them(make_dataset, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [bool, np.int64, np.uint64, np.float16, np.float32, np.int16])
+@pytest.mark.few(2)
 def test_the_type_of_the_numbers_does_not_matter(make_dataset, kind):
     first, second = (_square(left) > 0 for left in (1, 2))
     dataset = masked_dataset(make_dataset, {"alice": [first.astype(kind)], "bob": [np.asfortranarray(second)]})
@@ -358,6 +360,7 @@ def test_no_result_depends_on_the_order_of_annotators(make_dataset, tmp_path):
                 assert one[old].agreement_iou == (other[new].agreement_iou and pytest.approx(other[new].agreement_iou))
 
 
+@pytest.mark.long
 def test_any_size_of_batches_gives_the_same_report(make_dataset, tmp_path, monkeypatch):
     dataset = masked_dataset(make_dataset, random_masks(23, seed=2), tmp_path)
     reports = []

@@ -55,6 +55,7 @@ def _broken(folder, how):
 
 
 @pytest.mark.parametrize("how", ["cut off", "text", "empty"])
+@pytest.mark.few(2)
 def test_files_that_are_no_images_are_refused(make_dataset, tmp_path, how):
     dataset, sample_id = _with(make_dataset, _broken(tmp_path, how))
     _refused(dataset, rf"must have a mask .*, got 1 that do not \(first: '.*broken.png' cannot be read.* {sample_id};")
@@ -109,6 +110,7 @@ def test_missing_files_are_named_with_their_samples(make_dataset, tmp_path):
         pytest.param(np.full((3, 4, 3), -1, np.int16), "one has more bits", id="negative colours"),
     ],
 )
+@pytest.mark.few(2)
 def test_arrays_that_are_no_masks_are_refused(make_dataset, mask, match):
     dataset, sample_id = _with(make_dataset, fo.Segmentation(mask=mask))
     _refused(dataset, rf"must have a mask with an integer .* \(first: {match}\), on samples {sample_id}")
@@ -211,6 +213,7 @@ def test_mask_targets_that_contradict_each_other_are_refused(make_dataset):
         ({"annotator_attribute": "rater"}, "got 'alice' .Segmentation.; give every annotator a field"),
     ],
 )
+@pytest.mark.few(2)
 def test_options_that_cannot_be_used_are_refused(make_dataset, options, match):
     dataset = masked_dataset(make_dataset, {"alice": [GOOD], "bob": [GOOD]})
     _refused(dataset, match, ["alice"] if "annotator_attribute" in options else FIELDS, **options)

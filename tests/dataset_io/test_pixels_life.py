@@ -130,6 +130,7 @@ def test_a_folder_that_is_gone_does_not_hinder_deleting(dataset, tmp_path):
 
 
 @pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
+@pytest.mark.long
 def test_a_run_killed_before_every_second_of_its_writes(killable, dataset, folder, in_files):
     files = _files(folder)
     options = {"map_folder": str(folder)} if in_files else {"disagreement_map": True}
@@ -139,6 +140,7 @@ def test_a_run_killed_before_every_second_of_its_writes(killable, dataset, folde
     assert _files(folder) == files
 
 
+@pytest.mark.long
 def test_a_deletion_killed_before_any_of_its_writes(killable, dataset, folder):
     files = _files(folder)
 

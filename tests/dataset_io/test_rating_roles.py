@@ -92,6 +92,7 @@ def test_numbers_and_fields_of_annotators_are_those_without_roles(rated: fo.Data
     assert {path: rated.values(path) for path in before} == before
 
 
+@pytest.mark.long
 def test_an_update_gives_the_report_of_a_new_run(rated: fo.Dataset) -> None:
     options = {"reference": "gold", "models": ["net"], "confidence_threshold": 0.3}
     dataset_io.compute_agreement(rated, NAMES, **options)

@@ -167,6 +167,7 @@ def test_the_order_of_the_fields_changes_nothing(make_dataset, kind):
 
 @each_kind
 @pytest.mark.parametrize("batch_samples", [1, 7])
+@pytest.mark.few(2)
 def test_results_do_not_depend_on_the_batches(make_dataset, monkeypatch, kind, batch_samples):
     _, dataset = _random(make_dataset, kind)
     whole = compute_agreement(dataset, NAMES, run_key="whole")
@@ -270,6 +271,7 @@ def _edit(dataset, kind, sample_id):
 
 @each_kind
 @pytest.mark.parametrize("on_view", [False, True])
+@pytest.mark.few(2)
 def test_a_rating_that_is_edited_between_reading_and_writing_is_read_again(make_dataset, monkeypatch, kind, on_view):
     dataset = rated_dataset(make_dataset, {name: [VALUES[kind][1]] * 4 for name in NAMES}, kind)
     original, edited = write_module.Writer.write, []
@@ -318,6 +320,7 @@ def _refused(dataset, match, *arguments, **options):
         ),
     ],
 )
+@pytest.mark.few(2)
 def test_options_that_do_not_fit_are_refused(make_dataset, kind, options, match):
     _, dataset = _random(make_dataset, kind)
     _refused(dataset, match, **{"fields": NAMES, **options})
@@ -341,6 +344,7 @@ def test_classes_and_numbers_are_not_compared_with_each_other(make_dataset):
         ("IntField", "bob", "many"),
     ],
 )
+@pytest.mark.few(2)
 def test_numbers_that_are_none_are_refused_or_left_out(make_dataset, kind, path, value):
     numbers = {name: [1, 2, 2] for name in NAMES}
     dataset = rated_dataset(make_dataset, numbers, kind)
@@ -364,6 +368,7 @@ def test_numbers_that_are_none_are_refused_or_left_out(make_dataset, kind, path,
         ("Regression", 1.0, -1e200),
     ],
 )
+@pytest.mark.few(2)
 def test_numbers_too_large_to_be_told_apart_or_squared_are_refused_or_left_out(make_dataset, kind, alike, value):
     dataset = rated_dataset(make_dataset, {"alice": [1, alike, 2], "bob": [1, value, 2], "carol": [1, alike, 2]}, kind)
     sample_id = dataset.values("_id")[1]

@@ -67,6 +67,7 @@ def test_the_table_of_four_raters_with_gaps_has_all_its_published_coefficients(m
 
 @pytest.mark.parametrize("name", ["krippendorff_2011", "wikipedia"])
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
+@pytest.mark.few(2)
 def test_alpha_is_the_published_one_at_every_level_of_measurement(make_dataset, name, level):
     dataset, fields = _dataset(make_dataset, name, "IntField")
     report = compute_agreement(dataset, fields, level=level)
@@ -110,6 +111,7 @@ def _columns(case):
 
 
 @pytest.mark.parametrize("case", PUBLISHED["kappa"], ids=lambda case: case["name"])
+@pytest.mark.few(2)
 def test_cases_of_the_source_documents_have_their_exact_kappa(make_dataset, case):
     dataset = rated_dataset(make_dataset, _columns(case), "BooleanField")
     report = compute_agreement(dataset, ["one", "two"])

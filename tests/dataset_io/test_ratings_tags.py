@@ -164,6 +164,7 @@ def test_what_a_view_shows_is_compared_and_lands_on_the_labels_of_the_dataset(ma
 
 
 @pytest.mark.parametrize(("batch_samples", "batch_labels"), [(1, 10_000), (7, 10_000), (1_000, 5)])
+@pytest.mark.few(2)
 def test_results_do_not_depend_on_the_batches(make_dataset, monkeypatch, batch_samples, batch_labels):
     dataset = _tags_dataset(make_dataset, _random(2))
     whole = compute_agreement(dataset, NAMES, run_key="whole")
@@ -186,6 +187,7 @@ def test_the_order_of_the_fields_changes_nothing(make_dataset):
 
 
 @pytest.mark.parametrize("kind", ["add", "delete", "empty", "unassign"])
+@pytest.mark.few(2)
 def test_tags_that_are_edited_between_reading_and_writing_are_read_again(make_dataset, monkeypatch, kind):
     dataset = _tags_dataset(make_dataset)
     original, edited = write_module.Writer.write, []

@@ -55,6 +55,7 @@ def _with_regions(make_dataset, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.few(1)
 def test_with_crowd_regions_views_have_the_labels_that_the_report_counts(make_dataset, seed):
     dataset = _with_regions(make_dataset, seed)
     report = compute_quickly(dataset, TRIO)
@@ -188,6 +189,7 @@ def test_samples_name_the_pairs_who_gave_other_values_in_plain_fields(make_datas
     assert "agreement_differing_pairs" not in str(stored(dataset))
 
 
+@pytest.mark.long
 def test_plain_fields_of_more_annotators_than_are_named_have_the_same_view_of_a_pair(make_dataset):
     names, dataset, rng = [f"w{w:02d}" for w in range(MOST_NAMED + 1)], make_dataset({}), np.random.default_rng(4)
     given = rng.choice(["x", "y"], (6, len(names)))
@@ -201,6 +203,7 @@ def test_plain_fields_of_more_annotators_than_are_named_have_the_same_view_of_a_
 
 
 @pytest.mark.parametrize("n", [MOST_NAMED, MOST_NAMED + 1])
+@pytest.mark.few(1)
 def test_of_more_annotators_than_are_named_the_views_are_the_same(make_dataset, n):
     """Labels of one field, as of a crowd; an image with few annotators names them in any case."""
     boxes, rng = [[0.1, 0.1, 0.2, 0.2], [0.6, 0.6, 0.2, 0.2]], np.random.default_rng(5)

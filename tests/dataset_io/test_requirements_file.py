@@ -115,6 +115,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.few(3)
 def test_a_mistake_is_one_sentence_with_its_line(tmp_path, name):
     text, message = MISTAKES[name]
     with pytest.raises(AgreementInputError, match=message) as error:

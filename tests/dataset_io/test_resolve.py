@@ -47,6 +47,7 @@ def _consensus(document, list_name="detections"):
 
 
 @pytest.mark.parametrize("quorum", [0.01, 1 / 3, 0.5, 0.6, 0.75, 1.0, "majority"])
+@pytest.mark.few(2)
 def test_a_unit_is_kept_if_enough_of_those_assigned_drew_it(dataset, quorum):
     made = resolve_units(dataset, quorum=quorum, ties="keep")
     n_kept = n_below = 0
@@ -150,6 +151,7 @@ def test_a_run_key_is_refused_whose_consensus_would_be_somebody_elses(make_datas
         compute_agreement(dataset, ANNOTATORS[:3])
 
 
+@pytest.mark.long
 def test_a_copy_of_the_consensus_stays_when_the_run_is_deleted(dataset):
     made = resolve_units(dataset)
     dataset.clone_sample_field("agreement_consensus", "ground_truth")
@@ -166,6 +168,7 @@ def test_a_copy_of_the_consensus_is_an_annotator_like_any_other(dataset):
 
 
 @pytest.mark.parametrize("quorum", [0, -1, 1.1, math.nan, True, "half", None])
+@pytest.mark.few(2)
 def test_a_quorum_is_a_share_of_the_annotators(make_dataset, quorum):
     dataset = make_dataset()
     compute_agreement(dataset, ANNOTATORS[:3], resamples=0)
@@ -199,6 +202,7 @@ def _masks(seed=2):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.few(2)
 def test_pixels_are_voted_on(make_dataset, n):
     images = _masks()[:n]
     drawn = {name: [cut_out(image)] for name, image in zip(ANNOTATORS, images, strict=False)}
@@ -297,6 +301,7 @@ def test_the_consensus_of_frames_is_on_frames(make_videos):
     assert len(found) == made.n_labels > 3
 
 
+@pytest.mark.long
 def test_a_consensus_killed_before_every_third_of_its_writes_is_deleted_with_its_run(killable, make_dataset):
     dataset = make_dataset(random_annotators(9, seed=5))
     before = stored(dataset)

@@ -134,6 +134,7 @@ def _iou(a: Any, b: Any) -> float:
     return float(shared / (a[2] * a[3] + b[2] * b[3] - shared))
 
 
+@pytest.mark.long
 def test_the_text_says_who_is_worst_first(labelled: fo.Dataset) -> None:
     report = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
     file = StringIO()
@@ -203,6 +204,7 @@ def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> N
     assert model.annotators == other.annotators
 
 
+@pytest.mark.long
 def test_each_half_takes_the_threshold_that_is_best_on_the_other(labelled: fo.Dataset) -> None:
     names = ["alice", "bob", "carol"]
     options = {"models": "yolo", "resamples": 0, "sensitivity": False, "overwrite": True}
@@ -251,6 +253,7 @@ def test_views_give_the_numbers_of_their_samples(labelled: fo.Dataset) -> None:
     assert (found.reference, found.models) == (own.reference, own.models)
 
 
+@pytest.mark.long
 def test_deleting_and_renaming_leave_nothing_behind(labelled: fo.Dataset) -> None:
     before = set(labelled.get_field_schema(flat=True))
     dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
@@ -303,6 +306,7 @@ def test_the_reference_can_be_a_value_of_the_attribute(labelled: fo.Dataset) -> 
         ({"models": 3}, "`models` must be names of fields with predictions, got 3"),
     ],
 )  # fmt: skip
+@pytest.mark.few(3)
 def test_roles_that_cannot_be_used(labelled: fo.Dataset, options: dict[str, Any], message: str) -> None:
     labelled.add_sample_field("ground", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classification)
     labelled.add_sample_field("nothing", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
@@ -334,6 +338,7 @@ def test_views_show_the_labels_behind_the_numbers(labelled: fo.Dataset) -> None:
         dataset_io.view_agreement(labelled, "without", reference="extra")
 
 
+@pytest.mark.long
 def test_views_show_the_labels_behind_the_numbers_of_a_model(labelled: fo.Dataset) -> None:
     names = ("alice", "bob", "carol")
     run = aa.compute(labelled, list(names), reference="gold", models=["yolo"], confidence_threshold=0.2, resamples=0)
@@ -396,6 +401,7 @@ def test_numbers_of_a_model_in_the_panel_lead_to_its_labels(labelled: fo.Dataset
         ({"annotators": "yolo"}, "`annotators` must be annotators, got the model 'yolo'; use model='yolo'"),
     ],
 )
+@pytest.mark.few(2)
 def test_views_of_a_model_that_are_refused(labelled: fo.Dataset, asked: dict[str, Any], message: str) -> None:
     run = aa.compute(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"], resamples=0)
     with pytest.raises(AgreementInputError, match=message):
@@ -439,6 +445,7 @@ def _n_alone(dataset: fo.Dataset) -> int:
     )
 
 
+@pytest.mark.long
 def test_runs_are_compared_by_the_numbers_against_the_reference(labelled: fo.Dataset) -> None:
     names = ["alice", "bob", "carol"]
     first = dataset_io.compute_agreement(labelled, names, reference="gold", run_key="before")
@@ -479,6 +486,7 @@ def test_crowd_regions_and_what_lies_in_them_are_left_out(make_dataset: Any) -> 
     assert said == ["right", None]
 
 
+@pytest.mark.long
 def test_labels_that_nobody_decided_say_nothing_against_a_reference_of_decisions(labelled: fo.Dataset) -> None:
     names = ["alice", "bob", "carol"]
     run = aa.compute(labelled, names)
@@ -537,6 +545,7 @@ def _of_reference(report: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["alice", "carol"])
+@pytest.mark.few(1)
 def test_the_list_to_send_has_all_that_the_reference_says_against_somebody(
     labelled: fo.Dataset, tmp_path: Path, name: str
 ) -> None:
@@ -587,6 +596,7 @@ def test_of_two_labels_drawn_loosely_for_one_of_the_reference_the_nearer_is_loos
     assert (alice.n_loose, alice.n_extra, alice.n_missed) == (1, 1, 1)
 
 
+@pytest.mark.long
 def test_a_text_in_the_place_of_a_reference_is_a_sentence(labelled: fo.Dataset) -> None:
     run = aa.compute(labelled, ["alice", "bob"], reference="gold", models=["yolo"], resamples=0)
     assert len(run.view(model="yolo", verdict="extra"))

@@ -117,6 +117,7 @@ def test_the_report_that_is_stored_is_the_one_returned(make_dataset):
 
 
 @pytest.mark.parametrize(("batch_samples", "batch_labels"), [(1, 10_000), (7, 10_000), (1000, 5)])
+@pytest.mark.few(1)
 def test_results_do_not_depend_on_the_batches(make_dataset, monkeypatch, batch_samples, batch_labels):
     dataset = make_dataset(random_annotators(40))
     whole = compute_agreement(dataset, ANNOTATORS, run_key="whole").to_dict()
@@ -142,6 +143,7 @@ def _rounded(value):
     return [_rounded(entry) for entry in value] if isinstance(value, list) else value
 
 
+@pytest.mark.long
 def test_the_order_of_the_fields_changes_nothing(make_dataset):
     dataset = make_dataset(random_annotators(30))
     one = compute_agreement(dataset, ["alice", "bob", "carol"], run_key="one")

@@ -62,6 +62,7 @@ def _edit(dataset, sample_id, kind):
 
 
 @pytest.mark.parametrize("kind", ["add", "delete", "empty", "unassign", "change"])
+@pytest.mark.few(2)
 def test_an_edit_between_reading_and_writing_is_seen(make_dataset, before_each_write, kind):
     dataset = make_dataset()
     edited = dataset.first().id
@@ -278,6 +279,7 @@ def test_an_editor_at_work_all_the_time(make_dataset, monkeypatch):
     _assert_consistent(dataset, "last")
 
 
+@pytest.mark.long
 def test_two_runs_at_once_both_finish(make_dataset, monkeypatch):
     dataset = make_dataset(random_annotators(120, seed=11))
     before = stored(dataset)

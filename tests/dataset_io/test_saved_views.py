@@ -147,6 +147,7 @@ def test_what_fiftyone_leaves_behind_is_removed_too(dataset):
     assert _everything(dataset) == before
 
 
+@pytest.mark.long
 def test_a_cloned_dataset_removes_its_own_copies(dataset):
     compute_agreement(dataset, NAMES)
     save_agreement_views(dataset)

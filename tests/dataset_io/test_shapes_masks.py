@@ -25,6 +25,7 @@ TRIO = ["alice", "bob", "carol"]
 
 
 @pytest.mark.parametrize("case", GOLDEN["sparse"], ids=lambda case: f"{case['scenario']} {case['mask_name']}")
+@pytest.mark.few(3)
 def test_masks_against_boxes_of_the_source_document_have_their_exact_iou(make_dataset, case):
     size = (case["width"], case["height"])
     pixels = np.array(case["mask_rows"], np.bool_)
@@ -131,6 +132,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.few(2)
 def test_masks_that_cannot_be_read_are_refused_or_left_out(make_dataset, name):
     mask = np.ones((4, 4), bool)
     labels = {"alice": [box(1, 1, 4, 4, mask=mask)], "bob": [box(1, 1, 4, 4, mask=mask)]}
@@ -144,6 +146,7 @@ def test_masks_that_cannot_be_read_are_refused_or_left_out(make_dataset, name):
 
 
 @pytest.mark.parametrize("mask", [np.zeros((0, 0), bool), np.zeros((3, 0), bool), np.zeros((5, 5), bool)], ids=str)
+@pytest.mark.few(2)
 def test_a_mask_without_pixels_agrees_with_nothing(make_dataset, mask):
     dataset = shapes_dataset(
         make_dataset, {"alice": [box(1, 1, 4, 4, mask=mask)], "bob": [box(1, 1, 4, 4, mask=mask), box(1, 1, 4, 4)]}

@@ -74,6 +74,7 @@ def _values(report):
 
 @EACH_OPTION
 @pytest.mark.parametrize(("n_samples", "n_labels"), [(1, 10**6), (5, 10**6), (10**6, 1), (10**6, 7)])
+@pytest.mark.few(2)
 def test_batches_of_any_size_give_the_same_report(make_dataset, monkeypatch, options, n_samples, n_labels):
     dataset = shapes_dataset(make_dataset, *_random_samples(3))
     expected = compute_agreement(dataset, TRIO, **options)
@@ -83,6 +84,7 @@ def test_batches_of_any_size_give_the_same_report(make_dataset, monkeypatch, opt
 
 
 @EACH_OPTION
+@pytest.mark.few(1)
 def test_the_order_of_samples_labels_and_fields_does_not_matter(make_dataset, options):
     samples = _random_samples(4)
     dataset = shapes_dataset(make_dataset, *samples)
@@ -96,6 +98,7 @@ def test_the_order_of_samples_labels_and_fields_does_not_matter(make_dataset, op
     _assert_same(other.values("agreement_score"), [written[f"/images/{k}.jpg"] for k in order])
 
 
+@pytest.mark.long
 def test_other_names_of_the_annotators_change_nothing_but_the_names(make_dataset):
     samples = _random_samples(5)
     renamed = [{{"alice": "z", "bob": "y", "carol": "x"}[f]: labels for f, labels in s.items()} for s in samples]

@@ -94,6 +94,7 @@ def boxes(make_dataset):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.few(1)
 def test_boxes_are_the_same_in_any_order_and_done_twice(boxes, seed):
     assert_same(boxes, ANNOTATORS, Shuffled(seed), resamples=50)
 
