@@ -5,19 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from .run_length import Mask
 
 Point = tuple[float, float]
+Made = TypeVar("Made")
 
 #: what an export says of a label by a run: the id of its object, and its verdict; no attributes of the label
 OF_RUN = ("unit_id", "verdict")
 #: the question that classes or numbers of whole images answer where a file does not name it
 QUESTION = "classes"
+#: names that tools give to all of their files: the folder tells whose they are
+_NAMES_OF_TOOLS = {"annotations", "instances_default", "labels", "result", "result_coco", "export", "data", "coco"}
 #: an ellipse becomes a polygon of so many corners, with 99.8 % of its area
 _CORNERS_OF_ELLIPSE = 64
 #: pixels of the longest side that an image can have
@@ -58,6 +62,24 @@ class DrawnLabel:
     document_type: str = ""  #: its label type
     of_run: dict[str, str] = field(default_factory=dict)  #: what a run says of it, see :data:`OF_RUN`
 
+    def set_corners(self, left: float, top: float, right: float, bottom: float, degrees: float = 0.0) -> None:
+        """Make it a box from its corners, which is turned clockwise about its centre.
+
+        Raises:
+            ValueError: if the second corner is left of the first, or above it
+        """
+        if not (right >= left and bottom >= top):
+            raise ValueError("the second corner must not be left of the first or above it")
+        self.box = (left, top, right - left, bottom - top)
+        if degrees % 360.0:
+            x, y, a, b = (left + right) / 2, (top + bottom) / 2, self.box[2] / 2, self.box[3] / 2
+            corners = turned(((-a, -b), (a, -b), (a, b), (-a, b)), x, y, degrees)
+            self.box, self.rings, self.rotated = None, [corners], True
+
+
+class NotReadError(ValueError):
+    """Something drawn of a kind that is not read; the text names the kind, in the plural."""
+
 
 @dataclass(slots=True)
 class ImageLabels:
@@ -77,6 +99,29 @@ class StoredImage:
     name: str  #: what files call it
     size_px: tuple[int, int] | None  #: width and height, if they are known
     numbers: dict[str, float]  #: what a run says of it
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationFile:
+    """A file of annotations, and what is known of it without its content."""
+
+    path: Path
+    root: Path  #: the folder that is read as a whole, or that of the file
+    is_of_folder: bool  #: whether a folder is read as a whole
+    annotator: str | None  #: for whom it was given
+    columns: Mapping[str, Any]  #: what its columns mean, as the user says
+    classes: Any = None  #: the classes of a folder of YOLO
+
+    @property
+    def place(self) -> str:
+        """Its name in the folder."""
+        return str(self.path.relative_to(self.root))
+
+    @property
+    def owner(self) -> str:
+        """For whom it was given, or what it is called."""
+        own_name = self.path.parent.name if self.path.stem.lower() in _NAMES_OF_TOOLS else self.path.stem
+        return own_name if self.annotator is None else self.annotator
 
 
 class Tally:
@@ -134,13 +179,13 @@ class AnnotationSet:
                 f"times its size), got more with its {what}; split the file, and import one part after the other"
             )
 
-    def page(self, annotator: str, image: ImageKey, *, is_new: bool = False) -> ImageLabels:
+    def page(self, annotator: str, name: str, frame: int = 0, *, is_new: bool = False) -> ImageLabels:
         """Labels of an annotator on an image, a new entry if there is none, which marks the image as reviewed.
 
         Raises:
             AgreementInputError: if it must be new and is not
         """
-        pages = self.pages.setdefault(annotator, {})
+        image, pages = ImageKey(name, frame), self.pages.setdefault(annotator, {})
         if is_new and image in pages:
             refuse_repeated(annotator, [image])
         return self.page_in(pages, image)
@@ -162,6 +207,19 @@ class AnnotationSet:
         refuse_repeated(annotator, merged.keys() & pages.keys())
         merged.update(pages)
 
+    def give_to(self, annotator: str) -> None:
+        """Give all labels to an annotator, for whom the file was given.
+
+        Raises:
+            AgreementInputError: if the file names several
+        """
+        if len(self.pages) > 1:
+            raise AgreementInputError(
+                f"A file that is given for one annotator must be that annotator's alone, got {annotator!r} for a file "
+                f"of {shown(sorted(self.pages))}; give the path alone, and rename them with `annotators`"
+            )
+        self.pages = {annotator: next(iter(self.pages.values()), {})}
+
     def add_label(self, page: ImageLabels, label: DrawnLabel) -> None:
         """Add a label to an image, within the limits of the file."""
         points = sum(map(len, label.rings or ())) + len(label.points or ()) + len(label.named_points or ())
@@ -173,9 +231,36 @@ class AnnotationSet:
                 return
         page.labels.append(label)
 
-    def not_read(self, page: ImageLabels, what: str, example: object) -> None:
+    def made(self, page: ImageLabels, make: Callable[[], Made], what: str, where: str) -> Made | None:
+        """What a function makes of something drawn; None, and counted, where it cannot be read.
+
+        Args:
+            page: the labels of the image
+            make: makes a label
+            what: what is made a label of, as "shapes"
+            where: where it stands in the file
+        """
+        try:
+            return make()
+        except AgreementInputError:
+            raise
+        except NotReadError as error:
+            self.not_read(page, f"{error}, which are not read", where)
+        except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            why = f"{error} is missing" if isinstance(error, KeyError) else error
+            self.not_read(page, f"{what} that cannot be read", f"{where}: {why}")
+        return None
+
+    def add_made(self, page: ImageLabels, make: Callable[[], DrawnLabel], what: str, where: str) -> DrawnLabel | None:
+        """Add the label that a function makes, as :meth:`made`."""
+        label = self.made(page, make, what, where)
+        if label is not None:
+            self.add_label(page, label)
+        return label
+
+    def not_read(self, page: ImageLabels, what: str, where: object) -> None:
         """Count a label that is in the file and cannot be read: nobody can say that nothing was drawn there."""
-        self.left_out.add(what, example)
+        self.left_out.add(what, where)
         page.n_unread += 1
 
     def every_page(self) -> Iterator[tuple[ImageKey, ImageLabels]]:
@@ -210,7 +295,11 @@ class AnnotationSet:
             self.unused[thing].update(counts)
         self.notes += [note for note in other.notes if note not in self.notes]
 
-    def not_used(self) -> Iterator[str]:
+    def say_unused(self, thing: str, keys: Iterable[object], used: Collection[object] = ()) -> None:
+        """Count the keys of a kind of thing in the files that are not used."""
+        self.unused[thing].update(str(key) for key in keys if key not in used)
+
+    def unused_lines(self) -> Iterator[str]:
         """A sentence for each kind of thing: which of its keys are not used, and how often they are there."""
         for thing, counts in self.unused.items():
             if counts:
@@ -238,16 +327,6 @@ def refuse_repeated(owner: str, images: Iterable[ImageKey]) -> None:
         raise AgreementInputError(
             f"Every annotator must have one set of labels for an image, got more than one of {owner!r} for "
             f"{shown(map(repr, names))}; give each set a name of its own ({{name: path}}), or leave all but one out"
-        )
-
-
-def refuse_others(annotator: str, named: Iterable[str]) -> None:
-    """Refuse a file that was given as that of one annotator and names several."""
-    found = sorted(named)
-    if len(found) > 1:
-        raise AgreementInputError(
-            f"A file that is given for one annotator must be that annotator's alone, got {annotator!r} for a file "
-            f"of {shown(found)}; give the path alone, and rename them with `annotators`"
         )
 
 

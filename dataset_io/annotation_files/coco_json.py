@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,18 +19,18 @@ from ...metrics.geometry.polygons import polygons_from_rings
 from ..labels.checks import is_crowd
 from .annotation_set import (
     OF_RUN,
+    AnnotationFile,
     AnnotationSet,
     DrawnLabel,
     ImageKey,
     ImageLabels,
+    NotReadError,
     Point,
     StoredImage,
     id_text,
     number_in,
     plain_attributes,
-    refuse_others,
     stored_size,
-    turned,
 )
 from .run_length import coco_mask, column_runs
 
@@ -59,16 +60,11 @@ _MOST_CROSSED, _ROUNDING = 2000, 1e-6
 _FARTHEST = 1e9
 
 
-def read_coco(found: AnnotationSet, content: Entry, annotator: str | None) -> None:
+def read_coco(found: AnnotationSet, content: Entry, file: AnnotationFile) -> None:
     """Add all annotations of a file.
 
-    Args:
-        found: what they are added to
-        content: of the file
-        annotator: who drew everything in it; None: the file says who drew what
-
     Raises:
-        AgreementInputError: if the file does not say it, or its parts do not belong together
+        AgreementInputError: if it does not say who drew what, or its parts do not belong together
     """
     images = _by_id(content, "images")
     annotations = [entry for entry in content.get("annotations") or [] if isinstance(entry, dict)]
@@ -81,29 +77,27 @@ def read_coco(found: AnnotationSet, content: Entry, annotator: str | None) -> No
             f"Annotations of a COCO file must refer to its images, got {len(lost)} that do not (ids {shown(lost)})"
         )
     _refuse_corners(annotations)
-    raters = _Raters(images.values(), annotations, annotator)
-    found.persons, found.notes = raters.persons, raters.notes
+    looked, drawn_by, has_one_entry = _raters(found, list(images.values()), annotations, file)
     for image in images.values():
-        for name in raters.image_annotators(image):
-            _page(found, name, image, is_new=not raters.are_by_annotation)
+        for name in looked(image):
+            _page(found, name, image, is_new=has_one_entry)
     n_unlisted = n_turned = 0
     for entry in annotations:
         image = images[id_text(entry["image_id"])]
-        name = raters.drawn_by(entry, image)
-        key = ImageKey(str(image["file_name"]))
-        n_unlisted += key not in found.pages.get(name, {})
-        page, place = _page(found, name, image), f"{key.name}: id {entry.get('id')}"
-        label = _label(found, entry, classes, image)
+        name, place = drawn_by(entry, image), f"{image['file_name']}: id {entry.get('id')}"
+        n_unlisted += ImageKey(str(image["file_name"])) not in found.pages.get(name, {})
+        page = _page(found, name, image)
+        label = found.made(page, functools.partial(_label, found, entry, classes, image), "annotations", place)
         if label is None:
-            found.not_read(page, "annotations that cannot be read", place)
-        elif not (label.box or label.rings or label.mask or label.points):
-            found.left_out.add("annotations without a box, polygon, mask or points", place)
-        else:
+            continue
+        if label.box or label.rings or label.mask or label.points:
             n_turned += label.rotated
             found.add_label(page, label)
+        else:
+            found.left_out.add("annotations without a box, polygon, mask or points", place)
     for thing, entries in (("images", images.values()), ("categories", categories.values()), ("the file", [content])):
         for entry in entries:
-            found.unused[thing].update(str(key) for key in entry.keys() - {*_USED[thing]})
+            found.say_unused(thing, entry, _USED[thing])
     if n_turned:
         found.notes.append(f"{n_turned} boxes are turned about their centre by their attribute {_ROTATION!r}")
     if n_unlisted:
@@ -111,16 +105,8 @@ def read_coco(found: AnnotationSet, content: Entry, annotator: str | None) -> No
                            "as assigned to it")  # fmt: skip
 
 
-def names_raters(content: Entry) -> bool:
-    """True if a file names the annotators of its images or annotations."""
-    images, annotations = (entries if isinstance(entries := content.get(key), list) else []
-                           for key in ("images", "annotations"))  # fmt: skip
-    keys = {*_RATER_KEYS, _RATER_LIST}
-    return any(keys & entry.keys() for entry in (*images, *annotations) if isinstance(entry, dict))
-
-
 def _page(found: AnnotationSet, annotator: str, image: Entry, *, is_new: bool = False) -> ImageLabels:
-    page = found.page(annotator, ImageKey(str(image["file_name"])), is_new=is_new)
+    page = found.page(annotator, str(image["file_name"]), is_new=is_new)
     size = stored_size(image.get("width"), image.get("height"))
     if page.size_px is None and size is not None:
         page.scale = number_in(image["width"]) or 0.0, number_in(image["height"]) or 0.0
@@ -156,7 +142,7 @@ def _refuse_corners(annotations: list[Entry]) -> None:
     """
     n_corners = n_sizes = 0
     for entry in annotations:
-        try:
+        with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError):
             x, y, a, b = map(float, entry["bbox"])
             ring, area = entry.get("segmentation"), number_in(entry.get("area"))
             if isinstance(ring, list) and len(ring) == 1 and isinstance(ring[0], list) and len(ring[0]) >= 6:
@@ -165,11 +151,9 @@ def _refuse_corners(annotations: list[Entry]) -> None:
                 told = (a - x, b - y) if abs((a - x) * (b - y) - area) < 1e-3 * area else (a, area / a)
             else:
                 continue
-        except (KeyError, TypeError, ValueError, ZeroDivisionError):
-            continue
-        by_sizes, by_corners = (max(abs(told[0] - w), abs(told[1] - h)) for w, h in ((a, b), (a - x, b - y)))
-        n_corners += by_corners <= 1.0 < by_sizes
-        n_sizes += by_sizes <= 1.0
+            by_sizes, by_corners = (max(abs(told[0] - w), abs(told[1] - h)) for w, h in ((a, b), (a - x, b - y)))
+            n_corners += by_corners <= 1.0 < by_sizes
+            n_sizes += by_sizes <= 1.0
     if n_corners > n_sizes:
         raise AgreementInputError(
             f"A `bbox` of COCO must be x, y, width and height, got corners (x, y, x, y) on {n_corners} of "
@@ -177,80 +161,67 @@ def _refuse_corners(annotations: list[Entry]) -> None:
         )
 
 
-class _Raters:
-    """Annotators of images and of annotations."""
+def _raters(
+    found: AnnotationSet, images: list[Entry], annotations: list[Entry], file: AnnotationFile
+) -> tuple[Callable[[Entry], list[str]], Callable[[Entry, Entry], str], bool]:
+    """Who looked at an image, who drew an annotation on one, and whether an image has one entry for an annotator.
 
-    def __init__(self, images: Iterable[Entry], annotations: list[Entry], annotator: str | None) -> None:
-        images = list(images)
-        self._only = annotator
-        self._image_key = next((key for key in _RATER_KEYS if any(key in image for image in images)), None)
-        self._key = next((key for key in _RATER_KEYS if any(key in entry for entry in annotations)), None)
-        self._has_lists = any(_RATER_LIST in image for image in images)
-        self.persons: dict[str, str] = {}
-        self.notes: list[str] = []
-        self._everybody: list[str] = []
-        self._first: dict[int, str] = {}  #: the only one who looked at an image, by its place in memory
-        sessions: dict[str, set[str]] = defaultdict(set)
-        for image in images:
-            for person, session in _listed(image.get(_RATER_LIST)):
-                sessions[person].add(session)
-        for entry in annotations:
-            if self._key is not None and self._key in entry:
-                sessions[id_text(entry[self._key])].add(id_text(entry.get("session_id") or ""))
-        self._has_sessions = any(len(names) > 1 for names in sessions.values())
-        if annotator is not None:
-            image_raters = {id_text(image[self._image_key]) for image in images if self._image_key}
-            refuse_others(annotator, sessions.keys() | image_raters)
-        elif self._has_lists or self._key is not None:
-            names = {self._name(person, session): person for person in sessions for session in sessions[person]}
-            self.persons = names if self._has_sessions else {}
-            if not self._has_lists and self._image_key is None:
-                self._everybody = sorted(names)
-                self.notes.append(
-                    f"The images have no {_RATER_LIST}: everybody is taken to have looked at every image of the file"
-                )
-        elif self._image_key is None:
+    Raises:
+        AgreementInputError: if nothing says it
+    """
+    image_key, key = (next((name for name in _RATER_KEYS if any(name in entry for entry in entries)), None)
+                      for entries in (images, annotations))  # fmt: skip
+    has_lists = any(_RATER_LIST in image for image in images)
+    if image_key is None and key is None and not has_lists:
+        if file.annotator is None and not file.is_of_folder:
             raise AgreementInputError(
                 f"A COCO file of several annotators must name them, by {_RATER_KEYS[0]!r} on annotations, "
                 f"{_RATER_LIST!r} or {_RATER_KEYS[1]!r} on images, got a file without; give one file for each "
                 'annotator: {"alice": path, "bob": path}'
             )
+        return lambda image: [file.owner], lambda entry, image: file.owner, True
+    sessions: dict[str, set[str]] = defaultdict(set)
+    for image in images:
+        for person, session in _listed(image.get(_RATER_LIST)):
+            sessions[person].add(session)
+    for entry in annotations:
+        if key is not None and key in entry:
+            sessions[id_text(entry[key])].add(id_text(entry.get("session_id") or ""))
+    has_sessions = any(len(own) > 1 for own in sessions.values())
 
-    def _name(self, person: str, session: str) -> str:
-        return f"{person}_{session}" if self._has_sessions and session else person
+    def named(person: str, session: str) -> str:
+        return f"{person}_{session}" if has_sessions and session else person
 
-    def image_annotators(self, image: Entry) -> list[str]:
-        """Names of those who looked at an image."""
-        if self._only is not None:
-            return [self._only]
-        if self._has_lists:
-            return [self._name(person, session) for person, session in _listed(image.get(_RATER_LIST))]
-        if self._image_key is None:
-            return self._everybody
-        if image.get(self._image_key) is None:
+    persons = {named(person, session): person for person, own in sessions.items() for session in own}
+    everybody = sorted(persons)
+    found.persons = persons if has_sessions else {}
+    if not has_lists and image_key is None:
+        found.notes.append(
+            f"The images have no {_RATER_LIST}: everybody is taken to have looked at every image of the file"
+        )
+
+    def looked(image: Entry) -> list[str]:
+        if has_lists:
+            return [named(person, session) for person, session in _listed(image.get(_RATER_LIST))]
+        if image_key is None:
+            return everybody
+        if image.get(image_key) is None:
             raise AgreementInputError(
-                f"Every image must name its annotator in {self._image_key!r}, got id {image['id']!r} without"
+                f"Every image must name its annotator in {image_key!r}, got id {image['id']!r} without"
             )
-        return [id_text(image[self._image_key])]
+        return [id_text(image[image_key])]
 
-    @property
-    def are_by_annotation(self) -> bool:
-        """True if annotations alone name their annotators, so that entries of one file name are one image."""
-        return self._only is None and not self._has_lists and self._image_key is None
-
-    def drawn_by(self, entry: Entry, image: Entry) -> str:
-        """Name of who drew an annotation."""
-        if self._only is not None:
-            return self._only
-        if self._key is None:
-            if id(image) not in self._first:
-                self._first[id(image)] = self.image_annotators(image)[0]
-            return self._first[id(image)]
-        if entry.get(self._key) is None:
+    def drawn_by(entry: Entry, image: Entry) -> str:
+        if key is None and len(looked(image)) == 1:
+            return looked(image)[0]
+        if key is None or entry.get(key) is None:
             raise AgreementInputError(
-                f"Every annotation must name its annotator in {self._key!r}, got id {entry.get('id')!r} without"
+                f"Every annotation must name its annotator in {key or _RATER_KEYS[0]!r}, got id {entry.get('id')!r} "
+                "without"
             )
-        return self._name(id_text(entry[self._key]), id_text(entry.get("session_id") or ""))
+        return named(id_text(entry[key]), id_text(entry.get("session_id") or ""))
+
+    return looked, drawn_by, has_lists or image_key is not None
 
 
 def _listed(raters: Any) -> list[tuple[str, str]]:
@@ -261,8 +232,12 @@ def _listed(raters: Any) -> list[tuple[str, str]]:
     return [(id_text(person), "") for person in raters or ()]
 
 
-def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: Entry) -> DrawnLabel | None:
-    """The label of an annotation, which may hold nothing; None if it cannot be read."""
+def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: Entry) -> DrawnLabel:
+    """The label of an annotation, which may hold nothing.
+
+    Raises:
+        ValueError: if it cannot be read
+    """
     category = entry.get("category_id")
     if category is not None and id_text(category) not in classes:
         raise AgreementInputError(
@@ -272,42 +247,33 @@ def _label(found: AnnotationSet, entry: Entry, classes: dict[str, str], image: E
     said = entry.get("attributes")
     extra: Entry = said if isinstance(said, dict) else {}
     own = (*_OWN_KEYS, *OF_RUN) if OF_RUN[0] in entry else _OWN_KEYS
-    box = entry.get("bbox")
-    degrees = (number_in(extra.get(_ROTATION)) or 0.0) % 360.0 if box and not entry.get("segmentation") else 0.0
+    box, shape, points = entry.get("bbox"), entry.get("segmentation"), entry.get("keypoints")
     attributes = plain_attributes(entry, own) | plain_attributes(extra, ("id", *((_ROTATION,) if box else ())))
-    kept = {*own, *attributes, *attributes.keys(), "id", _ROTATION}
-    found.unused["annotations"].update(
-        str(key) for key, value in (*entry.items(), *extra.items()) if key not in kept and value not in (None, [], {})
-    )
+    strange = (name for name, value in (*entry.items(), *extra.items()) if value not in (None, [], {}))
+    found.say_unused("annotations", strange, {*own, *attributes, "id", _ROTATION})
     name = None if category is None else classes[id_text(category)]
     label = DrawnLabel(name, attributes=attributes, confidence=number_in(entry.get("score")))
-    try:
-        if box:
-            x, y, width, height = map(float, box)
-            label.box = (x, y, width, height)
-            if degrees:
-                a, b = width / 2, height / 2
-                corners = turned(((-a, -b), (a, -b), (a, b), (-a, b)), x + a, y + b, degrees)
-                label.box, label.rings, label.rotated = None, [corners], True
-        shape = entry.get("segmentation")
-        if isinstance(shape, list) and shape:
-            rings = [[(float(x), float(y)) for x, y in zip(ring[::2], ring[1::2], strict=True)]
-                     for ring in shape if len(ring) >= 6]  # fmt: skip
-            if not rings and any(shape) and label.box is None:
-                return None  # lines and points
-            label.rings = joined_rings(rings) or None
-        elif isinstance(shape, dict):
-            height_px, width_px = shape.get("size") or (image["height"], image["width"])
-            size = stored_size(image.get("width"), image.get("height"))
-            if size not in (None, (int(width_px), int(height_px))):
-                return None  # a mask of another size is not one of this image
-            label.mask = functools.partial(coco_mask, shape["counts"], int(width_px), int(height_px))
-        points = entry.get("keypoints")
-        if points and any(points[2::3]):
-            x_y_v = [points[k : k + 3] for k in range(0, len(points), 3)]
-            label.points = [(float(x), float(y)) if v else (float("nan"),) * 2 for x, y, v in x_y_v]
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
+    if box:
+        x, y, width, height = map(float, box)
+        label.box = (x, y, width, height)
+        degrees = (number_in(extra.get(_ROTATION)) or 0.0) % 360.0
+        if degrees and not shape:
+            label.set_corners(x, y, x + width, y + height, degrees)
+    if isinstance(shape, list) and shape:
+        rings = [[(float(x), float(y)) for x, y in zip(ring[::2], ring[1::2], strict=True)]
+                 for ring in shape if len(ring) >= 6]  # fmt: skip
+        if not rings and any(shape) and label.box is None:
+            raise NotReadError("lines and points among polygons")
+        label.rings = joined_rings(rings) or None
+    elif isinstance(shape, dict):
+        height_px, width_px = shape.get("size") or (image["height"], image["width"])
+        size = stored_size(image.get("width"), image.get("height"))
+        if size not in (None, (int(width_px), int(height_px))):
+            raise ValueError("the mask has another size than the image")
+        label.mask = functools.partial(coco_mask, shape["counts"], int(width_px), int(height_px))
+    if points and any(points[2::3]):
+        x_y_v = [points[k : k + 3] for k in range(0, len(points), 3)]
+        label.points = [(float(x), float(y)) if v else (float("nan"),) * 2 for x, y, v in x_y_v]
     return label
 
 

@@ -2,57 +2,51 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ...agreement.settings.errors import AgreementInputError, shown
-from .annotation_set import (
-    AnnotationSet,
-    DrawnLabel,
-    ImageKey,
-    ImageLabels,
-    as_number,
-    refuse_others,
-    stored_size,
-)
-from .label_studio import name_in
+from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, ImageLabels, as_number, stored_size
+from .label_studio import decoded, name_in
 from .long_table import guessed_columns, read_table
 
 #: what is said of a table that is not a long one
 WIDE, MTURK = "a wide table", "MTurk results"
 #: parts of the name of a column that is an annotator's: ``rater1_label`` or ``label_rater1``
 _PARTS = (re.compile(r"(?P<who>.+)[_. -](?P<what>[^_. -]+)"), re.compile(r"(?P<what>[^_. -]+)[_. -](?P<who>.+)"))
-#: a SageMaker job's output, relative to the folder of a worker's response to one image
+#: a SageMaker job's list of its images, relative to a folder above the response of a worker to one of them
 _MANIFESTS = ("manifests/output/output.manifest", "output.manifest", "manifest.json", "dataset.manifest")
+#: what can be drawn in Amazon's forms
+_DRAWN = ("boundingBoxes", "polygons", "polylines", "keypoints")
 
 Answer = dict[str, Any]
 
 
-def read_any_table(
-    found: AnnotationSet, table: pd.DataFrame, annotator: str | None, columns: Mapping[str, Any] | None
-) -> None:
+def read_any_table(found: AnnotationSet, table: pd.DataFrame, file: AnnotationFile) -> None:
     """Add what a table says: MTurk's results, a column for each annotator, or a row for each label."""
+    given = dict(file.columns)
     if {"WorkerId", "AssignmentId"} <= {*map(str, table.columns)}:
         found.title = MTURK
-        _read_mturk(found, table, annotator, dict(columns or {}))
+        _read_mturk(found, table, given)
         return
-    long = None if annotator is not None else _as_long(table, dict(columns or {}))
-    if long is None:
-        read_table(found, table, annotator, columns)
-        return
-    found.title = WIDE
-    table, raters, answers = long
-    found.notes.append(f"A column is read as an annotator: {shown(raters, 20)}; an empty cell means not assigned")
-    if answers == "value" and "value" not in (columns or {}):
-        found.notes.append(f'Their numbers are read as numbers; columns={{"label": {raters}}} reads them as classes')
-    kept = {meaning: column for meaning, column in (columns or {}).items() if isinstance(column, str)}
-    read_table(found, table, None, {**kept, "annotator": "annotator", **({answers: answers} if answers else {})})
+    long = None if file.annotator is not None else _as_long(table, given)
+    if long is not None:
+        found.title = WIDE
+        table, raters, answers = long
+        found.notes.append(f"A column is read as an annotator: {shown(raters, 20)}; an empty cell means not assigned")
+        if answers == "value" and "value" not in given:
+            found.notes.append(
+                f'Their numbers are read as numbers; columns={{"label": {raters}}} reads them as classes'
+            )
+        kept = {meaning: column for meaning, column in given.items() if isinstance(column, str)}
+        given = {**kept, "annotator": "annotator", **({answers: answers} if answers else {})}
+    read_table(found, table, file.annotator, given)
 
 
 def _as_long(table: pd.DataFrame, columns: dict[str, Any]) -> tuple[pd.DataFrame, list[str], str] | None:
@@ -103,7 +97,7 @@ def _as_long(table: pd.DataFrame, columns: dict[str, Any]) -> tuple[pd.DataFrame
     return long.dropna(subset=[answers]), raters, answers
 
 
-def _read_mturk(found: AnnotationSet, table: pd.DataFrame, annotator: str | None, columns: dict[str, Any]) -> None:
+def _read_mturk(found: AnnotationSet, table: pd.DataFrame, columns: dict[str, Any]) -> None:
     """Add a batch of assignments: the image is an input of the task, what was drawn or said the answer."""
     names = list(map(str, table.columns))
     inputs = {name.removeprefix("Input."): name for name in names if name.startswith("Input.")}
@@ -114,8 +108,6 @@ def _read_mturk(found: AnnotationSet, table: pd.DataFrame, annotator: str | None
             f"One input of the tasks must be the image, got {shown(inputs.values(), 20) or 'none'}; say which with "
             'columns={"image": "Input.…"}'
         )
-    if annotator is not None:
-        refuse_others(annotator, {str(who) for who in table["WorkerId"]})
     for number, row in enumerate(table.to_dict("records"), 2):
         where = f"row {number}"
         if str(row.get("AssignmentStatus")).lower() == "rejected":
@@ -123,83 +115,49 @@ def _read_mturk(found: AnnotationSet, table: pd.DataFrame, annotator: str | None
             continue
         answer: Answer = {}
         for name in names:
-            if name.startswith("Answer.") and not (isinstance(row[name], float) and row[name] != row[name]):
+            if name.startswith("Answer.") and row[name] == row[name]:
                 *path, last = name.split(".")[1:]
                 place = answer
                 for part in path:
                     place = place.setdefault(part, {})
                 place[last] = row[name]
-        tasks = _spelt(answer.pop("taskAnswers", None))
+        tasks = decoded(answer.pop("taskAnswers", None))
         for each in tasks if isinstance(tasks, list) else []:
             answer |= each if isinstance(each, dict) else {}
-        page = found.page(annotator or str(row["WorkerId"]), ImageKey(name_in(str(row[image]))), is_new=True)
+        page = found.page(str(row["WorkerId"]), name_in(str(row[image])), is_new=True)
         _add_answer(found, page, answer, where)
-
-
-def _spelt(value: Any) -> Any:
-    """What a text spells in JSON; other values as they are."""
-    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
 
 
 def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: str) -> None:
     """Add what somebody answered by the elements of Amazon's forms: what was drawn, classes, texts and numbers."""
-    for question, value in ((key, _spelt(value)) for key, value in answer.items()):
-        if not isinstance(value, dict):
-            if isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
-                found.not_read(page, f"answers to {question!r} that cannot be read", where)
+    for question, value in ((key, decoded(value)) for key, value in answer.items()):
+        said = value
+        if isinstance(value, dict):
+            size = decoded(value.get("inputImageProperties"))
+            if isinstance(size, dict):
+                page.size_px = stored_size(size.get("width"), size.get("height"))
+            drawn = [(key, decoded(value[key])) for key in _DRAWN if key in value]
+            for key, entries in drawn:
+                for entry in entries if isinstance(entries, list) else [None]:
+                    found.add_made(page, functools.partial(_shape, key, entry), key, where)
+            if drawn:
                 continue
-            for entry in value if isinstance(value, list) else [value]:
-                number = as_number(entry)
-                text = None if number is not None else str(entry).strip()
-                if text != "":
-                    found.add_label(page, DrawnLabel(text, value=number, question=question))
+            said = decoded(value.get("label", value.get("labels")))
+            if said is None and value and all(str(is_on).lower() in ("true", "false") for is_on in value.values()):
+                said = [name for name, is_on in value.items() if str(is_on).lower() == "true"]
+        entries = said if isinstance(said, list) else [said]
+        if any(entry is None or isinstance(entry, dict | list) for entry in entries):
+            found.not_read(page, f"answers to {question!r} that cannot be read", where)
             continue
-        size = _spelt(value.get("inputImageProperties"))
-        if isinstance(size, dict):
-            page.size_px = stored_size(*(as_number(_number(size.get(side))) for side in ("width", "height")))
-        drawn = [key for key in ("boundingBoxes", "polygons", "polylines", "keypoints") if key in value]
-        for key in drawn:
-            entries = _spelt(value[key])
-            for entry in entries if isinstance(entries, list) else [None]:
-                _add_shape(found, page, key, entry, where)
-        if drawn:
-            continue
-        said = value.get("label", value.get("labels"))
-        if said is None and value and all(str(is_on).lower() in ("true", "false") for is_on in value.values()):
-            said = [name for name, is_on in value.items() if str(is_on).lower() == "true"]
-        if said is None:
-            found.not_read(page, f"answers to {question!r} that cannot be read ({shown(value)})", where)
-            continue
-        said = _spelt(said)
-        for text in said if isinstance(said, list) else [said]:
-            found.add_label(page, DrawnLabel(str(text), question=question))
-
-
-def _add_shape(found: AnnotationSet, page: ImageLabels, key: str, entry: Any, where: str) -> None:
-    try:
-        found.add_label(page, _shape(key, entry))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        found.not_read(page, f"{key} that cannot be read", f"{where}: {error!r}")
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
+        for entry in entries:
+            number = as_number(entry)
+            text = None if number is not None else str(entry).strip()
+            if text != "":
+                found.add_label(page, DrawnLabel(text, value=number, question=question))
 
 
 def _shape(kind: str, entry: Answer) -> DrawnLabel:
-    """Something drawn, in pixels.
-
-    Raises:
-        ValueError: if it cannot be read
-    """
+    """Something drawn, in pixels."""
     label = DrawnLabel(None if entry.get("label") is None else str(entry["label"]))
     if kind == "boundingBoxes":
         left, top, width, height = (float(entry[key]) for key in ("left", "top", "width", "height"))
@@ -219,28 +177,19 @@ def is_sagemaker(content: Any) -> bool:
     return is_response or "source-ref" in first or {"dataObject", "annotations"} <= first.keys()
 
 
-def read_sagemaker(found: AnnotationSet, content: Any, annotator: str | None, file: Path) -> None:
-    """Add the answers of a job, of each worker, or the labels of each job where a manifest holds what it decided.
-
-    Args:
-        file: responses of workers do not name their image; its number is the folder of the file
-    """
+def read_sagemaker(found: AnnotationSet, content: Any, file: AnnotationFile) -> None:
+    """Add the answers of each worker of a job."""
     for number, entry in enumerate(content if isinstance(content, list) else [content], 1):
-        where = f"{file.name}, entry {number}"
         if "source-ref" in entry:
-            image = ImageKey(name_in(str(entry["source-ref"])))
-            for job in [key for key in entry if f"{key}-metadata" in entry]:
-                page = found.page(annotator or job.removesuffix("-ref"), image, is_new=True)
-                _add_decided(found, page, job, entry[job], entry[f"{job}-metadata"], where)
-            continue
-        source = entry.get("dataObject") or _data_object(file)
-        image = ImageKey(name_in(str(source.get("s3Uri") or source.get("source-ref"))))
-        answers = entry.get("annotations") or entry.get("answers") or []
-        if annotator is not None:
-            refuse_others(annotator, {str(answer["workerId"]) for answer in answers})
-        for answer in answers:
-            said = answer.get("answerContent") or _spelt((answer.get("annotationData") or {}).get("content"))
-            page = found.page(annotator or str(answer["workerId"]), image, is_new=True)
+            raise AgreementInputError(
+                f"Answers of SageMaker Ground Truth must be those of workers, got {file.place!r}, a manifest with what "
+                "a job decided; give the job's folder `annotations/worker-response`, or `consolidation-request`"
+            )
+        source = entry.get("dataObject") or _data_object(file.path)
+        image = name_in(str(source.get("s3Uri") or source.get("source-ref")))
+        for answer in entry.get("annotations") or entry.get("answers") or []:
+            said = answer.get("answerContent") or decoded((answer.get("annotationData") or {}).get("content"))
+            page, where = found.page(str(answer["workerId"]), image, is_new=True), f"{file.place}, entry {number}"
             if isinstance(said, dict):
                 _add_answer(found, page, said, where)
             else:
@@ -248,7 +197,7 @@ def read_sagemaker(found: AnnotationSet, content: Any, annotator: str | None, fi
 
 
 def _data_object(file: Path) -> Answer:
-    """The line of the job's manifest that a worker's response is about."""
+    """The line of the job's manifest that a worker's response is about: its number is the folder of the response."""
     manifests = (folder / name for folder in file.parents[:6] for name in _MANIFESTS)
     manifest = next((path for path in manifests if path.is_file()), None)
     if manifest is None or not file.parent.name.isdecimal():
@@ -262,33 +211,3 @@ def _data_object(file: Path) -> Answer:
         raise AgreementInputError(f"{str(manifest)!r} must have an image number {number}, got {len(lines)} lines")
     line: Answer = json.loads(lines[number])
     return line
-
-
-def _add_decided(found: AnnotationSet, page: ImageLabels, job: str, value: Any, metadata: Answer, where: str) -> None:
-    """Add what a job decided of an image."""
-    names = metadata.get("class-map") or {}
-    scores = metadata.get("confidence-map") or {}
-    if isinstance(value, dict) and isinstance(value.get("annotations"), list):
-        for size in value.get("image_size") or ():
-            page.size_px = stored_size(size.get("width"), size.get("height"))
-        objects = metadata.get("objects") or [{}] * len(value["annotations"])
-        for entry, more in zip(value["annotations"], objects, strict=True):
-            label = _shape("polygons" if "vertices" in entry else "boundingBoxes", entry)
-            label.label = str(names.get(str(entry.get("class_id")), entry.get("class_id")))
-            label.confidence = as_number(more.get("confidence"))
-            found.add_label(page, label)
-    elif "class-name" in metadata:
-        found.add_label(page, DrawnLabel(str(metadata["class-name"]), question=job,
-                                         confidence=as_number(metadata.get("confidence"))))  # fmt: skip
-    elif isinstance(value, list):
-        for code in value:
-            found.add_label(page, DrawnLabel(str(names.get(str(code), code)), question=job,
-                                             confidence=as_number(scores.get(str(code)))))  # fmt: skip
-    else:
-        why = metadata.get("failure-reason") or metadata.get("type") or "unknown"
-        found.not_read(page, f"labels of {job!r} that cannot be read", f"{where}: {why}")
-
-
-def json_lines(text: str) -> Iterator[Any]:
-    """The values of a file with one on each line."""
-    return (json.loads(line) for line in text.splitlines() if line.strip())

@@ -6,11 +6,20 @@ import contextlib
 import functools
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...agreement.settings.errors import AgreementInputError
-from .annotation_set import OF_POINT, AnnotationSet, DrawnLabel, ImageKey, ImageLabels, Point, ellipse_ring, turned
+from .annotation_set import (
+    OF_POINT,
+    AnnotationFile,
+    AnnotationSet,
+    DrawnLabel,
+    ImageLabels,
+    NotReadError,
+    Point,
+    ellipse_ring,
+    stored_size,
+)
 from .run_length import cvat_mask
 
 #: frames of a video that can be read: a file cannot make us fill the memory
@@ -27,14 +36,8 @@ _USED = {
 TAGS = "tags"
 
 
-def read_cvat(found: AnnotationSet, root: Element, annotator: str | None, file_name: str) -> None:
-    """Add all labels of an export.
-
-    Args:
-        found: what they are added to
-        root: the first element of the file
-        annotator: whose labels they are; None: the assignee's, or where there is none that of the file's name
-    """
+def read_cvat(found: AnnotationSet, root: Element, file: AnnotationFile) -> None:
+    """Add all labels of an export: of the annotator for whom it was given, the assignee, or else of the file's name."""
     meta = root.find("meta")
     # input type of every attribute, by class and name
     types = {
@@ -43,12 +46,22 @@ def read_cvat(found: AnnotationSet, root: Element, annotator: str | None, file_n
         for attribute in label.findall("attributes/attribute")
     }
     assignees = (_text(meta, f"{place}/assignee/username") for place in ("job", "task", "project"))
-    owner = next(filter(None, assignees), file_name)
+    owner = file.annotator or next(filter(None, assignees), file.owner)
     is_video = any(_text(meta, f"{place}/mode") == "interpolation" for place in ("job", "task"))
     if root.find("image") is None and (root.find("track") is not None or is_video):
-        _read_video(found, root, meta, annotator or owner, types)
+        _read_video(found, root, meta, owner, types)
     else:
-        _read_images(found, root, meta, annotator, owner, types)
+        tasks = meta.findall("project/tasks/task") if meta is not None and file.annotator is None else []
+        owners = {_text(entry, "id"): _text(entry, "assignee/username") for entry in reversed(tasks)}
+        n_times = Counter(image.get("name") for image in root.findall("image"))
+        for image in root.findall("image"):
+            name, subset = str(image.get("name")), image.get("subset")
+            if n_times[image.get("name")] > 1 and subset:  # subsets of a project may have images of one name
+                name = f"{subset}/{name}"
+            page = found.page(owners.get(image.get("task_id") or "") or owner, name, is_new=True)
+            page.size_px = stored_size(image.get("width"), image.get("height"))
+            for element in image:
+                _add_shape(found, page, name, element, str(element.get("label")), types)
     found.order_named_points()
 
 
@@ -56,56 +69,21 @@ def _text(element: Element | None, path: str) -> str:
     return (element.findtext(path) or "").strip() if element is not None else ""
 
 
-def _read_images(
-    found: AnnotationSet,
-    root: Element,
-    meta: Element | None,
-    annotator: str | None,
-    otherwise: str,
-    types: dict[tuple[str, str], str],
-) -> None:
-    tasks = meta.findall("project/tasks/task") if meta is not None else []
-    assignees = {_text(entry, "id"): _text(entry, "assignee/username") for entry in reversed(tasks)}
-    n_times = Counter(image.get("name") for image in root.findall("image"))
-    for image in root.findall("image"):
-        name, subset = str(image.get("name")), image.get("subset")
-        if n_times[image.get("name")] > 1 and subset:  # subsets of a project may have images of one name
-            name = f"{subset}/{name}"
-        owner = annotator or assignees.get(image.get("task_id") or "") or otherwise
-        page = found.page(owner, ImageKey(name), is_new=True)
-        page.size_px = _size(image.get("width"), image.get("height"))
-        for element in image:
-            _add_shape(found, page, name, element, str(element.get("label")), types)
-
-
-def _size(width: Any, height: Any) -> tuple[int, int] | None:
-    """The size of an image; None where the file does not say it."""
-    try:
-        size = int(width), int(height)
-    except (TypeError, ValueError):
-        return None
-    return size if min(size) > 0 else None
-
-
 def _add_shape(
     found: AnnotationSet, page: ImageLabels, name: str, element: Element, label: str, types: dict[tuple[str, str], str]
 ) -> DrawnLabel | None:
-    found.unused["shapes"].update(key for key in element.attrib if key not in _USED)
-    try:
-        shape = _shape(element, label, types)
-    except (KeyError, TypeError, ValueError) as error:
-        found.not_read(page, f"shapes that cannot be read ({error})", name)
+    if element.tag == "attribute":
         return None
-    if shape is None:
-        if element.tag != "attribute":
-            found.not_read(page, f"shapes of the type {element.tag}, which are not read", name)
-        return None
-    found.add_label(page, shape)
-    return shape
+    found.say_unused("shapes", element.attrib, _USED)
+    return found.add_made(page, functools.partial(_shape, element, label, types), "shapes", name)
 
 
-def _shape(element: Element, label: str, types: dict[tuple[str, str], str]) -> DrawnLabel | None:
-    """The label of an element; None if it is none that we read."""
+def _shape(element: Element, label: str, types: dict[tuple[str, str], str]) -> DrawnLabel:
+    """The label of an element.
+
+    Raises:
+        ValueError: if it is none that we read
+    """
     drawn = DrawnLabel(label or None)
     if element.get("occluded") is not None:
         drawn.attributes["occluded"] = element.get("occluded") == "1"
@@ -118,14 +96,8 @@ def _shape(element: Element, label: str, types: dict[tuple[str, str], str]) -> D
                 with contextlib.suppress(ValueError):
                     drawn.attributes[name] = float(text)
     if element.tag == "box":
-        left, top, right, bottom = (float(element.attrib[key]) for key in ("xtl", "ytl", "xbr", "ybr"))
-        angle = float(element.get("rotation") or 0.0) % 360.0
-        if angle:
-            x, y = (left + right) / 2, (top + bottom) / 2
-            corners = ((left, top), (right, top), (right, bottom), (left, bottom))
-            drawn.rings, drawn.rotated = [turned(((a - x, b - y) for a, b in corners), x, y, angle)], True
-        else:
-            drawn.box = (left, top, right - left, bottom - top)
+        corners = (float(element.attrib[key]) for key in ("xtl", "ytl", "xbr", "ybr"))
+        drawn.set_corners(*corners, float(element.get("rotation") or 0.0))
     elif element.tag == "ellipse":
         x, y, radius_x, radius_y = (float(element.attrib[key]) for key in ("cx", "cy", "rx", "ry"))
         drawn.rings = [ellipse_ring(x, y, radius_x, radius_y, float(element.get("rotation") or 0.0))]
@@ -143,7 +115,7 @@ def _shape(element: Element, label: str, types: dict[tuple[str, str], str]) -> D
     elif element.tag == "tag":
         drawn.question = TAGS
     else:
-        return None
+        raise NotReadError(f"shapes of the type {element.tag}")
     return drawn
 
 
@@ -159,7 +131,7 @@ def _read_video(
     place = "job" if meta is not None and meta.find("job") is not None else "task"
     name = _text(meta, "source") or _text(meta, f"{place}/source") or _text(meta, f"{place}/name")
     found.other_names[name] = tuple(filter(None, (_text(meta, f"{place}/name"), _text(meta, "task/name"))))
-    size = _size(*(_text(meta, f"{place}/original_size/{side}") for side in ("width", "height")))
+    size = stored_size(*(_text(meta, f"{place}/original_size/{side}") for side in ("width", "height")))
     step = int(_text(meta, f"{place}/frame_filter").rpartition("step=")[2] or 1)
     start, stop = _text(meta, f"{place}/start_frame"), _text(meta, f"{place}/stop_frame")
     drawn = [int(element.get("frame") or 0) for track in root.findall("track") for element in track]
@@ -172,11 +144,11 @@ def _read_video(
     shapes = [(track, list(_track(found, track, step))) for track in root.findall("track")]
     frames |= {frame for _, track in shapes for frame, _ in track}
     for frame in sorted(frames):
-        found.page(owner, ImageKey(name, frame + 1)).size_px = size
+        found.page(owner, name, frame + 1).size_px = size
     for number, (track, visible) in enumerate(shapes):
         index = int(track.get("id") or number)
         for frame, element in visible:
-            page = found.page(owner, ImageKey(name, frame + 1))
+            page = found.page(owner, name, frame + 1)
             if element is None:
                 what = "shapes between key frames with different numbers of points"
                 found.not_read(page, what, f"{name}, frame {frame + 1}")

@@ -172,11 +172,12 @@ def export_annotations(
         arguments.append("match='path'")
     annotators_in, separate = (
         tuple(
-            AnnotatorInFile.of(owner, (), ([label_type] * len(page.labels) for page in entries[owner].values()))
-            for owner, label_type in ((owner, types.get(owner, DETECTIONS)) for owner in sorted(entries))
+            AnnotatorInFile.of(owner, (), (([types.get(owner, DETECTIONS)] * len(page.labels), False)
+                                           for page in pages.values()))
+            for owner, pages in sorted(entries.items())
         )
         for entries in (found.pages, found.separate)
-    )
+    )  # fmt: skip
     return ExportSummary(
         path=str(target),
         format=kind.title,

@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -21,12 +22,11 @@ from defusedxml.ElementTree import parse as parse_xml
 
 from ...agreement.settings.errors import AgreementInputError, shown
 from ..database.fiftyone_private import default_fields, list_of, sample_collection
-from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, refuse_others, stored_size
-from .coco_json import names_raters, read_coco
-from .crowd_answers import is_sagemaker, json_lines, read_any_table, read_sagemaker
+from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, stored_size
+from .coco_json import read_coco
+from .crowd_answers import is_sagemaker, read_any_table, read_sagemaker
 from .cvat_xml import read_cvat
 from .file_per_image import (
-    VIA_COLUMNS,
     YoloClasses,
     is_yolo_file,
     read_labelme,
@@ -34,30 +34,69 @@ from .file_per_image import (
     read_voc,
     read_yolo,
     via_entries,
-    via_rows,
 )
 from .image_names import files_in
 from .label_documents import CLASSES, DETECTIONS, LABEL_TYPES, LABEL_TYPES_OF
-from .label_studio import read_label_studio, tasks_of_records
+from .label_studio import are_records, read_label_studio
 from .long_table import SUFFIXES, load_table
 
-#: the formats that we read ourselves, and what they are called
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """A format that we read ourselves."""
+
+    title: str
+    endings: tuple[str, ...]  #: the kinds of its files
+    fits: Callable[[Any], bool]  #: whether a content is of this format
+    read: Callable[[AnnotationSet, Any, AnnotationFile], None]  #: adds it to what was read
+    says_who: bool = True  #: whether it can say who drew what
+
+
+def _is_mapping_with(content: Any, *keys: str) -> bool:
+    return isinstance(content, dict) and content.keys() >= {*keys}
+
+
+def _begins_with(content: Any, *keys: str) -> bool:
+    """True for an object with these keys, or a list that begins with one."""
+    return _is_mapping_with(content[0] if isinstance(content, list) and content else content, *keys)
+
+
+def _is_of_label_studio(content: Any) -> bool:
+    """True for tasks, and for records of JSON-MIN or CSV."""
+    if isinstance(content, pd.DataFrame):
+        return "annotator" in content.columns and are_records(content.head(_MOST_ROWS).to_dict("records"))
+    return _begins_with(content, "data") or (isinstance(content, list) and _begins_with(content, "annotator"))
+
+
+#: rows of a table that are looked at to find its format
+_MOST_ROWS = 10_000
 LABEL_STUDIO, COCO, CVAT, TABLE = "label_studio", "coco", "cvat", "table"
 YOLO, VOC, LABELME, VIA, SAGEMAKER = "yolo", "voc", "labelme", "via", "sagemaker"
-TITLES = {LABEL_STUDIO: "Label Studio JSON", COCO: "COCO JSON", CVAT: "CVAT XML", TABLE: "a long table",
-          YOLO: "YOLO", VOC: "Pascal VOC", LABELME: "LabelMe JSON", VIA: "VGG Image Annotator (VIA)",
-          SAGEMAKER: "SageMaker Ground Truth"}  # fmt: skip
+#: in the order in which they are looked for
+_FORMATS = {
+    YOLO: _Format("YOLO", ("a text",), lambda content: isinstance(content, str), read_yolo, says_who=False),
+    CVAT: _Format("CVAT XML", ("XML",), lambda content: getattr(content, "tag", "") == "annotations", read_cvat),
+    VOC: _Format("Pascal VOC", ("XML",), lambda content: getattr(content, "tag", "") == "annotation", read_voc,
+                 says_who=False),
+    LABELME: _Format("LabelMe JSON", ("JSON",), lambda content: _is_mapping_with(content, "shapes", "imagePath"),
+                     read_labelme, says_who=False),
+    SAGEMAKER: _Format("SageMaker Ground Truth", ("JSON",), is_sagemaker, read_sagemaker),
+    VIA: _Format("VGG Image Annotator (VIA)", ("JSON", "a table"), lambda content: via_entries(content) is not None,
+                 read_via, says_who=False),
+    COCO: _Format("COCO JSON", ("JSON",), lambda content: _is_mapping_with(content, "images", "annotations"),
+                  read_coco),
+    LABEL_STUDIO: _Format("Label Studio JSON", ("JSON", "a table"), _is_of_label_studio, read_label_studio),
+    TABLE: _Format("a long table", ("a table",), lambda content: isinstance(content, pd.DataFrame), read_any_table),
+}  # fmt: skip
+#: what the formats are called, in the order in which they are named
+TITLES = {name: _FORMATS[name].title for name in
+          (LABEL_STUDIO, COCO, CVAT, TABLE, YOLO, VOC, LABELME, VIA, SAGEMAKER)}  # fmt: skip
 #: formats with a file for each image
 FILE_PER_IMAGE = (YOLO, VOC, LABELME)
-_SUFFIXES = {
-    **dict.fromkeys((".json", ".jsonl", ".manifest"), "JSON"),
-    ".xml": "XML",
-    **dict.fromkeys(SUFFIXES, "a table"),
-    ".txt": "a text",
-}
-#: the endings of the files of a format
-_KINDS_OF = {CVAT: {"XML"}, VOC: {"XML"}, VIA: {"JSON", "a table"}, TABLE: {"a table"}, YOLO: {"a text"},
-             **{name: {"JSON"} for name in (LABEL_STUDIO, COCO, LABELME, SAGEMAKER)}}  # fmt: skip
+#: endings of files with a value of JSON on each line
+_OF_LINES = (".jsonl", ".ndjson", ".manifest")
+_SUFFIXES = {**dict.fromkeys((".json", *_OF_LINES), "JSON"), ".xml": "XML", **dict.fromkeys(SUFFIXES, "a table"),
+             ".txt": "a text"}  # fmt: skip
 #: bytes that the parts of a file take when it is read, by the signs that begin them, measured
 _OF_SIGNS = {
     "JSON": {b",": 32, b"{": 200, b"[": 72},
@@ -67,8 +106,6 @@ _OF_SIGNS = {
 }
 #: larger files would fill the memory while they are read
 MOST_BYTES = 1 << 30
-#: names that tools give to all of their files: the folder tells whose they are
-_NAMES_OF_TOOLS = {"annotations", "instances_default", "labels", "result", "result_coco", "export", "data", "coco"}
 #: files beside annotations that hold none
 _OF_NO_IMAGE = {"notes.json"}
 #: what is read of FiftyOne's formats: labels that are exported too, and maps of pixels
@@ -92,12 +129,13 @@ def read_annotations(
     if not path.exists():
         raise AgreementInputError(f"`source` must be a file or folder, got {str(path)!r}, which does not exist")
     if path.is_file():
-        return _read_file(path, format, annotator, columns, None, None)
+        return _read_file(AnnotationFile(path, path.parent, False, annotator, columns or {}), format)
+    kinds = _FORMATS[format].endings if format in _FORMATS else _OF_SIGNS
     by_kind: dict[str, list[Path]] = defaultdict(list)
     for file in map(Path, files_in(path, "source")):
-        kind = _SUFFIXES.get(file.suffix.lower())
+        kind = _SUFFIXES.get(file.suffix.lower(), "")
         is_of_tool = file.name in _OF_NO_IMAGE or (kind == "a text" and not is_yolo_file(file))
-        if kind is not None and not is_of_tool and kind in _KINDS_OF.get(format, {*_OF_SIGNS}) and file.is_file():
+        if not is_of_tool and kind in kinds and file.is_file():
             by_kind[kind].append(file)
     if len(by_kind) > 1 and not any(map(_looks_like_yolo, by_kind.get("a text", ()))):
         by_kind.pop("a text", None)
@@ -109,7 +147,8 @@ def read_annotations(
         )
     ((kind, files),) = by_kind.items()
     classes = YoloClasses(path) if kind == "a text" else None
-    first, *others = [_read_file(file, format, annotator, columns, path, classes) for file in sorted(files)]
+    every = (AnnotationFile(file, path, True, annotator, columns or {}, classes) for file in sorted(files))
+    first, *others = [_read_file(file, format) for file in every]
     for other in others:
         if other.title != first.title:
             raise AgreementInputError(
@@ -127,90 +166,65 @@ def _looks_like_yolo(path: Path) -> bool:
     return len(first) > 4 and all(word.strip(b"+-.eE0123456789") == b"" for word in first)
 
 
-def _read_file(
-    path: Path,
-    format: str,
-    annotator: str | None,
-    columns: Mapping[str, Any] | None,
-    folder: Path | None,
-    classes: YoloClasses | None,
-) -> AnnotationSet:
-    """Annotations of one file.
-
-    Args:
-        folder: the folder that is read as a whole; None: the file alone
-        classes: of a folder of YOLO
-    """
-    size, root = path.stat().st_size, folder or path.parent
-    shown_name = str(path.relative_to(root))
+def _read_file(file: AnnotationFile, format: str) -> AnnotationSet:
+    """Annotations of one file."""
+    size, kind = file.path.stat().st_size, _SUFFIXES.get(file.path.suffix.lower())
     if size > MOST_BYTES:
         raise AgreementInputError(
-            f"An annotation file must have at most {MOST_BYTES >> 20:,} MB, got {shown_name!r} with {size >> 20:,} MB; "
+            f"An annotation file must have at most {MOST_BYTES >> 20:,} MB, got {file.place!r} with {size >> 20:,} MB; "
             "split it"
         )
-    kind = _SUFFIXES.get(path.suffix.lower())
     if kind is None:
         raise AgreementInputError(
-            f"An annotation file must end in {shown(sorted(_SUFFIXES), 10)}, got {shown_name!r}; for a format that "
+            f"An annotation file must end in {shown(sorted(_SUFFIXES), 10)}, got {file.place!r}; for a format that "
             "FiftyOne reads, such as KITTI, say `format=fo.types.…`"
         )
-    own_name = path.parent.name if path.stem.lower() in _NAMES_OF_TOOLS else path.stem
     found = AnnotationSet.of_size("", size)
-    with path.open("rb") as file:
-        n_bytes = sum(part.count(sign) * n for part in iter(lambda: file.read(1 << 20), b"")
+    with file.path.open("rb") as opened:
+        n_bytes = sum(part.count(sign) * n for part in iter(lambda: opened.read(1 << 20), b"")
                       for sign, n in _OF_SIGNS[kind].items())  # fmt: skip
     found.reserve(n_bytes, "content, of many small parts")
+    content: Any = load_table(file.path) if kind == "a table" else _content(file, kind)
+    read_content(found, content, file, format)
+    return found
+
+
+def read_content(found: AnnotationSet, content: Any, file: AnnotationFile, format: str) -> None:
+    """Add what a file holds, in the format that it looks like.
+
+    Raises:
+        AgreementInputError: if it is of none that we read, or not as its tool writes it
+    """
     try:
-        content: Any = load_table(path) if kind == "a table" else _content(path, kind, shown_name)
-        is_of = _format_of(content)
-        title = TITLES.get(is_of, is_of)
-        if is_of not in TITLES or format not in ("auto", is_of):
+        tool = next((title for title, fits in _TOOLS.items() if fits(content)), None)
+        fitting = [name for name, known in _FORMATS.items() if tool is None and known.fits(content)]
+        is_of = format if format in fitting else next(iter(fitting), None)
+        if is_of is None or format not in ("auto", is_of):
             must = "of a format that can be read" if format == "auto" else TITLES[format]
+            others = (title for title, fits in _OTHERS.items() if fits(content))
+            like = tool or (next(others) if is_of is None else TITLES[is_of])
             raise AgreementInputError(
-                f"{shown_name!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {title}; "
-                + (_INSTEAD if title in _TOOLS else _WITH_FIFTYONE)
+                f"{file.place!r} must be {must} ({shown(TITLES.values(), 9)}), got what looks like {like}; "
+                + (_WITH_FIFTYONE if tool is None else _OF_ZOONIVERSE if tool == _ZOONIVERSE else _INSTEAD)
             )
-        found.title = title
-        if is_of in (*FILE_PER_IMAGE, VIA) and annotator is None:
-            below = sorted(each.name for each in path.parent.iterdir() if each.is_dir()) if folder is None else sorted(
-                each.name for each in folder.iterdir() if each.is_dir())  # fmt: skip
+        found.title = TITLES[is_of]
+        if file.annotator is None and not _FORMATS[is_of].says_who:
+            below = sorted(each.name for each in file.root.iterdir() if each.is_dir())
             raise AgreementInputError(
-                f"{title} does not say who drew what: give the folder or file of each annotator, "
+                f"{found.title} does not say who drew what: give the folder or file of each annotator, "
                 '{"alice": path, "bob": path}, got '
-                f"{str(folder or path)!r}" + (f", in which there are {shown(below)}" if below else "")
+                f"{str(file.root if file.is_of_folder else file.path)!r}"
+                + (f", in which there are {shown(below)}" if below else "")
             )
-        if is_of == TABLE:
-            read_any_table(found, content, annotator, columns)
-        elif is_of == CVAT:
-            read_cvat(found, content, annotator, own_name)
-        elif is_of == COCO:
-            is_of_one = annotator is None and folder is not None and not names_raters(content)
-            read_coco(found, content, own_name if is_of_one else annotator)
-        elif is_of == YOLO:
-            read_yolo(found, content, str(annotator), path, root, classes or YoloClasses(root))
-        elif is_of == VOC:
-            read_voc(found, content, str(annotator), path, root)
-        elif is_of == LABELME:
-            read_labelme(found, content, str(annotator), path, root)
-        elif is_of == SAGEMAKER:
-            read_sagemaker(found, content, annotator, path)
-        elif is_of == VIA:
-            entries = via_rows(content) if kind == "a table" else via_entries(content)
-            read_via(found, entries or {}, str(annotator), (columns or {}).get("label"))
-        else:
-            tasks = content if isinstance(content, list) else [content]
-            tasks = tasks if _is_list_with(tasks, "data") else tasks_of_records(tasks)
-            read_label_studio(found, tasks, (columns or {}).get("image"))
-            if annotator is not None:
-                refuse_others(annotator, found.pages)
-                found.pages = {annotator: next(iter(found.pages.values()), {})}
+        _FORMATS[is_of].read(found, content, file)
+        if file.annotator is not None:
+            found.give_to(file.annotator)
     except AgreementInputError:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise AgreementInputError(
-            f"{shown_name!r} must be as the tool writes it, got content that cannot be read: {error}"
+            f"{file.place!r} must be as the tool writes it, got content that cannot be read: {error}"
         ) from error
-    return found
 
 
 #: what a file must be that cannot be read, and what it has instead
@@ -223,10 +237,11 @@ _UNREADABLE: dict[type[Exception], Callable[[Any], str]] = {
     DefusedXmlException: lambda error: (
         f"XML without entities of its own, which annotation tools do not write, got {error}"
     ),
+    ValueError: lambda error: f"as the tool writes it, got content that cannot be read: {error}",
 }
 
 
-def _content(path: Path, kind: str, shown_name: str) -> Any:
+def _content(file: AnnotationFile, kind: str) -> Any:
     """Value in a file of JSON, the first element of one of XML, or a text.
 
     Raises:
@@ -234,43 +249,44 @@ def _content(path: Path, kind: str, shown_name: str) -> Any:
     """
     try:
         if kind == "XML":
-            return parse_xml(path).getroot()
-        content = path.read_bytes()
+            return parse_xml(file.path).getroot()
+        content = file.path.read_bytes()
         text = content.decode("utf-8-sig" if content.startswith(codecs.BOM_UTF8) else json.detect_encoding(content))
         if kind != "JSON":
             return text
-        has_lines = path.suffix.lower() != ".json" or (text.count("\n") and _is_line_of_json(text))
-        return list(json_lines(text)) if has_lines else json.loads(text)
+        first, _, rest = text.strip().partition("\n")  # an object on each line
+        has_lines = first.startswith("{") and first.rstrip().endswith("}") and rest.lstrip().startswith("{")
+        if has_lines or file.path.suffix.lower() in _OF_LINES:
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return json.loads(text)
     except tuple(_UNREADABLE) as error:
         told = next(told for kind_of_error, told in _UNREADABLE.items() if isinstance(error, kind_of_error))
-        raise AgreementInputError(f"{shown_name!r} must be {told(error)}") from error
+        raise AgreementInputError(f"{file.place!r} must be {told(error)}") from error
 
 
-def _is_line_of_json(text: str) -> bool:
-    """True if the first line of a text is an object of JSON, followed by others."""
-    first, _, rest = text.strip().partition("\n")
-    return first.rstrip().endswith("}") and first.startswith("{") and rest.lstrip().startswith("{")
-
-
+_ZOONIVERSE = "Zooniverse's export of classifications"
 #: how files of tools can be told that cannot be read, and what they are
 _TOOLS: dict[str, Callable[[Any], bool]] = {
     "Labelbox's export": lambda content: (
-        _has_keys(content, "data_row", "projects") or _has_keys(content, "Labeled Data")
+        _begins_with(content, "data_row", "projects") or _begins_with(content, "Labeled Data")
     ),
-    "V7 Darwin JSON": lambda content: _has_keys(content, "item", "annotations"),
-    "Supervisely's JSON": lambda content: _has_keys(content, "objects", "size"),
-    "Prodigy's JSON": lambda content: _has_keys(content, "_input_hash"),
-    "Zooniverse's JSON": lambda content: _has_keys(content, "subject_ids") or _has_keys(content, "task", "value"),
+    "V7 Darwin JSON": lambda content: _begins_with(content, "item", "annotations"),
+    "Supervisely's JSON": lambda content: _begins_with(content, "objects", "size"),
+    "Prodigy's JSON": lambda content: _begins_with(content, "_input_hash"),
+    _ZOONIVERSE: lambda content: (
+        {"classification_id", "annotations", "subject_ids"} <= {*map(str, content.columns)}
+        if isinstance(content, pd.DataFrame)
+        else _begins_with(content, "subject_ids") or _begins_with(content, "task", "value")
+    ),
     "GeoJSON (as of QuPath)": lambda content: isinstance(content, dict) and content.get("type") == "FeatureCollection",
 }
 #: and of other formats
-_OTHER_JSON: dict[str, Callable[[Any], bool]] = {
-    **_TOOLS,
-    "COCO results (detections without images)": lambda content: _is_list_with(content, "image_id", "category_id"),
-    "a FiftyOne dataset": lambda content: isinstance(content, dict) and "samples" in content,
+_OTHERS: dict[str, Callable[[Any], bool]] = {
+    "COCO results (detections without images)": lambda content: _begins_with(content, "image_id", "category_id"),
+    "a FiftyOne dataset": lambda content: _is_mapping_with(content, "samples"),
+    "XML of another tool": lambda content: hasattr(content, "tag"),
+    "JSON of a tool that we do not know": lambda content: True,
 }
-
-
 _WITH_FIFTYONE = (
     "formats that FiftyOne reads are given as `format=fo.types.…`, with one path for each annotator: "
     '{"alice": path, "bob": path}'
@@ -280,39 +296,10 @@ _INSTEAD = (
     "export COCO JSON or Pascal VOC for each annotator from there, or write a long table: a row for each label, with "
     "image, annotator, class, and a box or polygon"
 )
-
-
-def _has_keys(content: Any, *keys: str) -> bool:
-    """True for an object with these keys, or a list that begins with one."""
-    first = content[0] if isinstance(content, list) and content else content
-    return isinstance(first, dict) and first.keys() >= {*keys}
-
-
-def _is_list_with(content: Any, *keys: str) -> bool:
-    return isinstance(content, list) and bool(content) and isinstance(content[0], dict) and content[0].keys() >= {*keys}
-
-
-def _format_of(content: Any) -> str:
-    """One of our formats, or the title of another one, of the content of a file."""
-    if isinstance(content, str):
-        return YOLO
-    if isinstance(content, pd.DataFrame):
-        return VIA if {str(name).lstrip("#") for name in content.columns} >= VIA_COLUMNS else TABLE
-    if hasattr(content, "tag"):
-        return {"annotations": CVAT, "annotation": VOC}.get(content.tag, f"XML of <{content.tag}>")
-    if isinstance(content, dict) and {"shapes", "imagePath"} <= content.keys():
-        return LABELME
-    if is_sagemaker(content):
-        return SAGEMAKER
-    if via_entries(content) is not None:
-        return VIA
-    if isinstance(content, dict) and "images" in content and "annotations" in content:
-        return COCO
-    if _is_list_with(content if isinstance(content, list) else [content], "data"):
-        return LABEL_STUDIO
-    if _is_list_with(content, "annotator"):  # JSON-MIN
-        return LABEL_STUDIO
-    return next((title for title, fits in _OTHER_JSON.items() if fits(content)), "JSON of a tool that we do not know")
+_OF_ZOONIVERSE = (
+    "make a long table of it: a row for each answer or drawing in its `annotations`, with image (of `subject_data`), "
+    "annotator (`user_name`), class, and a box or polygon"
+)
 
 
 def read_with_fiftyone(
@@ -342,7 +329,7 @@ def read_with_fiftyone(
             fields = [name for name in dataset.get_field_schema() if name not in default_fields(dataset)]
             for document in sample_collection(dataset).find({}):
                 # every image of the annotator's set was looked at, also those for which the importer says nothing
-                page = found.page(annotator, ImageKey(document["filepath"]))
+                page = found.page(annotator, document["filepath"])
                 page.scale = (1.0, 1.0)
                 metadata = document.get("metadata") or {}
                 page.size_px = stored_size(metadata.get("width"), metadata.get("height"))

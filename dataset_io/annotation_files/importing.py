@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import fiftyone as fo
 import pandas as pd
@@ -22,6 +22,7 @@ from ...charts.text.words import counted
 from ..labels.source import field_schema
 from ..run.work_through import Progress
 from .annotation_set import (
+    AnnotationFile,
     AnnotationSet,
     ImageKey,
     ImageLabels,
@@ -29,8 +30,8 @@ from .annotation_set import (
     stored_size,
     whole_characters,
 )
-from .crowd_answers import MTURK, WIDE, read_any_table
-from .file_format import FILE_PER_IMAGE, TABLE, TITLES, VIA, read_annotations, read_with_fiftyone
+from .crowd_answers import MTURK, WIDE
+from .file_format import FILE_PER_IMAGE, TABLE, TITLES, VIA, read_annotations, read_content, read_with_fiftyone
 from .image_names import Match, Target, match_images
 from .label_documents import ANNOTATOR_ATTRIBUTE, KEYPOINTS, POLYLINES, Document, LabelMaker, TargetField, target_fields
 from .new_fields import Key, NewField
@@ -133,20 +134,7 @@ def import_annotations(
     has_columns = {TITLES[TABLE], TITLES[VIA], WIDE, MTURK} & {*found.title.split(_AND)}
     if columns and not has_columns and not (found.title.startswith("Label Studio") and [*columns] == ["image"]):
         raise AgreementInputError(f"`columns` are those of a table, got {found.title}; leave them out")
-    _rename(found, annotators)
-    _join_names(found, OPTIONS["aliases"].checked(aliases))
-    broken = [repr(name) for name in (*found.pages, *found.separate) if whole_characters(name) != name]
-    if broken:
-        raise AgreementInputError(
-            f"Names of annotators must be of whole characters, got {shown(broken)} with halves of a surrogate pair; "
-            "give them other names with `annotators`, or correct the file"
-        )
-    shared = sorted(found.pages.keys() & found.separate.keys())
-    if shared:
-        raise AgreementInputError(
-            f"No annotator may be called {shown(map(repr, shared))}, as labels of nobody are; give them other names "
-            "with `annotators`"
-        )
+    _rename(found, annotators, OPTIONS["aliases"].checked(aliases))
     slots = target_fields(found, label_types)
     has_file_per_image = {*found.title.split(_AND)} <= {TITLES[name] for name in FILE_PER_IMAGE}
     if no_labels != NOT_ASSIGNED and not has_file_per_image:
@@ -154,11 +142,8 @@ def import_annotations(
             f"`no_labels` concerns formats with a file for each image, got {found.title}, which says who looked; leave "
             "it out"
         )
-    beside = (
-        [Path(path).absolute() for path in source.values() if os.path.isdir(path)]
-        if isinstance(source, Mapping)
-        else []
-    )
+    paths = source.values() if isinstance(source, Mapping) else ()
+    beside = [Path(path).absolute() for path in paths if os.path.isdir(path)]
     targets, unknown = match_images(dataset, found, match, folder, beside, whole=no_labels == DREW_NOTHING)
     for name in unknown:
         found.left_out.add("images that the dataset does not have", name)
@@ -193,8 +178,9 @@ def _read(
     if isinstance(source, pd.DataFrame):
         if format not in ("auto", TABLE):
             raise AgreementInputError(f"A DataFrame is a table, got `format` {format!r}")
-        found = AnnotationSet.of_size(TITLES[TABLE], int(source.memory_usage().sum()))
-        read_any_table(found, source.copy(deep=False), None, columns)
+        found = AnnotationSet.of_size("", int(source.memory_usage().sum()))
+        whole = AnnotationFile(Path("a DataFrame"), Path(), False, None, columns or {})
+        read_content(found, source.copy(deep=False), whole, format)
         return found
     if isinstance(source, Mapping):
         if not source:
@@ -242,7 +228,7 @@ def _add_without_file(found: AnnotationSet, targets: dict[str, Target], no_label
         missing = {target.path: name for name, target in targets.items() if target.path not in said}
         by_owner[owner] = len(missing)
         for name in missing.values() if no_labels == DREW_NOTHING else ():
-            found.page(owner, ImageKey(name)).scale = (1.0, 1.0)
+            found.page(owner, name).scale = (1.0, 1.0)
     without = shown((f"{owner}: {n}" for owner, n in by_owner.items() if n), 20)
     if without:
         looked = "looked at, with nothing drawn" if no_labels == DREW_NOTHING else (
@@ -250,45 +236,22 @@ def _add_without_file(found: AnnotationSet, targets: dict[str, Target], no_label
         found.notes.append(f"Images without a file of an annotator ({without}) count as {looked}")
 
 
-def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:
-    """Give annotators other names."""
-    if annotators is None:
-        return
-    if not isinstance(annotators, Mapping):
+def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None, aliases: Mapping[str, str]) -> None:
+    """Give annotators other names, and those that stand for others, of classes too, the names of these.
+
+    All names get one Unicode form.
+    """
+    if annotators is not None and not isinstance(annotators, Mapping):
         raise AgreementInputError(
             f"`annotators` must map names in the files to others, got {type(annotators).__name__}"
         )
-    renamed = {str(old): str(new) for old, new in annotators.items()}
+    renamed = {str(old): str(new) for old, new in (annotators or {}).items()}
     unknown = sorted(renamed.keys() - found.pages.keys())
     if unknown:
         raise AgreementInputError(
             f"`annotators` must name annotators of the files ({shown(sorted(found.pages), 20)}), got "
             f"{shown(map(repr, unknown))}"
         )
-    pages, found.pages = found.pages, {}
-    for old, annotator_pages in pages.items():
-        found.add_pages(renamed.get(old, old), annotator_pages)
-    found.persons = {renamed.get(name, name): person for name, person in found.persons.items()}
-
-
-def _fits(page: ImageLabels, size: tuple[int, int] | None) -> bool:
-    """True unless boxes, polygons or points in pixels reach beyond an image of a size."""
-    if size is None or page.scale not in (None, page.size_px):
-        return True
-    for label in page.labels:
-        x, y, width, height = label.box or (0.0,) * 4
-        points = [
-            (x + width, y + height),
-            *(point for ring in label.rings or () for point in ring),
-            *(label.points or ()),
-        ]
-        if any(a > size[0] + 1 or b > size[1] + 1 for a, b in points):
-            return False
-    return True
-
-
-def _join_names(found: AnnotationSet, aliases: Mapping[str, str]) -> None:
-    """Give names of annotators and classes one Unicode form, and those that stand for others the names of these."""
     meant = {unicodedata.normalize("NFC", old): unicodedata.normalize("NFC", new) for old, new in aliases.items()}
     used: set[str] = set()
 
@@ -298,9 +261,9 @@ def _join_names(found: AnnotationSet, aliases: Mapping[str, str]) -> None:
         return meant.get(plain, plain)
 
     pages, found.pages = found.pages, {}
-    for owner, annotator_pages in pages.items():
-        found.add_pages(name_of(owner), annotator_pages)
-    found.persons = {name_of(name): name_of(person) for name, person in found.persons.items()}
+    for old, annotator_pages in pages.items():
+        found.add_pages(name_of(renamed.get(old, old)), annotator_pages)
+    found.persons = {name_of(renamed.get(name, name)): name_of(person) for name, person in found.persons.items()}
     classes: dict[str, str] = {}
     for label in found.labels():
         if isinstance(label.label, str):
@@ -314,12 +277,28 @@ def _join_names(found: AnnotationSet, aliases: Mapping[str, str]) -> None:
         raise AgreementInputError(
             f"`aliases` must map names of annotators or classes in the files, got {shown(map(repr, unknown))}"
         )
+    broken = [repr(name) for name in (*found.pages, *found.separate) if whole_characters(name) != name]
+    if broken:
+        raise AgreementInputError(
+            f"Names of annotators must be of whole characters, got {shown(broken)} with halves of a surrogate pair; "
+            "give them other names with `annotators`, or correct the file"
+        )
+    shared = sorted(found.pages.keys() & found.separate.keys())
+    if shared:
+        raise AgreementInputError(
+            f"No annotator may be called {shown(map(repr, shared))}, as labels of nobody are; give them other names "
+            "with `annotators`"
+        )
     for names_of, of in ((found.pages, "annotators"), (classes.values(), "classes")):
         found.notes += [question for _, question in spelt_alike(names_of, of)]
 
 
-#: by owner, and by sample and frame: the documents for every slot
-_Made = dict[str, dict[Key, dict[TargetField, list[Document]]]]
+class _Page(NamedTuple):
+    """What somebody has on a sample or frame."""
+
+    key: Key
+    made: dict[TargetField, list[Document]]  #: the labels for every field
+    is_unread: bool  #: whether some of their labels cannot be read
 
 
 class _Plan:
@@ -357,12 +336,9 @@ class _Plan:
                 f"Samples must have an image size to read coordinates in pixels, got {len(set(without))} without "
                 f"({shown(dict.fromkeys(without), 3)}); run dataset.compute_metadata() first"
             )
-        self._separate, self._annotators = self._documents(separate), self._documents(annotators)
-        #: by owner the images on which some of their labels cannot be read
-        self._unread = {owner: {key for key, page in placed.items() if page.n_unread}
-                        for owner, placed in (*annotators.items(), *separate.items())}  # fmt: skip
-        on_frames = any(frame for made in (self._separate, self._annotators) for placed in made.values()
-                        for _, frame in placed)  # fmt: skip
+        self._separate, self._annotators = self._pages(separate), self._pages(annotators)
+        self._everybody = [*self._annotators.items(), *self._separate.items()]
+        on_frames = any(page.key[1] for _, pages in self._everybody for page in pages)
         self._frames = names.FRAMES_PREFIX if on_frames else ""
 
     def _placed(
@@ -387,10 +363,8 @@ class _Plan:
                 if target.is_video != (image.frame > 0):
                     what = ("a video", "labels of an image") if target.is_video else ("an image", "labels of frames")
                     raise AgreementInputError(f"{target.path!r} is {what[0]}, got {what[1]} for it from {image.name!r}")
-                if not (target.size_px or page.size_px or target.sample_id or target.is_video):
-                    metadata = fo.ImageMetadata.build_for(target.path)
-                    page.size_px = (metadata.width, metadata.height)
-                if not target.size_px and not _fits(page, page.size_px) and os.path.isfile(target.path):
+                is_new = not (target.size_px or page.size_px or target.sample_id or target.is_video)
+                if is_new or (not target.size_px and not _fits(page, page.size_px) and os.path.isfile(target.path)):
                     metadata = fo.ImageMetadata.build_for(target.path)  # of the image as it is shown
                     target.size_px = target.new_size = stored_size(metadata.width, metadata.height)
                 if target.size_px and page.size_px and target.size_px != page.size_px:
@@ -418,15 +392,15 @@ class _Plan:
         elif abs(width * size[1] - height * size[0]) > 0.02 * width * size[1]:
             self._sizes["proportions in the file are not those of the sample: are they the same?"] += 1
 
-    def _documents(self, entries: Mapping[str, Mapping[Key, ImageLabels]]) -> _Made:
-        """Documents of the labels on all images."""
-        return {
-            owner: {
-                key: self._maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
-                for key, page in placed.items()
-            }
-            for owner, placed in entries.items()
-        }
+    def _pages(self, entries: Mapping[str, Mapping[Key, ImageLabels]]) -> dict[str, list[_Page]]:
+        """What becomes of the labels of each."""
+        found: dict[str, list[_Page]] = {}
+        for owner, placed in sorted(entries.items()):
+            found[owner] = []
+            for key, page in placed.items():
+                made = self._maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
+                found[owner].append(_Page(key, made, page.n_unread > 0))
+        return found
 
     def fields(self, prefix: str, together: str | None) -> list[NewField]:
         """The fields of an import.
@@ -436,72 +410,54 @@ class _Plan:
             together: name of the one field in which labels name their annotator, beside which there is one with the
                 assigned; None: one field for each annotator and slot
         """
-        separate = self._own(self._separate, prefix)
+        own = [
+            NewField(self._path(prefix + field_name(owner), slot), slot, _values(slot, pages), owner)
+            for owner, pages in (self._everybody if together is None else self._separate.items())
+            for slot in self._slots
+        ]
         if together is None:
-            own = [*self._own(self._annotators, prefix), *separate]
-            return [*own, *self._unread_names(f"{prefix}{NOT_READ}", own, self._separate | self._annotators)]
+            paths: dict[str, list[str]] = defaultdict(list)
+            for entry in own:
+                paths[entry.owner] += [] if entry.slot is None or entry.slot.is_answer else [entry.path]
+            return [*own, *self._unread_names(f"{prefix}{NOT_READ}", self._everybody, paths)]
         answers = [slot.name for slot in self._slots if slot.list_name is None]
         if answers:
             raise AgreementInputError(
                 f"One field holds a list of labels, got {shown(map(repr, answers))} with one class or number an image; "
                 'say into="fields", or leave them out with `label_types`'
             )
-        fields = []
+        values: dict[TargetField, dict[Key, list[Document]]] = {slot: defaultdict(list) for slot in self._slots}
+        owners: dict[Key, list[str]] = defaultdict(list)
         assigned: dict[Key, dict[str, None]] = defaultdict(dict)
-        for slot in self._slots:
-            values: dict[Key, list[Document]] = defaultdict(list)
-            owners: dict[Key, list[str]] = defaultdict(list)
-            for owner, placed in sorted(self._annotators.items()):
-                for key, made in placed.items():
-                    if key not in self._unread[owner] or any(made.values()):
-                        assigned[key[0], 0][owner] = None
-                    owners[key].append(owner)
-                    values[key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
-            slot_values = {key: slot.value(found) for key, found in values.items()}
-            fields.append(NewField(self._path(together, slot), slot, slot_values, "", owners))
-        listed = {key: list(assigned.get(key, ())) for placed in self._annotators.values()
-                  for key in ((number, 0) for number, _ in placed)}  # fmt: skip
-        unread = self._unread_names(f"{together}_{NOT_READ}", [], self._annotators)
-        return [*fields, NewField(assigned_name(together), None, listed, ""), *separate, *unread]
+        for owner, pages in self._annotators.items():
+            for key, made, is_unread in pages:
+                owners[key].append(owner)
+                assigned[key[0], 0] |= {owner: None} if not is_unread or any(made.values()) else {}
+                for slot in self._slots:
+                    values[slot][key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
+        fields = [NewField(self._path(together, slot), slot, {key: slot.value(found) for key, found in of_slot.items()},
+                           "", owners) for slot, of_slot in values.items()]  # fmt: skip
+        listed = NewField(assigned_name(together), None, {key: list(found) for key, found in assigned.items()}, "")
+        unread = self._unread_names(f"{together}_{NOT_READ}", self._annotators.items(), {})
+        return [*fields, listed, *own, *unread]
 
-    def _unread_names(self, name: str, own: Sequence[NewField], made: _Made) -> list[NewField]:
+    def _unread_names(
+        self, name: str, everybody: Iterable[tuple[str, list[_Page]]], paths: Mapping[str, list[str]]
+    ) -> list[NewField]:
         """The field that lists on every image whose labels could not all be read: their fields, or else their names.
 
         None where all could be read, and none is there.
         """
         path = self._frames + name
-        if not any(self._unread[owner] for owner in made) and path not in self._schema:
+        if path not in self._schema and not any(page.is_unread for _, pages in everybody for page in pages):
             return []
-        objects = [entry for entry in own if entry.slot is not None and not entry.slot.is_answer]
-        called = {
-            owner: [entry.path for entry in objects if entry.owner == owner] if own else [owner] for owner in made
-        }
         owners: dict[Key, list[str]] = defaultdict(list)
         values: dict[Key, list[str]] = defaultdict(list)
-        for owner, placed in made.items():
-            for key in placed:
-                owners[key] += called[owner]
-                values[key] += called[owner] if key in self._unread[owner] else ()
+        for owner, pages in everybody:
+            for page in pages:
+                owners[page.key] += paths.get(owner, [owner])
+                values[page.key] += paths.get(owner, [owner]) if page.is_unread else ()
         return [NewField(path, None, dict(values), "", owners, is_unread=True)]
-
-    def _own(self, made: _Made, prefix: str) -> list[NewField]:
-        """Fields of their own for annotators, models or the ground truth."""
-        return [
-            NewField(
-                self._path(prefix + field_name(owner), slot),
-                slot,
-                {
-                    key: None
-                    if key in self._unread[owner] and not (by_slot[slot] or slot.is_answer)
-                    else slot.value(by_slot[slot])
-                    for key, by_slot in placed.items()
-                    if slot in by_slot
-                },
-                owner,
-            )
-            for owner, placed in sorted(made.items())
-            for slot in self._slots
-        ]
 
     def _path(self, name: str, slot: TargetField) -> str:
         """The field of a slot: the one that an earlier batch made, which may have had other slots, or a new one."""
@@ -524,21 +480,20 @@ class _Plan:
                 AnnotatorInFile.of(
                     owner,
                     paths_by.get(owner) or paths_by[""],
-                    ([slot.name for slot, found in by_slot.items() for _ in found] for by_slot in made[owner].values()),
-                    (key in self._unread[owner] for key in made[owner]),
+                    (([slot.name for slot, labels in page.made.items() for _ in labels], page.is_unread)
+                     for page in pages),
                 )
-                for owner in sorted(made)
+                for owner, pages in of_each.items()
             )
-            for made in (self._annotators, self._separate)
-        )
+            for of_each in (self._annotators, self._separate)
+        )  # fmt: skip
         assigned = next((entry.path for entry in fields if entry.slot is None and not entry.is_unread), None)
-        every = [*self._annotators.values(), *self._separate.values()]
         return ImportSummary(
             dataset=self._dataset.name,
             format=self._found.title,
             annotators=annotators,
             separate=separate,
-            n_images=len({key for placed in every for key in placed}),
+            n_images=len({page.key for _, pages in self._everybody for page in pages}),
             n_new=self._n_new,
             assigned_field=assigned,
             left_out=tuple(self._found.left_out.lines()),
@@ -550,14 +505,15 @@ class _Plan:
 
     def _notes(self, *, is_one_field: bool) -> Iterable[str]:
         yield from self._found.notes
-        unread = {owner: len(keys) for owner, keys in sorted(self._unread.items()) if keys}
-        if unread:
-            what = counted(len({key for keys in self._unread.values() for key in keys}), "image")
+        unread = {owner: {page.key for page in pages if page.is_unread} for owner, pages in sorted(self._everybody)}
+        if any(unread.values()):
+            what = counted(len(set().union(*unread.values())), "image")
+            whose = shown(f"{owner} {len(keys):,}" for owner, keys in unread.items() if keys)
             yield (
-                f"On {what} not all can be read ({shown(f'{who} {n:,}' for who, n in unread.items())}): where nothing "
+                f"On {what} not all can be read ({whose}): where nothing "
                 "can, the annotator counts as not assigned (null), not as one who drew nothing; a run says how many"
             )
-        yield from self._found.not_used()
+        yield from self._found.unused_lines()
         for what, n in sorted(self._maker.converted.items()):
             yield f"{n} {what}; say `label_types` for others"
         if self._maker.n_reach_out:
@@ -592,3 +548,21 @@ class _Plan:
             if slot.name == KEYPOINTS and self._maker.has_single_points:
                 arguments.append("point_radius=10.0")
             yield f"aa.compute(dataset, {', '.join(arguments)})"
+
+
+def _values(slot: TargetField, pages: Iterable[_Page]) -> dict[Key, Document | None]:
+    """The values of a field of somebody: None where nothing could be read, which is not the same as nothing drawn."""
+    return {key: None if is_unread and not (made[slot] or slot.is_answer) else slot.value(made[slot])
+            for key, made, is_unread in pages if slot in made}  # fmt: skip
+
+
+def _fits(page: ImageLabels, size: tuple[int, int] | None) -> bool:
+    """True unless boxes, polygons or points in pixels reach beyond an image of a size."""
+    if size is None or page.scale not in (None, page.size_px):
+        return True
+    for label in page.labels:
+        x, y, width, height = label.box or (0.0,) * 4
+        points = [(x + width, y + height), *(point for ring in label.rings or () for point in ring)]
+        if any(a > size[0] + 1 or b > size[1] + 1 for a, b in (*points, *(label.points or ()))):
+            return False
+    return True

@@ -188,13 +188,15 @@ class LabelMaker:
         made: dict[TargetField, list[Document]] = {slot: [] for slot in self._slots if slot.list_name}
         for label in page.labels:
             for slot in self._chosen(label, place):
-                document = self._document(slot, label, page, place)
+                if label.document is not None:
+                    self._count_box(label.document.get("bounding_box"))
+                document = label.document or self._document(slot, label, page, place)
                 if document is not None:
                     made.setdefault(slot, []).append(document)
         return made
 
     def _chosen(self, label: DrawnLabel, place: str) -> list[TargetField]:
-        """Target fields of a label."""
+        """Target fields of a label: of the types as which it was drawn, or else the first that it can be given as."""
         if label.question:
             slot = self._answers.get(label.question)
             if slot is None:
@@ -203,21 +205,17 @@ class LabelMaker:
         natural = possible = _natural_types(label)
         if label.document is None and natural != (KEYPOINTS,):
             possible = (DETECTIONS, MASKS, POLYLINES, *natural)
-        fitting = [name for name in self._by_name if name in (possible if self._every_type else natural)]
-        if not fitting:
-            fitting = [name for name in self._by_name if name in possible][:1]
-            if not fitting:
-                self._left_out.add(
-                    f"{natural[0]} that cannot be given as {shown(self._by_name) or 'such a field'}", place
-                )
-            elif label.document is None:
-                self.converted[f"{natural[0]} given as {fitting[0]}"] += 1
-        return [self._by_name[name] for name in fitting]
+        fitting = [slot for name, slot in self._by_name.items() if name in (possible if self._every_type else natural)]
+        if fitting:
+            return fitting
+        others = [slot for name, slot in self._by_name.items() if name in possible]
+        if not others:
+            self._left_out.add(f"{natural[0]} that cannot be given as {shown(self._by_name) or 'such a field'}", place)
+        elif label.document is None:
+            self.converted[f"{natural[0]} given as {others[0].name}"] += 1
+        return others[:1]
 
     def _document(self, slot: TargetField, label: DrawnLabel, page: ImageLabels, place: str) -> Document | None:
-        if label.document is not None:
-            self._count_box(label.document.get("bounding_box"))
-            return label.document
         try:
             extent = self._extent(slot, label, page)
         except AgreementInputError:
@@ -229,16 +227,16 @@ class LabelMaker:
             self._left_out.add(f"labels that cannot be used ({error})", place)
             page.n_unread += 1
             return None
-        if slot.name == KEYPOINTS:
-            self.has_single_points |= len(extent["points"]) == 1
         document = {**self._templates[slot], "_id": ObjectId(), "tags": [], **extent}
         if label.label is not None:
             document["label"] = label.label
-        if label.confidence is not None:  # keypoints have one for each point
-            n_points = len(extent.get("points", ()))
-            document["confidence"] = [label.confidence] * n_points if slot.name == KEYPOINTS else label.confidence
+        if label.confidence is not None:
+            document["confidence"] = label.confidence
         if label.index is not None:
             document["index"] = label.index
+        if slot.name == KEYPOINTS:  # which have a confidence for each point
+            self.has_single_points |= len(extent["points"]) == 1
+            document["confidence"] = [] if label.confidence is None else [label.confidence] * len(extent["points"])
         for name, value in label.attributes.items():
             name = _NOT_IN_NAMES.sub("_", name).lstrip("$_") or "attribute"
             document[f"attribute_{name}" if name in self._reserved[slot] else name] = value
@@ -267,11 +265,11 @@ class LabelMaker:
             self._reserve(math.prod(mask.shape))
             return {"bounding_box": self._box(_box_of(mask, page)), "mask": serialize_numpy_array(mask.pixels)}
         if label.box is not None:
-            scale = _scale(page)
-            return {"bounding_box": self._box([value / side for value, side in zip(label.box, scale * 2, strict=True)])}
-        if mask is not None:
-            return {"bounding_box": self._box(_box_of(mask, page))}
-        return {"bounding_box": self._box(_bounds(self._rings(label.rings or [], page)))}
+            width, height = _scale(page)
+            x, y, a, b = label.box
+            return {"bounding_box": self._box([x / width, y / height, a / width, b / height])}
+        return {"bounding_box": self._box(_bounds(self._rings(label.rings or [], page)) if mask is None else
+                                          _box_of(mask, page))}  # fmt: skip
 
     def _polyline(self, label: DrawnLabel, page: ImageLabels, mask: Mask | None) -> Document:
         if label.rings:

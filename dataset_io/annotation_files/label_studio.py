@@ -13,13 +13,17 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+import pandas as pd
+
 from ...agreement.settings.errors import AgreementInputError, shown
 from .annotation_set import (
     OF_POINT,
+    AnnotationFile,
     AnnotationSet,
     DrawnLabel,
     ImageKey,
     ImageLabels,
+    NotReadError,
     Point,
     StoredImage,
     as_number,
@@ -67,74 +71,71 @@ _ABSENT = (math.nan, math.nan)
 _CONTROL, _IMAGE = "label", "image"
 
 
-def read_label_studio(found: AnnotationSet, tasks: list[Any], image_key: str | None = None) -> None:
+def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) -> None:
     """Add all annotations, predictions and ground truths of an export.
 
-    Args:
-        found: what they are added to
-        tasks: the tasks
-        image_key: which entry of a task's data is the image; None: the one whose name fits that of the control
+    The image of a task is the entry of its data that the user names, or whose name fits that of the control.
 
     Raises:
         AgreementInputError: if the tasks are of other media, or have several images and nothing says which is meant
     """
-    controls = {str(result["to_name"]) for task in tasks for result in _every_result(task) if result.get("to_name")}
+    image_key = file.columns.get("image")
+    if isinstance(content, pd.DataFrame):
+        found.title, content = "Label Studio CSV", content.to_dict("records")
+    tasks = content if isinstance(content, list) else [content]
+    if not (tasks and isinstance(tasks[0], dict) and "data" in tasks[0]):
+        tasks = _tasks_of_records(tasks)
+    tasks = [task if isinstance(task, dict) else {} for task in tasks]
+    datas = [task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks]
+    results = [list(_every_result(task)) for task in tasks]
+    controls = {str(result["to_name"]) for own in results for result in own if result.get("to_name")}
     keys_of: dict[tuple[str, ...], dict[str, str]] = {}
-    n_videos = n_images = 0
-    without: list[Any] = []
-    for task in tasks:
-        images = _images_of(task, image_key)
-        number = task.get("id") if isinstance(task, dict) else task
-        if not images:
-            is_video = any(str(result.get("type")) in _OF_VIDEOS for result in _every_result(task))
-            videos = [text for text in _data_of(task).values() if isinstance(text, str) and _VIDEO.search(text)]
-            n_videos += bool(videos or is_video)
-            without += videos[:1] or [number]
-            what = "tasks of videos, which are not read" if videos or is_video else "tasks without an image"
-            found.left_out.add(what, number)
+    videos, others = [], []
+    for task, data, own in zip(tasks, datas, results, strict=True):
+        images = _images_of(data, image_key)
+        if images:
+            keys = tuple(images)
+            if keys not in keys_of:
+                keys_of[keys] = _image_of_controls(keys, controls - (data.keys() - images.keys()))
+            meant = keys_of[keys]
+            found.say_unused("tasks", [f"data.{key}" for key in data if key not in meant.values()])
+            found.say_unused("tasks", task, _OF_TASKS)
+            _read_task(found, task, {control: images[key] for control, key in meant.items()})
             continue
-        n_images += 1
-        keys = tuple(images)
-        if keys not in keys_of:
-            keys_of[keys] = _image_of_controls(keys, controls - (_data_of(task).keys() - images.keys()))
-        meant = keys_of[keys]
-        found.unused["tasks"].update(
-            [f"data.{key}" for key in task["data"] if key not in meant.values()]
-            + [key for key in task if key not in _OF_TASKS]
-        )
-        _read_task(found, task, {control: images[key] for control, key in meant.items()})
-    if not n_images and without:
-        if n_videos:
-            raise AgreementInputError(
-                f"Tasks of Label Studio must be of images, got {n_videos} of videos ({shown(without, 3)}); labels on "
-                "frames of videos are read from CVAT's XML for video"
-            )
-        named = sorted({str(key) for task in tasks for key in _data_of(task)})
+        named = [text for text in data.values() if isinstance(text, str) and _VIDEO.search(text)]
+        if named or any(str(result.get("type")) in _OF_VIDEOS for result in own):
+            videos += named[:1] or [task.get("id")]
+            found.left_out.add("tasks of videos, which are not read", task.get("id"))
+        else:
+            others.append(task.get("id"))
+            found.left_out.add("tasks without an image", task.get("id"))
+    if videos and not keys_of:
         raise AgreementInputError(
-            f"Tasks of Label Studio must have the address of an image in their data, got {len(without)} without (their "
-            f"data has {shown(map(repr, named), 9) or 'nothing'}); if one of these is the image, say "
+            f"Tasks of Label Studio must be of images, got {len(videos)} of videos ({shown([*videos, *others], 3)}); "
+            "labels on frames of videos are read from CVAT's XML for video"
+        )
+    if others and not keys_of:
+        keys = sorted({str(key) for data in datas for key in data})
+        raise AgreementInputError(
+            f"Tasks of Label Studio must have the address of an image in their data, got {len(others)} without (their "
+            f"data has {shown(map(repr, keys), 9) or 'nothing'}); if one of these is the image, say "
             "columns={'image': …}"
         )
     found.order_named_points()
 
 
-def _data_of(task: Any) -> dict[str, Any]:
-    data = task.get("data") if isinstance(task, dict) else None
-    return data if isinstance(data, dict) else {}
-
-
-def _every_result(task: Any) -> Iterator[Result]:
+def _every_result(task: Result) -> Iterator[Result]:
     """The results of all annotations and predictions of a task."""
-    for kind in ("annotations", "predictions") if isinstance(task, dict) else ():
+    for kind in ("annotations", "predictions"):
         for entry in task[kind] if isinstance(task.get(kind), list) else ():
             results = entry.get("result") if isinstance(entry, dict) else None
-            yield from filter(lambda result: isinstance(result, dict), results if isinstance(results, list) else ())
+            yield from (result for result in (results if isinstance(results, list) else ()) if isinstance(result, dict))
 
 
-def _images_of(task: Any, image_key: str | None) -> dict[str, list[str]]:
+def _images_of(data: Result, image_key: str | None) -> dict[str, list[str]]:
     """The addresses of images in a task's data, by key; several of one key are pages."""
     found = {}
-    for key, value in _data_of(task).items():
+    for key, value in data.items():
         texts = value if isinstance(value, list) else [value]
         if image_key is None:
             is_image = all(_is_image(text, is_named=key.lower() in _IMAGE_KEYS) for text in texts)
@@ -208,7 +209,7 @@ def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]])
     )
     done: set[str] = set()
     for annotation in annotations:
-        found.unused["annotations"].update(key for key in annotation if key not in _OF_ANNOTATIONS)
+        found.say_unused("annotations", annotation, _OF_ANNOTATIONS)
         who = _annotator(annotation)
         if annotation.get("was_cancelled"):
             found.left_out.add("tasks that their annotator skipped (was_cancelled), which are not assigned", first)
@@ -239,13 +240,12 @@ def _add(
     on_image: dict[str, list[Result]] = {name: [] for name in names.values()}
     any_control = next(iter(names))[0]
     for result in results:
-        if result.get("type") != "relation":
-            number = result.get("item_index") or 0
-            name = names.get((str(result.get("to_name")), number), names.get((any_control, number)))
-            if name is not None:
-                on_image[name].append(result)
-            else:
-                found.left_out.add("results on a page that the task does not have", next(iter(names.values())))
+        number = result.get("item_index") or 0
+        name = names.get((str(result.get("to_name")), number), names.get((any_control, number)))
+        if name is None:
+            found.left_out.add("results on a page that the task does not have", next(iter(names.values())))
+        elif result.get("type") != "relation":
+            on_image[name].append(result)
     for name, own in on_image.items():
         image = ImageKey(name)
         if image in pages:
@@ -256,7 +256,7 @@ def _add(
         sizes = (stored_size(result.get("original_width"), result.get("original_height")) for result in own)
         page.size_px = next(filter(None, sizes), None)
         seconds = number_in(annotation.get("lead_time"))
-        for label in _labels(found, page, name, [*own, *relations]):
+        for label in _labels(found, page, name, own, relations):
             if seconds is not None and seconds >= 0:  # what the annotator took for all labels of the task
                 label.attributes.setdefault("lead_time", seconds)
             found.add_label(page, label)
@@ -268,7 +268,7 @@ _OF_RECORD = ("id", "annotator", "annotation_id", "created_at", "updated_at", "l
 _KEYS_OF_SHAPES = {"radiusX": "ellipse", "points": "polygon", "rle": "brush", "height": "rectangle", "x": "keypoint"}
 
 
-def tasks_of_records(records: Sequence[Result]) -> list[Result]:
+def _tasks_of_records(records: Sequence[Result]) -> list[Result]:
     """The tasks of JSON-MIN, or of CSV, which have a record for every annotation, with results by control.
 
     Results have lost their types and ids there: a type is told by the keys, and choices of single regions by their
@@ -276,33 +276,29 @@ def tasks_of_records(records: Sequence[Result]) -> list[Result]:
     """
     tasks: dict[str, Result] = {}
     for record in records:
-        values = {str(key): _decoded(value) for key, value in record.items() if value is not None and value == value}
+        values = {str(key): decoded(value) for key, value in record.items() if value is not None and value == value}
         data: Result = {}
         results: list[Result] = []
         names = list(values)
         first = names.index("id") + 1 if "id" in names[1:] else 0  # data stand before the id, and results after it
         for place, (name, value) in enumerate(values.items()):
-            entries = [value] if isinstance(value, dict) else value
-            if isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries):
+            entries = value if isinstance(value, list) else [value]
+            is_answer = place >= first and not _is_image(value, is_named=name.lower() in _IMAGE_KEYS)
+            if entries and all(isinstance(entry, dict) for entry in entries):
                 results += [_result_of(name, entry) for entry in entries]
-            elif (
-                isinstance(entries, list) and entries and not all(_is_image(entry, is_named=False) for entry in entries)
-            ):
-                results += [{"type": "choices of regions", "from_name": name} for _ in entries]
-            elif name not in _OF_RECORD:
-                is_answer = place >= first and not _is_image(value, is_named=name.lower() in _IMAGE_KEYS)
-                if is_answer and isinstance(value, str):
-                    results.append({"type": "choices", "from_name": name, "value": {"choices": [value]}})
-                elif is_answer and as_number(value) is not None:
-                    results.append({"type": "number", "from_name": name, "value": {"number": value}})
-                else:
-                    data[name] = value
+            elif isinstance(value, list) and not all(_is_image(entry, is_named=False) for entry in value):
+                results += [{"type": "choices of regions", "from_name": name} for _ in value]
+            elif name in _OF_RECORD:
+                continue
+            elif is_answer and isinstance(value, str | int | float) and not isinstance(value, bool):
+                results.append({**_answer(name, [value])})
+            else:
+                data[name] = value
         key = id_text(values.get("id", json.dumps(data, default=str)))
         annotation = {"id": values.get("annotation_id"), "completed_by": values.get("annotator"), "result": results}
         annotation |= {name: values[name] for name in ("updated_at", "lead_time") if name in values}
-        tasks.setdefault(key, {"id": values.get("id"), "data": data, "annotations": []})["annotations"].append(
-            annotation
-        )
+        task = tasks.setdefault(key, {"id": values.get("id"), "data": data, "annotations": []})
+        task["annotations"].append(annotation)
     return list(tasks.values())
 
 
@@ -310,17 +306,17 @@ def are_records(records: Iterable[Any]) -> bool:
     """True for records of JSON-MIN or CSV: who annotated, beside regions or what only Label Studio says."""
     for record in records:
         if isinstance(record, dict) and "annotator" in record:
-            firsts = (value[0] if isinstance(value, list) and value else value
-                      for value in map(_decoded, record.values()))  # fmt: skip
-            if record.keys() & {"annotation_id", "lead_time"} or any(
+            values = map(decoded, record.values())
+            firsts = (value[0] if isinstance(value, list) and value else value for value in values)
+            if "annotation_id" in record or any(
                 isinstance(first, dict) and any(str(key).endswith("labels") for key in first) for first in firsts
             ):
                 return True
     return False
 
 
-def _decoded(cell: Any) -> Any:
-    """The list or mapping that a cell of CSV spells; anything else as it is."""
+def decoded(cell: Any) -> Any:
+    """The list or mapping that a cell or text spells; anything else as it is."""
     if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
         with contextlib.suppress(ValueError, RecursionError):
             return json.loads(cell)
@@ -355,30 +351,31 @@ def name_in(address: str) -> str:
     return local[0] if local else unquote(parts.path)
 
 
-def _labels(found: AnnotationSet, page: ImageLabels, name: str, results: list[Result]) -> Iterator[DrawnLabel]:
+def _labels(
+    found: AnnotationSet, page: ImageLabels, name: str, results: list[Result], relations: list[Result]
+) -> Iterator[DrawnLabel]:
     """The labels of an annotation; results of one id are of one region."""
     regions: dict[str, list[Result]] = defaultdict(list)
     for number, result in enumerate(results):
-        if result.get("type") != "relation":
-            regions[str(result.get("id") or f"result {number}")].append(result)
+        regions[str(result.get("id") or f"result {number}")].append(result)
     points: dict[str, DrawnLabel] = {}
     drawn: dict[str, DrawnLabel] = {}
     for region, entries in regions.items():
-        shapes = [entry for entry in entries if str(entry.get("type")).startswith(_DRAWN)]
-        others = [entry for entry in entries if not str(entry.get("type")).startswith(_DRAWN)]
-        strange = [entry for entry in others if str(entry.get("type")).endswith(_OF_REGIONS)
-                   and "start" not in (entry.get("value") or ())]  # fmt: skip
-        for entry in strange if not shapes else ():  # beside a shape it is the class of it
-            found.not_read(page, f"regions of the type {entry.get('type')}, which are not read", f"{name}: {region}")
+        is_shape = [str(entry.get("type")).startswith(_DRAWN) for entry in entries]
+        shapes = [entry for entry, is_drawn in zip(entries, is_shape, strict=True) if is_drawn]
+        others = [entry for entry, is_drawn in zip(entries, is_shape, strict=True) if not is_drawn]
         found.reserve(OF_POINT * len(shapes) * len(others), "results of one region")
-        if not shapes:
-            yield from _answers(found, name, [entry for entry in others if entry not in strange])
+        for entry in others if not shapes else ():  # beside a shape a result is its class or an attribute
+            kind = str(entry.get("type"))
+            if kind.endswith(_OF_REGIONS) and "start" not in (entry.get("value") or ()):
+                found.not_read(page, f"regions of the type {kind}, which are not read", f"{name}: {region}")
+            else:
+                yield from _answers(found, name, entry)
         for number, shape in enumerate(shapes):
-            try:
-                label, part = _drawn(shape, others), _part_of(shape)
-            except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
-                found.not_read(page, f"regions that cannot be read ({error})", f"{name}: {region}")
+            made = found.made(page, functools.partial(_drawn, shape, others), "regions", f"{name}: {region}")
+            if made is None:
                 continue
+            label, part = made
             label.attributes.update(_region_attributes(found, name, others))
             if part is None:
                 (points if label.points else drawn)[f"{region} {number}" if number else region] = label
@@ -394,14 +391,14 @@ def _labels(found: AnnotationSet, page: ImageLabels, name: str, results: list[Re
             else:
                 drawn[owner].rings = [*(drawn[owner].rings or []), *(label.rings or [])]
     yield from drawn.values()
-    yield from _keypoints(results, points, drawn)
+    yield from _keypoints([*results, *relations], points, drawn)
 
 
-def _drawn(shape: Result, others: list[Result]) -> DrawnLabel:
-    """The label of a region; its class may stand in another result."""
+def _drawn(shape: Result, others: list[Result]) -> tuple[DrawnLabel, tuple[str, int, int] | None]:
+    """The label of a region, whose class may stand in another result, and of what it is a part."""
     kind, value = str(shape["type"]), shape["value"]
     if shape.get("image_rotation"):
-        raise ValueError("the image is rotated")
+        raise NotReadError("regions on images that are shown rotated (image_rotation)")
     classes = next((entry["value"].get(str(entry["type"])) for entry in (shape, *others)
                     if str(entry["type"]).endswith("labels")), None) or []  # fmt: skip
     classes = [classes] if isinstance(classes, str) else classes
@@ -432,7 +429,7 @@ def _drawn(shape: Result, others: list[Result]) -> DrawnLabel:
         label.mask = functools.partial(label_studio_mask, value["rle"], *size)
     else:
         raise ValueError(f"a brush in the format {value.get('format')!r}")
-    return label
+    return label, _part_of(shape)
 
 
 def _as_set(values: Iterable[Any]) -> str:
@@ -451,32 +448,28 @@ def _part_of(shape: Result) -> tuple[str, int, int] | None:
     return str(meta["part_of"]), position, n_parts
 
 
-def _answers(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator[DrawnLabel]:
+def _answers(found: AnnotationSet, name: str, entry: Result) -> Iterator[DrawnLabel]:
     """Classes and numbers of the whole image."""
-    for entry in entries:
-        kind, question = str(entry.get("type")), str(entry.get("from_name") or entry.get("type"))
-        value = (entry.get("value") or {}).get(_ANSWERS.get(kind, ""))
-        number = as_number(value)
-        if number is not None:
-            yield DrawnLabel(None, value=number, question=question)
-        elif isinstance(value, list):
-            for choice in value:
-                path = choice if isinstance(choice, list) else [choice]
-                yield DrawnLabel("/".join(map(str, path)), question=question)
-        else:
-            found.left_out.add(f"results of the type {kind}, which are not read", name)
+    kind, question = str(entry.get("type")), str(entry.get("from_name") or entry.get("type"))
+    value = (entry.get("value") or {}).get(_ANSWERS.get(kind, ""))
+    number = as_number(value)
+    if number is not None:
+        yield DrawnLabel(None, value=number, question=question)
+    elif isinstance(value, list):
+        for choice in value:
+            yield DrawnLabel("/".join(map(str, choice if isinstance(choice, list) else [choice])), question=question)
+    else:
+        found.left_out.add(f"results of the type {kind}, which are not read", name)
 
 
 def _region_attributes(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator[tuple[str, Any]]:
     """Attributes of a region: its choices, ratings and numbers, by the name of the control."""
     for entry in entries:
-        if str(entry.get("type")).endswith("labels") and str(entry.get("type")) not in _ANSWERS:
-            continue
-        question = str(entry.get("from_name") or entry.get("type"))
-        answers = list(_answers(found, name, [entry]))
-        if answers:
+        if not str(entry.get("type")).endswith("labels"):
+            answers = list(_answers(found, name, entry))
             values = [answer.label if answer.value is None else entry["value"][entry["type"]] for answer in answers]
-            yield question, values[0] if len(values) == 1 else _as_set(values)
+            if values:
+                yield answers[0].question, values[0] if len(values) == 1 else _as_set(values)
 
 
 def _keypoints(

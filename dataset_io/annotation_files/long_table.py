@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import codecs
-import contextlib
 import csv
 import io
 import json
@@ -26,16 +25,13 @@ from .annotation_set import (
     QUESTION,
     AnnotationSet,
     DrawnLabel,
-    ImageKey,
     Point,
     StoredImage,
     id_text,
     number_in,
-    refuse_others,
     stored_size,
 )
 from .coco_json import joined_rings
-from .label_studio import are_records, read_label_studio, tasks_of_records
 
 #: how a file of a table may end, and what separates its columns; None: no text
 SUFFIXES: dict[str, str | None] = {".csv": ",", ".tsv": "\t", ".parquet": None}
@@ -75,6 +71,7 @@ MEANINGS = tuple(_NAMES)
 _CORNERS, _SIZES = ("x_min", "y_min", "x_max", "y_max"), ("x", "y", "width", "height")
 #: with one corner of a box given as left and top, or with its centre, and its size
 _MIXED, _CENTRES = ("x_min", "y_min", "width", "height"), ("x_center", "y_center", "width", "height")
+_POINT = ("x", "y")
 #: how boxes can stand in columns, and what that is called
 _BOXES = {
     _CORNERS: "two corners",
@@ -83,6 +80,7 @@ _BOXES = {
     _MIXED: "upper left corner and size",
 }
 _IN_CELLS = ("boxes", "boxes_xyxy", "boxes_xywh", "polygon")
+_PLACES = {*_CORNERS, *_SIZES, *_CENTRES, *_IN_CELLS}
 #: plain names of columns that look like coordinates, and of those that turn a box
 _COORDINATE = re.compile(
     r"(b?box|rect|roi)?[xy](min|max|center|centre|ctr|mid|tl|br|c|left|right|top|bottom|start|end|px|rel|norm|\d)*"
@@ -90,7 +88,7 @@ _COORDINATE = re.compile(
     r"|(b?box|rect|roi)(left|top|right|bottom|w|h|width|height)"
 )
 _ANGLE = re.compile(r"(angle|rotation|rot|theta)(deg|degrees|angle|rad)?")
-#: how texts begin that are not in UTF-8
+#: how texts begin that are in UTF-16
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 #: characters that are read of a file to find its columns
 _MOST_OF_HEAD = 1 << 16
@@ -98,53 +96,58 @@ _MOST_OF_HEAD = 1 << 16
 _LONGEST_LITERAL = 1 << 20
 #: cells that spell an empty list
 _EMPTY = ("", "[]", "()")
-#: classes of rows that mean that nothing was found
-_NOTHING = {"no finding", "no findings", "nothing", "none", "empty", "no object", "no objects"}
 
 
 def load_table(path: Path) -> pd.DataFrame:
     """The table in a file; its ``attrs`` say how it was read if that is not as usual."""
+    usual = SUFFIXES[path.suffix.lower()]
     try:
-        if SUFFIXES[path.suffix.lower()] is None:
+        if usual is None:
             return pd.read_parquet(path)
-        encoding, separator, n_before = _dialect(path)
-        names = _column_names(path, encoding, separator, n_before)
+        layout, names = _layout(path)
         meant = guessed_columns(list(names.values()))
         # names of images and annotators are texts, even where they look like numbers
         texts = {meant[key] for key in ("image", "annotator", "label") if key in meant}
         types = {stored: str for stored, name in names.items() if name in texts}
-        absent = {"keep_default_na": False, "na_values": list(_ABSENT)}
-        table = pd.read_csv(path, sep=separator, dtype=types, encoding=encoding, skiprows=n_before, **absent)
-        table = table.rename(columns=names).map(lambda cell: _text_of(cell) if isinstance(cell, str) else cell)
-        if separator != SUFFIXES[path.suffix.lower()] or encoding != "utf-8-sig":
-            table.attrs["read_as"] = f"columns parted by {separator!r}, letters in {encoding.removesuffix('-sig')}"
-        return table
+        table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=list(_ABSENT), **layout)
     except ImportError as error:
         raise AgreementInputError(f"Reading {path.name!r} needs pyarrow: pip install pyarrow") from error
     except (ValueError, OSError) as error:
         raise AgreementInputError(f"{path.name!r} must be a table, got an error: {error}") from error
+    table = table.rename(columns=names).map(lambda cell: _text_of(cell) if isinstance(cell, str) else cell)
+    if layout["sep"] != usual or layout["encoding"] != "utf-8-sig":
+        encoding = layout["encoding"].removesuffix("-sig")
+        table.attrs["read_as"] = f"columns parted by {layout['sep']!r}, letters in {encoding}"
+    return table
 
 
-def _dialect(path: Path) -> tuple[str, str, int]:
-    """Encoding and separator of a file of text, as spreadsheets write it, and the lines before its columns."""
+def _layout(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """How pandas is to read a file of text, as spreadsheets write it, and its columns.
+
+    Returns:
+        encoding, separator, and the lines before the columns; and the columns as they are in the file, with what they
+        were before any became no formula
+    """
     with path.open("rb") as file:
         head = file.read(_MOST_OF_HEAD)
         encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), "utf-8-sig")
         if encoding == "utf-8-sig":
-            file.seek(0)
             decoder = codecs.getincrementaldecoder("utf-8")()
             try:
+                decoder.decode(head)
                 for part in iter(lambda: file.read(1 << 20), b""):
                     decoder.decode(part)
             except UnicodeDecodeError:
                 encoding = "cp1252"
     first, _, _ = head.decode(encoding, "ignore").lstrip().partition("\n")
     said = re.fullmatch(r"sep=(.)", first.strip())
-    if said:
-        return encoding, said[1], 1
-    usual = SUFFIXES[path.suffix.lower()] or ","
     outside = re.sub(r'"[^"]*"', "", first)
-    return encoding, max((usual, ",", ";", "\t", "|"), key=outside.count), 0
+    usual = SUFFIXES[path.suffix.lower()] or ","
+    separator = said[1] if said else max((usual, ",", ";", "\t", "|"), key=outside.count)
+    layout = {"encoding": encoding, "sep": separator, "skiprows": 1 if said else 0}
+    stored = list(pd.read_csv(path, nrows=0, **layout).columns)
+    names = list(map(as_it_was, stored))
+    return layout, dict(zip(stored, names if len(set(names)) == len(names) else stored, strict=True))
 
 
 def _cell_of(text: str) -> str:
@@ -157,22 +160,12 @@ def _text_of(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _LIKE_ABSENT.fullmatch(cell) else as_it_was(cell)
 
 
-def _column_names(path: Path, encoding: str, separator: str, n_before: int) -> dict[str, str]:
-    """The columns of a file of text as they are in it, and as they were before any became no formula."""
-    stored = list(pd.read_csv(path, sep=separator, nrows=0, encoding=encoding, skiprows=n_before).columns)
-    names = list(map(as_it_was, stored))
-    return dict(zip(stored, names if len(set(names)) == len(names) else stored, strict=True))
-
-
 def guessed_columns(columns: list[Any]) -> dict[str, str]:
     """The column of every meaning that is found, by usual names."""
     plain = {_plain(name): str(name) for name in reversed(columns)}
-    found = {}
-    for meaning, names in _NAMES.items():
-        usual = next((plain[name] for name in names.split() if name in plain), None)
-        if usual is not None:
-            found[meaning] = usual
-    return found
+    found = ((meaning, next((plain[name] for name in names.split() if name in plain), None))
+             for meaning, names in _NAMES.items())  # fmt: skip
+    return {meaning: name for meaning, name in found if name is not None}
 
 
 def column_choices(path: Path) -> tuple[list[str], dict[str, str]]:
@@ -180,7 +173,7 @@ def column_choices(path: Path) -> tuple[list[str], dict[str, str]]:
     if SUFFIXES.get(path.suffix.lower()) is None or not path.is_file():
         return [], {}
     try:
-        columns = list(_column_names(path, *_dialect(path)).values())
+        columns = list(_layout(path)[1].values())
     except (ValueError, OSError):
         return [], {}  # the import says why
     return columns, guessed_columns(columns)
@@ -202,31 +195,18 @@ def read_table(
     """
     if "read_as" in table.attrs:
         found.notes.append(f"The table is read with {table.attrs['read_as']}")
-    if "annotator" in table.columns and are_records(table.head(_MOST_OF_HEAD).to_dict("records")):
-        found.title = "Label Studio CSV"
-        read_label_studio(found, tasks_of_records(table.to_dict("records")), (columns or {}).get("image"))
-        if annotator is not None:
-            refuse_others(annotator, found.pages)
-            found.pages = {annotator: next(iter(found.pages.values()), {})}
-        return
     meant = _meanings(table, columns, annotator)
-    corners = next((names for names in _BOXES if set(names) <= meant.keys()), None)
-    point = corners is None and not meant.keys() & {*_IN_CELLS} and {"x", "y"} <= meant.keys()
-    used = {*(corners or ()), *(("x", "y") if point else ()), *_IN_CELLS}
-    for meaning in [key for key in (*_CORNERS, *_SIZES, *_CENTRES) if key in meant and key not in used]:
-        meant.pop(meaning, None)
+    is_in_cells = bool(meant.keys() & {*_IN_CELLS})
+    of_box = next((names for names in _BOXES if set(names) <= meant.keys()), ())
+    if not of_box and not is_in_cells and {*_POINT} <= meant.keys():
+        of_box = _POINT
+    drawn = bool(of_box) or is_in_cells
+    meant = {key: column for key, column in meant.items() if key in {*of_box, *_IN_CELLS} or key not in _PLACES}
     values = {meaning: [None if _is_absent(cell) else cell for cell in table[column].tolist()]
               for meaning, column in meant.items()}  # fmt: skip
-    if (
-        "boxes" in meant
-        and "boxes" not in (columns or {})
-        and not meant.keys() & {"label", "value"}
-        and all(isinstance(cell, str) and cell[:1].isalpha() for cell in values["boxes"] if cell is not None)
-    ):  # words
-        meant["label"], values["label"] = meant.pop("boxes"), values.pop("boxes")
-    numbers = [number_in(cell) for cell in values.get("value", ()) if cell is not None]
-    if numbers and None not in numbers:  # also where they are spelt with a comma
-        values["value"] = [number_in(cell) for cell in values["value"]]
+    numbers = [number_in(cell) for cell in values.get("value", ())]
+    if all(number is not None or cell is None for number, cell in zip(numbers, values.get("value", ()), strict=True)):
+        values |= {"value": numbers} if numbers else {}  # also where they are spelt with a comma
     if any(number_in(cell) is None for cell in values.get("confidence", ()) if cell is not None):
         del values["confidence"], meant["confidence"]  # words are an attribute
 
@@ -234,23 +214,16 @@ def read_table(
         """The cells of each row by their meanings; made anew each time, as they would fill the memory."""
         return (dict(zip(values, cells, strict=True)) for cells in zip(*values.values(), strict=True))
 
-    drawn = corners is not None or point or bool(meant.keys() & {*_IN_CELLS})
     found.notes.append(f"Columns: {'; '.join(f'{meaning}: {column}' for meaning, column in meant.items())}")
-    _check_coordinates(found, table, meant, drawn=drawn, upright=corners is not None)
-    if corners is not None:
-        found.notes.append(f"Boxes are read as {_BOXES[corners]}")
-    of_cells = (
-        _meaning_of_cells(found, values)
-        if "boxes" in meant
-        else "boxes_xyxy"
-        if "boxes_xyxy" in meant
-        else "boxes_xywh"
-    )
+    _check_coordinates(found, table, meant, drawn=drawn, upright=of_box not in ((), _POINT))
+    if of_box in _BOXES:
+        found.notes.append(f"Boxes are read as {_BOXES[of_box]}")
+    of_cells = _meaning_of_cells(found, values) if "boxes" in meant else _CORNERS if "boxes_xyxy" in meant else _SIZES
     no_attributes = {*meant.values(), *(OF_RUN if OF_RUN[0] in table.columns else ())}
     attributes = {column: table[column].tolist() for column in table.columns if column not in no_attributes}
     if not drawn:
-        found.unused["rows"].update({column: len(table) for column in attributes})
-    shapes = [_shapes(row, corners, point, of_cells) for row in rows()] if drawn else []
+        found.unused["rows"].update(dict.fromkeys(attributes, len(table)))
+    shapes = [_shapes(row, of_box, of_cells) for row in rows()] if drawn else []
     in_shares = _are_shares(chain.from_iterable(shape or () for shape in shapes))
     if drawn:
         found.notes.append(f"Coordinates are read as {'shares of the image' if in_shares else 'pixels'}")
@@ -262,7 +235,7 @@ def read_table(
         if name is None or owner is None:
             found.left_out.add("rows without an image or an annotator", f"row {number + 1}")
             continue
-        page = found.page(id_text(owner), ImageKey(id_text(name)))
+        page = found.page(id_text(owner), id_text(name))
         size = stored_size(row.get("image_width"), row.get("image_height"))
         if page.size_px is not None and size not in (None, page.size_px):
             raise AgreementInputError(
@@ -271,7 +244,7 @@ def read_table(
             )
         page.size_px = page.size_px or size
         page.scale = (1.0, 1.0) if in_shares else None
-        text = None if row.get("label") is None else id_text(row["label"])
+        text, value = None if row.get("label") is None else id_text(row["label"]), row.get("value")
         made = shapes[number] if drawn else []
         if made is None:
             found.not_read(page, "rows whose coordinates cannot be read", f"row {number + 1}")
@@ -283,11 +256,48 @@ def read_table(
                                 if (value := _attribute(column[number])) is not None}  # fmt: skip
             shape.confidence = number_in(row.get("confidence"))
             found.add_label(page, shape)
-        value = row.get("value")
-        if not drawn and (value is not None or text is not None):
-            found.add_label(page, _answer(text, value))
+        if not drawn and isinstance(value, int | float) and not isinstance(value, bool):
+            found.add_label(page, DrawnLabel(None, value=float(value), question=text or QUESTION))
+        elif not drawn and value is not None:  # beside it the class is the question
+            found.add_label(page, DrawnLabel(id_text(value), question=text or QUESTION))
+        elif not drawn and text is not None:
+            found.add_label(page, DrawnLabel(text, question=QUESTION))
     if n_none:
         found.notes.append(f"{n_none} rows say that nothing was found: their annotators looked and drew nothing")
+
+
+def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator: str | None) -> dict[str, str]:
+    """The column of every meaning."""
+    names = list(map(str, table.columns))
+    table.columns = pd.Index(names)
+    given = dict(columns or {})
+    unknown = [*sorted(given.keys() - _NAMES.keys()), *sorted(set(given.values()) - set(names))]
+    if unknown:
+        raise AgreementInputError(
+            f"`columns` must map meanings ({shown(_NAMES, 20)}) to columns of the table ({shown(names, 20)}), got "
+            f"{shown(map(repr, unknown))}"
+        )
+    guessed = {meaning: name for meaning, name in guessed_columns(names).items() if name not in given.values()}
+    meant = {**guessed, **given}
+    if annotator is not None:
+        meant.pop("annotator", None)
+    missing = "label" if not meant.keys() & {*_PLACES, "label", "value"} else ""
+    missing = missing or next((key for key in ("image", "annotator") if key not in meant), "")
+    if missing and not (missing == "annotator" and annotator is not None):
+        raise AgreementInputError(
+            f"A table must have a column for the {missing}, got the columns {shown(names, 20)}; say which it is with "
+            f'columns={{{missing!r}: …}}, or one for each annotator: columns={{"label": ["alice", "bob"]}}'
+        )
+    if set(_CORNERS) <= meant.keys():  # beside corners a width and a height are those of the image
+        for side, axis in (("width", "x"), ("height", "y")):
+            if side in meant:
+                size = meant.pop(side)
+                span = _column(table, meant[f"{axis}_max"]) - _column(table, meant[f"{axis}_min"])
+                if not ((span - _column(table, size)).dropna().abs() <= 1).all():  # else that of the box
+                    meant.setdefault(f"image_{side}", size)
+    if meant.keys() & _PLACES - {"width", "height"} and "value" in meant:
+        meant.setdefault("confidence", meant.pop("value"))
+    return meant
 
 
 def _attribute(value: Any) -> Any:
@@ -302,13 +312,22 @@ def _plain(name: Any) -> str:
     return str(name).lower().translate(str.maketrans("", "", "_- ."))
 
 
+def _is_absent(value: object) -> bool:
+    return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+
+
+def _column(table: pd.DataFrame, name: str) -> pd.Series[float]:
+    """The numbers of a column, nan for everything else."""
+    return pd.Series([number_in(cell) for cell in table[name].tolist()], dtype=float)
+
+
 def _check_coordinates(
     found: AnnotationSet, table: pd.DataFrame, meant: Mapping[str, str], *, drawn: bool, upright: bool
 ) -> None:
     """Say which columns look like coordinates and are not read as such.
 
     Raises:
-        AgreementInputError: if no others are, or boxes are turned
+        AgreementInputError: if no others are, boxes are turned, or reach beyond what should be the size of the image
     """
     others = [name for name in table.columns if name not in meant.values()]
     strange = [name for name in others if _COORDINATE.fullmatch(_plain(name))]
@@ -319,10 +338,8 @@ def _check_coordinates(
         )
     if strange:
         found.notes.append(f"Columns that look like coordinates, beside those that are read: {shown(strange, 12)}")
-    for name in others if upright else ():
-        if _ANGLE.fullmatch(_plain(name)) and any(
-            number_in(cell) for cell in table[name].tolist() if not _is_absent(cell)
-        ):
+    for name in (name for name in others if upright and _ANGLE.fullmatch(_plain(name))):
+        if _column(table, name).fillna(0).any():
             raise AgreementInputError(
                 f"Boxes in columns must be upright, got other values than 0 in {name!r}; give turned boxes as polygons "
                 "(a column `polygon`), or leave this column out"
@@ -335,11 +352,6 @@ def _check_coordinates(
                     f"{meant[side]!r} beside corners must be the size of the image, got corners beyond it in {beyond} "
                     f"of {len(table)} rows; leave it out if it is not"
                 )
-
-
-def _column(table: pd.DataFrame, name: str) -> pd.Series[float]:
-    """The numbers of a column, nan for everything else."""
-    return pd.Series([number_in(cell) for cell in table[name].tolist()], dtype=float)
 
 
 def _refuse_two_units(owners: Sequence[Any], shapes: Sequence[list[DrawnLabel] | None]) -> None:
@@ -357,22 +369,21 @@ def _refuse_two_units(owners: Sequence[Any], shapes: Sequence[list[DrawnLabel] |
         )
 
 
-def _meaning_of_cells(found: AnnotationSet, values: Mapping[str, list[Any]]) -> str:
+def _meaning_of_cells(found: AnnotationSet, values: Mapping[str, list[Any]]) -> tuple[str, ...]:
     """Whether four numbers in a cell are corners or a corner and a size, by what they cannot be.
 
     Raises:
         AgreementInputError: if they may be both, or neither
     """
     n_flat, no_corners, no_sizes = 0, False, False
-    sizes = zip(
-        *(values.get(name) or [None] * len(values["boxes"]) for name in ("image_width", "image_height")), strict=True
-    )
-    for cell, size in zip(values["boxes"], sizes, strict=True):
+    sizes = (values.get(name) or [None] * len(values["boxes"]) for name in ("image_width", "image_height"))
+    for cell, *size in zip(values["boxes"], *sizes, strict=True):
         width, height = (number_in(side) or math.inf for side in size)
-        boxes: list[tuple[float, ...]] = []
-        with contextlib.suppress(ValueError, TypeError):  # the row is not read
-            boxes = [box for box in _boxes_in(_evaluated(cell)) if len(box) == 4] if not _is_empty(cell) else []
-        for x, y, a, b in boxes:
+        try:
+            boxes = _boxes_in(cell)
+        except (ValueError, TypeError):
+            continue  # the row is not read
+        for x, y, a, b in (box for box in boxes if len(box) == 4):
             n_flat += 1
             no_corners |= a < x or b < y
             no_sizes |= a < 0 or b < 0 or x + a > width + 1 or y + b > height + 1
@@ -382,93 +393,51 @@ def _meaning_of_cells(found: AnnotationSet, values: Mapping[str, list[Any]]) -> 
             f"Four numbers in a cell must be two corners or a corner and a size, got some that may be {which}; say "
             'columns={"boxes_xyxy": …} or columns={"boxes_xywh": …}'
         )
+    how = _SIZES if no_corners else _CORNERS
     if n_flat:
-        found.notes.append(f"Four numbers in a cell are read as {_BOXES[_SIZES if no_corners else _CORNERS]}")
-    return "boxes_xywh" if no_corners else "boxes_xyxy"
+        found.notes.append(f"Four numbers in a cell are read as {_BOXES[how]}")
+    return how
 
 
-def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator: str | None) -> dict[str, str]:
-    """The column of every meaning."""
-    names = list(map(str, table.columns))
-    table.columns = pd.Index(names)
-    given = dict(columns or {})
-    unknown = sorted(given.keys() - _NAMES.keys()), sorted(set(given.values()) - set(names))
-    if any(unknown):
-        raise AgreementInputError(
-            f"`columns` must map meanings ({shown(_NAMES, 20)}) to columns of the table ({shown(names, 20)}), got "
-            f"{shown(map(repr, [*unknown[0], *unknown[1]]))}"
-        )
-    guessed = {meaning: name for meaning, name in guessed_columns(names).items() if name not in given.values()}
-    meant = {**guessed, **given}
-    if annotator is not None:
-        meant.pop("annotator", None)
-    if not meant.keys() & {*_CORNERS, *_SIZES, *_CENTRES, *_IN_CELLS, "label", "value"}:
-        missing = "label"
-    else:
-        missing = next((key for key in ("image", "annotator") if key not in meant), "")
-    if missing and not (missing == "annotator" and annotator is not None):
-        raise AgreementInputError(
-            f"A table must have a column for the {missing}, got the columns {shown(names, 20)}; say which it is with "
-            f'columns={{{missing!r}: …}}, or one for each annotator: columns={{"label": ["alice", "bob"]}}'
-        )
-    if set(_CORNERS) <= meant.keys():  # beside corners a width and a height are those of the image
-        for side, axis in (("width", "x"), ("height", "y")):
-            if side in meant:
-                size = meant.pop(side)
-                span = _column(table, meant[f"{axis}_max"]) - _column(table, meant[f"{axis}_min"])
-                if not ((span - _column(table, size)).dropna().abs() <= 1).all():  # else that of the box
-                    meant.setdefault(f"image_{side}", size)
-    if meant.keys() & {*_CORNERS, *_SIZES, *_CENTRES, *_IN_CELLS} - {"width", "height"} and "value" in meant:
-        meant.setdefault("confidence", meant.pop("value"))
-    return meant
-
-
-def _is_absent(value: object) -> bool:
-    return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value))
-
-
-def _shapes(
-    row: Mapping[str, Any], corners: tuple[str, ...] | None, point: bool, of_cells: str
-) -> list[DrawnLabel] | None:
+def _shapes(row: Mapping[str, Any], of_box: tuple[str, ...], of_cells: tuple[str, ...]) -> list[DrawnLabel] | None:
     """The boxes, polygon or point of a row; none where its cells are empty; None where they cannot be read."""
     try:
-        if row.get("polygon") is not None:
-            rings, closed = _rings(_evaluated(row["polygon"])), not _is_line(row["polygon"])
-            if rings or not _is_empty(row["polygon"]):
-                if not rings or any(len(ring) < 3 - (not closed) for ring in rings):
-                    return None
-                return [DrawnLabel(None, rings=joined_rings(rings) if closed else rings, closed=closed)]
-        if corners is not None or point:
-            cells = [row[name] for name in corners or ("x", "y")]
+        outline = row.get("polygon")
+        if not _is_empty(outline):
+            closed = not (isinstance(outline, str) and outline.lstrip().upper().startswith("LINESTRING"))
+            rings = _rings(_evaluated(outline))
+            if not rings or any(len(ring) < 2 + closed for ring in rings):
+                return None
+            return [DrawnLabel(None, rings=joined_rings(rings) if closed else rings, closed=closed)]
+        if of_box:
+            cells = [row[name] for name in of_box]
             if all(cell is None or cell == "" for cell in cells):
                 return []
-            numbers = [number_in(cell) for cell in cells]
-            if any(number is None for number in numbers):
-                return None
-            x, y, *size = (number or 0.0 for number in numbers)
-            if point:
+            numbers = [number for cell in cells if (number := number_in(cell)) is not None]
+            if of_box == _POINT:
+                x, y = numbers
                 return [DrawnLabel(None, points=[(x, y)])]
-            a, b = size
-            if corners == _CENTRES:
-                x, y = x - a / 2, y - b / 2
-            return [_box(x, y, a, b, are_corners=corners == _CORNERS)]
+            return [_box(of_box, *numbers)]
         cell = next((row[name] for name in _IN_CELLS[:3] if row.get(name) is not None), None)
-        boxes = _boxes_in(_evaluated(cell)) if not _is_empty(cell) else []
-        return [_box(*box[:4], are_corners=of_cells == "boxes_xyxy" or len(box) == 5) for box in boxes]
+        return [_box(_CORNERS if len(box) == 5 else of_cells, *box[:4]) for box in _boxes_in(cell)]
     except (TypeError, ValueError):
         return None
 
 
-def _box(x: float, y: float, a: float, b: float, *, are_corners: bool) -> DrawnLabel:
-    """A box, from its first corner and another one, or its size.
+def _box(how: tuple[str, ...], x: float, y: float, a: float, b: float) -> DrawnLabel:
+    """A box from its corners, or from a corner or its centre and its size.
 
     Raises:
-        ValueError: if the second corner is left of the first, or above it
+        ValueError: if a size is negative
     """
-    width, height = (a - x, b - y) if are_corners else (a, b)
-    if min(width, height) < 0:
+    label = DrawnLabel(None)
+    if how == _CORNERS:
+        label.set_corners(x, y, a, b)
+    elif min(a, b) < 0:
         raise ValueError("a negative size")
-    return DrawnLabel(None, box=(x, y, width, height))
+    else:
+        label.box = (x - a / 2, y - b / 2, a, b) if how == _CENTRES else (x, y, a, b)
+    return label
 
 
 def _is_empty(cell: Any) -> bool:
@@ -477,16 +446,13 @@ def _is_empty(cell: Any) -> bool:
                             else hasattr(cell, "__len__") and not len(cell))  # fmt: skip
 
 
-def _is_line(cell: Any) -> bool:
-    return isinstance(cell, str) and cell.lstrip().upper().startswith("LINESTRING")
-
-
-def _boxes_in(value: list[Any]) -> list[tuple[float, ...]]:
+def _boxes_in(cell: Any) -> list[tuple[float, ...]]:
     """Boxes of four numbers each; a fifth marks those that are pairs of points, which are corners.
 
     Raises:
         ValueError: if there is anything else
     """
+    value = [] if _is_empty(cell) else _evaluated(cell)
     if len(value) == 4 and not any(isinstance(each, list | tuple) for each in value):
         value = [value]
     elif len(value) == 2 and all(isinstance(each, list | tuple) and len(each) == 2 for each in value):
@@ -503,17 +469,17 @@ def _boxes_in(value: list[Any]) -> list[tuple[float, ...]]:
 
 
 def _evaluated(value: Any) -> list[Any]:
-    """The list that a cell holds or spells: as JSON, as Python or numpy write it, as pairs, or as WKT.
+    """The list that a cell holds or spells: as JSON, as Python or numpy write it, as plain numbers, or as WKT.
 
     Raises:
         ValueError: if it is none of these
     """
-    if isinstance(value, str):
-        text = value.strip()
-        if text[:1].isalpha():
-            return _of_wkt(text)
-        if text[:1] not in ("[", "("):
-            return _pairs(text)
+    text = value.strip() if isinstance(value, str) else ""
+    if text[:1].isalpha():
+        return _of_wkt(text)
+    if text and text[:1] not in ("[", "("):
+        return _of_plain_numbers(text)
+    if text:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
@@ -537,39 +503,29 @@ def _of_wkt(text: str) -> list[Any]:
         shape = shapely.from_wkt(text)
     except shapely.errors.GEOSException as error:
         raise ValueError("no WKT") from error
-    if shape.geom_type not in ("Polygon", "MultiPolygon", "LineString", "LinearRing"):
+    if shape.geom_type not in ("Polygon", "MultiPolygon", "LineString"):
         raise ValueError(f"a {shape.geom_type}")
     parts = [part for part in shapely.get_parts(shape) if not part.is_empty]
-    if shape.geom_type.startswith("Lin"):
-        return [list(map(list, part.coords)) for part in parts]
-    return [[[x, y] for x, y, *_ in ring.coords[:-1]] for part in parts for ring in (part.exterior, *part.interiors)]
+    lines = parts if shape.geom_type == "LineString" else [
+        ring for part in parts for ring in (part.exterior, *part.interiors)]  # fmt: skip
+    return [[[x, y] for x, y, *_ in line.coords[: -1 if line.geom_type == "LinearRing" else None]] for line in lines]
 
 
-def _pairs(text: str) -> list[Any]:
-    """Points from pairs such as ``10,10 60,10``, ``10,10;60,10`` and ``10 10, 60 10``, or a list of numbers.
+def _of_plain_numbers(text: str) -> list[Any]:
+    """Numbers as in ``10,10 60,10``, ``10,10;60,10`` and ``10 10, 60 10``; commas among blanks and semicolons are
+    decimal ones.
 
     Raises:
-        ValueError: if there is anything else
+        ValueError: if there is anything else, or commas may as well be decimal ones
     """
-    parts = [part.split() for part in re.split(";", text) if part.strip()]
-    if len(parts) > 1 and all(len(part) == 2 for part in parts):  # numbers may have decimal commas
-        points = parts
-    else:
-        words = re.split(r"[\s;]+", re.sub(r"\s*;\s*", ";", text.strip(" ;")))
-        points = [word.strip(",").split(",") for word in words]
-        if len(points) > 1 and all(len(point) == 1 for point in points) and "," in text:
-            points = [part.split() for part in text.split(",")]
-        if {*map(len, points)} == {1} or len(points) == 1:
-            flat = [number_in(word) for point in points for word in point]
-            if None in flat:
-                raise ValueError("no numbers")
-            return flat
-    found = [[number_in(word) for word in point] for point in points]
-    if any(len(point) != 2 or None in point for point in found):
-        raise ValueError("no points")
-    if len(found) > 2 and any(len({point[k] for point in found}) == 1 for k in range(2)):
+    text = re.sub(r"\s*([;,])\s*", r"\1", text.strip(" ;,"))
+    is_decimal = ";" in text and bool(re.search(r"\s", text))
+    numbers = [number_in(word) for word in re.split(r"[\s;]+" if is_decimal else r"[\s;,]+", text)]
+    if None in numbers:
+        raise ValueError("no numbers")
+    if not is_decimal and "," in text and len(numbers) > 4 and 1 in (len({*numbers[::2]}), len({*numbers[1::2]})):
         raise ValueError("points on a line, as decimal commas are read as pairs")
-    return found
+    return numbers
 
 
 def _rings(value: list[Any]) -> list[list[Point]]:
@@ -581,17 +537,11 @@ def _rings(value: list[Any]) -> list[list[Point]]:
     if not value:
         return []
     if not isinstance(value[0], list | tuple):
-        return [[_point(pair) for pair in zip(value[::2], value[1::2], strict=True)]]
+        value = list(zip(value[::2], value[1::2], strict=True))
     if len(value[0]) == 2 and not isinstance(value[0][0], list | tuple):
-        return [[_point(point) for point in value]]
+        points = [[number for part in pair if (number := number_in(part)) is not None] for pair in value]
+        return [[(x, y) for x, y in points]]
     return [ring for part in value for ring in _rings(list(part))]
-
-
-def _point(pair: Sequence[Any]) -> Point:
-    x, y = map(number_in, pair)
-    if x is None or y is None:
-        raise ValueError(f"no point: {pair!r}")
-    return x, y
 
 
 def _numbers(shape: DrawnLabel) -> Iterator[float]:
@@ -607,15 +557,6 @@ def _are_shares(shapes: Iterable[DrawnLabel]) -> bool:
         if not all(abs(value) <= 1.0 + 1e-6 for value in _numbers(shape)):
             return False
     return is_any
-
-
-def _answer(text: str | None, value: Any) -> DrawnLabel:
-    """The class or number of a row without coordinates; beside a value the text is the question."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return DrawnLabel(None, value=float(value), question=text or QUESTION)
-    if value is not None:
-        return DrawnLabel(id_text(value), question=text or QUESTION)
-    return DrawnLabel(text, question=QUESTION)
 
 
 def not_in_table(label: DrawnLabel) -> str:

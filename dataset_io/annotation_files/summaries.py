@@ -6,7 +6,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
 from typing import Any, TextIO, cast
 
 from ...agreement.settings.arguments import print_to
@@ -26,25 +25,18 @@ class AnnotatorInFile:
     n_unread: int = 0  #: images on which some of what they drew cannot be read
 
     @classmethod
-    def of(
-        cls, name: str, fields: Iterable[str], drawn: Iterable[Sequence[str]], unread: Iterable[bool] = ()
-    ) -> AnnotatorInFile:
-        """Counts of one annotator, from the label type or question of every label on each image.
+    def of(cls, name: str, fields: Iterable[str], pages: Iterable[tuple[Sequence[str], bool]]) -> AnnotatorInFile:
+        """Counts of one annotator.
 
         Args:
             name: of the annotator
             fields: where the labels stand
-            drawn: of every image, the types of its labels
-            unread: of every image, whether there are labels that cannot be read; none: nowhere
+            pages: of every image, the label type or question of each label, and whether some cannot be read
         """
-        n_images = n_empty = n_unread = 0
-        n_labels: Counter[str] = Counter()
-        for kinds, is_unread in zip(drawn, chain(unread, repeat(False)), strict=False):
-            n_images += 1
-            n_unread += is_unread
-            n_empty += not kinds and not is_unread
-            n_labels.update(kinds)
-        return cls(name, tuple(fields), n_images, n_empty, dict(sorted(n_labels.items())), n_unread)
+        found = list(pages)
+        n_labels = Counter(kind for kinds, _ in found for kind in kinds)
+        n_empty, n_unread = sum(not kinds and not unread for kinds, unread in found), sum(unread for _, unread in found)
+        return cls(name, tuple(fields), len(found), n_empty, dict(sorted(n_labels.items())), n_unread)
 
 
 @dataclass(frozen=True, slots=True)

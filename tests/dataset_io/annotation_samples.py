@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fiftyone as fo
+import numpy as np
 from PIL import Image
 
 _numbers = itertools.count()
@@ -22,6 +23,37 @@ def dataset_of(names: Iterable[str], folder: str = "/images") -> fo.Dataset:
     dataset = fo.Dataset(f"{PREFIX}{os.getpid()}-{next(_numbers)}")
     dataset.add_samples([fo.Sample(f"{folder}/{name}") for name in names])
     return dataset
+
+
+def sized(names: Iterable[str], folder: str = "/images", size: tuple[int, int] = (40, 20)) -> fo.Dataset:
+    """A dataset of images of a size."""
+    dataset = dataset_of(names, folder)
+    dataset.set_values("metadata", [fo.ImageMetadata(width=size[0], height=size[1])] * len(dataset))
+    return dataset
+
+
+def boxes_of(dataset: fo.Dataset, field: str = "alice") -> list[Any]:
+    """Class and box of the detections on every image; None where there is no list, or not even a field."""
+    if not dataset.has_field(field):
+        return [None] * len(dataset)
+    return [value and [(box.label, *np.round(box.bounding_box, 9).tolist()) for box in value.detections]
+            for value in dataset.values(field)]  # fmt: skip
+
+
+def said_by(summary: Any) -> str:
+    """All that a summary says of what was left out, and its notes."""
+    return "\n".join((*summary.left_out, *summary.notes))
+
+
+def files_in(folder: Path, contents: dict[str, Any]) -> Path:
+    """A folder with files."""
+    for name, content in contents.items():
+        if isinstance(content, bytes):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        else:
+            written(folder / name, content)
+    return folder
 
 
 def written(path: Path, content: Any) -> Path:

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import json
 
-import fiftyone as fo
 import pandas as pd
 import pytest
 
-from tests.dataset_io.annotation_samples import dataset_of, written
+from tests.dataset_io.annotation_samples import boxes_of, dataset_of, said_by, sized, written
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import import_annotations
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
-
-
-def _sized(names):
-    dataset = dataset_of(names)
-    dataset.set_values("metadata", [fo.ImageMetadata(width=40, height=20)] * len(dataset))
-    return dataset
-
-
-def _said(summary):
-    return "\n".join((*summary.left_out, *summary.notes))
 
 
 def _answers(dataset, field, of="label"):
@@ -35,16 +24,14 @@ def _answers(dataset, field, of="label"):
 
 
 def test_a_column_for_each_annotator(tmp_path):
-    text = "\ufeffimage;alice;bob;carol\r\n1.jpg;cat;cat;dog\r\n2.jpg;dog;;dog\r\n3.jpg;cat;dog;cat\r\n".replace(
-        ";", ","
-    )
+    text = "\ufeffimage,alice,bob,carol\r\n1.jpg,cat,cat,dog\r\n2.jpg,dog,,dog\r\n3.jpg,cat,dog,cat\r\n"
     dataset = dataset_of(["1.jpg", "2.jpg", "3.jpg"])
     summary = import_annotations(dataset, written(tmp_path / "w.csv", text))
     assert summary.format == "a wide table"
     assert [_answers(dataset, name) for name in ("alice", "bob", "carol")] == [
         ["cat", "dog", "cat"], ["cat", None, "dog"], ["dog", "dog", "cat"]]  # fmt: skip
     assert dataset.values("bob")[1] is None  # not assigned
-    assert "A column is read as an annotator: alice, bob, carol; an empty cell means not assigned" in _said(summary)
+    assert "A column is read as an annotator: alice, bob, carol; an empty cell means not assigned" in said_by(summary)
     report = eval(summary.calls[0], {"aa": aa, "dataset": dataset})
     # of the 3 + 1 + 3 pairs on the three images 1 + 1 + 1 are equal
     assert report.score.mean == pytest.approx((1 / 3 + 1 + 1 / 3) / 3)
@@ -66,13 +53,11 @@ def test_columns_with_the_annotator_in_their_name(style):
 def test_boxes_in_columns_of_each_annotator():
     table = pd.DataFrame({"image": ["1.jpg"], "image_width": [40], "image_height": [20]})
     for who, x in {"a": 4, "b": 8}.items():
-        table = table.assign(
-            **{f"{who}_x": x, f"{who}_y": 5, f"{who}_width": 10, f"{who}_height": 10, f"{who}_label": "cat"}
-        )
+        own = {"x": x, "y": 5, "width": 10, "height": 10, "label": "cat"}
+        table = table.assign(**{f"{who}_{name}": value for name, value in own.items()})
     dataset = dataset_of(["1.jpg"])
     import_annotations(dataset, table)
-    assert dataset.values("a.detections.bounding_box") == [[[0.1, 0.25, 0.25, 0.5]]]
-    assert dataset.values("b.detections.bounding_box") == [[[0.2, 0.25, 0.25, 0.5]]]
+    assert [boxes_of(dataset, who) for who in "ab"] == [[[("cat", x, 0.25, 0.25, 0.5)]] for x in (0.1, 0.2)]
 
 
 def test_numbers_and_true_and_false_in_columns():
@@ -80,7 +65,7 @@ def test_numbers_and_true_and_false_in_columns():
     table = pd.DataFrame({"image": ["1.jpg", "2.jpg"], "ann": [1, 2], "bob": [1, None]})
     summary = import_annotations(dataset, table, prefix="n_")
     assert (_answers(dataset, "n_ann", "value"), _answers(dataset, "n_bob", "value")) == ([1.0, 2.0], [1.0, None])
-    assert "columns={\"label\": ['ann', 'bob']} reads them as classes" in _said(summary)
+    assert "columns={\"label\": ['ann', 'bob']} reads them as classes" in said_by(summary)
     import_annotations(dataset, table, prefix="c_", columns={"label": ["ann", "bob"]})
     assert (_answers(dataset, "c_ann"), _answers(dataset, "c_bob")) == (["1", "2"], ["1", None])
     truth = pd.DataFrame({"image": ["1.jpg", "2.jpg"], "ann": [True, False], "bob": [True, True]})
@@ -154,7 +139,7 @@ def test_answers_of_other_forms_of_mturk(tmp_path):
     assert [_answers(dataset, f"{who}_sure") for who in ("A1", "A2")] == [["yes"], ["no"]]
     polygons = json.dumps([{"label": "cat", "vertices": [{"x": 4, "y": 5}, {"x": 14, "y": 5}, {"x": 14, "y": 15}]}])
     path = _mturk(tmp_path, [("A1", "1.jpg", {"Answer.annotatedResult.polygons": polygons})])
-    shapes = _sized(["1.jpg"])
+    shapes = sized(["1.jpg"])
     import_annotations(shapes, path)
     assert shapes.first().A1.polylines[0].points == [[[0.1, 0.25], [0.35, 0.25], [0.35, 0.75]]]
 
@@ -162,11 +147,11 @@ def test_answers_of_other_forms_of_mturk(tmp_path):
 def test_what_of_mturk_is_left_out_or_asked(tmp_path):
     answer = {"Answer.annotatedResult.boundingBoxes": _boxes((10, "cat", 4, 5, 10))}
     broken = {"Answer.annotatedResult.boundingBoxes": '[{"left": 3'}
-    dataset = _sized(["1.jpg"])
+    dataset = sized(["1.jpg"])
     path = _mturk(tmp_path, [("A1", "1.jpg", answer), ("A2", "1.jpg", broken)])
     summary = import_annotations(dataset, path)
     assert dataset.values("A2") == [None]
-    assert "boundingBoxes that cannot be read: 1 (row 3" in _said(summary)
+    assert "boundingBoxes that cannot be read: 1 (row 3" in said_by(summary)
     path = _mturk(tmp_path, [("A1", "1.jpg", answer)], AssignmentStatus="Rejected")
     with pytest.raises(AgreementInputError, match=r"must hold annotations of images"):
         import_annotations(dataset, path)
@@ -192,91 +177,40 @@ def _answer(*boxes):
     return {"boundingBox": {"boundingBoxes": drawn, "inputImageProperties": {"height": 20, "width": 40}}}
 
 
+LEFT, RIGHT = ("cat", 0.1, 0.25, 0.25, 0.5), ("cat", 0.2, 0.25, 0.25, 0.5)
+
+
 def test_the_request_for_consolidation_of_sagemaker(tmp_path):
     def said(who, *boxes):
         return {"workerId": who, "annotationData": {"content": json.dumps(_answer(*boxes))}}
 
-    content = [
-        {
-            "datasetObjectId": "0",
-            "dataObject": {"s3Uri": "s3://bucket/in/1.jpg"},
-            "annotations": [said("w1", 4), said("w2")],
-        },
-        {"datasetObjectId": "1", "dataObject": {"s3Uri": "s3://bucket/in/2.jpg"}, "annotations": [said("w1", 4, 8)]},
-    ]
-    dataset = dataset_of(["1.jpg", "2.jpg"])
+    answers = [[said("w1", 4), said("w2")], [said("w1", 4, 8)]]
+    content = [{"datasetObjectId": str(k), "dataObject": {"s3Uri": f"s3://bucket/in/{k + 1}.jpg"}, "annotations": own}
+               for k, own in enumerate(answers)]  # fmt: skip
+    dataset, other = (dataset_of(["1.jpg", "2.jpg"]) for _ in range(2))
     summary = import_annotations(dataset, written(tmp_path / "2019-01-01.json", content))
     assert summary.format == "SageMaker Ground Truth"
-    assert dataset.values("w1.detections.bounding_box") == [
-        [[0.1, 0.25, 0.25, 0.5]],
-        [[0.1, 0.25, 0.25, 0.5], [0.2, 0.25, 0.25, 0.5]],
-    ]
-    assert [value and value.detections for value in dataset.values("w2")] == [[], None]
-    content[0]["annotations"][0]["annotationData"]["content"] = "no JSON"
-    other = dataset_of(["1.jpg", "2.jpg"])
+    assert (boxes_of(dataset, "w1"), boxes_of(dataset, "w2")) == ([[LEFT], [LEFT, RIGHT]], [[], None])
+    answers[0][0]["annotationData"]["content"] = "no JSON"
     summary = import_annotations(other, written(tmp_path / "2019-01-02.json", content))
     assert other.values("w1")[0] is None
-    assert "answers without a content that can be read: 1" in _said(summary)
+    assert "answers without a content that can be read: 1" in said_by(summary)
 
 
 def test_responses_of_workers_of_sagemaker_have_their_images_in_the_manifest(tmp_path):
-    job = tmp_path / "my-job"
+    source = tmp_path / "my-job" / "annotations" / "worker-response"
     for number, answers in enumerate(({"w1": [4], "w2": []}, {"w1": [8]})):
         responses = [{"acceptanceTime": "2020-05-13T19:50:29Z", "answerContent": _answer(*boxes), "workerId": who,
                       "submissionTime": "2020-05-13T19:50:55Z", "timeSpentInSeconds": 2.5}
                      for who, boxes in answers.items()]  # fmt: skip
-        folder = job / "annotations" / "worker-response" / "iteration-1" / str(number)
-        written(folder / "2020-05-13_19-51-04.json", {"answers": responses})
-    source = job / "annotations" / "worker-response"
+        written(source / "iteration-1" / str(number) / "2020-05-13_19-51-04.json", {"answers": responses})
     dataset = dataset_of(["1.jpg", "2.jpg"])
-    with pytest.raises(
-        AgreementInputError, match=r"must lie in the folders of their SageMaker job, with its output.manif"
-    ):
+    with pytest.raises(AgreementInputError, match=r"must lie in the folders of their SageMaker job, with its output"):
         import_annotations(dataset, source)
     lines = [json.dumps({"source-ref": f"s3://bucket/{name}"}) for name in ("2.jpg", "1.jpg")]
-    written(job / "manifests" / "output" / "output.manifest", "\n".join(lines) + "\n")
+    manifest = written(tmp_path / "my-job" / "manifests" / "output" / "output.manifest", "\n".join(lines) + "\n")
     import_annotations(dataset, source)
-    assert dataset.values("w1.detections.bounding_box") == [[[0.2, 0.25, 0.25, 0.5]], [[0.1, 0.25, 0.25, 0.5]]]
-    assert [value and value.detections for value in dataset.values("w2")] == [None, []]
-
-
-def test_the_manifest_of_sagemaker_holds_what_a_job_decided(tmp_path):
-    def boxes(name, *lefts):
-        drawn = [{"class_id": 0, "left": left, "top": 5, "width": 10, "height": 10} for left in lefts]
-        metadata = {"objects": [{"confidence": 0.09}] * len(lefts), "class-map": {"0": "cat"},
-                    "type": "groundtruth/object-detection", "job-name": "labeling-job/first"}  # fmt: skip
-        size = [{"width": 40, "height": 20, "depth": 3}]
-        return {
-            "source-ref": f"s3://bucket/{name}",
-            "first": {"annotations": drawn, "image_size": size},
-            "first-metadata": metadata,
-        }
-
-    failed = {
-        "source-ref": "s3://bucket/3.jpg",
-        "first": 0,
-        "first-metadata": {"failure-reason": "ClientError: too large"},
-    }
-    lines = [boxes("1.jpg", 4), boxes("2.jpg"), failed]
-    dataset = dataset_of(["1.jpg", "2.jpg", "3.jpg"])
-    for name in ("output.manifest", "output.jsonl", "output.json"):
-        path = written(tmp_path / name, "\r\n".join(map(json.dumps, lines)))
-        summary = import_annotations(dataset, path, overwrite=True)
-        assert [value and [box.label for box in value.detections] for value in dataset.values("first")] == [
-            ["cat"],
-            [],
-            None,
-        ]
-        assert dataset.first().first.detections[0].confidence == 0.09
-        assert "ClientError: too large" in _said(summary)
-    import_annotations(dataset, {"team": path})
-    assert dataset.count("team.detections") == 1
-    classes = [
-        {"source-ref": "s3://b/1.jpg", "sport": 0, "sport-metadata": {"class-name": "football", "confidence": 0.6}},
-        {"source-ref": "s3://b/2.jpg", "sport": 1, "sport-metadata": {"class-name": "tennis", "confidence": 0.7}},
-    ]
-    import_annotations(dataset, written(tmp_path / "c.manifest", "\n".join(map(json.dumps, classes))))
-    assert _answers(dataset, "sport") == ["football", "tennis", None]
-    tags = [{"source-ref": "s3://b/1.jpg", "tags": [0, 1], "tags-metadata": {"class-map": {"0": "a", "1": "b"}}}]
-    import_annotations(dataset, written(tmp_path / "t.manifest", json.dumps(tags[0]) + "\n"))
-    assert [tag.label for tag in dataset.first().tags_tags.classifications] == ["a", "b"]
+    assert (boxes_of(dataset, "w1"), boxes_of(dataset, "w2")) == ([[RIGHT], [LEFT]], [None, []])
+    for path in (manifest, written(tmp_path / "a.ndjson", lines[0]), written(tmp_path / "b.json", "\r\n".join(lines))):
+        with pytest.raises(AgreementInputError, match=r"those of workers, got .* a manifest .*annotations/worker-resp"):
+            import_annotations(dataset, path)
