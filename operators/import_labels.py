@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import mimetypes
 import os
@@ -20,6 +21,7 @@ from .. import names
 from ..agreement import AgreementInputError
 from ..agreement.settings.arguments import one_of
 from ..agreement.settings.no_labels import DREW_NOTHING, NOT_ASSIGNED
+from ..agreement.settings.options import OPTIONS
 from ..charts.text.words import counted
 from ..dataset_io import import_annotations
 from ..dataset_io.annotation_files.file_format import TITLES, type_names
@@ -28,7 +30,7 @@ from ..dataset_io.annotation_files.label_documents import LABEL_TYPES
 from ..dataset_io.annotation_files.long_table import MEANINGS, column_choices
 from ..dataset_io.annotation_files.summaries import ImportSummary
 from .form import Filled, Form, is_from_app
-from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Switch, Text, problem, unfolded
+from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Switch, Text, problem, unfolded, value_of
 
 #: files of so many bytes, for a dataset of so many samples and a folder of so many images, are read as soon as they
 #: are named
@@ -66,6 +68,7 @@ _LABELS = {
     "remove_others": "If annotators have labels already",
     "columns": "Column",
     "annotators": "Annotator",
+    "aliases": "Names that stand for others",
     "no_labels": "Images without a file of an annotator",
 }
 #: of formats with a file for each image
@@ -131,6 +134,7 @@ def _folded_fields(given: str, params: Mapping[str, Any]) -> Iterator[FormField]
         titles = {"": "(none)", **{name: name for name in choices}}
         label = f"{_LABELS['columns']}: {meaning}"
         yield Choice(f"column_{meaning}", label, default=guessed.get(meaning), values=titles)
+    yield Several("aliases", _LABELS["aliases"], "ann=Ann gives the labels of ann to Ann; of annotators and of classes")
     yield Choice("existing", _LABELS["overwrite"], values=_EXISTING)
     hint = "By default boxes where there are any, else what was drawn"
     yield Several("label_types", _LABELS["label_types"], hint, values=LABEL_TYPES)
@@ -265,6 +269,7 @@ def _options(params: Mapping[str, Any]) -> dict[str, Any]:
         "label_types": params.get("label_types") or None,
         "media_dir": _path(params.get("media_dir")) or None,
         "columns": columns or None,
+        "aliases": value_of(OPTIONS["aliases"], params.get("aliases") or None),
     }
 
 
@@ -315,6 +320,8 @@ def _in_words_of_the_form(text: str) -> str:
         if name not in _LABELS:
             return found[0]
         title = _TITLES.get(name if value == "True" else value)
+        if name == "aliases" and value:  # as they are written into the form
+            title = ", ".join(f"{old}={new}" for old, new in ast.literal_eval(value).items())
         return ("choose " if say else "") + f"“{_LABELS[name]}”" + (f": “{title}”" if title else "")
 
     return _PATHS.sub("", _ARGUMENT.sub(in_form, text))
