@@ -30,7 +30,19 @@ from ..dataset_io.annotation_files.label_documents import LABEL_TYPES
 from ..dataset_io.annotation_files.long_table import MEANINGS, column_choices
 from ..dataset_io.annotation_files.summaries import ImportSummary
 from .form import Filled, Form, is_from_app
-from .inputs import Choice, Folded, FormField, Notice, ServerFile, Several, Switch, Text, problem, unfolded, value_of
+from .inputs import (
+    Choice,
+    Folded,
+    FormField,
+    Notice,
+    ServerFile,
+    Several,
+    Switch,
+    Text,
+    option_value,
+    problem,
+    unfolded,
+)
 
 #: files of so many bytes, for a dataset of so many samples and a folder of so many images, are read as soon as they
 #: are named
@@ -269,7 +281,7 @@ def _options(params: Mapping[str, Any]) -> dict[str, Any]:
         "label_types": params.get("label_types") or None,
         "media_dir": _path(params.get("media_dir")) or None,
         "columns": columns or None,
-        "aliases": value_of(OPTIONS["aliases"], params.get("aliases") or None),
+        "aliases": option_value(OPTIONS["aliases"], params.get("aliases") or None),
     }
 
 

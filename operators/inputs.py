@@ -280,7 +280,7 @@ def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind] | None =
         kinds: leave out options without effect on labels of these types; None: leave out nothing
     """
     groups = None if kinds is None else frozenset[str]().union(*(kind.groups for kind in kinds))
-    given = {option.name: value_of(option, params[option.name]) for option in _shown(params, groups)
+    given = {option.name: option_value(option, params[option.name]) for option in _shown(params, groups)
              if params.get(option.name) not in (None, "", [])}  # fmt: skip
     if params.get(_IOU_FROM_DATA) and OPTIONS["iou"] in _shown(params, groups):
         given["iou"] = "auto"
@@ -344,7 +344,7 @@ def _why_refused(option: Option, given: Any) -> str:
     return ""
 
 
-def value_of(option: Option, given: Any) -> Any:
+def option_value(option: Option, given: Any) -> Any:
     """The value of an option from the value in a form, or from a caller."""
     can_be_none = option.input == "text" or None in option.choices
     if can_be_none and isinstance(given, str) and given.strip().lower() == _NONE:

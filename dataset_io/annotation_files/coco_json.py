@@ -135,11 +135,7 @@ def _by_id(content: Entry, key: str) -> dict[str, Entry]:
 
 
 def _refuse_corners(annotations: list[Entry]) -> None:
-    """Refuse boxes that are corners: most of those that polygons and areas tell apart.
-
-    Raises:
-        AgreementInputError: if they are
-    """
+    """Refuse boxes that are corners: most of those that polygons and areas tell apart."""
     n_corners = n_sizes = 0
     for entry in annotations:
         with contextlib.suppress(KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -164,11 +160,7 @@ def _refuse_corners(annotations: list[Entry]) -> None:
 def _raters(
     found: AnnotationSet, images: list[Entry], annotations: list[Entry], file: AnnotationFile
 ) -> tuple[Callable[[Entry], list[str]], Callable[[Entry, Entry], str], bool]:
-    """Who looked at an image, who drew an annotation on one, and whether an image has one entry for an annotator.
-
-    Raises:
-        AgreementInputError: if nothing says it
-    """
+    """Who looked at an image, who drew an annotation on one, and whether an image has one entry for an annotator."""
     image_key, key = (next((name for name in _RATER_KEYS if any(name in entry for entry in entries)), None)
                       for entries in (images, annotations))  # fmt: skip
     has_lists = any(_RATER_LIST in image for image in images)
@@ -288,30 +280,26 @@ def joined_rings(rings: list[list[Point]]) -> list[list[Point]]:
     if len(rings) < 2 or not all(abs(value) < _FARTHEST for ring in rings for point in ring for value in point):
         return rings
     try:
-        return _joined(rings)
+        shapes = np.array([shapely.Polygon(ring) for ring in rings])
+        crossed = ~shapely.is_valid(shapes)
+        if any(len(rings[k]) > _MOST_CROSSED for k in np.flatnonzero(crossed)):
+            return rings
+        shapes[crossed] = shapely.make_valid(shapes[crossed])
+        if len(rings) > _MOST_RINGS:
+            area = shapely.area(shapes).sum()
+            if area - shapely.union_all(shapes).area > _ROUNDING * area:
+                raise ValueError(f"more than {_MOST_RINGS:,} parts that cover each other")
+            return rings
+        tree = shapely.STRtree(shapes)
+        in_part, (outer, inner) = tree.query(shapes, "overlaps"), tree.query(shapes, "covers")
+        same = np.isin(outer * len(rings) + inner, inner * len(rings) + outer)
+        a, b = np.hstack([in_part, (outer[same], inner[same])])
+        n_parts, part = connected_components(coo_array((np.ones(len(a)), (a, b)), (len(rings),) * 2))
+        groups = [np.flatnonzero(part == k) for k in range(n_parts)]
+        joined = [shapely.union_all(shapes[group]) for group in groups if len(group) > 1]
     except shapely.errors.GEOSException as error:
         raise ValueError("coordinates that no polygon has") from error
-
-
-def _joined(rings: list[list[Point]]) -> list[list[Point]]:
-    shapes = np.array([shapely.Polygon(ring) for ring in rings])
-    crossed = ~shapely.is_valid(shapes)
-    if any(len(rings[k]) > _MOST_CROSSED for k in np.flatnonzero(crossed)):
-        return rings
-    shapes[crossed] = shapely.make_valid(shapes[crossed])
-    if len(rings) > _MOST_RINGS:
-        area = shapely.area(shapes).sum()
-        if area - shapely.union_all(shapes).area > _ROUNDING * area:
-            raise ValueError(f"more than {_MOST_RINGS:,} parts that cover each other")
-        return rings
-    tree = shapely.STRtree(shapes)
-    in_part, (outer, inner) = tree.query(shapes, "overlaps"), tree.query(shapes, "covers")
-    same = np.isin(outer * len(rings) + inner, inner * len(rings) + outer)
-    a, b = np.hstack([in_part, (outer[same], inner[same])])
-    n_parts, part = connected_components(coo_array((np.ones(len(a)), (a, b)), (len(rings),) * 2))
-    joined = [shapely.union_all(shapes[part == k]) if (part == k).sum() > 1 else None for k in range(n_parts)]
-    kept = [rings[int(np.flatnonzero(part == k)[0])] for k, shape in enumerate(joined) if shape is None]
-    return kept + _rings_of([shape for shape in joined if shape is not None])
+    return [rings[group[0]] for group in groups if len(group) == 1] + _rings_of(joined)
 
 
 def _rings_of(shapes: Iterable[Any]) -> list[list[Point]]:

@@ -96,8 +96,8 @@ def _shape(element: Element, label: str, types: dict[tuple[str, str], str]) -> D
                 with contextlib.suppress(ValueError):
                     drawn.attributes[name] = float(text)
     if element.tag == "box":
-        corners = (float(element.attrib[key]) for key in ("xtl", "ytl", "xbr", "ybr"))
-        drawn.set_corners(*corners, float(element.get("rotation") or 0.0))
+        left, top, right, bottom = (float(element.attrib[key]) for key in ("xtl", "ytl", "xbr", "ybr"))
+        drawn.set_corners(left, top, right, bottom, float(element.get("rotation") or 0.0))
     elif element.tag == "ellipse":
         x, y, radius_x, radius_y = (float(element.attrib[key]) for key in ("cx", "cy", "rx", "ry"))
         drawn.rings = [ellipse_ring(x, y, radius_x, radius_y, float(element.get("rotation") or 0.0))]

@@ -325,16 +325,17 @@ def _open(
 
 
 def _leave_out(found: AnnotationSet, kind: _Format, images: Mapping[str, StoredImage]) -> None:
-    """Leave out and count the labels that the format cannot hold.
-
-    Raises:
-        AgreementInputError: if sizes of images are needed that are unknown, or nothing remains
-    """
+    """Leave out and count the labels that the format cannot hold."""
     without_size, n_kept, n_before = set(), 0, 0
     for key, page in found.every_page():
         kept = []
         for label in page.labels:
-            reason = kind.objection(label) or _no_pixels(label)
+            reason = kind.objection(label)
+            try:
+                reason = reason or ("masks without a pixel in their image" if label.mask and not
+                                    label.mask().pixels.size else "")  # fmt: skip
+            except ValueError:
+                reason = "masks that cannot be read"
             if reason:
                 found.left_out.add(reason, key.name)
             else:
@@ -353,14 +354,6 @@ def _leave_out(found: AnnotationSet, kind: _Format, images: Mapping[str, StoredI
         raise AgreementInputError(
             f"`format` must be one that can hold the labels, got {kind.title}: {shown(found.left_out.lines(), 3)}"
         )
-
-
-def _no_pixels(label: DrawnLabel) -> str:
-    """Reason why a mask or keypoints without anything drawn cannot be written."""
-    try:
-        return "masks without a pixel in their image" if label.mask and not label.mask().pixels.size else ""
-    except ValueError:
-        return "masks that cannot be read"
 
 
 def _consensus(

@@ -7,7 +7,6 @@ import inspect
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,7 +73,7 @@ LABEL_STUDIO, COCO, CVAT, TABLE = "label_studio", "coco", "cvat", "table"
 YOLO, VOC, LABELME, VIA, SAGEMAKER = "yolo", "voc", "labelme", "via", "sagemaker"
 #: in the order in which they are looked for
 _FORMATS = {
-    YOLO: _Format("YOLO", ("a text",), lambda content: isinstance(content, str), read_yolo, says_who=False),
+    YOLO: _Format("YOLO", ("a text",), lambda content: isinstance(content, tuple), read_yolo, says_who=False),
     CVAT: _Format("CVAT XML", ("XML",), lambda content: getattr(content, "tag", "") == "annotations", read_cvat),
     VOC: _Format("Pascal VOC", ("XML",), lambda content: getattr(content, "tag", "") == "annotation", read_voc,
                  says_who=False),
@@ -174,6 +173,11 @@ def _read_file(file: AnnotationFile, format: str) -> AnnotationSet:
             f"An annotation file must have at most {MOST_BYTES >> 20:,} MB, got {file.place!r} with {size >> 20:,} MB; "
             "split it"
         )
+    with file.path.open("rb") as opened:
+        if opened.read(4) == b"PK\x03\x04":
+            raise AgreementInputError(
+                f"{file.place!r} must be a text, got a ZIP archive or a workbook; unpack it, or save the sheet as CSV"
+            )
     if kind is None:
         raise AgreementInputError(
             f"An annotation file must end in {shown(sorted(_SUFFIXES), 10)}, got {file.place!r}; for a format that "
@@ -242,18 +246,14 @@ _UNREADABLE: dict[type[Exception], Callable[[Any], str]] = {
 
 
 def _content(file: AnnotationFile, kind: str) -> Any:
-    """Value in a file of JSON, the first element of one of XML, or a text.
-
-    Raises:
-        AgreementInputError: if the file cannot be read
-    """
+    """Value in a file of JSON, the first element of one of XML, or the lines of a text."""
     try:
         if kind == "XML":
             return parse_xml(file.path).getroot()
         content = file.path.read_bytes()
         text = content.decode("utf-8-sig" if content.startswith(codecs.BOM_UTF8) else json.detect_encoding(content))
         if kind != "JSON":
-            return text
+            return tuple(text.splitlines())
         first, _, rest = text.strip().partition("\n")  # an object on each line
         has_lines = first.startswith("{") and first.rstrip().endswith("}") and rest.lstrip().startswith("{")
         if has_lines or file.path.suffix.lower() in _OF_LINES:
@@ -325,7 +325,21 @@ def read_with_fiftyone(
     for annotator, path in paths.items():
         if not path.exists():
             raise AgreementInputError(f"The path of {annotator!r} must exist, got {str(path)!r}")
-        with _dataset_of(path, dataset_type, media_dir, annotator, label_types) as dataset:
+        options: dict[str, Any] = {"labels_path": str(path)} if path.is_file() else {"dataset_dir": str(path)}
+        if media_dir is not None:
+            options["data_path"] = str(media_dir)
+        if "label_types" in inspect.signature(dataset_type().get_dataset_importer_cls()).parameters:
+            options["label_types"] = [label_types] if isinstance(label_types, str) else [*(label_types or [DETECTIONS])]
+        dataset = fo.Dataset()
+        try:
+            dataset.add_dir(dataset_type=dataset_type, progress=False, **options)
+            if not dataset.count():
+                raise AgreementInputError(
+                    f"The path of {annotator!r} must hold images with their labels, got none in {str(path)!r}"
+                    + ("" if media_dir else "; say `media_dir=` if the images are elsewhere")
+                )
+            if dataset.media_type != "image":
+                raise AgreementInputError(f"Labels must be of images, got {dataset.media_type}s in {str(path)!r}")
             fields = [name for name in dataset.get_field_schema() if name not in default_fields(dataset)]
             for document in sample_collection(dataset).find({}):
                 # every image of the annotator's set was looked at, also those for which the importer says nothing
@@ -335,43 +349,16 @@ def read_with_fiftyone(
                 page.size_px = stored_size(metadata.get("width"), metadata.get("height"))
                 for name in fields:
                     page.labels += _labels_in(name, document.get(name))
-    return found
-
-
-@contextmanager
-def _dataset_of(
-    path: Path,
-    dataset_type: type,
-    media_dir: Path | None,
-    annotator: str,
-    label_types: str | Iterable[str] | None,
-) -> Iterator[fo.Dataset]:
-    """A temporary dataset of what FiftyOne reads from a path."""
-    options: dict[str, Any] = {"labels_path": str(path)} if path.is_file() else {"dataset_dir": str(path)}
-    if media_dir is not None:
-        options["data_path"] = str(media_dir)
-    if "label_types" in inspect.signature(dataset_type().get_dataset_importer_cls()).parameters:
-        kinds = [label_types] if isinstance(label_types, str) else list(label_types or [DETECTIONS])
-        options["label_types"] = kinds
-    dataset = fo.Dataset()
-    try:
-        try:
-            dataset.add_dir(dataset_type=dataset_type, progress=False, **options)
+        except AgreementInputError:
+            raise
         except Exception as error:  # whatever the importer stumbles over is in the user's files
             raise AgreementInputError(
                 f"The path of {annotator!r} must hold a {dataset_type.__name__}, got {str(path)!r}, which FiftyOne "
                 f"cannot read: {error or type(error).__name__}"
             ) from error
-        if not dataset.count():
-            raise AgreementInputError(
-                f"The path of {annotator!r} must hold images with their labels, got none in {str(path)!r}"
-                + ("" if media_dir else "; say `media_dir=` if the images are elsewhere")
-            )
-        if dataset.media_type != "image":
-            raise AgreementInputError(f"Labels must be of images, got {dataset.media_type}s in {str(path)!r}")
-        yield dataset
-    finally:
-        dataset.delete()
+        finally:
+            dataset.delete()
+    return found
 
 
 def _labels_in(name: str, value: Any) -> Iterator[DrawnLabel]:

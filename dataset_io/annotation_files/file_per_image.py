@@ -118,12 +118,12 @@ def _classes_in(file: Path) -> dict[int, str] | None:
     return names
 
 
-def read_yolo(found: AnnotationSet, text: str, file: AnnotationFile) -> None:
+def read_yolo(found: AnnotationSet, lines: tuple[str, ...], file: AnnotationFile) -> None:
     """Add the labels of one image: a class, and a box or a polygon, and perhaps a confidence."""
     page, classes = _page(found, file), file.classes or YoloClasses(file.root)
     page.scale = (1.0, 1.0)
     found.numbered.add(classes.names is None)
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         if line.strip():
             place = f"{file.place}, line {number}"
             found.add_made(page, functools.partial(_yolo_label, line, classes, place), "lines", place)

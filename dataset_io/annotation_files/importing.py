@@ -344,11 +344,7 @@ class _Plan:
     def _placed(
         self, entries: Mapping[str, Mapping[ImageKey, ImageLabels]], by_name: Mapping[str, Target]
     ) -> dict[str, dict[Key, ImageLabels]]:
-        """Pages by sample instead of by name; sizes that only one of the two knows are known to both then.
-
-        Raises:
-            AgreementInputError: if somebody has several images of one sample in the files
-        """
+        """Pages by sample instead of by name; sizes that only one of the two knows are known to both then."""
         number = {id(target): k for k, target in enumerate(self.targets)}
         found: dict[str, dict[Key, ImageLabels]] = {owner: {} for owner in entries}
         for owner, pages in entries.items():
@@ -400,6 +396,7 @@ class _Plan:
             for key, page in placed.items():
                 made = self._maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
                 found[owner].append(_Page(key, made, page.n_unread > 0))
+                page.labels = []  # would fill the memory
         return found
 
     def fields(self, prefix: str, together: str | None) -> list[NewField]:

@@ -310,11 +310,7 @@ class LabelMaker:
         return [left, top, right - left, bottom - top]
 
     def _reserve(self, n_pixels: int) -> None:
-        """Account for the pixels of a mask before they are made.
-
-        Raises:
-            AgreementInputError: if all masks together have more than are allowed
-        """
+        """Account for the pixels of a mask before they are made."""
         if n_pixels > MOST_PIXELS:
             raise ValueError(f"the box around a mask has more than {MOST_PIXELS:,} pixels")
         self._n_pixels -= n_pixels

@@ -115,10 +115,10 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
             "labels on frames of videos are read from CVAT's XML for video"
         )
     if others and not keys_of:
-        keys = sorted({str(key) for data in datas for key in data})
+        named = sorted({str(key) for data in datas for key in data})
         raise AgreementInputError(
             f"Tasks of Label Studio must have the address of an image in their data, got {len(others)} without (their "
-            f"data has {shown(map(repr, keys), 9) or 'nothing'}); if one of these is the image, say "
+            f"data has {shown(map(repr, named), 9) or 'nothing'}); if one of these is the image, say "
             "columns={'image': …}"
         )
     found.order_named_points()
@@ -154,11 +154,7 @@ def _is_image(text: Any, *, is_named: bool) -> bool:
 
 
 def _image_of_controls(keys: tuple[str, ...], controls: Collection[str]) -> dict[str, str]:
-    """The key of the image that every control (``to_name``) draws on, where tasks have images under these keys.
-
-    Raises:
-        AgreementInputError: if it is not known
-    """
+    """The key of the image that every control (``to_name``) draws on, where tasks have images under these keys."""
     if len(keys) == 1:
         return dict.fromkeys(controls or ("",), keys[0])
     words = {key: _words(key) for key in keys}
@@ -395,7 +391,7 @@ def _labels(
 
 
 def _drawn(shape: Result, others: list[Result]) -> tuple[DrawnLabel, tuple[str, int, int] | None]:
-    """The label of a region, whose class may stand in another result, and of what it is a part."""
+    """The label of a region, whose class may stand in another result; and of what it is which part, of how many."""
     kind, value = str(shape["type"]), shape["value"]
     if shape.get("image_rotation"):
         raise NotReadError("regions on images that are shown rotated (image_rotation)")
@@ -429,23 +425,18 @@ def _drawn(shape: Result, others: list[Result]) -> tuple[DrawnLabel, tuple[str, 
         label.mask = functools.partial(label_studio_mask, value["rle"], *size)
     else:
         raise ValueError(f"a brush in the format {value.get('format')!r}")
-    return label, _part_of(shape)
+    meta = shape.get("meta")
+    if not isinstance(meta, dict) or "part_of" not in meta:  # which we write
+        return label, None
+    position, n_parts = int(meta["part"]), int(meta["parts"])
+    if not 0 <= position < n_parts <= _MOST_PARTS:
+        raise ValueError(f"part {position} of {n_parts}")
+    return label, (str(meta["part_of"]), position, n_parts)
 
 
 def _as_set(values: Iterable[Any]) -> str:
     """Texts without an order, as one text."""
     return ", ".join(sorted({str(value) for value in values}))
-
-
-def _part_of(shape: Result) -> tuple[str, int, int] | None:
-    """Label, position and number of parts, if we wrote the region as a part of a label; None if it is a whole label."""
-    meta = shape.get("meta")
-    if not isinstance(meta, dict) or "part_of" not in meta:
-        return None
-    position, n_parts = int(meta["part"]), int(meta["parts"])
-    if not 0 <= position < n_parts <= _MOST_PARTS:
-        raise ValueError(f"part {position} of {n_parts}")
-    return str(meta["part_of"]), position, n_parts
 
 
 def _answers(found: AnnotationSet, name: str, entry: Result) -> Iterator[DrawnLabel]:

@@ -88,8 +88,8 @@ _COORDINATE = re.compile(
     r"|(b?box|rect|roi)(left|top|right|bottom|w|h|width|height)"
 )
 _ANGLE = re.compile(r"(angle|rotation|rot|theta)(deg|degrees|angle|rad)?")
-#: how texts begin that are in UTF-16
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+#: how texts begin that are in UTF-32 or UTF-16
+_MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 #: characters that are read of a file to find its columns
 _MOST_OF_HEAD = 1 << 16
 #: characters of a list in Python's spelling, whose reading takes a hundred times as much memory; JSON may be longer
@@ -148,11 +148,6 @@ def _layout(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     stored = list(pd.read_csv(path, nrows=0, **layout).columns)
     names = list(map(as_it_was, stored))
     return layout, dict(zip(stored, names if len(set(names)) == len(names) else stored, strict=True))
-
-
-def _cell_of(text: str) -> str:
-    """Escaped text of a table cell: neither a formula nor a text that reads as absent."""
-    return f"'{text}" if _LIKE_ABSENT.fullmatch(text) else not_a_formula(text)
 
 
 def _text_of(cell: str) -> str:
@@ -252,8 +247,9 @@ def read_table(
         n_none += drawn and not made
         for shape in made:
             shape.label = text
-            shape.attributes = {key: value for key, column in attributes.items()
-                                if (value := _attribute(column[number])) is not None}  # fmt: skip
+            said = ((key, column[number]) for key, column in attributes.items() if not _is_absent(column[number]))
+            shape.attributes = {key: value.isoformat() if hasattr(value, "isoformat") else value for key, value in said
+                                if isinstance(value, str | int | float) or hasattr(value, "isoformat")}  # fmt: skip
             shape.confidence = number_in(row.get("confidence"))
             found.add_label(page, shape)
         if not drawn and isinstance(value, int | float) and not isinstance(value, bool):
@@ -300,13 +296,6 @@ def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator:
     return meant
 
 
-def _attribute(value: Any) -> Any:
-    """The value of an attribute: a text, a number or a date; None for anything else."""
-    if _is_absent(value):
-        return None
-    return value if isinstance(value, str | int | float) else value.isoformat() if hasattr(value, "isoformat") else None
-
-
 def _plain(name: Any) -> str:
     """A name in lower case, without what parts its words."""
     return str(name).lower().translate(str.maketrans("", "", "_- ."))
@@ -324,11 +313,7 @@ def _column(table: pd.DataFrame, name: str) -> pd.Series[float]:
 def _check_coordinates(
     found: AnnotationSet, table: pd.DataFrame, meant: Mapping[str, str], *, drawn: bool, upright: bool
 ) -> None:
-    """Say which columns look like coordinates and are not read as such.
-
-    Raises:
-        AgreementInputError: if no others are, boxes are turned, or reach beyond what should be the size of the image
-    """
+    """Say which columns look like coordinates and are not read as such."""
     others = [name for name in table.columns if name not in meant.values()]
     strange = [name for name in others if _COORDINATE.fullmatch(_plain(name))]
     if strange and not drawn:
@@ -370,11 +355,7 @@ def _refuse_two_units(owners: Sequence[Any], shapes: Sequence[list[DrawnLabel] |
 
 
 def _meaning_of_cells(found: AnnotationSet, values: Mapping[str, list[Any]]) -> tuple[str, ...]:
-    """Whether four numbers in a cell are corners or a corner and a size, by what they cannot be.
-
-    Raises:
-        AgreementInputError: if they may be both, or neither
-    """
+    """Whether four numbers in a cell are corners or a corner and a size, by what they cannot be."""
     n_flat, no_corners, no_sizes = 0, False, False
     sizes = (values.get(name) or [None] * len(values["boxes"]) for name in ("image_width", "image_height"))
     for cell, *size in zip(values["boxes"], *sizes, strict=True):
@@ -578,47 +559,38 @@ def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
     image_at = {image.path: image for image in images}
     drawn = [(image_at[key.name], owner, label) for owner, pages in found.pages.items()
              for key, page in pages.items() for label in page.labels or [DrawnLabel(None)]]  # fmt: skip
-    shapes = [_in_pixels(label, image.size_px) for image, _, label in drawn]
+    shapes = []
+    for image, _, label in drawn:
+        width, height = image.size_px or (1, 1)
+        rings = [[(x * width, y * height) for x, y in ring] for ring in label.rings or ()]
+        x, y, a, b = label.box or (0.0,) * 4
+        box = label.box and (x * width, y * height, a * width, b * height)
+        shapes.append(DrawnLabel(None, box, rings or None))
     if _are_shares(shapes):  # a table without a number beyond 1 is read as one of shares
         shapes = [label for _, _, label in drawn]
-    rows = [
-        {"image": image.name, "annotator": owner, **_row(label, shape, image)}
-        for (image, owner, label), shape in zip(drawn, shapes, strict=True)
-    ]
+    rows = []
+    for (image, owner, label), shape in zip(drawn, shapes, strict=True):
+        row: dict[str, Any] = {"image": image.name, "annotator": owner, "label": label.label}
+        if label.value is not None:
+            row["value"] = label.value
+        if shape.rings:
+            row["polygon"] = json.dumps(shape.rings)
+        elif shape.box is not None:
+            x, y, a, b = shape.box
+            row |= dict(zip(_CORNERS, (x, y, x + a, y + b), strict=True))
+        if label.confidence is not None:
+            row["confidence"] = label.confidence
+        if image.size_px is not None:
+            row |= dict(zip(("image_width", "image_height"), image.size_px, strict=True))
+        for name, value in label.attributes.items():  # a column whose name has a meaning for tables is read as that
+            row[f"attribute_{name}" if guessed_columns([name]) else name] = value
+        rows.append(row | label.of_run)
     order = {name: number for number, name in enumerate(_NAMES)}
     columns = sorted({name: None for row in rows for name in row}, key=lambda name: order.get(name, len(order)))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")  # texts with either of its characters are quoted
     writer.writerow(map(not_a_formula, columns))
-    for row in rows:
-        cells = map(row.get, columns)
-        writer.writerow(_cell_of(cell) if isinstance(cell, str) else cell for cell in cells)
+    for row in rows:  # neither a formula nor a text that reads as absent
+        writer.writerow(cell if not isinstance(cell, str) else f"'{cell}" if _LIKE_ABSENT.fullmatch(cell) else
+                        not_a_formula(cell) for cell in map(row.get, columns))  # fmt: skip
     return text.getvalue()
-
-
-def _in_pixels(label: DrawnLabel, size_px: tuple[int, int] | None) -> DrawnLabel:
-    """Drawn labels, in pixels."""
-    width, height = size_px or (1, 1)
-    rings = [[(x * width, y * height) for x, y in ring] for ring in label.rings or ()]
-    x, y, a, b = label.box or (0.0,) * 4
-    return DrawnLabel(None, label.box and (x * width, y * height, a * width, b * height), rings or None)
-
-
-def _row(label: DrawnLabel, shape: DrawnLabel, image: StoredImage) -> dict[str, Any]:
-    """The cells of a label."""
-    row: dict[str, Any] = {"label": label.label}
-    if label.value is not None:
-        row["value"] = label.value
-    if shape.rings:
-        row["polygon"] = json.dumps(shape.rings)
-    elif shape.box is not None:
-        x, y, width, height = shape.box
-        row |= dict(zip(_CORNERS, (x, y, x + width, y + height), strict=True))
-    if label.confidence is not None:
-        row["confidence"] = label.confidence
-    if image.size_px is not None:
-        row |= dict(zip(("image_width", "image_height"), image.size_px, strict=True))
-    # a column whose name has a meaning for tables is read as that
-    attributes = {f"attribute_{name}" if guessed_columns([name]) else name: value
-                  for name, value in label.attributes.items()}  # fmt: skip
-    return {**row, **attributes, **label.of_run}

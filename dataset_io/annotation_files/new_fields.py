@@ -87,16 +87,6 @@ class NewField:
         return dict(sorted(found.items()))
 
 
-def attribute_fields(entry: NewField) -> dict[str, fo.Field]:
-    """Declarations of the attributes whose values have one type, or are integers and floats."""
-    found: dict[str, fo.Field] = {}
-    for path, labels in entry.attributes().items():
-        types = {type(label[path.rpartition(".")[2]]) for label in labels}
-        if types <= {*_FIELD_TYPES} and (len(types) == 1 or types == {int, float}):
-            found[path] = _field_of(types)()
-    return found
-
-
 def _field_of(types: set[type]) -> type[fo.Field]:
     """The type of a field for values of some types: text where they are mixed."""
     return _FIELD_TYPES[float if types == {int, float} else next(iter(types)) if len(types) == 1 else str]
@@ -104,7 +94,7 @@ def _field_of(types: set[type]) -> type[fo.Field]:
 
 def convert_attributes(
     entry: NewField, declared: Mapping[str, fo.Field], targets: Sequence[Target]
-) -> dict[str, fo.Field]:
+) -> tuple[dict[str, fo.Field], dict[str, fo.Field]]:
     """Give every attribute values of one type: that of its field if it is declared; texts where types differ.
 
     Args:
@@ -112,22 +102,25 @@ def convert_attributes(
         declared: fields of the dataset that hold labels that stay, by path
 
     Returns:
-        fields that must be declared anew, because they hold integers and get other numbers
+        fields that must be declared anew, because they hold integers and get other numbers; and those that are new
 
     Raises:
         AgreementInputError: if a declared field cannot hold a value, naming the image
     """
     wider: dict[str, fo.Field] = {}
+    new: dict[str, fo.Field] = {}
     for path, labels in entry.attributes().items():
         name, known = path.rpartition(".")[2], declared.get(path)
         types = {type(label[name]) for label in labels}
-        if known is None and not types <= {*_FIELD_TYPES}:
-            continue
-        wanted = _field_of(types) if known is None else type(known)
-        if known is not None and issubclass(wanted, fo.IntField) and types <= {int, float}:
-            has_fractions = any(isinstance(label[name], float) and not label[name].is_integer() for label in labels)
-            if has_fractions:
+        if known is not None:
+            wanted = type(known)
+            if issubclass(wanted, fo.IntField) and types <= {int, float} and any(label[name] % 1 for label in labels):
                 wanted, wider[path] = fo.FloatField, fo.FloatField(description=known.description, info=known.info)
+        elif types <= {*_FIELD_TYPES}:
+            wanted = _field_of(types)
+            new[path] = wanted()
+        else:
+            continue
         try:
             for label in labels:
                 label[name] = _converted(label[name], wanted)
@@ -139,15 +132,11 @@ def convert_attributes(
                 f"{label[name]!r} on {targets[number].path!r}; correct the file, or import into other fields with "
                 "`prefix` or `field`"
             ) from None
-    return wider
+    return wider, new
 
 
 def _converted(value: Any, wanted: type[fo.Field]) -> Any:
-    """A value as a field holds it.
-
-    Raises:
-        ValueError: if the field cannot hold it
-    """
+    """A value as a field holds it; a ValueError if the field cannot hold it."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if issubclass(wanted, fo.StringField) and isinstance(value, str | int | float):
         if isinstance(value, bool):
@@ -206,14 +195,17 @@ def change_of(
         remove_others: whether labels that the file does not replace are removed
     """
     n_images = n_labels = n_other_images = n_other_labels = 0
-    for key, annotators, listed in _existing(dataset, entry, targets, declared, listed_in):
-        owners = set(entry.owners.get(key, ()))
+    number = {target.sample_id: k for k, target in enumerate(targets) if target.sample_id is not None}
+    for row, frame in [] if declared is None else _rows_with_labels(dataset, entry, declared, listed_in):
+        key = (number.get(row["_sample_id"], -1), frame)
+        annotators, owners, listed = row["labels"], set(entry.owners.get(key, ())), row.get(str(listed_in))
         if entry.owner:
             is_same = key in entry.values
             n_same = len(annotators) * is_same
         else:
             n_same = sum(isinstance(owner, str) and owner in owners for owner in annotators)
-            is_same = n_same > 0 or any(isinstance(name, str) and name in owners for name in listed)
+            named = listed if isinstance(listed, list) else []
+            is_same = n_same > 0 or any(isinstance(name, str) and name in owners for name in named)
         n_images += is_same
         n_labels += n_same
         n_other_images += n_same < len(annotators) or not is_same
@@ -223,20 +215,10 @@ def change_of(
     return FieldChange(entry.path, len(entry.values), n_new, n_images, n_labels, *others)
 
 
-def _existing(
-    dataset: fo.Dataset,
-    entry: NewField,
-    targets: Sequence[Target],
-    declared: fo.Field | None,
-    listed_in: str | None,
-) -> Iterator[tuple[Key, list[Any], list[Any]]]:
-    """For every image with labels in a field: its key, the annotator of each label, and the assigned annotators.
-
-    The number in the key is -1 for samples that are not among the targets.
-    """
-    if declared is None:
-        return
-    number = {target.sample_id: k for k, target in enumerate(targets) if target.sample_id is not None}
+def _rows_with_labels(
+    dataset: fo.Dataset, entry: NewField, declared: fo.Field, listed_in: str | None
+) -> Iterator[tuple[Document, int]]:
+    """The annotator of each label in a field, and the assigned annotators, by sample and frame."""
     (place,) = places(dataset, [entry.path])
     (name,) = place.paths
     names_listed = [listed_in] if listed_in is not None and not entry.owner and not place.prefix else []
@@ -249,6 +231,5 @@ def _existing(
     wanted = {"labels": labels, "_sample_id": 1, "frame_number": 1, **dict.fromkeys(names_listed, 1)}
     query = {"$or": [{path: {"$ne": None}} for path in (name, *names_listed)]}
     for row in place.collection.aggregate([{"$match": query}, {"$project": wanted}]):
-        sample_id, frame = (row["_sample_id"], int(row["frame_number"])) if place.prefix else (row["_id"], 0)
-        listed = row.get(names_listed[0]) if names_listed else None
-        yield (number.get(sample_id, -1), frame), row["labels"], listed if isinstance(listed, list) else []
+        row.setdefault("_sample_id", row["_id"])
+        yield row, int(row["frame_number"]) if place.prefix else 0

@@ -23,7 +23,6 @@ from ..database.fiftyone_private import (
     database,
     dataset_id,
     frame_collection,
-    has_frame_fields,
     reload_dataset,
     reload_samples,
     sample_collection,
@@ -35,7 +34,7 @@ from ..record.schema import declare, redeclare, undeclare
 from ..run.work_through import Progress
 from .image_names import Target
 from .label_documents import ANNOTATOR_ATTRIBUTE, Document
-from .new_fields import Key, NewField, attribute_fields, change_of, check_storable, convert_attributes
+from .new_fields import Key, NewField, change_of, check_storable, convert_attributes
 from .summaries import FieldChange
 
 #: how the names of fields begin that hold the values of an import until all are written
@@ -73,9 +72,9 @@ class FieldWriter:
     targets: Sequence[Target]  #: the samples
     overwrite: bool  #: whether labels on images of the file may be replaced
     remove_others: bool  #: whether all other labels in the fields are removed
-    convert: bool = True  #: whether values of attributes become those of one type
-    #: fields that must be declared anew, because they hold integers and get other numbers
+    #: fields that must be declared anew, because they hold integers and get other numbers; and attributes without one
     _wider: dict[str, fo.Field] = field(init=False, default_factory=dict)
+    _attributes: dict[str, fo.Field] = field(init=False, default_factory=dict)
     _emptied: tuple[str, ...] = field(init=False, default=())  #: how paths in fields begin of which no label stays
 
     def check(self) -> list[FieldChange]:
@@ -91,13 +90,12 @@ class FieldWriter:
         self._check_names(schema)
         changes = self._changes(schema)
         refuse_read_only(self.dataset, [entry.path for entry in self.fields if entry.path in schema])
-        self._wider = {}
         self._emptied = tuple(f"{change.field}." for change in changes if self.overwrite and not change.n_images_kept)
-        if self.convert:
-            declared = {path: kind for path, kind in all_fields(self.dataset).items()
-                        if not path.startswith(self._emptied)}  # fmt: skip
-            for entry in self.fields:
-                self._wider |= convert_attributes(entry, declared, self.targets)
+        declared = {path: kind for path, kind in all_fields(self.dataset).items()
+                    if not path.startswith(self._emptied)}  # fmt: skip
+        converted = [convert_attributes(entry, declared, self.targets) for entry in self.fields]
+        self._wider = {path: kind for wider, _ in converted for path, kind in wider.items()}
+        self._attributes = {path: kind for _, new in converted for path, kind in new.items()}
         return changes
 
     def _check_names(self, schema: Mapping[str, fo.Field]) -> None:
@@ -128,11 +126,7 @@ class FieldWriter:
                                           "choose others with `prefix` or `field`")  # fmt: skip
 
     def _changes(self, schema: Mapping[str, fo.Field]) -> list[FieldChange]:
-        """Effects of an import on the labels that its fields hold already.
-
-        Raises:
-            AgreementInputError: if it would replace labels unasked, or a field of another type holds labels that stay
-        """
+        """Effects of an import on the labels that its fields hold already."""
         listed_in = next((entry.path for entry in self.fields
                           if entry.slot is None and not entry.is_unread and entry.path in schema), None)  # fmt: skip
         changes = {
@@ -202,11 +196,10 @@ class FieldWriter:
         changed_types = {entry.path: entry.declaration() for entry in self.fields
                            if entry.path in schema and not entry.fits(schema[entry.path])}  # fmt: skip
         new = {entry.path: entry.declaration() for entry in self.fields if entry.path not in schema}
-        attributes = {path: kind for entry in self.fields for path, kind in attribute_fields(entry).items()}
-        outdated = [path for path, kind in attributes.items()
+        outdated = [path for path, kind in self._attributes.items()
                     if path in schema and path not in self._wider and type(schema[path]) is not type(kind)
                     and path.startswith(self._emptied)]  # fmt: skip
-        temporary = _free_name(dataset)
+        temporary = _IMPORT + secrets.token_hex(8)
         missing = [target for target in self.targets if target.sample_id is None]
         if missing:
             samples = [fo.Sample(target.path) for target in missing]
@@ -231,7 +224,7 @@ class FieldWriter:
             raise
         undeclare(dataset, holders)
         redeclare(dataset, changed_types)
-        self._declare_attributes({path: kind for path, kind in attributes.items() if path not in all_fields(dataset)})
+        self._declare_attributes()
 
     def _write_values(self, temporary: str, progress: Progress) -> int:
         """Write the values of all fields into a temporary one, one update for each sample or frame.
@@ -249,7 +242,12 @@ class FieldWriter:
                 if entry.owners:
                     values[_OWNERS] = list(entry.owners.get(key, ()))
         # sizes of images that the samples did not know
-        sizes = {number: _metadata(target) for number, target in enumerate(self.targets) if target.new_size is not None}
+        sizes = {}
+        for number, target in enumerate(self.targets):
+            if target.new_size is not None:
+                kind, prefix = ("VideoMetadata", "frame_") if target.is_video else ("ImageMetadata", "")
+                sides = zip(("width", "height"), target.new_size, strict=True)
+                sizes[number] = {"metadata": {"_cls": kind, **{f"{prefix}{side}": size for side, size in sides}}}
         sample_updates = (
             UpdateOne(
                 {"_id": self.targets[number].sample_id},
@@ -306,56 +304,40 @@ class FieldWriter:
             joined = {"$mergeObjects": [f"${name}", new, {entry.slot.list_name: joined}]}
         return {"$cond": [is_missing, f"${name}", joined]}
 
-    def _declare_attributes(self, attributes: Mapping[str, fo.Field]) -> None:
+    def _declare_attributes(self) -> None:
         """Declare attributes, but for those that other labels have in another type: they could not be read."""
         found: dict[str, fo.Field] = {}
+        known = all_fields(self.dataset)
         for entry in self.fields:
-            declared = {path: kind for path, kind in attributes.items() if path.startswith(f"{entry.label_path}.")}
-            if declared:
+            new = {path: kind for path, kind in self._attributes.items()
+                   if path not in known and path.startswith(f"{entry.label_path}.")}  # fmt: skip
+            if new:
                 (place,) = places(self.dataset, [entry.label_path])
                 types = {f"a{k}": {"$addToSet": {"$type": f"${path.removeprefix(place.prefix)}"}}
-                         for k, path in enumerate(declared)}  # fmt: skip
+                         for k, path in enumerate(new)}  # fmt: skip
                 pipeline: list[Document] = [{"$unwind": f"${place.paths[0]}"}, {"$group": {"_id": None, **types}}]
                 row = next(iter(place.collection.aggregate(pipeline)), {})
-                found |= {path: kind for k, (path, kind) in enumerate(declared.items())
+                found |= {path: kind for k, (path, kind) in enumerate(new.items())
                           if {*row.get(f"a{k}", ())} <= _READABLE[type(kind)] | {"missing", "null"}}  # fmt: skip
         declare(self.dataset, found)
 
     def _read_back(self) -> None:
-        """Read a sample with each attribute of each field through FiftyOne.
-
-        Raises:
-            AgreementInputError: if FiftyOne cannot read one
-        """
+        """Read a sample with each attribute of each field through FiftyOne, and refuse what it cannot read."""
         for entry in self.fields:
-            own: set[str] = set()
-            chosen: list[Key] = []
+            chosen: dict[str, Key] = {}  # the last key with a value that has an attribute
             for key, value in entry.values.items():
-                names_found = {name for document in entry.labels_of(value) for name in document}
-                if not chosen or not names_found <= own:
-                    own |= names_found
-                    chosen.append(key)
-            ids = [str(self.targets[number].sample_id) for number, _ in chosen]
+                chosen |= {"": key} | dict.fromkeys((name for label in entry.labels_of(value) for name in label), key)
+            ids = [str(self.targets[number].sample_id) for number, _ in {*chosen.values()}]
             try:
                 for sample in self.dataset.select(ids).select_fields(entry.path):
                     sample.to_dict()
-                    for _, frame in filter(lambda key: key[1], chosen) if sample.media_type == "video" else ():
+                    for frame in {frame for _, frame in chosen.values() if frame and sample.media_type == "video"}:
                         sample.frames[frame].to_dict()
             except Exception as error:  # whatever FiftyOne raises, it would raise whenever the sample is read
                 raise AgreementInputError(
                     f"FiftyOne must be able to read what was imported, got an error in the field {entry.path!r}: "
                     f"{error}; delete this field, and report the file"
                 ) from error
-
-
-def _free_name(dataset: fo.Dataset) -> str:
-    """The name of a field that neither the schema nor any sample or frame has."""
-    collections = [sample_collection(dataset), *([frame_collection(dataset)] if has_frame_fields(dataset) else [])]
-    while True:
-        name = _IMPORT + secrets.token_hex(4)
-        declared = {path.removeprefix(names.FRAMES_PREFIX) for path in field_schema(dataset)}
-        if name not in declared and not any(found.find_one({name: {"$exists": True}}) for found in collections):
-            return name
 
 
 def _remove_left_behind(dataset: fo.Dataset) -> None:
@@ -380,11 +362,3 @@ def _send(collection: Collection[Document], operations: Iterable[UpdateOne], bar
             raise AgreementInputError("Samples must stay while labels are imported, but some were deleted meanwhile; "
                                       "import the file again")  # fmt: skip
         bar.update(len(batch))
-
-
-def _metadata(target: Target) -> Document:
-    """The size of an image that the sample did not know."""
-    width, height = target.new_size or (0, 0)
-    if target.is_video:
-        return {"metadata": {"_cls": "VideoMetadata", "frame_width": width, "frame_height": height}}
-    return {"metadata": {"_cls": "ImageMetadata", "width": width, "height": height}}

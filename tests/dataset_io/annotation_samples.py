@@ -75,11 +75,9 @@ def coco(
     images: list[dict[str, Any]], annotations: list[dict[str, Any]], classes: Iterable[str] = ("cat", "dog")
 ) -> Any:
     """A COCO file; images without a size are 40 x 20 pixels."""
-    return {
-        "images": [{"id": k, "width": 40, "height": 20, **image} for k, image in enumerate(images)],
-        "annotations": [{"id": k, "category_id": 1, **entry} for k, entry in enumerate(annotations)],
-        "categories": [{"id": k, "name": name} for k, name in enumerate(("cat", "dog"), 1)],
-    }
+    return {"images": [{"id": k, "width": 40, "height": 20, **image} for k, image in enumerate(images)],
+            "annotations": [{"id": k, "category_id": 1, **entry} for k, entry in enumerate(annotations)],
+            "categories": [{"id": k, "name": name} for k, name in enumerate(("cat", "dog"), 1)]}  # fmt: skip
 
 
 def label_studio_task(name: str, *annotations: dict[str, Any], predictions: Iterable[Any] = ()) -> dict[str, Any]:

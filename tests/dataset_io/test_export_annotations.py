@@ -74,12 +74,9 @@ def _pose(draw):
 _tags = st.lists(
     st.builds(fo.Classification, label=st.sampled_from("uvw")), max_size=2, unique_by=lambda tag: tag.label
 )
-KINDS = {
-    "boxes": (fo.Detections, "detections", _box()),
-    "masks": (fo.Detections, "detections", _masked()),
-    "polygons": (fo.Polylines, "polylines", _polygon()),
-    "keypoints": (fo.Keypoints, "keypoints", _pose()),
-}
+KINDS = {"boxes": (fo.Detections, "detections", _box()), "masks": (fo.Detections, "detections", _masked()),
+         "polygons": (fo.Polylines, "polylines", _polygon()),
+         "keypoints": (fo.Keypoints, "keypoints", _pose())}  # fmt: skip
 
 
 def _values(kind):
@@ -176,23 +173,8 @@ def test_exported_and_imported_again_all_is_the_same(tmp_path_factory, kind, for
 
 
 #: what spreadsheets run, what ends a row, and what stands before an apostrophe that hides it
-TEXTS = (
-    "=1+1",
-    "+x",
-    "-2+3",
-    "@SUM(1)",
-    "\t=1",
-    "\r=1",
-    "\n=1",
-    "a\rb",
-    "a\r\nb",
-    "'=1",
-    "''-5",
-    "'x",
-    "'",
-    "-5x",
-    "-",
-)
+TEXTS = ("=1+1", "+x", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "a\rb", "a\r\nb", "'=1", "''-5", "'x", "'", "-5x",
+         "-")  # fmt: skip
 
 
 def test_a_table_holds_no_formula_and_gives_every_text_back(tmp_path):
@@ -216,10 +198,8 @@ def test_a_table_holds_no_formula_and_gives_every_text_back(tmp_path):
     assert [cell for cell in cells if cell[:1] in tuple("=+-@\t\r\n")] == []
     copy = _again(dataset, summary, images)
     dataset.rename_sample_field("both.detections.rater", "both.detections.annotator")
-    again, before = (
-        [sorted(labels, key=lambda label: label["annotator"]) for labels in _lists(made, "both")]
-        for made in (copy, dataset)
-    )
+    again, before = ([sorted(labels, key=lambda label: label["annotator"]) for labels in _lists(made, "both")]
+                     for made in (copy, dataset))  # fmt: skip
     assert _close(again, before)
 
 
@@ -329,11 +309,8 @@ def test_the_call_of_a_summary_reads_annotators_whose_fields_would_have_one_name
     path = tmp_path / f"x.{'csv' if format == 'csv' else 'json'}"
     copy = _again(dataset, export_annotations(dataset, ["ann", "bob"], path, annotators=called, format=format))
     labels = copy.values("annotations.detections")
-    assert [sorted((each.annotator, each.label) for each in of_image or ()) for of_image in labels] == [
-        [("a-b", "x"), ("a_b", "y")],
-        [("a-b", "y")],
-        [],
-    ]
+    assert [sorted((each.annotator, each.label) for each in of_image or ())
+            for of_image in labels] == [[("a-b", "x"), ("a_b", "y")], [("a-b", "y")], []]  # fmt: skip
 
 
 @pytest.mark.long

@@ -110,10 +110,8 @@ def _boxes(*boxes):
 
 
 def test_boxes_of_mturk(tmp_path):
-    size = {
-        "Answer.annotatedResult.inputImageProperties.height": 20,
-        "Answer.annotatedResult.inputImageProperties.width": 40,
-    }
+    size = {"Answer.annotatedResult.inputImageProperties.height": 20,
+            "Answer.annotatedResult.inputImageProperties.width": 40}  # fmt: skip
     path = _mturk(tmp_path, [
         ("A1", "1.jpg", {"Answer.annotatedResult.boundingBoxes": _boxes((10, "cat", 4, 5, 10)), **size}),
         ("A2", "1.jpg", {"Answer.annotatedResult.boundingBoxes": _boxes((10, "cat", 4, 5, 20)), **size}),

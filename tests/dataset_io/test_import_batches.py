@@ -65,10 +65,8 @@ def test_labels_on_images_of_the_file_are_replaced_only_with_overwrite_and_other
         import_annotations(dataset, path)
     preview = import_annotations(dataset, path, overwrite=True, preview=True)
     assert preview.lost == "1 label on images of the file will be replaced; this cannot be undone"
-    assert [(c.n_images_replaced, c.n_labels_replaced, c.n_images_kept, c.n_labels_kept) for c in preview.changes] == [
-        (1, 1, 1, 2),
-        (0, 0, 2, 1),
-    ]
+    assert [(c.n_images_replaced, c.n_labels_replaced, c.n_images_kept, c.n_labels_kept)
+            for c in preview.changes] == [(1, 1, 1, 2), (0, 0, 2, 1)]  # fmt: skip
     import_annotations(dataset, path, overwrite=True)
     assert classes(dataset, "ann") == [["cat", "cat"], ["dog"], ["dog", "dog"], None]
     assert classes(dataset, "bob") == [[], ["cat"], ["dog"], None]  # bob did not look at 1.jpg in the second file

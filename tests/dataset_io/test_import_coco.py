@@ -66,13 +66,8 @@ def test_the_trap_of_null_lists(tmp_path):
         paths[annotator] = written(tmp_path / f"{annotator}.json", coco(images, boxes))
     theirs = dataset_of(names, str(folder))
     for annotator, path in paths.items():
-        options = {
-            "data_path": str(folder),
-            "labels_path": str(path),
-            "label_field": annotator,
-            "label_types": "detections",
-            "progress": False,
-        }
+        options = {"data_path": str(folder), "labels_path": str(path), "label_field": annotator,
+                   "label_types": "detections", "progress": False}  # fmt: skip
         theirs.merge_dir(dataset_type=fo.types.COCODetectionDataset, **options)
     trapped = compute_agreement(theirs, ["alice", "bob"], resamples=0)
     both = sum(bool(a) and bool(b) for a, b in zip(drawn["alice"], drawn["bob"], strict=True))
@@ -94,15 +89,11 @@ def test_the_trap_of_null_lists(tmp_path):
 
 
 def test_sessions_are_annotators_of_one_person(tmp_path):
-    images = [
-        {"file_name": "1.jpg", "rater_list": {"ann": [1, 2], "bob": [1]}},
-        {"file_name": "2.jpg", "rater_list": {}},
-    ]
-    entries = [
-        {"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "ann", "session_id": 2},
-        {"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "bob", "session_id": 1},
-        {"image_id": 1, "bbox": [0, 0, 10, 10], "rater_id": "bob", "session_id": 1},
-    ]
+    images = [{"file_name": "1.jpg", "rater_list": {"ann": [1, 2], "bob": [1]}},
+              {"file_name": "2.jpg", "rater_list": {}}]  # fmt: skip
+    entries = [{"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "ann", "session_id": 2},
+               {"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "bob", "session_id": 1},
+               {"image_id": 1, "bbox": [0, 0, 10, 10], "rater_id": "bob", "session_id": 1}]  # fmt: skip
     dataset = dataset_of(["1.jpg", "2.jpg"])
     summary = import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)))
     assert [label and len(label.detections) for label in dataset.values("ann_1")] == [0, None]

@@ -192,16 +192,14 @@ def test_yolo_has_names_of_classes_for_all_annotators_or_for_none(tmp_path):
     assert boxes_of(dataset) == [[("d", *DOG[1:])]]
 
 
-YOLO_LINES = [
-    ("0 0.5 0.5 0.5", r"line 2: a box has 4 numbers and a polygon 6 or more, got 3"),
-    ("0.5 0.5 0.5 0.5 0.5", r"line 2: the class must be a whole number, got 0.5"),
-    ("0 0.5 0.5 -0.5 0.5", r"line 2: width and height must be at least 0"),
-    ("0 20 10 5 5", r"line 2: coordinates must be shares of the image"),
-    ("0 0.5 0.5 0.5 0.5 7", r"line 2: the last number must be a confidence in \[0, 1\], got 7"),
-    ("cat 0.5 0.5 0.5 0.5", r"line 2: could not convert string to float: 'cat'"),
-    ("0 nan 0.5 0.5 0.5", r"line 2: coordinates must be shares of the image"),
-    ("0 0,5 0,5 0,5 0,5", r"line 2: could not convert"),
-]
+YOLO_LINES = [("0 0.5 0.5 0.5", r"line 2: a box has 4 numbers and a polygon 6 or more, got 3"),
+              ("0.5 0.5 0.5 0.5 0.5", r"line 2: the class must be a whole number, got 0.5"),
+              ("0 0.5 0.5 -0.5 0.5", r"line 2: width and height must be at least 0"),
+              ("0 20 10 5 5", r"line 2: coordinates must be shares of the image"),
+              ("0 0.5 0.5 0.5 0.5 7", r"line 2: the last number must be a confidence in \[0, 1\], got 7"),
+              ("cat 0.5 0.5 0.5 0.5", r"line 2: could not convert string to float: 'cat'"),
+              ("0 nan 0.5 0.5 0.5", r"line 2: coordinates must be shares of the image"),
+              ("0 0,5 0,5 0,5 0,5", r"line 2: could not convert")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "why"), YOLO_LINES)
@@ -215,11 +213,9 @@ def test_a_line_that_cannot_be_read_is_no_empty_image(tmp_path, line, why):
         assert re.search(f"lines that cannot be read: 2 .*sub/1.txt, {why}", said_by(summary))
 
 
-VOC_OBJECTS = [
-    (_object((14, 5, 4, 15)), "object 2: the second corner must not be left of the first or above it"),
-    (_object(("a", 5, 4, 15)), "object 2: could not convert string to float: 'a'"),
-    ("<object><name>x</name></object>", "object 2: there must be a `bndbox`"),
-]
+VOC_OBJECTS = [(_object((14, 5, 4, 15)), "object 2: the second corner must not be left of the first or above it"),
+               (_object(("a", 5, 4, 15)), "object 2: could not convert string to float: 'a'"),
+               ("<object><name>x</name></object>", "object 2: there must be a `bndbox`")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("objects", "why"), VOC_OBJECTS)
@@ -302,14 +298,11 @@ def test_same_file_names_in_folders_are_told_apart_by_path(tmp_path):
 
 
 def test_every_shape_of_labelme(tmp_path):
-    shapes = [
-        _shape("rectangle", (14, 15), (4, 5), flags={"blurred": True}),
-        _shape("polygon", (4, 5), (14, 5), (14, 15)),
-        _shape("circle", (20, 10), (23, 14)),
-        _shape("line", (0, 0), (40, 20), label="lane"),
-        _shape("linestrip", (0, 0), (20, 20), (40, 0), label="lane"),
-        _shape("point", (8, 4), label="eye"),
-    ]
+    shapes = [_shape("rectangle", (14, 15), (4, 5), flags={"blurred": True}),
+              _shape("polygon", (4, 5), (14, 5), (14, 15)), _shape("circle", (20, 10), (23, 14)),
+              _shape("line", (0, 0), (40, 20), label="lane"),
+              _shape("linestrip", (0, 0), (20, 20), (40, 0), label="lane"),
+              _shape("point", (8, 4), label="eye")]  # fmt: skip
     content = _labelme(*shapes, flags={"night": True, "rain": False}, imageData="aGk=")
     files_in(tmp_path, {"1.json": content, "2.json": {**_labelme(name="2.jpg"), "flags": None}})
     dataset = dataset_of(["1.jpg", "2.jpg"])
@@ -339,14 +332,12 @@ def test_polygons_of_a_group_of_labelme_are_one_label(tmp_path):
         ("cat", 2, 1), ("cat", 1, 2), ("dog", 1, 1)]  # fmt: skip
 
 
-VIA_SHAPES = [
-    _region(RECT, name="cat", seen={"left": True, "right": True}),
-    _region({"name": "polygon", "all_points_x": [4, 14, 14], "all_points_y": [5, 5, 15]}, name="dog"),
-    _region({"name": "circle", "cx": 20, "cy": 10, "r": 5}, name="cat"),
-    _region({"name": "ellipse", "cx": 20, "cy": 10, "rx": 5, "ry": 2.5, "theta": math.pi / 2}, name="cat"),
-    _region({"name": "polyline", "all_points_x": [0, 40], "all_points_y": [0, 20]}, name="lane"),
-    _region({"name": "point", "cx": 8, "cy": 4}, name="eye"),
-]
+VIA_SHAPES = [_region(RECT, name="cat", seen={"left": True, "right": True}),
+              _region({"name": "polygon", "all_points_x": [4, 14, 14], "all_points_y": [5, 5, 15]}, name="dog"),
+              _region({"name": "circle", "cx": 20, "cy": 10, "r": 5}, name="cat"),
+              _region({"name": "ellipse", "cx": 20, "cy": 10, "rx": 5, "ry": 2.5, "theta": math.pi / 2}, name="cat"),
+              _region({"name": "polyline", "all_points_x": [0, 40], "all_points_y": [0, 20]}, name="lane"),
+              _region({"name": "point", "cx": 8, "cy": 4}, name="eye")]  # fmt: skip
 
 
 def _via_csv(entries, first="filename"):

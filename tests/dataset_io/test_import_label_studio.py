@@ -96,11 +96,8 @@ def test_ground_truth_and_predictions_stand_apart(tmp_path):
 
 
 def test_the_latest_annotation_of_an_annotator_counts(tmp_path):
-    task = label_studio_task(
-        "1.jpg",
-        by(1, ls_box(50, 50, 10, 10), id=3, updated_at="2024-02-01T00:00:00Z"),
-        by(1, ls_box(10, 10, 10, 10), id=4, updated_at="2024-01-01T00:00:00Z"),
-    )
+    task = label_studio_task("1.jpg", by(1, ls_box(50, 50, 10, 10), id=3, updated_at="2024-02-01T00:00:00Z"),
+                             by(1, ls_box(10, 10, 10, 10), id=4, updated_at="2024-01-01T00:00:00Z"))  # fmt: skip
     dataset = dataset_of(["1.jpg"])
     summary = import_annotations(dataset, written(tmp_path / "e.json", [task]))
     assert dataset.first().annotator_1.detections[0].bounding_box[0] == 0.5
@@ -167,10 +164,8 @@ def test_keypoints_of_one_parent_are_one_label_in_the_order_of_their_names(tmp_p
     dataset = dataset_of(["1.jpg"])
     summary = import_annotations(dataset, written(tmp_path / "e.json", [task]), label_types=["detections", "keypoints"])
     # the tip is a single point
-    assert [("keypoints" in call, "point_radius=10.0" in call) for call in summary.calls] in (
-        [(False, False), (True, True)],
-        [(True, True), (False, False)],
-    )
+    assert [("keypoints" in call, "point_radius=10.0" in call)
+            for call in summary.calls] in ([(False, False), (True, True)], [(True, True), (False, False)])  # fmt: skip
     sample = dataset.first()
     tip, person = sorted(sample.annotator_1_keypoints.keypoints, key=lambda label: -label.points[0][0])
     assert (tip.label, tip.points) == ("tip", [[0.9, 0.5]])
@@ -242,10 +237,8 @@ def test_brushes_are_instance_masks(tmp_path):
 
 def test_a_file_for_each_annotator_may_repeat_the_predictions(tmp_path):
     predictions = [{"model_version": "m", "result": [ls_box(0, 0, 10, 10)]}]
-    paths = {
-        name: written(tmp_path / f"{name}.json", [label_studio_task("1.jpg", by(k), predictions=predictions)])
-        for k, name in enumerate(("ann", "bob"))
-    }
+    paths = {name: written(tmp_path / f"{name}.json", [label_studio_task("1.jpg", by(k), predictions=predictions)])
+             for k, name in enumerate(("ann", "bob"))}  # fmt: skip
     dataset = dataset_of(["1.jpg"])
     summary = import_annotations(dataset, paths)
     assert [(entry.name, entry.n_empty) for entry in summary.annotators] == [("ann", 1), ("bob", 1)]
@@ -253,13 +246,11 @@ def test_a_file_for_each_annotator_may_repeat_the_predictions(tmp_path):
 
 
 def test_addresses_of_images_are_read_as_paths(tmp_path):
-    tasks = [
-        label_studio_task("0a1b2c3d-x.jpg", by(1)),
-        {"data": {"image": "/data/local-files/?d=scans/y%201.jpg"}, "annotations": [by(1)]},
-        {"data": {"image": "https://bucket.example/z.jpg?X-Amz-Signature=abc"}, "annotations": [by(1)]},
-        {"data": {"text": "no image"}, "annotations": [by(1)], "id": 5},
-        label_studio_task("unknown.jpg", by(1)),
-    ]
+    tasks = [label_studio_task("0a1b2c3d-x.jpg", by(1)),
+             {"data": {"image": "/data/local-files/?d=scans/y%201.jpg"}, "annotations": [by(1)]},
+             {"data": {"image": "https://bucket.example/z.jpg?X-Amz-Signature=abc"}, "annotations": [by(1)]},
+             {"data": {"text": "no image"}, "annotations": [by(1)], "id": 5},
+             label_studio_task("unknown.jpg", by(1))]  # fmt: skip
     dataset = dataset_of(["x.jpg", "y 1.jpg", "z.jpg", "w.jpg"])
     summary = import_annotations(dataset, written(tmp_path / "e.json", tasks))
     lists = [label and label.detections for label in dataset.values("annotator_1")]

@@ -122,15 +122,10 @@ def test_boxes_between_key_frames_are_filled_in(tmp_path):
 
 
 def _vindr():
-    rows = [
-        ("a", "Nodule", 1, "R1", 100, 50, 300, 250),
-        ("a", "Nodule", 1, "R2", 110, 50, 310, 250),
-        ("a", "Mass", 2, "R2", 500, 50, 600, 100),
-        ("b", "No finding", 14, "R1", None, None, None, None),
-        ("b", "Nodule", 1, "R2", 0, 0, 100, 100),
-        ("c", "No finding", 14, "R1", None, None, None, None),
-        ("c", "No finding", 14, "R2", None, None, None, None),
-    ]
+    rows = [("a", "Nodule", 1, "R1", 100, 50, 300, 250), ("a", "Nodule", 1, "R2", 110, 50, 310, 250),
+            ("a", "Mass", 2, "R2", 500, 50, 600, 100), ("b", "No finding", 14, "R1", None, None, None, None),
+            ("b", "Nodule", 1, "R2", 0, 0, 100, 100), ("c", "No finding", 14, "R1", None, None, None, None),
+            ("c", "No finding", 14, "R2", None, None, None, None)]  # fmt: skip
     columns = ["image_id", "class_name", "class_id", "rad_id", "x_min", "y_min", "x_max", "y_max"]
     return pd.DataFrame(rows, columns=columns)
 

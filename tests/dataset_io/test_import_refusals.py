@@ -61,6 +61,9 @@ FILES = {
         "<stop_frame>9999999999</stop_frame></job></meta></annotations>",
         r"from 0 to 1,000,000, got up to 9,999,999,999",
     ),
+    "archive.json": ("PK\x03\x04", r"'archive.json' must be a text, got a ZIP archive or a workbook; unpack it"),
+    "all.zip": ("PK\x03\x04", r"'all.zip' must be a text, got a ZIP archive"),
+    "text.json": ('"0 1 2 3 4"', r"'text.json' must be of a format .* got what looks like JSON of a tool that we do"),
     "notes.md": ("1 2 3", r"must end in .*got 'notes.md'"),
     "empty.json": ('{"images": [], "annotations": [], "categories": []}', r"must name them, by 'rater_id'"),
 }
@@ -96,20 +99,18 @@ def test_a_coco_file_that_does_not_fit(dataset, tmp_path, case):
     assert _unchanged(dataset)
 
 
-OPTIONS = [
-    ({"format": "yola"}, r"`format` must be 'auto', .* or a type of fiftyone.types, got 'yola'"),
-    ({"format": "cvat"}, r"must be CVAT XML .* looks like COCO JSON"),
-    ({"format": fo.types.YOLOv5Dataset}, r"must be one path for each annotator"),
-    ({"label_types": "boxes"}, r"`label_types` must be among .* got 'boxes'"),
-    ({"label_types": "classifications"}, r"must be found in the files"),
-    ({"into": "both"}, r"`into` must be one of fields, attribute"),
-    ({"match": "name"}, r"`match` must be one of"),
-    ({"annotators": {"eve": "x"}}, r"must name annotators of the files \(ann, bob\), got 'eve'"),
-    ({"annotators": {"bob": "ann"}}, r"more than one of 'ann' for '1.jpg'"),
-    ({"field": "tags", "into": "attribute"}, r"names that are free, got 'tags'"),
-    ({"columns": {"image": "x"}}, r"`columns` are those of a table, got COCO JSON"),
-    ({"media_dir": "/nowhere"}, None),
-]
+OPTIONS = [({"format": "yola"}, r"`format` must be 'auto', .* or a type of fiftyone.types, got 'yola'"),
+           ({"format": "cvat"}, r"must be CVAT XML .* looks like COCO JSON"),
+           ({"format": fo.types.YOLOv5Dataset}, r"must be one path for each annotator"),
+           ({"label_types": "boxes"}, r"`label_types` must be among .* got 'boxes'"),
+           ({"label_types": "classifications"}, r"must be found in the files"),
+           ({"into": "both"}, r"`into` must be one of fields, attribute"),
+           ({"match": "name"}, r"`match` must be one of"),
+           ({"annotators": {"eve": "x"}}, r"must name annotators of the files \(ann, bob\), got 'eve'"),
+           ({"annotators": {"bob": "ann"}}, r"more than one of 'ann' for '1.jpg'"),
+           ({"field": "tags", "into": "attribute"}, r"names that are free, got 'tags'"),
+           ({"columns": {"image": "x"}}, r"`columns` are those of a table, got COCO JSON"),
+           ({"media_dir": "/nowhere"}, None)]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", range(len(OPTIONS)))

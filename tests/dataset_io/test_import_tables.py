@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import fiftyone as fo
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +11,7 @@ import shapely
 from PIL import Image
 from shapely.affinity import rotate
 
-from tests.dataset_io.annotation_samples import coco, dataset_of, written
+from tests.dataset_io.annotation_samples import coco, dataset_of, sized, written
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import import_annotations
@@ -23,9 +22,7 @@ WIDTH, HEIGHT = 200, 100
 
 
 def _dataset(*names):
-    dataset = dataset_of(names or ["1.jpg"])
-    dataset.set_values("metadata", [fo.ImageMetadata(width=WIDTH, height=HEIGHT)] * len(dataset))
-    return dataset
+    return sized(names or ["1.jpg"], size=(WIDTH, HEIGHT))
 
 
 def _table(**columns):
@@ -246,19 +243,22 @@ def test_cuboids_of_cvat_alone_are_null_and_what_is_not_used_is_said(tmp_path):
 
 
 OTHER_TOOLS = {
-    "labelbox.json": [{"data_row": {"id": 1}, "projects": {}}],
-    "v7.json": {"version": "2.0", "item": {"name": "1.jpg"}, "annotations": []},
-    "supervisely.json": {"description": "", "size": {"height": 1, "width": 1}, "objects": []},
-    "qupath.geojson.json": {"type": "FeatureCollection", "features": []},
-    "prodigy.json": [{"_input_hash": 1, "spans": [], "image": "1.jpg"}],
-}
+    "labelbox.ndjson": ({"data_row": {"id": 1}, "projects": {}}, r"Labelbox's export; export COCO"),
+    "v7.json": ({"version": "2.0", "item": {"name": "1.jpg"}, "annotations": []}, r"V7 Darwin JSON; export COCO"),
+    "supervisely.json": ({"description": "", "size": {"height": 1}, "objects": []}, r"Supervisely's JSON; export COCO"),
+    "qupath.geojson.json": ({"type": "FeatureCollection", "features": []}, r"GeoJSON \(as of QuPath\); export COCO"),
+    "prodigy.jsonl": ({"_input_hash": 1, "spans": [], "image": "1.jpg"}, r"Prodigy's JSON; export COCO"),
+    "zooniverse.csv": ('classification_id,user_name,workflow_id,metadata,annotations,subject_data,subject_ids\n'
+                       '7,ann,1,{},"[{""task"": ""T0"", ""value"": ""cat""}]",{},9\n',
+                       r"Zooniverse's export of classifications; make a long table of it: a row for each answer"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OTHER_TOOLS)
-def test_files_of_tools_that_are_not_read_say_what_to_export_instead(tmp_path, name):
-    path = written(tmp_path / name, json.dumps(OTHER_TOOLS[name]))
-    with pytest.raises(AgreementInputError, match=r"like .*(Labelbox|V7|Supervisely|QuPath|Prodigy).*; export COCO"):
-        import_annotations(_dataset(), path)
+def test_files_of_tools_that_are_not_read_say_what_to_give_instead(tmp_path, name):
+    content, message = OTHER_TOOLS[name]
+    with pytest.raises(AgreementInputError, match=f"got what looks like {message}"):
+        import_annotations(_dataset(), written(tmp_path / name, content))
 
 
 def test_json_in_another_encoding_is_read(tmp_path):

@@ -11,7 +11,18 @@ import pytest
 import shapely
 from pycocotools import mask as coco_masks
 
-from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, region, written
+from tests.dataset_io.annotation_samples import (
+    boxes_of,
+    by,
+    coco,
+    dataset_of,
+    label_studio_task,
+    ls_box,
+    region,
+    said_by,
+    sized,
+    written,
+)
 
 import annotator_agreement as aa
 from annotator_agreement import AgreementInputError
@@ -24,22 +35,28 @@ def _bitmask(name="m"):
     return region("bitmasklabels", {"imageDataURL": "data:image/png;base64,AA==", "bitmasklabels": ["cat"]}, name)
 
 
-def _twelve(broken):
-    """Twelve images on which ann and bob draw the same box; on five of them bob's cannot be read."""
-    box = ls_box(10, 10, 40, 40)
-    drawn = {k: _bitmask() if broken == "bitmask" else ls_box(10, 10, 40, 40, image_rotation=90) for k in range(5)}
-    return [label_studio_task(f"{k}.jpg", by("ann", box), by("bob", drawn.get(k, box))) for k in range(12)]
+def _counts(summary):
+    return [(entry.name, entry.n_images, entry.n_empty, entry.n_unread) for entry in summary.annotators]
 
 
-@pytest.mark.parametrize("broken", ["bitmask", "rotation"])
+#: what bob draws on five of twelve images, and the sentence on it
+UNREADABLE = {
+    "bitmask": (_bitmask(), "regions of the type bitmasklabels, which are not read: 5 (/data/upload/3/0.jpg: m"),
+    "rotation": (ls_box(10, 10, 40, 40, image_rotation=90), "regions on images that are shown rotated (image_rotation)"
+                                                            ", which are not read: 5 (/data/upload/3/0.jpg: r"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", UNREADABLE)
 @pytest.mark.parametrize("into", ["fields", "attribute"])
 def test_what_cannot_be_read_is_not_nothing_drawn_and_the_run_says_on_how_many_images(tmp_path, broken, into):
-    path = written(tmp_path / "e.json", _twelve(broken))
+    box, (drawn, sentence) = ls_box(10, 10, 40, 40), UNREADABLE[broken]
+    tasks = [label_studio_task(f"{k}.jpg", by("ann", box), by("bob", drawn if k < 5 else box)) for k in range(12)]
     dataset = dataset_of([f"{k}.jpg" for k in range(12)])
-    summary = import_annotations(dataset, path, into=into)
-    ann, bob = summary.annotators
-    assert [(entry.n_images, entry.n_empty, entry.n_unread) for entry in (ann, bob)] == [(12, 0, 0), (12, 0, 5)]
-    assert any("On 5 images not all can be read (bob 5)" in note for note in summary.notes)
+    summary = import_annotations(dataset, written(tmp_path / "e.json", tasks), into=into)
+    assert _counts(summary) == [("ann", 12, 0, 0), ("bob", 12, 0, 5)]
+    assert "On 5 images not all can be read (bob 5)" in said_by(summary)
+    assert sentence in said_by(summary)
     if into == "fields":
         assert [label is None for label in dataset.values("bob")] == [True] * 5 + [False] * 7
         assert dataset.values("not_read")[4:6] == [["bob"], []]
@@ -49,11 +66,9 @@ def test_what_cannot_be_read_is_not_nothing_drawn_and_the_run_says_on_how_many_i
     run = eval(summary.calls[0], {"aa": aa, "dataset": dataset})
     assert (run.report.n_rated, run.report.existence.f1, run.report.run.unread) == (7, 1.0, {"bob": 5})
     assert any("Some labels could not be read" in text and "bob 5" in text for text in run.report.warnings)
-    on_a_part = compute_agreement(
-        dataset.limit(6).select_fields([each for each in ("ann", "bob") if dataset.has_field(each)]),
-        ["ann", "bob"], run_key="part",
-    ) if into == "fields" else None  # fmt: skip
-    assert on_a_part is None or on_a_part.run.unread == {"bob": 5}
+    if into == "fields":
+        part = dataset.limit(6).select_fields(["ann", "bob"])
+        assert compute_agreement(part, ["ann", "bob"], run_key="part").run.unread == {"bob": 5}
 
 
 def test_beside_labels_that_cannot_be_read_others_stay(tmp_path):
@@ -63,9 +78,7 @@ def test_beside_labels_that_cannot_be_read_others_stay(tmp_path):
     sample = dataset.first()
     assert (len(sample.ann.detections), sample.bob, sample.eve.detections) == (1, None, [])
     assert sample.not_read == ["ann", "bob"]
-    assert [(entry.name, entry.n_empty, entry.n_unread) for entry in summary.annotators] == [
-        ("ann", 0, 1), ("bob", 0, 1), ("eve", 1, 0),
-    ]  # fmt: skip
+    assert _counts(summary) == [("ann", 1, 0, 1), ("bob", 1, 0, 1), ("eve", 1, 1, 0)]
 
 
 def test_an_import_that_can_read_it_now_takes_the_note_back(tmp_path):
@@ -110,8 +123,7 @@ def test_parts_of_a_coco_polygon_are_a_union_and_a_ring_within_another_is_a_hole
 
 
 def test_what_is_even_and_odd_is_exported_to_coco_as_the_area_that_it_has(tmp_path):
-    dataset = dataset_of(["1.jpg"])
-    dataset.set_values("metadata", [fo.ImageMetadata(width=200, height=120)])
+    dataset = sized(["1.jpg"], size=(200, 120))
     rings = [[(x / 200, y / 120) for x, y in zip(ring[::2], ring[1::2], strict=True)] for ring in SQUARES]
     for name in ("ann", "bob"):
         line = fo.Polyline(points=rings, closed=True, filled=True)
@@ -131,87 +143,78 @@ def test_boxes_of_coco_are_turned_by_their_rotation(tmp_path):
     summary = import_annotations(dataset, written(tmp_path / "c.json", coco([image], entries)))
     run = compute_agreement(dataset, ["ann", "bob"], iou=0.1)
     assert run.pairs[0].sq == pytest.approx(1600 / 14400)  # the mean IoU of what is matched
-    assert any("1 boxes are turned" in note for note in summary.notes)
+    assert "1 boxes are turned" in said_by(summary)
     assert dataset.first().bob.polylines[0].get_attribute_value("rotation", None) is None
 
 
-def test_empty_boxes_are_left_out_and_counted(tmp_path):
-    entries = [{"image_id": 0, "bbox": [0, 0, 0, 0], "segmentation": [], "rater_id": "ann"},
-               {"image_id": 0, "bbox": [], "segmentation": [], "rater_id": "bob"}]  # fmt: skip
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(dataset, written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], entries)))
-    assert (dataset.first().ann.detections, dataset.first().bob.detections) == ([], [])
-    assert [line.partition(":")[0] for line in summary.left_out] == [
-        "boxes without a width and height, which hold nothing", "annotations without a box, polygon, mask or points",
-    ]  # fmt: skip
+BOX = [0, 0, 10, 10]
+#: images and annotations of a COCO file, the boxes of ann and bob on its image, and what the summary says
+COCO_FILES = {
+    "empty boxes": ([{}], [{"bbox": [0, 0, 0, 0], "segmentation": [], "rater_id": "ann"},
+                           {"bbox": [], "segmentation": [], "rater_id": "bob"}], ([], []),
+                    ["boxes without a width and height, which hold nothing: 1",
+                     "annotations without a box, polygon, mask or points: 1"]),
+    "an entry of a file for each annotator": ([{}, {}], [{"bbox": BOX, "annotator": "ann"}, {"image_id": 1, "bbox": BOX,
+                                               "annotator": "bob"}], ([("cat", 0, 0, 0.25, 0.5)],) * 2, []),
+    "ids as numbers and as texts": ([{"id": "7", "width": "40", "height": 20.0}],
+                                    [{"image_id": 7.0, "bbox": ["0", 0, 10, 10], "category_id": "1", "rater_id": "ann"},
+                                     {"image_id": 7, "bbox": BOX, "rater_id": "bob"}],
+                                    ([("cat", 0, 0, 0.25, 0.5)],) * 2, []),
+    "what is not used": ([{"license": 3}], [{"bbox": BOX, "rater_id": "ann", "rotated_box": [1, 2, 3]}] * 2,
+                         ([("cat", 0, 0, 0.25, 0.5)] * 2, None),
+                         ["Not used of annotations: rotated_box (2)\nNot used of images: license (1)\n"
+                          "Not used of categories: supercategory (1)\nNot used of the file: info (1)"]),
+}  # fmt: skip
 
 
-def test_entries_of_one_file_whose_annotations_name_their_annotators_are_one_image(tmp_path):
-    images = [{"file_name": "1.jpg"}, {"file_name": "1.jpg"}]
-    entries = [{"image_id": k, "bbox": [0, 0, 10, 10], "annotator": name} for k, name in enumerate(("a@x.org", "b"))]
-    dataset = dataset_of(["1.jpg"])
-    summary = import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)))
-    assert [(entry.name, entry.n_images, entry.n_empty) for entry in summary.annotators] == [
-        ("a@x.org", 1, 0),
-        ("b", 1, 0),
-    ]
-    images[1]["width"] = 80
-    with pytest.raises(AgreementInputError, match=r"must have one size, got \(40, 20\) and \(80, 20\) for '1.jpg'"):
-        import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)), overwrite=True)
-
-
-def test_ids_of_coco_are_the_same_as_numbers_and_as_texts(tmp_path):
-    content = coco([{"file_name": "1.jpg", "id": "7", "width": "40", "height": 20.0}],
-                   [{"image_id": 7.0, "bbox": ["4", 5, 10, 10], "category_id": "1", "rater_id": 3.0, "score": "0.5"},
-                    {"image_id": 7, "bbox": [4, 5, 10, 10], "rater_id": "3"}])  # fmt: skip
+@pytest.mark.parametrize("case", COCO_FILES)
+def test_coco_files(tmp_path, case):
+    images, entries, expected, lines = COCO_FILES[case]
+    content = coco([{"file_name": "1.jpg", **image} for image in images], [{"image_id": 0, **each} for each in entries])
+    content["info"], content["categories"][0]["supercategory"] = {}, "animal"
     dataset = dataset_of(["1.jpg"])
     summary = import_annotations(dataset, written(tmp_path / "c.json", content))
+    assert tuple(boxes_of(dataset, name)[0] for name in ("ann", "bob")) == expected
+    assert all(line in said_by(summary) for line in lines), said_by(summary)
+
+
+@pytest.mark.parametrize(("images", "more", "message"), [
+    ([{}, {"width": 80}], {}, r"must have one size, got \(40, 20\) and \(80, 20\) for '1.jpg'"),
+    ([{}], {"bbox": [4, 5, 14, 15], "segmentation": [[4, 5, 14, 5, 14, 15, 4, 15]]}, r"got corners .* on 2 of 2"),
+    ([{}], {"bbox": [4, 5, 14, 15], "area": 100}, r"width and height, got corners \(x, y, x, y\) on 2 of 2"),
+])  # fmt: skip
+def test_contradictions_of_coco_are_refused(tmp_path, images, more, message):
+    images = [{"file_name": "1.jpg", **image} for image in images]
+    entries = [{"image_id": k % len(images), "bbox": BOX, "rater_id": name, **more} for k, name in enumerate("ab")]
+    with pytest.raises(AgreementInputError, match=message):
+        import_annotations(dataset_of(["1.jpg"]), written(tmp_path / "c.json", coco(images, entries)))
+
+
+def test_scores_of_coco_may_be_texts_and_annotators_numbers(tmp_path):
+    entries = [{"image_id": 0, "bbox": BOX, "rater_id": who, "score": "0.5"} for who in (3.0, "3")]
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], entries)))
     assert [(entry.name, entry.n_labels) for entry in summary.annotators] == [("3", {"detections": 2})]
-    assert [(box.label, box.confidence, box.bounding_box) for box in dataset.first().annotator_3.detections] == [
-        ("cat", 0.5, [0.1, 0.25, 0.25, 0.5]), ("cat", None, [0.1, 0.25, 0.25, 0.5]),
-    ]  # fmt: skip
+    assert [box.confidence for box in dataset.first().annotator_3.detections] == [0.5, 0.5]
 
 
-def test_corners_in_a_bbox_of_coco_are_refused(tmp_path):
-    ring = [4, 5, 14, 5, 14, 15, 4, 15]
-    for more in ({"segmentation": [ring]}, {"area": 100}):
-        entries = [{"image_id": 0, "bbox": [4, 5, 14, 15], "rater_id": name, **more} for name in ("ann", "bob")]
-        path = written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], entries))
-        with pytest.raises(AgreementInputError, match=r"width and height, got corners \(x, y, x, y\) on 2 of 2"):
-            import_annotations(dataset_of(["1.jpg"]), path)
-
-
-def test_what_a_coco_file_says_and_is_not_used_is_said(tmp_path):
-    image = {"file_name": "1.jpg", "license": 3}
-    entry = {"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "ann", "iscrowd": 0, "rotated_box": [1, 2, 3, 4, 5]}
-    content = coco([image], [entry, entry | {"id": 9}]) | {"info": {}}
-    content["categories"][0]["supercategory"] = "animal"
-    summary = import_annotations(dataset_of(["1.jpg"]), written(tmp_path / "c.json", content))
-    assert [note for note in summary.notes if note.startswith("Not used")] == [
-        "Not used of annotations: rotated_box (2)", "Not used of images: license (1)",
-        "Not used of categories: supercategory (1)", "Not used of the file: info (1)",
-    ]  # fmt: skip
-
-
-def _pair(who, *results, reference="https://x.org/ref.png", target="https://x.org/im0.png"):
-    return {"data": {"image_reference": reference, "image_target": target}, "annotations": [by(who, *results)]}
+def _pair(who, *results, target="https://x.org/im0.png"):
+    data = {"image_reference": "https://x.org/ref.png", "image_target": target}
+    return {"data": data, "annotations": [by(who, *results)]}
 
 
 def test_of_several_images_of_a_task_the_one_is_meant_that_to_name_says(tmp_path):
     box = {**ls_box(0, 0, 10, 10), "to_name": "img_target"}
     tasks = [_pair(who, box, target=f"https://x.org/im{k}.png") for k in range(3) for who in ("ann", "bob")]
-    dataset = dataset_of(["ref.png", "im0.png", "im1.png", "im2.png"])
+    dataset, other = dataset_of(["ref.png", "im0.png", "im1.png", "im2.png"]), dataset_of(["ref.png", "im0.png"])
     summary = import_annotations(dataset, written(tmp_path / "e.json", tasks))
-    assert [(entry.name, entry.n_images, entry.n_labels) for entry in summary.annotators] == [
-        ("ann", 3, {"detections": 3}), ("bob", 3, {"detections": 3}),
-    ]  # fmt: skip
+    assert _counts(summary) == [("ann", 3, 0, 0), ("bob", 3, 0, 0)]
     assert (dataset.first().ann, summary.left_out) == (None, ())
-    assert any("data.image_reference (6)" in note for note in summary.notes)
+    assert "data.image_reference (6)" in said_by(summary)
     unclear = written(tmp_path / "f.json", [_pair("ann", {**box, "to_name": "canvas"})])
     with pytest.raises(AgreementInputError, match=r"got images in 'image_reference', 'image_target' and results on "
                                                   r"'canvas'.*columns={'image': …}"):  # fmt: skip
         import_annotations(dataset, unclear)
-    other = dataset_of(["ref.png", "im0.png"])
     import_annotations(other, unclear, columns={"image": "image_target"})
     assert [label and len(label.detections) for label in other.values("ann")] == [None, 1]
 
@@ -225,27 +228,27 @@ def test_pages_of_a_task_are_images_of_their_own(tmp_path):
 
 
 def test_a_text_is_never_an_image_and_a_video_is_refused(tmp_path):
-    task = {"id": 5, "data": {"question": "What is it?", "image": "/data/upload/1.jpg"}, "annotations": [by("ann")]}
+    question = {"question": "What is it?"}
     dataset = dataset_of(["1.jpg"])
-    import_annotations(dataset, written(tmp_path / "e.json", [task]))
-    assert dataset.first().ann.detections == []
-    del task["data"]["image"]
-    with pytest.raises(AgreementInputError, match=r"must have the address of an image in their data, got 1 without "
-                                                  r"\(their data has 'question'\)"):  # fmt: skip
-        import_annotations(dataset, written(tmp_path / "f.json", [task]), prefix="b_")
-    video = {"data": {"video": "/data/upload/v.mp4"}, "annotations": [by("ann")]}
-    with pytest.raises(AgreementInputError, match=r"must be of images, got 1 of videos \(/data/upload/v.mp4\); .*CVAT"):
-        import_annotations(dataset, written(tmp_path / "g.json", [video]), prefix="c_")
+    for data, message in [
+        ({**question, "image": "/data/upload/1.jpg"}, ""),
+        (question, r"must have the address of an image in their data, got 1 without \(their data has 'question'\)"),
+        ({"video": "/data/upload/v.mp4"}, r"must be of images, got 1 of videos \(/data/upload/v.mp4\); .*CVAT"),
+    ]:
+        path = written(tmp_path / "e.json", [{"id": 5, "data": data, "annotations": [by("ann")]}])
+        if message:
+            with pytest.raises(AgreementInputError, match=message):
+                import_annotations(dataset, path, overwrite=True)
+        else:
+            import_annotations(dataset, path)
+            assert dataset.first().ann.detections == []
 
 
 def test_choices_of_a_region_and_several_classes_are_sets(tmp_path):
     def drawn(*choices):
         value = {"x": 50, "y": 50, "width": 50, "height": 50, "rectanglelabels": list(choices)}
-        return (
-            ls_box(0, 0, 50, 50, name="b"),
-            {"id": "b", "type": "choices", "from_name": "damage", "value": {"choices": list(choices)}},
-            region("rectanglelabels", value, "c"),
-        )
+        choice = {"id": "b", "type": "choices", "from_name": "damage", "value": {"choices": list(choices)}}
+        return ls_box(0, 0, 50, 50, name="b"), choice, region("rectanglelabels", value, "c")
 
     task = label_studio_task("1.jpg", by("ann", *drawn("rust", "dent")), by("bob", *drawn("dent", "rust")))
     dataset = dataset_of(["1.jpg"])
@@ -263,23 +266,30 @@ RECORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["json", "csv"])
+@pytest.mark.parametrize("kind", ["json", "ndjson", "csv"])
 def test_json_min_and_csv_of_label_studio_are_read(tmp_path, kind):
-    if kind == "json":
-        path = written(tmp_path / "e.json", RECORDS)
-    else:
-        path = tmp_path / "e.csv"
-        cells = [{key: json.dumps(value) if isinstance(value, list | dict) else value for key, value in record.items()}
-                 for record in RECORDS]  # fmt: skip
-        pd.DataFrame(cells).to_csv(path, index=False)
+    path = tmp_path / f"e.{kind}"
+    cells = [{key: json.dumps(value) if isinstance(value, list | dict) else value for key, value in record.items()}
+             for record in RECORDS]  # fmt: skip
+    texts = {"json": json.dumps(RECORDS), "ndjson": "\n".join(map(json.dumps, RECORDS))}
+    written(path, texts.get(kind) or pd.DataFrame(cells).to_csv(index=False))
     dataset = dataset_of(["1.jpg"])
     summary = import_annotations(dataset, path)
     sample = dataset.first()
-    (box,) = sample.annotator_7_detections.detections
-    assert (box.label, box.bounding_box) == ("cat", pytest.approx([0.1, 0.1, 0.3, 0.3]))
+    assert boxes_of(dataset, "annotator_7_detections") == [[("cat", 0.1, 0.1, 0.3, 0.3)]]
     assert sample.annotator_8_detections.detections == []
     assert [tag.label for tag in sample.annotator_8_weather.classifications] == ["rain", "sun"]
     assert [(entry.name, entry.n_images) for entry in summary.annotators] == [("7", 1), ("8", 1)]
+
+
+def test_a_table_that_we_export_of_labels_from_label_studio_is_a_table(tmp_path):
+    boxes = by("ann", ls_box(0, 0, 10, 10), lead_time=3), by("bob", ls_box(0, 0, 10, 20), lead_time=4)
+    dataset, copy = sized(["1.jpg"], size=(200, 100)), dataset_of(["1.jpg"])
+    import_annotations(dataset, written(tmp_path / "e.json", [label_studio_task("1.jpg", *boxes)]))
+    summary = export_annotations(dataset, ["ann", "bob"], tmp_path / "x.csv", format="csv")
+    assert (summary.left_out, summary.changed) == ((), ())
+    import_annotations(copy, tmp_path / "x.csv")
+    assert (boxes_of(copy, "ann"), copy.first().bob.detections[0].lead_time) == (boxes_of(dataset, "ann"), 4)
 
 
 def test_nothing_is_said_on_classes_where_there_are_none(tmp_path):
