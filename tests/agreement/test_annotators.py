@@ -26,6 +26,7 @@ def without(case: Found, annotator: int) -> tuple[list[Sample], list[Unit]]:
 
 
 @each_case
+@pytest.mark.few(2)
 def test_what_an_annotator_missed_is_a_share_of_what_two_others_drew(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     for r, entry in enumerate(case.report.annotators):

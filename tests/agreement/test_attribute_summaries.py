@@ -104,6 +104,7 @@ def differ(a: Value, b: Value, tolerance: float) -> bool:
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.5])
 @pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.few(2)
 def test_an_attribute_has_the_numbers_of_the_units_in_which_two_gave_it(seed: int, tolerance: float) -> None:
     samples = random_samples(seed, n_samples=40, n_annotators=4)
     given = {name: given_of(samples, seed + place, values) for place, (name, values) in enumerate(VALUES.items())}
@@ -151,6 +152,7 @@ def test_an_attribute_has_the_numbers_of_the_units_in_which_two_gave_it(seed: in
 
 @pytest.mark.parametrize("cuts", [2, 9])
 @pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.few(2)
 def test_neither_batches_nor_the_order_of_codes_matter(cuts: int, order: int) -> None:
     samples = random_samples(4, n_samples=30, n_annotators=4)
     given = {name: given_of(samples, place, values) for place, (name, values) in enumerate(VALUES.items())}

@@ -45,6 +45,7 @@ def rated_twice(table: np.ndarray) -> np.ndarray:
 
 
 @each_case
+@pytest.mark.few(2)
 def test_coefficients_are_over_the_units_of_alpha(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     table = joint_table(case)

@@ -66,6 +66,7 @@ def _batch(drawn: list[list[Label]], n_images: int, geometry=None) -> Batch:
 
 @pytest.mark.parametrize("crowd", [False, True], ids=["", "with crowd regions"])
 @pytest.mark.parametrize("seed", seeds(12))
+@pytest.mark.few(2)
 def test_random_labels_have_the_precision_of_cocos_program_by_pair_and_size(seed: int, crowd: bool) -> None:
     drawn = _random_labels(seed, 15, crowd=crowd)
     scored = constant(_batch(drawn, 15))

@@ -29,6 +29,7 @@ SAID = {
 
 @pytest.mark.random
 @pytest.mark.parametrize("family", SIMULATED)
+@pytest.mark.few(2)
 def test_nothing_is_found_where_nobody_has_a_habit(family: str) -> None:
     """Of 200 runs of each kind at most 5 % have a finding (``make bench ARGS=findings``)."""
     report, _, _ = SIMULATED[family]
@@ -40,6 +41,7 @@ def test_nothing_is_found_where_nobody_has_a_habit(family: str) -> None:
 
 
 @pytest.mark.parametrize(("family", "n_images"), few([("tags", 30), ("classes", 30), ("tags", 100), ("numbers", 60)]))
+@pytest.mark.few(2)
 def test_of_three_annotators_the_median_one_is_uncertain_too(family: str, n_images: int) -> None:
     """Of many runs at most 1 % have a finding; if the rate of the median annotator counted as known, 6 % to 12 %."""
     report, _, _ = SIMULATED[family]
@@ -48,6 +50,7 @@ def test_of_three_annotators_the_median_one_is_uncertain_too(family: str, n_imag
 
 @pytest.mark.parametrize("n_annotators", few([3, 2, 4]))
 @pytest.mark.parametrize("family", SIMULATED)
+@pytest.mark.few(3)
 def test_a_planted_habit_is_found_and_said(family: str, n_annotators: int) -> None:
     simulated, habit, kind = SIMULATED[family]
     report = simulated(120, n_annotators, 1, 1.6 * habit)

@@ -67,6 +67,7 @@ def test_sums_are_grouped_and_keep_nothing_else_in_memory(
 
 @each_kind
 @pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.few(3)
 def test_a_selection_is_what_is_recorded_of_these_samples(kind: str, seed: int) -> None:
     samples = KINDS[kind].samples(seed, N)
     kept = np.random.default_rng(seed).random(N) < 0.4

@@ -84,6 +84,7 @@ def test_a_view_of_groups_is_about_all_slices_of_its_groups(grouped):
     assert _values(grouped, "agreement_n_units") == {"left": [2, None, None], "right": [0, None, None]}
 
 
+@pytest.mark.long
 def test_deleting_overwriting_and_renaming_leave_the_slices_as_they_were(grouped):
     before = stored(grouped)
     compute_agreement(grouped, ANNOTATORS)

@@ -52,6 +52,7 @@ def _boxes(table, **options):
         ({"xmin": [10], "ymin": [20], "xmax": [40], "ymax": [60], "width": [30], "height": [40]}, [10, 20, 30, 40]),
     ],
 )
+@pytest.mark.few(2)
 def test_boxes_are_read_however_columns_say_them(columns, expected):
     boxes, _ = _boxes(_table(**columns))
     assert boxes == [pytest.approx(expected)]
@@ -100,6 +101,7 @@ POLYGONS = ["10,10 60,10 60,60", "10,10;60,10;60,60", "POLYGON ((10 10, 60 10, 6
 
 
 @pytest.mark.parametrize("text", POLYGONS)
+@pytest.mark.few(2)
 def test_polygons_are_read_however_they_are_spelt(text):
     dataset = _dataset()
     import_annotations(dataset, _table(polygon=[text]))
@@ -110,6 +112,7 @@ def test_polygons_are_read_however_they_are_spelt(text):
 @pytest.mark.parametrize(
     "text", ["[1 2 3 4]", "10,10 60,10 60", "10,5 20,5 60,5 20,5", "somewhere", "POINT (1 2)", "{}"]
 )
+@pytest.mark.few(2)
 def test_a_row_that_cannot_be_read_is_null_and_counted_once(text):
     dataset = _dataset("1.jpg", "2.jpg")
     table = pd.concat([_table(polygon=[text]), _table(polygon=[None]).assign(image="2.jpg")])
@@ -142,6 +145,7 @@ def test_points_in_columns_are_keypoints():
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.few(3)
 def test_spreadsheets_write_tables_in_their_own_way(tmp_path, encoding, separator):
     decimal = "," if separator == ";" else "."
     rows = [["image", "annotator", "label", "x", "y", "w", "h"],

@@ -49,6 +49,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("broken", UNREADABLE)
 @pytest.mark.parametrize("into", ["fields", "attribute"])
+@pytest.mark.few(2)
 def test_what_cannot_be_read_is_not_nothing_drawn_and_the_run_says_on_how_many_images(tmp_path, broken, into):
     box, (drawn, sentence) = ls_box(10, 10, 40, 40), UNREADABLE[broken]
     tasks = [label_studio_task(f"{k}.jpg", by("ann", box), by("bob", drawn if k < 5 else box)) for k in range(12)]

@@ -158,6 +158,7 @@ def test_a_file_that_is_no_image_is_an_error(content: bytes | None, tmp_path: Pa
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.few(2)
 def test_masks_of_any_resolution_have_the_pixels_that_fiftyone_paints(seed: int) -> None:
     rng = np.random.default_rng(seed)
     some = 0

@@ -79,6 +79,7 @@ def test_objects_are_matched_and_scored_by_their_oks_in_pixels(make_dataset):
 @pytest.mark.parametrize(
     ("sigmas", "of_points"), [(None, [0.05] * 3), (0.1, [0.1] * 3), ([0.02, 0.1, 0.3], [0.02, 0.1, 0.3])]
 )
+@pytest.mark.few(2)
 def test_sigmas_are_one_for_all_points_or_one_for_each(make_dataset, sigmas, of_points):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(MOVED)})
     report = compute_agreement(dataset, ["alice", "bob"], iou=0.1, sigmas=sigmas)
@@ -175,6 +176,7 @@ def test_the_report_calls_the_similarity_by_its_name(make_dataset, capsys):
     "points",
     [[], [[NAN, NAN]], [[0.1, NAN]], [[0.1, math.inf]], [[0.1]], [[0.1, 0.2, 0.3]], [["a", 0.2]], [[True, 0.1]], None],
 )
+@pytest.mark.few(2)
 def test_unusable_points_are_refused_before_anything_is_written_or_left_out(make_dataset, points):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS, POINTS), "bob": _keypoints(POINTS)})
     dataset._sample_collection.update_one({}, {"$set": {"alice.keypoints.1.points": points}})
@@ -233,6 +235,7 @@ def _circles(distance, radius):
 
 
 @pytest.mark.parametrize(("point_radius", "pixels"), [(10, 10.0), (0.025, 10.0), (1, 1.0)])
+@pytest.mark.few(2)
 def test_single_points_are_compared_by_circles_in_pixels_or_shares_of_the_longer_side(
     make_dataset, point_radius, pixels
 ):

@@ -193,6 +193,7 @@ def test_a_run_that_fails_says_so_and_can_be_deleted(make_dataset, monkeypatch):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_a_cloned_dataset_can_delete_its_copy_of_a_run(make_dataset):
     dataset = make_dataset()
     compute_agreement(dataset, ANNOTATORS)

@@ -22,6 +22,7 @@ def _elsewhere(killable, dataset, function, **options):
 
 
 @pytest.mark.parametrize("forget", ["rename", "delete"])
+@pytest.mark.few(1)
 def test_units_that_somebody_else_made_go_with_their_run(killable, make_dataset, forget):
     dataset = make_dataset()
     before = stored(dataset)

@@ -100,6 +100,7 @@ def test_masks_and_images_have_their_iou(masked: fo.Dataset) -> None:
         assert (sample["agreement_reference_worst"] or []) == worst
 
 
+@pytest.mark.long
 def test_annotators_fields_and_numbers_are_those_without_roles(masked: fo.Dataset) -> None:
     without = aa.compute(masked, NAMES, run_key="r", boundaries=True)
     columns = {path: masked.values(path) for path in Run(masked, "r").config["fields_written"]}

@@ -74,6 +74,7 @@ def test_an_update_and_a_view_give_what_a_run_on_their_samples_gives(labelled: f
     assert dataset_io.agreement_on(view, "again").models[0].person == of_view.models[0].person
 
 
+@pytest.mark.long
 def test_a_run_without_models_stores_and_says_nothing_of_it(labelled: fo.Dataset) -> None:
     report = dataset_io.compute_agreement(labelled, PEOPLE, reference="hasty")
     assert report.reference is not None

@@ -339,6 +339,7 @@ def test_only_the_fields_that_were_asked_for_are_written(make_dataset, tmp_path)
     assert labels == {"alice.full_iou", "alice.full_of"}
 
 
+@pytest.mark.long
 def test_no_result_depends_on_the_order_of_annotators(make_dataset, tmp_path):
     masks = random_masks(10, seed=6)
     renamed = {"z": "alice", "m": "bob", "a": "carol"}

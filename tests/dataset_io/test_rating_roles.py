@@ -157,6 +157,7 @@ def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", "_size"])
+@pytest.mark.few(1)
 def test_samples_say_whether_every_annotator_is_right(rated: fo.Dataset, ending: str) -> None:
     fields = [f"{name}{ending}" for name in NAMES]
     run = aa.compute(rated, fields, reference=f"gold{ending}", tolerance=0.2 if ending else 0.0, resamples=0)

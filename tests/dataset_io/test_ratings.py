@@ -243,6 +243,7 @@ def test_classes_and_numbers_mapped_by_a_view_are_the_ones_compared(make_dataset
 
 
 @each_kind
+@pytest.mark.few(1)
 def test_limited_sorted_and_repeated_views_are_what_is_computed(make_dataset, kind):
     _, dataset = _random(make_dataset, kind)
     whole = compute_agreement(dataset, NAMES, run_key="whole")

@@ -265,6 +265,7 @@ def test_deleting_and_renaming_leave_nothing_behind(labelled: fo.Dataset) -> Non
     assert set(labelled.get_field_schema(flat=True)) == before
 
 
+@pytest.mark.long
 def test_the_reference_can_be_a_value_of_the_attribute(labelled: fo.Dataset) -> None:
     for sample in labelled:
         found = []

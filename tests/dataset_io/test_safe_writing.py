@@ -328,6 +328,7 @@ def test_a_run_that_is_deleted_while_it_runs_stops_and_leaves_nothing(make_datas
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_a_run_that_is_replaced_while_it_runs_leaves_the_new_one_alone(make_dataset, monkeypatch):
     dataset = make_dataset(random_annotators(40))
     monkeypatch.setattr(read, "BATCH_SAMPLES", 4)

@@ -71,6 +71,7 @@ def test_deleting_the_run_removes_its_views_and_no_others(dataset):
 
 
 @pytest.mark.parametrize("name", ["agreement: missed", "Agreement - MISSED"])
+@pytest.mark.few(1)
 def test_a_view_of_the_user_is_never_touched(dataset, name):
     compute_agreement(dataset, NAMES)
     dataset.save_view(name, dataset.limit(1))

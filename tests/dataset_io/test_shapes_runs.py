@@ -136,6 +136,7 @@ def test_batches_of_large_masks_and_large_painted_polygons_are_cut(make_dataset,
 # ---- life of a run, views, attribute mode ----
 
 
+@pytest.mark.long
 def test_runs_on_shapes_are_replaced_renamed_and_deleted_without_a_trace(make_dataset):
     dataset = shapes_dataset(make_dataset, *_random_samples(7))
     before = stored(dataset)

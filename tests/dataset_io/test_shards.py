@@ -115,6 +115,7 @@ def test_the_order_in_the_database_does_not_matter(make_dataset):
     assert_same(dataset, ANNOTATORS, Shuffled(3), resamples=50)
 
 
+@pytest.mark.long
 def test_a_reference_and_models_are_the_same(boxes):
     rng = random.Random(11)
     boxes.clone_sample_field("bob", "yolo")
@@ -169,6 +170,7 @@ def test_views_are_the_same(boxes, view):
     assert_same(views[view], ANNOTATORS, Shuffled(5), resamples=0)
 
 
+@pytest.mark.long
 def test_labels_that_name_their_annotator_are_the_same(boxes):
     boxes.add_sample_field("all", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     for sample in boxes:
@@ -184,6 +186,7 @@ def test_labels_that_name_their_annotator_are_the_same(boxes):
 
 
 @pytest.mark.parametrize("kind", few(["Classification", "FloatField", "Classifications", "StringField"], 2))
+@pytest.mark.few(1)
 def test_ratings_and_tags_are_the_same(make_dataset, kind):
     rng = random.Random(7)
 
@@ -196,11 +199,13 @@ def test_ratings_and_tags_are_the_same(make_dataset, kind):
     assert_same(dataset, ANNOTATORS, Shuffled(8), resamples=50)
 
 
+@pytest.mark.long
 def test_masks_are_the_same(make_dataset):
     dataset = masked_dataset(make_dataset, random_masks(14))
     assert_same(dataset, ANNOTATORS, Shuffled(9), resamples=50)
 
 
+@pytest.mark.long
 def test_frames_are_the_same_and_no_video_is_divided(make_videos):
     labels = random_annotators(40, seed=3)
     lengths = [3, 6, 1, 5, 9, 2, 7, 4, 3]
@@ -313,6 +318,7 @@ ODD = {
 
 
 @pytest.mark.parametrize(("how", "what"), few(ODD.values(), 2), ids=ODD)
+@pytest.mark.few(1)
 def test_an_executor_that_does_not_do_its_tasks_fails_the_run_which_can_be_continued(boxes, how, what):
     message = f"Shard [3-8] of 8 .* must be compared by a worker, but {what}.*what is done is kept.*resume=True"
     with pytest.raises(AgreementInputError, match=message):
@@ -508,6 +514,7 @@ def test_workers_of_this_machine_are_started_again_when_one_is_killed(make_datas
     assert not [each for each in own.children() if "spawn_main" in " ".join(each.cmdline())]
 
 
+@pytest.mark.long
 def test_a_run_says_that_its_process_is_gone(boxes):
     compute_agreement(boxes, ANNOTATORS, resamples=0)
     run = Run(boxes, "agreement")

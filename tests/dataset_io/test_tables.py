@@ -174,6 +174,7 @@ def test_frames_have_their_number(make_dataset):
 
 
 @pytest.mark.parametrize("kind", few(["tags", "labels", "numbers", "texts", "integers"], 3))
+@pytest.mark.few(2)
 def test_what_was_said_of_samples_stands_in_the_tables(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind)
     report, said = load_agreement(dataset), {}
@@ -221,6 +222,7 @@ def _same_ids(dataset, labels, fields=ANNOTATORS):
 
 
 @pytest.mark.parametrize("kind", ["tags", "labels"])
+@pytest.mark.few(1)
 def test_labels_keep_their_ids_in_any_order_of_fields_and_after_an_update(make_dataset, kind):
     dataset, fields = said_dataset(make_dataset, kind), ["carol", "alice", "bob"]
     compute_agreement(dataset, fields, resamples=0, overwrite=True, progress=False)
@@ -271,6 +273,7 @@ def test_a_tag_that_somebody_gave_twice_counts_once(make_dataset):
 
 
 @pytest.mark.parametrize("in_one_field", [False, True])
+@pytest.mark.few(1)
 def test_crowd_regions_have_rows_without_a_unit(make_dataset, in_one_field):
     dataset, fields, options = with_regions(make_dataset, 4, in_one_field=in_one_field)
     report = compute_agreement(dataset, fields, resamples=0, progress=False, **options)

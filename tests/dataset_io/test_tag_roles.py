@@ -54,6 +54,7 @@ def _both(dataset: fo.Dataset, name: str, other: str, least: float = 0.0) -> tup
 
 
 @pytest.mark.parametrize("least", [None, 0.3])
+@pytest.mark.few(1)
 def test_numbers_are_those_of_scikit_learn(tagged: fo.Dataset, least: float | None) -> None:
     report = aa.compute(tagged, NAMES, reference="gold", models=["net"], confidence_threshold=least).report
     found = [(one, *_both(tagged, one.name, "gold")) for one in report.reference.annotators]
@@ -84,14 +85,14 @@ def _first_of_equal(labels: fo.Classifications | None) -> list[fo.Classification
 
 def test_labels_and_images_say_what_the_reference_says(tagged: fo.Dataset) -> None:
     run = aa.compute(tagged, NAMES, reference="gold")
-    true = _given(tagged, "gold")
+    true, given_by = _given(tagged, "gold"), {name: _given(tagged, name) for name in NAMES}
     for name in NAMES:
         for sample, of_reference in zip(tagged, true, strict=True):
             for tag in _first_of_equal(sample[name]):
                 expected = None if of_reference is None else "right" if tag.label in of_reference else "extra"
                 assert tag.get_attribute_value("agreement_reference", None) == expected
     for k, sample in enumerate(tagged):
-        own = {name: _given(tagged, name)[k] for name in NAMES}
+        own = {name: given_by[name][k] for name in NAMES}
         for tag in _first_of_equal(sample.gold):
             missed = [name for name in NAMES if own[name] is not None and tag.label not in own[name]]
             assert tag.get_attribute_value("agreement_missed_by", None) == (missed or None)
@@ -114,6 +115,7 @@ def test_labels_and_images_say_what_the_reference_says(tagged: fo.Dataset) -> No
     assert (labels[labels.annotator == "bob"].reference == "right").sum() == run.report.reference.annotators[1].n_right
 
 
+@pytest.mark.long
 def test_annotators_fields_and_numbers_are_those_without_roles(tagged: fo.Dataset) -> None:
     without = aa.compute(tagged, NAMES, run_key="r")
     columns = {path: tagged.values(path) for path in Run(tagged, "r").config["fields_written"]}
@@ -127,6 +129,7 @@ def test_annotators_fields_and_numbers_are_those_without_roles(tagged: fo.Datase
     assert {path: tagged.values(path) for path in columns} == columns
 
 
+@pytest.mark.long
 def test_an_update_and_a_view_give_what_a_new_run_gives(tagged: fo.Dataset) -> None:
     options = {"reference": "gold", "models": ["net"], "confidence_threshold": 0.2}
     run = aa.compute(tagged, NAMES, **options)
@@ -190,6 +193,7 @@ def test_best_f1_is_for_objects(tagged: fo.Dataset) -> None:
         aa.compute(tagged, NAMES, models="net", confidence_threshold="best_f1")
 
 
+@pytest.mark.long
 def test_images_with_a_tag_that_nobody_decided_have_no_reference(tagged: fo.Dataset) -> None:
     aa.compute(tagged, NAMES).decisions.decide("consensus", min_votes=2)  # not the tags of one alone
     reference = aa.compute(tagged, NAMES, reference="agreement_gold", run_key="vs").report.reference

@@ -54,6 +54,7 @@ def test_the_ends_of_intervals_belong_to_them(dataset):
 
 
 @pytest.mark.parametrize("support", [None, [], [3], [1, 2, 3], [5, 4], [1.5, 3], ["1", "2"], [None, 3], [True, True]])
+@pytest.mark.few(2)
 def test_unusable_supports_are_refused_before_anything_is_written_or_left_out(dataset, support):
     dataset._sample_collection.update_one(
         {"_id": dataset.first()._id}, {"$set": {"alice.detections.1.support": support}}

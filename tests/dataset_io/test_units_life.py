@@ -45,6 +45,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.few(2)
 def test_a_unit_whose_labels_changed_is_left_out_and_counted(make_dataset, change):
     dataset = make_dataset()
     compute_quickly(dataset)
@@ -220,6 +221,7 @@ def test_labels_that_are_no_objects_have_no_units(make_dataset):
         ({"overwrite": 1}, "`overwrite` must be True or False, got 1"),
     ],
 )
+@pytest.mark.few(2)
 def test_unusable_arguments_are_refused_before_anything_is_written(make_dataset, options, message):
     dataset = make_dataset()
     compute_quickly(dataset)
@@ -346,6 +348,7 @@ def test_units_that_were_not_finished_are_made_again_without_being_asked(make_da
     assert derived_fields.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "completed"
 
 
+@pytest.mark.long
 def test_making_units_killed_before_any_of_its_writes(killable, make_dataset):
     dataset = make_dataset(random_annotators(9, seed=5))
     before, values = stored(dataset), user_values(dataset, [])
@@ -371,6 +374,7 @@ def test_making_units_killed_before_any_of_its_writes(killable, make_dataset):
     assert n > 6  # the record, the field, three batches, the record
 
 
+@pytest.mark.long
 def test_a_sample_without_room_for_its_units_is_named(make_dataset):
     dataset = make_dataset({})
     noise = np.random.default_rng(0).integers(0, 256, (1100, 1100), np.uint8)  # which no compression makes smaller
@@ -392,6 +396,7 @@ def test_a_sample_without_room_for_its_units_is_named(make_dataset):
     assert "agreement_units" not in dataset.get_field_schema()
 
 
+@pytest.mark.long
 def test_batches_of_any_size_make_the_same_units(make_dataset, monkeypatch):
     dataset = make_dataset(random_annotators(23, seed=6))
     compute_quickly(dataset)

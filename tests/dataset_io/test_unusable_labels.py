@@ -81,6 +81,7 @@ def _first(dataset: fo.Dataset) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("content", UNREADABLE_ARRAYS.values(), ids=UNREADABLE_ARRAYS)
+@pytest.mark.few(3)
 def test_unreadable_semantic_masks(make_dataset, content: Any) -> None:
     from tests.dataset_io.masked import masked_dataset
 
@@ -91,6 +92,7 @@ def test_unreadable_semantic_masks(make_dataset, content: Any) -> None:
 
 
 @pytest.mark.parametrize("content", UNREADABLE_ARRAYS.values(), ids=UNREADABLE_ARRAYS)
+@pytest.mark.few(3)
 def test_unreadable_instance_masks(make_dataset, content: Any) -> None:
     from tests.dataset_io.shaped import box, shapes_dataset
 
@@ -112,6 +114,7 @@ def test_paths_of_masks_that_are_no_texts(make_dataset) -> None:
 
 
 @pytest.mark.parametrize("entry", [None, "text", 5, [1], {}, {"label": "cat"}], ids=repr)
+@pytest.mark.few(2)
 def test_entries_of_label_lists_that_are_no_labels(make_dataset, entry: Any) -> None:
     dataset = make_dataset()
     before = stored(dataset)
@@ -131,6 +134,7 @@ def test_entries_of_label_lists_that_are_no_labels(make_dataset, entry: Any) -> 
 
 
 @pytest.mark.parametrize("value", [["cat"], {"a": 1}, b"cat"], ids=repr)
+@pytest.mark.few(2)
 def test_classes_that_are_no_texts(make_dataset, value: Any) -> None:
     dataset = make_dataset()
     _set(dataset, "alice.detections.0.label", value)
@@ -140,6 +144,7 @@ def test_classes_that_are_no_texts(make_dataset, value: Any) -> None:
 @pytest.mark.parametrize("value", [["cat"], {"a": 1}], ids=repr)
 @pytest.mark.parametrize(("kind", "path"), [("Classification", "alice.label"), ("StringField", "alice"),
                                             ("Classifications", "alice.classifications.0.label")])  # fmt: skip
+@pytest.mark.few(2)
 def test_ratings_and_tags_that_are_no_texts(make_dataset, kind: str, path: str, value: Any) -> None:
     given = ["cat", "dog"] if kind != "Classifications" else [["cat"], ["dog"]]
     dataset = rated_dataset(make_dataset, {"alice": given, "bob": given, "carol": given}, kind)
@@ -162,6 +167,7 @@ def test_labels_without_an_annotator_are_left_out_where_one_field_has_all(make_d
 
 
 @pytest.mark.parametrize("value", [1e9 * 1.01, 1e60, 1e150, 1e307, -1.7e308])
+@pytest.mark.few(2)
 def test_keypoints_far_away_are_not_usable(make_dataset, value: float) -> None:
     dataset = make_dataset({})
     points = [(0.1, 0.1), (0.5, 0.5)]
@@ -172,6 +178,7 @@ def test_keypoints_far_away_are_not_usable(make_dataset, value: float) -> None:
 
 
 @pytest.mark.parametrize("value", ["60", -60, float("nan"), float("inf"), 1e300, [60]], ids=repr)
+@pytest.mark.few(2)
 def test_sizes_of_images_that_are_none(make_dataset, value: Any) -> None:
     dataset = make_dataset()
     dataset.set_values("metadata", [fo.ImageMetadata(width=60, height=40)] * len(dataset))
@@ -191,6 +198,7 @@ def test_intervals_of_64_bit_integers(make_videos) -> None:
     assert report.n_units == 1
 
 
+@pytest.mark.long
 def test_a_short_campaign_of_random_options(private_fiftyone) -> None:
     from tools.stress.options import options
 
@@ -205,6 +213,7 @@ def _with_sizes(dataset: fo.Dataset) -> fo.Dataset:
 
 @pytest.mark.parametrize("format", ["coco", "label_studio", "csv"])
 @pytest.mark.parametrize("entry", [5, b"x", MaxKey(), None, "text"], ids=repr)
+@pytest.mark.few(3)
 def test_exports_leave_out_and_count_what_are_no_labels(make_dataset, tmp_path, entry: Any, format: str) -> None:
     dataset = _with_sizes(make_dataset())
     _set(dataset, "alice.detections.0", entry)
@@ -215,6 +224,7 @@ def test_exports_leave_out_and_count_what_are_no_labels(make_dataset, tmp_path, 
 
 
 @pytest.mark.parametrize("filepath", [5, None, ["/1.jpg"]], ids=repr)
+@pytest.mark.few(2)
 def test_exports_leave_out_and_count_samples_without_a_file(make_dataset, tmp_path, filepath: Any) -> None:
     dataset = _with_sizes(make_dataset())
     compute_quickly(dataset)
@@ -230,6 +240,7 @@ def test_exports_leave_out_and_count_samples_without_a_file(make_dataset, tmp_pa
 
 
 @pytest.mark.parametrize("width", ["6o", float("inf"), [60], 1e300, -60, float("nan"), True], ids=repr)
+@pytest.mark.few(2)
 def test_exports_need_sizes_that_images_can_have(make_dataset, tmp_path, width: Any) -> None:
     dataset = _with_sizes(make_dataset())
     path = tmp_path / "x.json"

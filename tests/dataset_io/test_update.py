@@ -176,6 +176,7 @@ def no_whole_run(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.few(3)
 def test_updated_runs_are_like_new_ones_after_random_edits(make_dataset, no_whole_run, monkeypatch, kind):
     if kind == "crowd":  # of some samples the records do not tell what they had added
         monkeypatch.undo()
@@ -256,6 +257,7 @@ def test_runs_on_frames_compare_whole_videos_again(make_videos, no_whole_run):
     assert_like_a_new_run(dataset, updated, dataset, fields, resamples=0)
 
 
+@pytest.mark.long
 def test_runs_on_groups(make_dataset, no_whole_run):
     rng = np.random.default_rng(4)
     dataset = make_dataset({})
@@ -299,6 +301,7 @@ CROWD = fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], iscrowd=1)
         ({"iou": "auto"}, {"bob": None}, "the labels suggest another threshold"),
     ],
 )  # fmt: skip
+@pytest.mark.few(2)
 def test_what_concerns_all_samples_is_computed_again_as_a_whole(dataset, caplog, monkeypatch, options, values, reason):
     of_other_version = options.pop("versions", False)
     compute_agreement(dataset, ANNOTATORS, resamples=0, **options)
@@ -319,6 +322,7 @@ def _with_config(source, values):
     return dataclasses.replace(source, config=dataclasses.replace(source.config, **values))
 
 
+@pytest.mark.long
 def test_a_new_annotator_concerns_all_samples(make_dataset, caplog):
     dataset = make_dataset({})
     labels = [fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], rater=name) for name in ("a", "b")]
@@ -391,6 +395,7 @@ def test_unusable_labels_are_refused_and_the_run_stays_as_it_was(dataset):
         update_agreement(dataset)
 
 
+@pytest.mark.long
 def test_an_update_killed_before_any_of_its_writes(killable, make_dataset):
     dataset = make_dataset(random_annotators(9, seed=5))
     bob = dataset.values("bob")

@@ -32,6 +32,7 @@ def _drawn(kind, place):
 @pytest.mark.parametrize(
     "kinds", ["box box", "polygon polygon", "mask mask", "box mask", "polygon box", "mask polygon"]
 )
+@pytest.mark.few(2)
 def test_a_whole_and_its_parts_are_a_split_whatever_their_shape(make_dataset, kinds):
     of_whole, of_parts = kinds.split()
     whole, *parts = PLACES

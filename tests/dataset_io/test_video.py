@@ -204,6 +204,7 @@ def test_without_indexes_there_is_no_track_consistency(make_videos, capsys):
 
 
 @pytest.mark.parametrize(("batch_frames", "batch_labels"), [(1, 10_000), (4, 10_000), (1000, 5)])
+@pytest.mark.few(2)
 def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch, batch_frames, batch_labels):
     videos = _random_videos()
     for video in videos:
@@ -229,6 +230,7 @@ def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch, batch_
     )
 
 
+@pytest.mark.long
 def test_the_order_in_which_frames_are_stored_changes_nothing(make_videos):
     dataset = make_videos(_random_videos())
     first = compute_quickly(dataset, FIELDS, run_key="first")
@@ -282,6 +284,7 @@ def test_renaming_moves_the_fields_of_frames_and_videos(make_videos):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_overwriting_replaces_the_fields_of_frames(make_videos):
     dataset = make_videos(_random_videos())
     compute_quickly(dataset, FIELDS)

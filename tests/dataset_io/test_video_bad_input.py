@@ -25,6 +25,7 @@ CAT = ("cat", (0.1, 0.1, 0.2, 0.4))
         (["frames.alice", "frames.frame_number"], r"got 'frames.frame_number' with|must hold labels that can be comp"),
     ],
 )
+@pytest.mark.few(2)
 def test_fields_that_cannot_be_compared_are_refused(make_videos, fields, message):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     dataset.add_sample_field("alice", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)

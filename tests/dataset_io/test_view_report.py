@@ -147,6 +147,7 @@ each_case = pytest.mark.parametrize("make", few(CASES, 5), ids=lambda make: make
 
 
 @each_case
+@pytest.mark.few(2)
 def test_the_report_on_a_view_is_that_of_a_run_on_the_view(make, make_dataset):
     dataset, fields, options = make(make_dataset)
     compute_agreement(dataset, fields, resamples=50, **options)
@@ -161,6 +162,7 @@ def test_the_report_on_a_view_is_that_of_a_run_on_the_view(make, make_dataset):
 
 
 @each_case
+@pytest.mark.few(2)
 def test_the_report_on_the_whole_dataset_is_that_of_the_run(make, make_dataset):
     dataset, fields, options = make(make_dataset)
     report = compute_agreement(dataset, fields, resamples=50, **options)
@@ -169,6 +171,7 @@ def test_the_report_on_the_whole_dataset_is_that_of_the_run(make, make_dataset):
 
 
 @each_case
+@pytest.mark.few(2)
 def test_labels_that_were_edited_or_deleted_change_nothing(make, make_dataset):
     dataset, fields, options = make(make_dataset)
     compute_agreement(dataset, fields, **options)
@@ -210,6 +213,7 @@ def test_of_frames_that_a_view_matches_only_these_are_reported(make_videos):
     assert found.n_samples == 16
 
 
+@pytest.mark.long
 def test_frames_and_clips_are_the_frames_that_they_are_of(make_videos):
     dataset = make_videos(_random_videos())
     fields = [f"frames.{name}" for name in NAMES]
@@ -238,6 +242,7 @@ def test_clips_of_videos_without_labels_on_frames_are_their_videos(make_videos):
     assert agreement_on(clips) == agreement_on(dataset.limit(2))
 
 
+@pytest.mark.long
 def test_of_groups_the_samples_of_all_slices_are_reported(make_dataset):
     dataset = make_dataset({})
     dataset.add_group_field("group", default="left")
@@ -287,6 +292,7 @@ def test_samples_that_were_deleted_or_added_are_left_out(make_dataset):
     assert agreement_on(dataset) == expected
 
 
+@pytest.mark.long
 def test_a_renamed_run_and_a_cloned_dataset_keep_what_was_found(make_dataset):
     dataset = make_dataset(random_annotators(20))
     compute_agreement(dataset, NAMES)

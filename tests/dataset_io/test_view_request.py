@@ -64,6 +64,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("asked", "message"), BAD, ids=lambda value: str(value)[:40])
+@pytest.mark.few(4)
 def test_what_is_not_usable_is_named(dataset, asked, message):
     with pytest.raises(AgreementInputError, match=message):
         view_agreement(dataset, **asked)
@@ -81,6 +82,7 @@ OTHER_FAMILIES = [
 
 
 @pytest.mark.parametrize(("stored", "asked", "message"), OTHER_FAMILIES, ids=lambda value: str(value)[:40])
+@pytest.mark.few(2)
 def test_what_does_not_concern_the_labels_is_named(make_dataset, stored, asked, message):
     if stored == "Segmentation":
         dataset = masked_dataset(make_dataset, random_masks(3, ["alice", "bob"]))
@@ -106,6 +108,7 @@ def test_a_run_that_is_not_completed_has_no_views(dataset):
 
 
 @pytest.mark.parametrize("path", ["alice", "agreement_score", "bob.detections.agreement_of"])
+@pytest.mark.few(2)
 def test_what_was_deleted_by_hand_is_named(dataset, path):
     dataset.delete_sample_field(path)
     with pytest.raises(AgreementInputError, match=f"got no `{path}`; if it was renamed, rename it back; else"):

@@ -85,6 +85,7 @@ def _cost(dataset, document_id, unit):
     return sum(bool(a) != bool(b) or 2 * (bool(a) and bool(b) and a != b) for a, b in pairs)
 
 
+@pytest.mark.long
 def test_deciding_one_after_the_other_goes_through_all_disputed_objects_the_costliest_first(event, make_dataset):
     dataset = make_dataset(random_annotators(9, seed=3))
     compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, progress=False)
@@ -103,6 +104,7 @@ def test_deciding_one_after_the_other_goes_through_all_disputed_objects_the_cost
     assert len(set(costs)) > 1
 
 
+@pytest.mark.long
 def test_versions_skip_back_undo_and_filters(event, make_dataset):
     dataset = make_dataset(EXAMPLE)
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
@@ -207,6 +209,7 @@ def test_a_form_in_which_nothing_was_changed_decides_nothing(event, make_dataset
     assert sample["agreement_gold"] is None
 
 
+@pytest.mark.long
 def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset):
     dataset = make_dataset(EXAMPLE)
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
@@ -246,6 +249,7 @@ def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset
     assert [each.choice for each in list_decisions(dataset)] == ["version", "skip"]
 
 
+@pytest.mark.long
 def test_events_that_the_app_sent_before_it_got_an_answer_do_not_undo_it(event, make_dataset, monkeypatch):
     dataset = make_dataset(EXAMPLE)
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
@@ -390,6 +394,7 @@ def test_an_object_that_is_gone_is_passed_over(event, dataset, named):
         ("masks", "alice: mask", "None is right"),
     ],
 )
+@pytest.mark.few(2)
 def test_tags_and_what_was_said_of_whole_samples_are_decided_as_objects(event, make_dataset, kind, version, none):
     dataset = said_dataset(make_dataset, kind, 4 if kind == "tags" else 10)
     sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia", "annotator": "alice"}})
@@ -484,6 +489,7 @@ def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named
     assert len(list_decisions(dataset)) == 1
 
 
+@pytest.mark.long
 def test_undo_keeps_a_field_of_decisions_with_a_label_of_somebody(event, dataset, named):
     sent = press(event, dataset, named, show(event, dataset, named), "No object")
     sample = dataset.first()
@@ -495,6 +501,7 @@ def test_undo_keeps_a_field_of_decisions_with_a_label_of_somebody(event, dataset
 
 
 @pytest.mark.parametrize("deleted", ["by applying it", "by hand"])
+@pytest.mark.few(1)
 def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(event, make_dataset, deleted):
     """Two lone objects of bob on one image; one is decided to be none and deleted, and the run updated."""
     boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
@@ -518,6 +525,7 @@ def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(
 
 
 @pytest.mark.parametrize("afterwards", ["nothing", "update", "compute"])
+@pytest.mark.few(2)
 def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(event, make_dataset, afterwards):
     boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
     dataset = make_dataset({"alice": [[], []], "bob": [boxes, boxes], "carol": [[], []]})
@@ -542,6 +550,7 @@ def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(e
 
 
 @pytest.mark.parametrize("method", ["show_filters", "on_change_current_sample", "count_decisions"])
+@pytest.mark.few(2)
 def test_the_way_back_is_there_after_events_of_other_buttons_and_of_the_app(event, dataset, named, method):
     sent = show(event, dataset, named)
     for name in ("No object", "Skip"):

@@ -76,6 +76,7 @@ def _number(text):
 
 
 @pytest.mark.parametrize("tab", TABS)
+@pytest.mark.few(2)
 def test_every_click_opens_what_its_link_says(event, dataset, state, tab):
     """What the links themselves lead to is compared with the tables of the run in ``test_every_link``."""
     panel, state = panel_state_of(dataset, None), of_tab(state, tab)
@@ -186,6 +187,7 @@ def test_disputed_objects_are_shown_at_once_with_a_title_and_a_way_back(event, d
     ("name", "title"),
     [("agreement_patches", "Disputed objects, the worst first"), ("view_agreement", "Labels found by their agreement")],
 )
+@pytest.mark.few(1)
 def test_a_view_that_a_form_showed_has_a_way_back_in_the_panel(event, dataset, state, name, title):
     before = dataset.limit(4)
     operator = foo.get_operator(f"@annotator/agreement/{name}")
@@ -231,6 +233,7 @@ def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, mak
     assert "Colour by annotator" not in event("refresh", dataset, state).text
 
 
+@pytest.mark.long
 def test_fields_of_annotators_are_offered_colours_unless_all_have_one(event, make_dataset):
     dataset = make_dataset(EXAMPLE)
     compute_agreement(dataset, list(EXAMPLE), resamples=0, sensitivity=False, progress=False)
@@ -392,6 +395,7 @@ def test_the_grid_gets_the_fields_of_the_run_alone(event, dataset, state):
         ("overview", {}),
     ],
 )
+@pytest.mark.few(2)
 def test_a_click_on_nothing_is_a_notification(event, dataset, state, tab, click):
     sent = event("drill_down", dataset, of_tab(state, tab), **click)
     assert len(sent.of("notify")) == 1
@@ -400,6 +404,7 @@ def test_a_click_on_nothing_is_a_notification(event, dataset, state, tab, click)
 
 
 @pytest.mark.parametrize("tab", TABS)
+@pytest.mark.few(2)
 def test_reworded_titles_and_labels_lead_to_the_same_samples(dataset, tab):
     """Drill-downs follow from the data of charts and tables: nothing that is written on them is read."""
     model = view_model(_shown(dataset), panel_state_of(dataset, None), tab)

@@ -78,6 +78,7 @@ UNUSABLE = [
 ]
 
 
+@pytest.mark.long
 def test_what_a_browser_kept_that_cannot_be_used_begins_anew_with_a_sentence(event, dataset, state):
     for unusable in UNUSABLE:
         sent = event("refresh", dataset, {**state, **unusable}, panel="unusable", beside=True)
@@ -128,6 +129,7 @@ def test_every_event_after_somebody_deleted_the_dataset(event, dataset, state):
 
 
 @pytest.mark.parametrize("gone", ["agreement_score", "alice", "alice.detections.agreement_of"])
+@pytest.mark.few(2)
 def test_every_event_after_somebody_deleted_a_field(event, dataset, state, gone):
     dataset.delete_sample_field(gone)
     for method, params in EVENTS:
@@ -150,6 +152,7 @@ def test_every_event_after_the_run_was_renamed(event, dataset, state):
         assert len({"cards", "numbers"} & set(sent.parts)) == 1, "the main numbers, in full or in one line"
 
 
+@pytest.mark.long
 def test_drill_downs_after_a_new_run_of_the_key_are_those_of_the_new_run(event, dataset, state):
     compute_agreement(dataset, ANNOTATORS, iou=0.9, overwrite=True, progress=False)
     report = load_agreement(dataset)
