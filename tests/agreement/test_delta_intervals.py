@@ -15,7 +15,7 @@ from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of, rando
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects import build
-from annotator_agreement.agreement.objects.build import build_object_report, object_numbers, sample_contents
+from annotator_agreement.agreement.objects.build import build_object_report, sample_contents
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.statistics import estimates as estimation
 from annotator_agreement.agreement.statistics.estimates import estimates, rated_only, report_estimates
@@ -61,27 +61,6 @@ def test_both_methods_agree(of_many, monkeypatch):
         apart[key] = np.abs(np.subtract(_ends(delta)[key], ends)).max() / max(np.ptp(ends), 1e-12)
     assert {key: each for key, each in apart.items() if each > LARGEST} == {}
     assert np.median(list(apart.values())) < USUAL
-
-
-@pytest.mark.parametrize("clustered", [False, True])
-def test_moments_of_chunks_give_what_rows_give(of_many, monkeypatch, clustered):
-    records, context = of_many
-    if clustered:
-        context = dataclasses.replace(context, clusters=np.arange(N) // 2)
-    monkeypatch.setattr(estimation, "MOST_RESAMPLED", 100)
-    monkeypatch.setattr("annotator_agreement.agreement.objects.records.MAX_OBJECTS_AT_ONCE", 500)
-    rated, of_rated = rated_only(records, context)
-    ranks = np.arange(rated.n_samples) if not clustered else np.unique(of_rated.clusters, return_inverse=True)[1]
-    from_rows = estimates(object_numbers(rated, of_rated), ranks, resamples=1, seed=0)
-    found = _found(records, context)
-    assert found.keys() == from_rows.keys()
-    for key, each in from_rows.items():
-        assert found[key].value == pytest.approx(each.value, rel=0, abs=0, nan_ok=True)
-        assert (found[key].interval is None) == (each.interval is None), key
-        if each.interval is not None:
-            assert dataclasses.astuple(found[key].interval) == pytest.approx(
-                dataclasses.astuple(each.interval), rel=1e-7, abs=1e-12
-            ), key
 
 
 @pytest.mark.long

@@ -9,57 +9,11 @@ from collections import Counter
 import fiftyone as fo
 import pytest
 
-from tests.datasets import coco_dataset
-
 from annotator_agreement.dataset_io import compute_agreement
 
 pytestmark = pytest.mark.long
 
 LVIS = "lvis_double/lvis_v1.0_val_doubly_annos_subset200.json"
-
-#: conventions, class handling → mean of the per-image alphas, pooled alpha, images with a defined alpha
-LVIS_ALPHA = [
-    ("agree", "one", "ignore", 0.679026, 0.635151, 200),
-    ("agree", "one", "prefer", 0.688879, 0.648286, 200),
-    ("skip", "none", "ignore", 0.569163, 0.633426, 149),
-    ("skip", "none", "prefer", 0.582387, 0.646623, 149),
-    ("skip", "none", "require", 0.582046, 0.645886, 149),
-]
-LVIS_UNITS = {"ignore": (2121, 1400), "prefer": (2121, 1400), "require": (2123, 1398)}
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["field mode", "attribute mode"])
-def lvis(request, private_fiftyone):
-    from tests.conftest import SHARED_DATA
-
-    path = SHARED_DATA / LVIS
-    if not path.exists():
-        pytest.skip(f"needs the test data in {path}")
-    dataset = coco_dataset(f"lvis-{os.getpid()}-{request.param}", path, attribute_mode=request.param)
-    yield dataset, request.param
-    dataset.delete()
-
-
-@pytest.mark.parametrize(("empty", "undefined", "classes", "mean", "pooled", "n_defined"), LVIS_ALPHA)
-def test_lvis_gives_the_verified_alphas(operator, lvis, empty, undefined, classes, mean, pooled, n_defined):
-    dataset, attribute_mode = lvis
-    where = {"annotator_attribute": "rater_id", "assigned_field": "rater_list"} if attribute_mode else {}
-    fields = "labels" if attribute_mode else ["r1", "r2"]
-    report = compute_agreement(
-        dataset, fields, classes=classes, empty=empty, undefined=undefined, overwrite=True, **where
-    )
-    assert (report.n_samples, report.n_rated, report.n_empty, report.n_objects) == (200, 200, 14, 3521)
-    assert report.alpha.mean == pytest.approx(mean, abs=5e-7)
-    assert report.alpha.pooled == pytest.approx(pooled, abs=5e-7)
-    assert report.alpha.n_defined == n_defined
-    if empty == "skip":
-        assert Counter(report.alpha.undefined) == Counter({"no_objects": 14, "single_category": 37})
-    units = {(entry["assigned"], entry["votes"]): entry["units"] for entry in report.existence.votes}
-    assert (report.n_units, units[2, 2]) == LVIS_UNITS[classes]
-    written = dataset.values("labels.detections.agreement_id" if attribute_mode else "r1.detections.agreement_id")
-    assert sum(map(len, written)) == (3521 if attribute_mode else 1751)
-    ids = [sample["agreement_n_units"] for sample in dataset.select_fields("agreement_n_units")]
-    assert sum(ids) == LVIS_UNITS[classes][0]
 
 
 @pytest.fixture(scope="module")
