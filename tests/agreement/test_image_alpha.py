@@ -340,15 +340,6 @@ def test_shapes_of_different_images_are_compared_by_their_outlines(painted: bool
     assert _of(report).observed == pytest.approx(1.0 - (report.score.mean or 0.0), rel=0, abs=1e-12)
 
 
-@pytest.mark.long
-def test_large_shapes_that_are_exchanged_between_images_have_an_alpha_of_0() -> None:
-    rng = np.random.default_rng(13)
-    annotations = _shapes(rng, 2_000, 3)
-    exchanged = rng.permutation(len(annotations))
-    shuffled = [(*entry[:2], annotations[k][2]) for entry, k in zip(annotations, exchanged, strict=True)]
-    assert _of(_shape_report(shuffled)).value == pytest.approx(0.0, abs=0.01)
-
-
 def test_with_the_same_shape_on_all_images_it_is_undefined() -> None:
     (_, _, shape), *_ = _shapes(np.random.default_rng(15), 1, 1)
     found = _of(_shape_report([(s, r, shape) for s in range(20) for r in range(2)]))
@@ -465,12 +456,3 @@ def test_masks_of_two_kinds_are_counted_exactly_and_empty_ones_are_equal() -> No
     for one, other in zip(skipped.pairs, agreed.pairs, strict=True):
         assert one.image_alpha == pytest.approx(other.image_alpha, rel=0, abs=1e-12)
         assert one.n_samples == other.n_samples
-
-
-@pytest.mark.long
-def test_masks_that_are_exchanged_between_images_have_an_alpha_of_0() -> None:
-    rng = np.random.default_rng(11)
-    sizes = [[mask for of_image in _blobs(rng, 1, 1) for mask in of_image] for _ in range(600)]
-    one_size = [np.asarray(mask[0])[:40, :40] for mask in sizes]
-    found = _of(_mask_report([list(pair) for pair in zip(one_size[::2], one_size[1::2], strict=True)]))
-    assert found.value == pytest.approx(0.0, abs=0.02)

@@ -303,14 +303,6 @@ def test_points_in_another_order_are_noticed(make_dataset):
     assert not any("in another order" in warning for warning in report.warnings)
 
 
-def test_deleting_leaves_keypoints_as_they_were(make_dataset):
-    dataset = _dataset(make_dataset, {"alice": _keypoints([*POINTS, [NAN, NAN]]), "bob": _keypoints(POINTS)})
-    before = stored(dataset)
-    compute_agreement(dataset, ["alice", "bob"])
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
 def test_one_field_with_the_annotator_as_an_attribute(make_dataset):
     labels = fo.Keypoints(
         keypoints=[fo.Keypoint(label="person", points=POINTS, rater=rater) for rater in ("alice", "bob")]

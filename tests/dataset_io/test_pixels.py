@@ -339,42 +339,6 @@ def test_only_the_fields_that_were_asked_for_are_written(make_dataset, tmp_path)
     assert labels == {"alice.full_iou", "alice.full_of"}
 
 
-@pytest.mark.long
-def test_no_result_depends_on_the_order_of_annotators(make_dataset, tmp_path):
-    masks = random_masks(10, seed=6)
-    renamed = {"z": "alice", "m": "bob", "a": "carol"}
-    options = {"boundaries": True, "disagreement_map": True, "ignore_values": [5]}
-    first = masked_dataset(make_dataset, masks)
-    second = masked_dataset(make_dataset, {new: masks[old] for new, old in renamed.items()})
-    compute_agreement(first, ANNOTATORS, **options)
-    compute_agreement(second, ["m", "z", "a"], **options)
-    for name in [
-        path for path in first.get_field_schema() if path.startswith("agreement_") and path != "agreement_map"
-    ]:
-        for one, other in zip(first.values(name), second.values(name), strict=True):
-            assert one == (None if other is None else pytest.approx(other, abs=1e-12))
-    for one, other in zip(first, second, strict=True):
-        if one.agreement_map is not None:
-            np.testing.assert_array_equal(one.agreement_map.map, other.agreement_map.map)
-        for new, old in renamed.items():
-            if one[old] is not None:
-                assert one[old].agreement_iou == (other[new].agreement_iou and pytest.approx(other[new].agreement_iou))
-
-
-@pytest.mark.long
-def test_any_size_of_batches_gives_the_same_report(make_dataset, tmp_path, monkeypatch):
-    dataset = masked_dataset(make_dataset, random_masks(23, seed=2), tmp_path)
-    reports = []
-    for size, workers in ((1, 1), (4, 4), (1_000, 2)):
-        monkeypatch.setattr(read, "BATCH_SAMPLES", size)
-        monkeypatch.setattr(pixels, "MAX_WORKERS", workers)
-        reports.append(compute_agreement(dataset, ANNOTATORS, overwrite=True, boundaries=True).to_dict())
-    for report in reports:
-        del report["run"]
-    assert _close(reports[0], reports[1])
-    assert _close(reports[0], reports[2])
-
-
 def _close(a, b):
     """Whether two reports are equal, floats to 1e-12."""
     if isinstance(a, dict):

@@ -10,19 +10,16 @@ from fiftyone import ViewField as F
 from tests.agreement.rating_oracle import entropy_of, given, majority_of, random_rows, score_of
 from tests.chance import few
 from tests.dataset_io.rated import by_annotator, rated_dataset
-from tests.datasets import stored, user_values
+from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.charts.reports.document import report_markdown
 from annotator_agreement.dataset_io import (
     compute_agreement,
     delete_agreement,
-    list_agreements,
     load_agreement,
     rename_agreement,
 )
 from annotator_agreement.dataset_io.labels.source import comparable_fields
-from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.run import write as write_module
 
 NAMES = ["alice", "bob", "carol"]
@@ -124,18 +121,6 @@ def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset
 
 
 @each_kind
-def test_deleting_leaves_the_dataset_as_it_was(make_dataset, kind):
-    _, dataset = _random(make_dataset, kind)
-    before, values = stored(dataset), user_values(dataset, ["agreement"])
-    report = compute_agreement(dataset, NAMES)
-    assert user_values(dataset, ["agreement"]) == values
-    assert load_agreement(dataset) == report
-    delete_agreement(dataset, "agreement")
-    assert stored(dataset) == before
-    assert list_agreements(dataset) == []
-
-
-@each_kind
 def test_overwriting_and_renaming_leave_one_run_with_its_values(make_dataset, kind):
     _, dataset = _random(make_dataset, kind)
     before = stored(dataset)
@@ -151,45 +136,6 @@ def test_overwriting_and_renaming_leave_one_run_with_its_values(make_dataset, ki
     assert load_agreement(dataset, "round_1").coefficients == report.coefficients
     delete_agreement(dataset, "round_1")
     assert stored(dataset) == before
-
-
-@each_kind
-def test_the_order_of_the_fields_changes_nothing(make_dataset, kind):
-    _, dataset = _random(make_dataset, kind)
-    one = compute_agreement(dataset, NAMES, run_key="one").to_dict()
-    two = compute_agreement(dataset, NAMES[::-1], run_key="two").to_dict()
-    for report in (one, two):
-        for entry in ("run_key", "config", "run", "label_types"):
-            report.pop(entry)
-    assert one == two
-    assert dataset.values("one_majority") == dataset.values("two_majority")
-
-
-@each_kind
-@pytest.mark.parametrize("batch_samples", [1, 7])
-@pytest.mark.few(2)
-def test_results_do_not_depend_on_the_batches(make_dataset, monkeypatch, kind, batch_samples):
-    _, dataset = _random(make_dataset, kind)
-    whole = compute_agreement(dataset, NAMES, run_key="whole")
-    monkeypatch.setattr(read, "BATCH_SAMPLES", batch_samples)
-    parts = compute_agreement(dataset, NAMES, run_key="parts")
-    for name in ("score", "entropy", "majority", "disputed"):
-        assert dataset.values(f"whole_{name}") == dataset.values(f"parts_{name}")
-    assert (whole.alpha, whole.coefficients, whole.pairs) == (parts.alpha, parts.coefficients, parts.pairs)
-    assert (whole.annotators, whole.worst_samples) == (parts.annotators, parts.worst_samples)
-
-
-@each_kind
-def test_reports_can_be_read_as_text_and_markdown(make_dataset, capsys, kind):
-    _, dataset = _random(make_dataset, kind)
-    report = compute_agreement(dataset, NAMES)
-    report.print_report()
-    text, markdown = capsys.readouterr().out, report_markdown(report)
-    for words in ("Krippendorff's alpha", "Fleiss' kappa", "Gwet's AC1", "Brennan-Prediger", "Conger's kappa", *NAMES):
-        assert words in text
-        assert words in markdown
-    assert "mean over images" not in text
-    assert all(len(line) <= 130 for line in text.splitlines())
 
 
 def test_a_label_without_a_class_is_a_class(make_dataset):
@@ -240,22 +186,6 @@ def test_classes_and_numbers_mapped_by_a_view_are_the_ones_compared(make_dataset
     assert dataset.values("agreement_score") == [0.0, 1.0, 0.0, None, None, None]
     assert dataset.values("alice") == NUMBERS["alice"]
     assert report.run.n_changed == 0
-
-
-@each_kind
-@pytest.mark.few(1)
-def test_limited_sorted_and_repeated_views_are_what_is_computed(make_dataset, kind):
-    _, dataset = _random(make_dataset, kind)
-    whole = compute_agreement(dataset, NAMES, run_key="whole")
-    by_path = compute_agreement(dataset.sort_by("filepath", reverse=True), NAMES, run_key="by_path")
-    assert by_path.alpha.pooled == pytest.approx(whole.alpha.pooled, abs=1e-12)
-    assert by_path.worst_samples == whole.worst_samples
-    assert dataset.values("by_path_score") == dataset.values("whole_score")
-    twice = compute_agreement(dataset.limit(4).concat(dataset.limit(2)), NAMES, run_key="twice")
-    assert (twice.n_samples, twice.run.n_repeated) == (4, 2)
-    assert dataset.values("twice_n_annotators")[4:] == [None] * 21
-    chosen = compute_agreement(dataset.select_fields(NAMES), NAMES, run_key="chosen")
-    assert chosen.coefficients == whole.coefficients
 
 
 # ---- edits during the run ----

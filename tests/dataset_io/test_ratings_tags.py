@@ -11,7 +11,6 @@ from tests.dataset_io.rated import rated_dataset
 from tests.datasets import stored, user_values
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.charts.reports.document import report_markdown
 from annotator_agreement.dataset_io import (
     compute_agreement,
     delete_agreement,
@@ -19,7 +18,6 @@ from annotator_agreement.dataset_io import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io.run import read
 from annotator_agreement.dataset_io.run import write as write_module
 
 NAMES = ["alice", "bob", "carol"]
@@ -163,29 +161,6 @@ def test_what_a_view_shows_is_compared_and_lands_on_the_labels_of_the_dataset(ma
     assert dataset.values("by_path_majority") == dataset.values("whole_majority")
 
 
-@pytest.mark.parametrize(("batch_samples", "batch_labels"), [(1, 10_000), (7, 10_000), (1_000, 5)])
-@pytest.mark.few(2)
-def test_results_do_not_depend_on_the_batches(make_dataset, monkeypatch, batch_samples, batch_labels):
-    dataset = _tags_dataset(make_dataset, _random(2))
-    whole = compute_agreement(dataset, NAMES, run_key="whole")
-    monkeypatch.setattr(read, "BATCH_SAMPLES", batch_samples)
-    monkeypatch.setattr(read, "BATCH_LABELS", batch_labels)
-    parts = compute_agreement(dataset, NAMES, run_key="parts")
-    assert parts.alpha.pooled == pytest.approx(whole.alpha.pooled, abs=1e-12)
-    assert [entry.tag for entry in parts.tags] == [entry.tag for entry in whole.tags]
-    assert [entry.alpha for entry in parts.tags] == pytest.approx([entry.alpha for entry in whole.tags], abs=1e-12)
-    for name in ("score", "majority", "disputed"):
-        assert dataset.values(f"parts_{name}") == dataset.values(f"whole_{name}")
-
-
-def test_the_order_of_the_fields_changes_nothing(make_dataset):
-    dataset = _tags_dataset(make_dataset, _random(3))
-    one = compute_agreement(dataset, NAMES, run_key="one")
-    two = compute_agreement(dataset, NAMES[::-1], run_key="two")
-    for name in ("alpha", "score", "tags", "pairs", "annotators", "worst_samples"):
-        assert getattr(one, name) == getattr(two, name)
-
-
 @pytest.mark.parametrize("kind", ["add", "delete", "empty", "unassign"])
 @pytest.mark.few(2)
 def test_tags_that_are_edited_between_reading_and_writing_are_read_again(make_dataset, monkeypatch, kind):
@@ -248,17 +223,6 @@ def test_tags_and_classes_are_not_compared_with_each_other(make_dataset):
     dataset = rated_dataset(make_dataset, {"alice": [["rain"]], "bob": ["rain"]}, kinds)
     with pytest.raises(AgreementInputError, match=r"got alice \(Classifications\), bob \(Classification\)"):
         compute_agreement(dataset, ["alice", "bob"])
-
-
-def test_reports_can_be_read_as_text_and_markdown(make_dataset, capsys):
-    report = compute_agreement(_tags_dataset(make_dataset), NAMES, set_distance="jaccard")
-    report.print_report()
-    text, markdown = capsys.readouterr().out, report_markdown(report)
-    for words in ("rain", "snow", "Jaccard", *NAMES):
-        assert words in text
-        assert words in markdown
-    assert "mean over images" not in text
-    assert all(len(line) <= 130 for line in text.splitlines())
 
 
 def test_tags_of_frames_are_compared_frame_by_frame(make_videos):

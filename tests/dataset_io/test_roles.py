@@ -134,19 +134,6 @@ def _iou(a: Any, b: Any) -> float:
     return float(shared / (a[2] * a[3] + b[2] * b[3] - shared))
 
 
-@pytest.mark.long
-def test_the_text_says_who_is_worst_first(labelled: fo.Dataset) -> None:
-    report = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
-    file = StringIO()
-    report.print_report(file=file)
-    lines = file.getvalue().splitlines()
-    start = next(k for k, line in enumerate(lines) if line.startswith("Against the reference gold: "))
-    listed = [line.split()[0] for line in lines[start + 2 : start + 5]]
-    assert report.reference is not None
-    worst = sorted(report.reference.annotators, key=lambda one: one.f1)
-    assert listed == [one.name for one in worst]
-
-
 def test_bias_against_the_reference_is_in_text_page_and_table_with_its_interval(
     labelled: fo.Dataset, tmp_path: Path
 ) -> None:
@@ -251,18 +238,6 @@ def test_views_give_the_numbers_of_their_samples(labelled: fo.Dataset) -> None:
     own = dataset_io.compute_agreement(view, ["alice", "bob", "carol"], run_key="own", **options)
     found = dataset_io.agreement_on(view)
     assert (found.reference, found.models) == (own.reference, own.models)
-
-
-@pytest.mark.long
-def test_deleting_and_renaming_leave_nothing_behind(labelled: fo.Dataset) -> None:
-    before = set(labelled.get_field_schema(flat=True))
-    dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"])
-    dataset_io.rename_agreement(labelled, "agreement", "checked")
-    assert labelled.has_field("gold.detections.checked_missed_by")
-    assert dataset_io.load_agreement(labelled, "checked").reference is not None
-    dataset_io.delete_agreement(labelled, "checked")
-    labelled.reload()
-    assert set(labelled.get_field_schema(flat=True)) == before
 
 
 @pytest.mark.long

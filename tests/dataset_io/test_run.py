@@ -143,17 +143,6 @@ def _rounded(value):
     return [_rounded(entry) for entry in value] if isinstance(value, list) else value
 
 
-@pytest.mark.long
-def test_the_order_of_the_fields_changes_nothing(make_dataset):
-    dataset = make_dataset(random_annotators(30))
-    one = compute_agreement(dataset, ["alice", "bob", "carol"], run_key="one")
-    two = compute_agreement(dataset, ["carol", "alice", "bob"], run_key="two")
-    assert one.pairs == two.pairs
-    assert one.annotators == two.annotators
-    assert dataset.values("one_score") == dataset.values("two_score")
-    assert dataset.values("bob.detections.one_id") == dataset.values("bob.detections.two_id")
-
-
 def test_attribute_mode_gives_what_field_mode_gives(make_dataset):
     annotators = random_annotators(30)
     dataset = make_dataset(annotators)

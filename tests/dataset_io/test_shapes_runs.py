@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 
-import fiftyone as fo
 import numpy as np
 import pytest
 from fiftyone import ViewField as F
 
 from tests.dataset_io.same_values import assert_same
-from tests.dataset_io.shape_checks import assert_refused, image_with
+from tests.dataset_io.shape_checks import image_with
 from tests.dataset_io.shaped import SIZE, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.datasets import stored
 
@@ -98,19 +97,6 @@ def test_the_order_of_samples_labels_and_fields_does_not_matter(make_dataset, op
     _assert_same(other.values("agreement_score"), [written[f"/images/{k}.jpg"] for k in order])
 
 
-@pytest.mark.long
-def test_other_names_of_the_annotators_change_nothing_but_the_names(make_dataset):
-    samples = _random_samples(5)
-    renamed = [{{"alice": "z", "bob": "y", "carol": "x"}[f]: labels for f, labels in s.items()} for s in samples]
-    first, second = shapes_dataset(make_dataset, *samples), shapes_dataset(make_dataset, *renamed)
-    reports = compute_agreement(first, TRIO), compute_agreement(second, ["x", "y", "z"])
-    for name in ("alpha", "score", "existence", "localisation", "class_given_match", "n_units", "n_repaired"):
-        _assert_same(_values(reports[1])[name], _values(reports[0])[name], name)
-    for name in ("agreement_score", "agreement_alpha", "agreement_iou", "agreement_n_disputed"):
-        _assert_same(second.values(name), first.values(name), name)
-    assert second.values("z.polylines.agreement") == first.values("alice.polylines.agreement")
-
-
 # ---- batches in memory ----
 
 
@@ -174,11 +160,3 @@ def test_masks_of_annotators_named_by_an_attribute_are_compared(make_dataset):
     report = compute_agreement(dataset, "labels", annotator_attribute="rater")
     assert dataset.values("labels.detections.agreement") == [["agreed", "agreed", "lone"]]
     assert report.localisation.mean_iou == 60 / 80
-
-
-def test_shapes_are_not_compared_with_other_labels(make_dataset):
-    dataset = shapes_dataset(make_dataset, {"alice": [polygon(rectangle(0, 0, 4, 4))]})
-    dataset.add_sample_field("scene", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classification)
-    dataset.add_sample_field("pose", fo.EmbeddedDocumentField, embedded_doc_type=fo.Keypoints)
-    for other in ("scene", "pose"):
-        assert_refused(dataset, f"compared with each other, got alice .Polylines., {other}", ["alice", other])

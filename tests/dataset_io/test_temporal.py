@@ -8,7 +8,7 @@ import pytest
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.dataset_io import compute_agreement, delete_agreement
+from annotator_agreement.dataset_io import compute_agreement
 
 ANNOTATORS = ["alice", "bob"]
 
@@ -80,16 +80,3 @@ def test_the_report_calls_the_similarity_by_its_name(dataset, capsys):
     text = capsys.readouterr().out
     assert "temporal IoU of at least 0.3" in text
     assert "mean temporal IoU" in text
-
-
-def test_temporal_detections_are_not_compared_with_boxes(dataset):
-    dataset.add_sample_field("boxes", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
-    with pytest.raises(AgreementInputError, match=r"got alice \(TemporalDetections\), boxes \(Detections\)"):
-        compute_agreement(dataset, ["alice", "boxes"])
-
-
-def test_deleting_leaves_the_dataset_as_it_was(dataset):
-    before = stored(dataset)
-    compute_agreement(dataset, ANNOTATORS)
-    delete_agreement(dataset)
-    assert stored(dataset) == before

@@ -99,15 +99,6 @@ def test_every_resample_adds_up_the_samples_it_drew(form: Callable) -> None:
     assert_allclose(sums, expected, rtol=1e-13)
 
 
-def test_draws_are_as_frequent_as_those_of_a_multinomial() -> None:
-    weights = resampled_sums(np.eye(40), resamples=20_000)
-    assert (weights.sum(axis=1) == 40).all()
-    p = 1 / 40
-    assert_allclose(weights.mean(axis=0), 1, atol=5 * (1 / 20_000) ** 0.5)
-    assert_allclose(np.cov(weights.T), 40 * (np.diag(np.full(40, p)) - p * p), atol=0.06)
-    assert_allclose((weights == 0).mean(), (1 - p) ** 40, atol=0.002)
-
-
 def test_more_resamples_begin_with_the_fewer_ones() -> None:
     columns = _columns(1)
     assert_allclose(resampled_sums(columns, resamples=9), resampled_sums(columns, resamples=300)[:9], rtol=1e-13)

@@ -65,13 +65,6 @@ def test_without_two_runs_of_one_kind_the_form_says_so(operator, make_dataset, f
     assert inputs["no_runs"]["invalid"]
 
 
-def test_a_run_that_did_not_complete_is_not_offered(operator, dataset, form):
-    dead = dataset.init_run(method="annotator_agreement", status="running", fields_written=[], results_id="0" * 24)
-    dataset.register_run("died", dead)
-    inputs = form(operator("compare_agreement"), dataset)
-    assert inputs["run_key"]["type"]["values"] == ["before", "after"]
-
-
 def test_comparing_shows_what_changed(operator, dataset):
     compare = operator("compare_agreement")
     result = _execute(compare, dataset, run_key="before", other_run_key="after")

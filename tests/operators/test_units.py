@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
@@ -36,16 +34,6 @@ def form_of(context):
         return operator.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
 
     return make
-
-
-@pytest.mark.parametrize("name", ["add_agreement_units", "agreement_patches", "resolve_units"])
-def test_a_run_on_labels_that_are_no_objects_gets_a_sentence(operator, make_dataset, form, name):
-    dataset = make_dataset({})
-    dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
-    compute_agreement(dataset, ["a", "b"])
-    problem = form(operator(name), dataset)["problem"]
-    assert problem["invalid"]
-    assert re.search(r"on objects.*, got (the run )?'agreement' on Classification", problem["view"]["label"])
 
 
 # ---- units and consensus ----

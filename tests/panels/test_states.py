@@ -43,13 +43,6 @@ def test_without_a_dataset_it_says_so(event):
     assert "refresh" in sent.parts
 
 
-def test_a_dataset_that_is_gone_is_no_traceback(event):
-    sent = event("on_load", "no-such-dataset")
-    assert "The dataset was deleted" in sent.text
-    assert "Traceback" not in sent.text
-    assert "refresh" in sent.parts
-
-
 def test_without_a_run_a_button_opens_the_form(event, make_dataset):
     dataset = make_dataset()
     sent = event("on_load", dataset)
