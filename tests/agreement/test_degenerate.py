@@ -168,6 +168,7 @@ def test_the_classes_of_lvis_are_not_too_many() -> None:
     assert len(lines.getvalue().splitlines()) < 100
 
 
+@pytest.mark.long
 def test_sixty_annotators_are_not_too_many() -> None:
     """Two objects; the last annotator calls the second one otherwise, and the first annotator misses the first."""
     n = 60

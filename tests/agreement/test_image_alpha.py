@@ -256,6 +256,7 @@ def test_it_does_not_depend_on_the_number_of_annotators_on_sparse_images(n_objec
     assert of_six == pytest.approx(np.mean(values), rel=0, abs=0.01)
 
 
+@pytest.mark.long
 def test_it_does_not_depend_on_the_number_of_annotators() -> None:
     annotations = _annotations(np.random.default_rng(7), 200, 6)
     reports = {n: _report([entry for entry in annotations if entry[1] < n]) for n in (2, 6)}
@@ -265,6 +266,7 @@ def test_it_does_not_depend_on_the_number_of_annotators() -> None:
     assert reports[2].alpha.pooled < 0.0 < 0.2 < (reports[6].alpha.pooled or 0.0)
 
 
+@pytest.mark.long
 def test_it_is_0_for_annotations_that_are_exchanged_between_images() -> None:
     rng = np.random.default_rng(8)
     annotations = _annotations(rng, 1_000, 3, n_objects=1.0)

@@ -171,6 +171,7 @@ def test_units_of_temporal_detections_are_clips(make_videos):
     assert dataset.values("agreement_units.detections.support", unwind=True)[:2] == [3, 21]
 
 
+@pytest.mark.long
 def test_units_of_frames_are_patches_of_frames(make_videos):
     labels = random_annotators(6, seed=5)
     dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
@@ -190,6 +191,7 @@ def test_units_of_frames_are_patches_of_frames(make_videos):
     assert dataset.count_values("frames.agreement_units.detections.label")["decided"] == 1
 
 
+@pytest.mark.long
 def test_frames_with_files_of_their_own_are_shown_from_these(make_videos):
     place = (0.1, 0.1, 0.4, 0.3)
     dataset = make_videos([{"alice": [detections([("cat", place)])], "bob": [detections([("dog", place)])]}])

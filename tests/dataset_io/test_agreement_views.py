@@ -144,6 +144,7 @@ def test_one_annotator_is_shown_alone(case):
         assert set(view.values("id")) == _samples(shown)
 
 
+@pytest.mark.few(1)
 def test_two_annotators_are_shown_where_they_disagree(case):
     dataset, report, table, where = case
     for pair in report.pairs:
@@ -279,6 +280,7 @@ def test_votes_show_units_of_so_many(case, votes, chosen):
     )
 
 
+@pytest.mark.few(1)
 def test_scores_limit_samples_and_sort_them(case):
     dataset, _, table, where = case
     scores = dict(zip(*dataset.values(["id", "agreement_score"]), strict=True))

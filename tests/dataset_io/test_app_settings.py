@@ -81,6 +81,7 @@ def test_making_a_setting_twice_is_making_it_once(dataset):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_computing_the_run_again_undoes_its_settings(dataset):
     before = stored(dataset)
     compute_quickly(dataset, ANNOTATORS)
@@ -193,6 +194,7 @@ def test_the_settings_of_two_runs_are_undone_after_one_is_set_up_again_and_one_i
     assert stored(dataset) == two_runs
 
 
+@pytest.mark.long
 def test_a_run_that_fiftyone_deleted_takes_no_settings_of_another_along(dataset, two_runs):
     dataset.delete_run("first")
     delete_agreement(dataset, "first")
@@ -203,6 +205,7 @@ def test_a_run_that_fiftyone_deleted_takes_no_settings_of_another_along(dataset,
     assert stored(dataset) == two_runs
 
 
+@pytest.mark.long
 def test_a_run_without_settings_that_fiftyone_deleted_changes_nothing_of_another(dataset):
     dataset.app_config.color_scheme = fo.ColorScheme(color_by="value")
     dataset.app_config.sidebar_groups = [

@@ -423,6 +423,7 @@ def test_a_decision_that_is_applied_while_another_one_takes_its_place_is_read_ag
     assert user_values(dataset, KEYS) == before
 
 
+@pytest.mark.long
 def test_a_box_is_not_given_to_a_mask_and_16_mb_are_the_most(make_dataset):
     dataset = make_dataset({name: [None] * 2 for name in ("alice", "bob")})
     rng = np.random.default_rng(1)

@@ -87,6 +87,7 @@ def test_attributes_and_classes_are_those_of_scikit_learn(labelled: fo.Dataset) 
         assert all(abs(e["reference"] - e["annotator"]) > 1 for e in score.confusion)
 
 
+@pytest.mark.long
 def test_labels_say_that_an_attribute_is_wrong(labelled: fo.Dataset) -> None:
     pairs = {name: _pairs(labelled, name) for name in FIELDS}
     report = dataset_io.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
@@ -192,6 +193,7 @@ def test_attributes_that_are_not_declared_divide_the_images(labelled: fo.Dataset
     assert len(run.by("colour").view("green")) == parts["green"]
 
 
+@pytest.mark.long
 def test_attributes_need_not_be_declared_or_compared_to_divide_the_images(labelled: fo.Dataset) -> None:
     run = aa.compute(labelled, FIELDS, resamples=0)
     found = {name: run.by(name) for name in ("colour", "score", "alice.detections.colour")}

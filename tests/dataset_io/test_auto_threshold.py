@@ -116,6 +116,7 @@ def test_frames_are_compared_with_frames(make_videos):
     assert report.config["iou"] == round(report.data_threshold.threshold, 2)
 
 
+@pytest.mark.long
 def test_crowd_regions_and_what_lies_in_them_do_not_count(noisy):
     half = 0.5
     for sample in noisy:

@@ -45,6 +45,7 @@ def _earlier(dataset, seconds=60):
 
 
 @pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.few(1)
 def test_edited_added_and_deleted_samples_are_counted_once(dataset, is_new):
     if not is_new:
         _earlier(dataset)

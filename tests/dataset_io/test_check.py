@@ -36,6 +36,7 @@ def run(make_module_dataset):
     return aa.compute(dataset, NAMES, resamples=200)
 
 
+@pytest.mark.long
 def test_every_number_of_the_report_can_be_required(run):
     report = run.report.to_dict()
     known = keyed_numbers(run.report)

@@ -178,6 +178,7 @@ def test_a_model_near_the_mean_of_annotators_is_above_what_they_reach(run_of) ->
     assert "confidence" not in found.sentence
 
 
+@pytest.mark.long
 def test_one_field_with_an_attribute_has_the_same_numbers(run) -> None:
     dataset, expected = run.dataset, run.convergence(model="yolo")
     dataset.add_sample_field("everybody", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
@@ -241,6 +242,7 @@ def test_without_a_list_of_who_was_asked_a_model_is_where_it_has_a_label(run_of)
     assert [pair.map for pair in run.convergence(model="yolo").model.pairs] == [1.0] * 3
 
 
+@pytest.mark.long
 def test_what_is_no_value_of_the_attribute_and_no_field_is_refused(run_of) -> None:
     run = run_of(random_annotators(6, NAMES))
     _in_one_field(run.dataset)

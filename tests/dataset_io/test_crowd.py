@@ -128,6 +128,7 @@ def test_values_of_the_attribute_are_read_as_people_mean_them(make_dataset, valu
     assert _verdicts(dataset, "alice") == ["crowd" if is_crowd else "lone"]
 
 
+@pytest.mark.long
 def test_the_attribute_can_be_another_or_none(make_dataset):
     dataset = shapes_dataset(
         make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [_region("box", is_group=True, iscrowd=0)]}

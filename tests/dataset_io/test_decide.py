@@ -289,6 +289,7 @@ def test_only_the_samples_of_a_view_are_decided_and_listed(make_dataset):
     )
 
 
+@pytest.mark.long
 def test_the_field_is_exported_to_coco_and_read_back(make_dataset, tmp_path):
     dataset = make_dataset(random_annotators(8, seed=2))
     compute_quickly(dataset)
@@ -506,6 +507,7 @@ def test_half_of_a_field_of_decisions_is_named_and_can_be_deleted(dataset, capsy
     assert decide(dataset, all=True).n_decided > 1
 
 
+@pytest.mark.long
 def test_the_field_is_deleted_while_somebody_decides(dataset, monkeypatch):
     decide(dataset, verdict="agreed")
     before = stored(dataset)

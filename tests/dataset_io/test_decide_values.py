@@ -44,6 +44,7 @@ def _majority(values):
 
 
 @pytest.mark.parametrize("kind", ["labels", "texts"])
+@pytest.mark.few(1)
 def test_a_rule_takes_the_majority_of_classes_and_is_undone(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind)
     before = stored(dataset)

@@ -237,6 +237,7 @@ def test_renaming_a_run_follows_label_fields_that_were_changed(make_dataset, cha
     assert not [path for path in dataset.get_field_schema(flat=True) if "renamed" in path]
 
 
+@pytest.mark.long
 def test_a_run_renamed_by_fiftyone_itself_is_still_ours(make_dataset):
     dataset = make_dataset()
     before = stored(dataset)

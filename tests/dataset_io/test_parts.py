@@ -168,6 +168,7 @@ def test_frames_are_parts_of_their_videos(private_fiftyone):
         dataset.delete()
 
 
+@pytest.mark.long
 def test_hundreds_of_values_are_fifty_parts_and_the_others(make_dataset):
     dataset = make_dataset(random_annotators(80))
     dataset.set_values("place", [f"p{k // 2}" if k < 20 else f"p{k}" for k in range(80)])
@@ -251,7 +252,7 @@ def mixed(make_module_dataset):
     return made
 
 
-@examples(60)
+@examples(40)
 @given(MANY)
 def test_a_part_is_counted_and_viewed_by_one_rule(mixed, values):
     """Whatever the database holds: the view of a part has the samples that are counted, and every sample is in one."""

@@ -131,6 +131,7 @@ def test_a_model_is_tested_on_classes_as_a_person_is(rated: fo.Dataset) -> None:
     assert "accuracy 0." in person_sentence(model)
 
 
+@pytest.mark.long
 def test_the_table_of_labels_has_those_of_the_reference(rated: fo.Dataset) -> None:
     run = aa.compute(rated, NAMES, reference="gold", models=["net"])
     labels = run.labels()

@@ -121,6 +121,7 @@ def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset
 
 
 @each_kind
+@pytest.mark.few(1)
 def test_overwriting_and_renaming_leave_one_run_with_its_values(make_dataset, kind):
     _, dataset = _random(make_dataset, kind)
     before = stored(dataset)

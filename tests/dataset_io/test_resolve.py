@@ -151,6 +151,7 @@ def test_a_run_key_is_refused_whose_consensus_would_be_somebody_elses(make_datas
         compute_agreement(dataset, ANNOTATORS[:3])
 
 
+@pytest.mark.long
 def test_a_copy_of_the_consensus_is_an_annotator_like_any_other(dataset):
     resolve_units(dataset)
     dataset.clone_sample_field("agreement_consensus", "ground_truth")

@@ -231,6 +231,7 @@ def test_an_update_gives_the_report_of_a_new_run(labelled: fo.Dataset) -> None:
         assert labelled.values(path) == labelled.values(other), path
 
 
+@pytest.mark.long
 def test_views_give_the_numbers_of_their_samples(labelled: fo.Dataset) -> None:
     options = {"reference": "gold", "models": ["yolo"]}
     dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], **options)

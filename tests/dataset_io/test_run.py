@@ -314,6 +314,7 @@ def test_a_label_id_that_stands_twice_in_a_list_gets_both_values(make_dataset):
     assert len(set(dataset.values("alice.detections.agreement_id")[0][:2])) == 2
 
 
+@pytest.mark.long
 def test_more_annotators_than_bits_of_a_word(make_dataset):
     names = [f"rater_{k:03d}" for k in range(70)]
     dataset = _attribute_dataset(make_dataset, [{"labels": _labels(*names)}, {"labels": _labels(*names[:69])}])

@@ -185,6 +185,7 @@ def _large_dataset(make_dataset, free):
     return dataset, str(sample_id)
 
 
+@pytest.mark.long
 def test_a_sample_without_room_is_found_before_anything_is_written(make_dataset):
     dataset, sample_id = _large_dataset(make_dataset, 500)
     before = stored(dataset)

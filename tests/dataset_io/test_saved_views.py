@@ -44,6 +44,7 @@ def test_the_usual_views_show_as_many_labels_as_the_report_counts(dataset):
         assert view.values("agreement_score") == sorted(view.values("agreement_score"))
 
 
+@pytest.mark.long
 def test_other_labels_have_the_views_that_concern_them(make_dataset):
     masks = masked_dataset(make_dataset, random_masks(4, ["a", "b"]))
     classes = rated_dataset(make_dataset, {"a": ["x", "y"], "b": ["x", "x"]}, "Classification")
@@ -95,6 +96,7 @@ def test_a_view_whose_mark_the_user_removes_is_the_users(dataset):
     assert dataset.list_saved_views() == ["mine", "agreement: lone"]
 
 
+@pytest.mark.long
 def test_a_view_that_the_user_renamed_or_deleted_is_made_again(dataset):
     before = _everything(dataset)
     compute_agreement(dataset, NAMES)

@@ -168,6 +168,7 @@ def _symbols(nodes, size):
 
 
 @pytest.mark.parametrize("classes", ["require", "prefer"])
+@pytest.mark.few(1)
 def test_symbols_are_aligned_as_published_and_pooled_over_the_dataset(make_dataset, classes):
     case, size = GOLDEN["mung"]["synthetic"], (100, 90)
     truth, prediction = (_symbols(case[name], size) for name in ("truth", "prediction"))

@@ -94,7 +94,7 @@ def boxes(make_dataset):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_boxes_are_the_same_in_any_order_and_done_twice(boxes, seed):
     assert_same(boxes, ANNOTATORS, Shuffled(seed), resamples=50)
 
@@ -186,7 +186,7 @@ def test_labels_that_name_their_annotator_are_the_same(boxes):
 
 
 @pytest.mark.parametrize("kind", few(["Classification", "FloatField", "Classifications", "StringField"], 2))
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_ratings_and_tags_are_the_same(make_dataset, kind):
     rng = random.Random(7)
 

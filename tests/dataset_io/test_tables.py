@@ -249,6 +249,7 @@ def test_runs_of_before_that_kept_no_ids_are_read_and_updated(make_dataset, monk
     _same_ids(dataset, load_agreement(dataset).labels())
 
 
+@pytest.mark.long
 def test_a_tag_that_somebody_gave_twice_counts_once(make_dataset):
     dataset = said_dataset(make_dataset, "tags")
     rng = np.random.default_rng(5)
@@ -290,6 +291,7 @@ def test_crowd_regions_have_rows_without_a_unit(make_dataset, in_one_field):
     pd.testing.assert_frame_equal(part, labels[labels["sample_id"].isin(view.values("id"))].reset_index(drop=True))
 
 
+@pytest.mark.long
 def test_classes_of_masks_are_units(make_dataset):
     dataset = said_dataset(make_dataset, "masks")
     for name in ANNOTATORS:  # an image on which all agree

@@ -156,6 +156,7 @@ def test_a_copy_of_an_annotator_is_as_good_as_a_person(tagged: fo.Dataset) -> No
     assert without_bob.model == pytest.approx(above / sum(int(own.sum() + true.sum()) for own, true in both))
 
 
+@pytest.mark.long
 def test_roles_can_be_values_of_the_attribute(tagged: fo.Dataset) -> None:
     expected = aa.compute(tagged, NAMES, reference="gold", run_key="fields").report.reference
     tagged.add_sample_field("all", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classifications)

@@ -128,6 +128,7 @@ def test_units_are_renamed_with_the_run(make_dataset):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_units_of_a_run_that_fiftyone_renamed(make_dataset):
     dataset = make_dataset()
     before = stored(dataset)
@@ -138,6 +139,7 @@ def test_units_of_a_run_that_fiftyone_renamed(make_dataset):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_a_run_that_is_replaced_loses_its_units(make_dataset):
     dataset = make_dataset()
     compute_quickly(dataset)

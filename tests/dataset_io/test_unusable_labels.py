@@ -102,6 +102,7 @@ def test_unreadable_instance_masks(make_dataset, content: Any) -> None:
     _both_ways(dataset, ["alice", "bob"], 1)
 
 
+@pytest.mark.long
 def test_paths_of_masks_that_are_no_texts(make_dataset) -> None:
     from tests.dataset_io.masked import masked_dataset
 
@@ -224,7 +225,7 @@ def test_exports_leave_out_and_count_what_are_no_labels(make_dataset, tmp_path, 
 
 
 @pytest.mark.parametrize("filepath", [5, None, ["/1.jpg"]], ids=repr)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_exports_leave_out_and_count_samples_without_a_file(make_dataset, tmp_path, filepath: Any) -> None:
     dataset = _with_sizes(make_dataset())
     compute_quickly(dataset)

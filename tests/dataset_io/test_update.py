@@ -176,7 +176,7 @@ def no_whole_run(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_updated_runs_are_like_new_ones_after_random_edits(make_dataset, no_whole_run, monkeypatch, kind):
     if kind == "crowd":  # of some samples the records do not tell what they had added
         monkeypatch.undo()
@@ -236,6 +236,7 @@ def test_runs_on_views_follow_what_is_in_the_view(make_dataset, no_whole_run):
     assert_like_a_new_run(dataset, updated, view, ANNOTATORS, resamples=0)
 
 
+@pytest.mark.long
 def test_runs_on_frames_compare_whole_videos_again(make_videos, no_whole_run):
     rng = np.random.default_rng(2)
     videos = [{name: [_boxes(rng) for _ in range(4)] for name in ANNOTATORS} for _ in range(6)]
@@ -301,7 +302,7 @@ CROWD = fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], iscrowd=1)
         ({"iou": "auto"}, {"bob": None}, "the labels suggest another threshold"),
     ],
 )  # fmt: skip
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_what_concerns_all_samples_is_computed_again_as_a_whole(dataset, caplog, monkeypatch, options, values, reason):
     of_other_version = options.pop("versions", False)
     compute_agreement(dataset, ANNOTATORS, resamples=0, **options)

@@ -204,7 +204,7 @@ def test_without_indexes_there_is_no_track_consistency(make_videos, capsys):
 
 
 @pytest.mark.parametrize(("batch_frames", "batch_labels"), [(1, 10_000), (4, 10_000), (1000, 5)])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch, batch_frames, batch_labels):
     videos = _random_videos()
     for video in videos:
@@ -258,6 +258,7 @@ def test_deleting_leaves_the_dataset_as_it_was(make_videos):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_deleting_also_removes_what_delete_run_left_behind(make_videos):
     dataset = make_videos(_random_videos())
     before = stored(dataset)
@@ -269,6 +270,7 @@ def test_deleting_also_removes_what_delete_run_left_behind(make_videos):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_renaming_moves_the_fields_of_frames_and_videos(make_videos):
     dataset = make_videos(_random_videos())
     before = stored(dataset)

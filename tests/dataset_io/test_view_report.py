@@ -203,6 +203,7 @@ def test_of_videos_whole_videos_are_reported(make_videos):
     assert found.worst_samples[0]["frame_number"] >= 1
 
 
+@pytest.mark.long
 def test_of_frames_that_a_view_matches_only_these_are_reported(make_videos):
     dataset = make_videos(_random_videos())
     fields = [f"frames.{name}" for name in NAMES]
@@ -232,6 +233,7 @@ def test_patches_are_the_samples_that_they_are_of(make_dataset):
     assert agreement_on(dataset.to_patches("alice")) == agreement_on(drawn)
 
 
+@pytest.mark.long
 def test_clips_of_videos_without_labels_on_frames_are_their_videos(make_videos):
     dataset = make_videos([{}] * 3)
     for name, last in (("alice", 4), ("bob", 5)):

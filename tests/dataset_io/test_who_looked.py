@@ -341,6 +341,7 @@ def test_the_trap_of_sparse_images_is_warned_of(private_fiftyone, tmp_path):
     dataset.delete()
 
 
+@pytest.mark.long
 def test_the_trap_on_doubly_annotated_images(private_fiftyone, tmp_path):
     path = SHARED_DATA / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
     if not path.exists():
@@ -366,6 +367,7 @@ def test_the_trap_on_doubly_annotated_images(private_fiftyone, tmp_path):
 # ---- what follows from who was assigned, elsewhere ----
 
 
+@pytest.mark.long
 def test_views_know_who_was_assigned(make_dataset):
     labels = {"alice": [None, [], [DOG]], "bob": [[CAT], [CAT], [DOG]], "carol": [[CAT], [CAT], [DOG]]}
     dataset = make_dataset(labels)

@@ -6,6 +6,8 @@ import pytest
 
 from tests.chance import few
 
+pytestmark = pytest.mark.long
+
 CAREFUL = ("alice", "bob")
 LABEL_TYPES = ["boxes", "masks", "class", "tags", "polygons", "segmentation", "keypoints", "quality"]
 

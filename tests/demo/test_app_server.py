@@ -32,6 +32,7 @@ def _service(base: type, port: int, code: str) -> Any:
     return type("Service", (base,), {"command": command})(port, address="127.0.0.1", do_not_track=True)
 
 
+@pytest.mark.long
 def test_a_slow_server_is_waited_for_and_one_that_never_answers_is_said_in_a_sentence(server_service: type) -> None:
     port = free_port()
     service = _service(server_service, port, _SLOW.format(port=port))
@@ -42,6 +43,7 @@ def test_a_slow_server_is_waited_for_and_one_that_never_answers_is_said_in_a_sen
         service.stop()
 
 
+@pytest.mark.long
 def test_a_server_that_ends_is_said_in_a_sentence(server_service: type) -> None:
     with pytest.raises(RuntimeError, match=r"^FiftyOne's server ended with exit code \d+ before it answered$"):
         _service(server_service, free_port(), "raise SystemExit(3)")

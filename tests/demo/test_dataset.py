@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import shapely
 
+pytestmark = pytest.mark.long
+
 NAMES = ("alice", "bob", "carol")
 OBJECT_LISTS = {"boxes": "detections", "polygons": "polylines", "masks": "detections", "keypoints": "keypoints"}
 

@@ -175,6 +175,7 @@ DISPUTED = {
 
 
 @pytest.mark.parametrize("ending", DISPUTED)
+@pytest.mark.few(3)
 def test_every_label_type_is_computed_by_uri(compute, make_labelled, ending):
     dataset, fields = make_labelled(ending)
     other = dataset.first().copy()
@@ -246,6 +247,7 @@ def test_a_view_that_cannot_be_computed_is_shown_in_the_form(compute, make_datas
     assert message in inputs["problem"]["view"]["label"]
 
 
+@pytest.mark.long
 def test_without_a_run_key_form_and_execution_take_the_same_free_one(compute, make_dataset):
     dataset = make_dataset()
     for expected, params in (("agreement", {}), ("agreement_2", {"run_key": ""}), ("agreement_3", {})):

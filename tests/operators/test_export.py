@@ -82,6 +82,7 @@ def test_a_folder_that_is_there_needs_no_format(dataset, tmp_path):
 @pytest.mark.parametrize(
     ("name", "format"), [("report.html", None), ("report.json", None), ("tables.zip", None), ("tables", "csv")]
 )
+@pytest.mark.few(1)
 def test_nothing_is_replaced_unless_asked(dataset, tmp_path, name, format):
     path = export_agreement(dataset, path=tmp_path / name, format=format)
     files = [path] if path.is_file() else list(path.iterdir())

@@ -44,6 +44,7 @@ def test_the_form_counts_what_it_would_decide_and_deciding_does_just_that(operat
     assert inputs["preview"]["view"]["label"] == f"This would decide 0 objects; left out: {n} decided before"
 
 
+@pytest.mark.long
 def test_one_annotator_can_be_right_and_only_the_view_is_decided(operator, context, form, dataset):
     inputs = form(operator("decide"), dataset, choice="version")
     assert inputs["annotator"]["type"]["values"] == ANNOTATORS

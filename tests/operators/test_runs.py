@@ -118,6 +118,7 @@ def test_a_run_is_updated_from_its_form_the_newest_comes_first(operator, context
 
 
 @pytest.mark.parametrize("name", ["delete_agreement", "rename_agreement"])
+@pytest.mark.few(1)
 def test_the_app_leaves_a_view_of_what_goes_away_before_it_does(operator, context, dataset, name):
     def requests(ctx):
         return [(r["operator_uri"].split("/")[-1], r["params"]) for r in ctx.executor.to_json()["requests"]]

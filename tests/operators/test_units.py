@@ -42,6 +42,7 @@ def form_of(context):
 @pytest.mark.parametrize(
     ("name", "field"), [("add_agreement_units", "agreement_units"), ("resolve_units", "agreement_consensus")]
 )
+@pytest.mark.few(1)
 def test_labels_are_made_and_made_anew_on_request(operator, dataset, run, form, name, field):
     made = operator(name)
     inputs = form(made, dataset)
@@ -60,6 +61,7 @@ def test_labels_are_made_and_made_anew_on_request(operator, dataset, run, form, 
     assert run(made, dataset, run_key="agreement", overwrite=True)[0] == result
 
 
+@pytest.mark.long
 def test_the_quorum_of_the_form_is_used(operator, dataset, run, form):
     resolve = operator("resolve_units")
     assert "quorum" not in form(resolve, dataset)

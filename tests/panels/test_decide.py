@@ -394,7 +394,7 @@ def test_an_object_that_is_gone_is_passed_over(event, dataset, named):
         ("masks", "alice: mask", "None is right"),
     ],
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_tags_and_what_was_said_of_whole_samples_are_decided_as_objects(event, make_dataset, kind, version, none):
     dataset = said_dataset(make_dataset, kind, 4 if kind == "tags" else 10)
     sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia", "annotator": "alice"}})
@@ -471,6 +471,7 @@ def test_what_a_form_decided_or_took_back_is_shown_at_once(event, dataset, named
     assert f"0 of {n} decided" in event("on_change_view", dataset, told.state, value={}).text
 
 
+@pytest.mark.long
 def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named):
     sent = show(event, dataset, named)
     for name in ("No object", "Skip", "No object"):
@@ -525,7 +526,7 @@ def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(
 
 
 @pytest.mark.parametrize("afterwards", ["nothing", "update", "compute"])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(event, make_dataset, afterwards):
     boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
     dataset = make_dataset({"alice": [[], []], "bob": [boxes, boxes], "carol": [[], []]})
@@ -550,7 +551,7 @@ def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(e
 
 
 @pytest.mark.parametrize("method", ["show_filters", "on_change_current_sample", "count_decisions"])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_way_back_is_there_after_events_of_other_buttons_and_of_the_app(event, dataset, named, method):
     sent = show(event, dataset, named)
     for name in ("No object", "Skip"):

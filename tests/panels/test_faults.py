@@ -129,7 +129,7 @@ def test_every_event_after_somebody_deleted_the_dataset(event, dataset, state):
 
 
 @pytest.mark.parametrize("gone", ["agreement_score", "alice", "alice.detections.agreement_of"])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_every_event_after_somebody_deleted_a_field(event, dataset, state, gone):
     dataset.delete_sample_field(gone)
     for method, params in EVENTS:
@@ -163,6 +163,7 @@ def test_drill_downs_after_a_new_run_of_the_key_are_those_of_the_new_run(event, 
     assert view.count("alice.detections") == n_lone > 0
 
 
+@pytest.mark.long
 def test_two_panels_have_a_state_of_their_own(event, dataset):
     compute_agreement(dataset, ANNOTATORS, run_key="strict", iou=0.9, progress=False)
     rules = of_tab({}, "rules")
@@ -209,6 +210,7 @@ def test_of_patches_the_numbers_are_those_of_the_samples_they_are_of(event, data
     assert not opened.view(dataset)._is_patches
 
 
+@pytest.mark.long
 def test_a_large_view_says_that_it_has_no_intervals(event, private_fiftyone):
     dataset = generated_dataset("test-panel-large", 2_002)
     try:
@@ -233,6 +235,7 @@ def _frames(dataset):
     return [(k, number) for k, numbers in enumerate(dataset.values("frames.frame_number")) for number in numbers]
 
 
+@pytest.mark.long
 def test_of_videos_the_frames_of_views_of_every_kind_count(event, make_videos):
     boxes = random_annotators(24, ANNOTATORS[:2])
     videos = [

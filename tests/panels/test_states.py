@@ -197,6 +197,7 @@ def test_the_dataset_is_not_loaded_for_what_the_panel_already_shows(event, datas
     assert loaded
 
 
+@pytest.mark.long
 def test_a_choice_shows_what_the_panel_uses_whatever_was_chosen_before(event, dataset):
     compute_agreement(dataset, ANNOTATORS, run_key="b_later", progress=False)
     state = event("on_load", dataset).state
@@ -229,6 +230,7 @@ def test_the_newest_run_comes_first_and_the_one_just_computed_is_shown(event, da
     assert sent.parts["run"]["view"]["value"] == "a_later_one"
 
 
+@pytest.mark.long
 def test_forms_opened_from_the_panel_have_its_run(event, dataset):
     compute_agreement(dataset, ANNOTATORS, run_key="a_later_one", progress=False)
     state = event("choose_run", dataset, event("on_load", dataset).state, value="agreement").state
