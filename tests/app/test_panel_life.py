@@ -130,21 +130,3 @@ def test_a_choice_is_seen_to_be_worked_on_at_once(report: Any, app: AppPage, dat
         assert (name, pale < 0.5) == (run_key, True)
         app.expect_at_rest()
         app.expect_score(load_agreement(dataset, run_key))
-
-
-def test_a_field_that_somebody_deletes_leaves_numbers_and_a_warning(report: Any, app: AppPage, dataset: Any) -> None:
-    dataset.delete_sample_field("agreement_score")
-    app.refresh_panel()
-    expect(app.panel).to_contain_text("Fields of this run were deleted: agreement_score.")
-    app.expect_score(report)
-    expect(app.errors).to_have_count(0)
-
-
-def test_a_run_that_somebody_deletes_leaves_a_sentence(report: Any, app: AppPage, dataset: Any) -> None:
-    delete_agreement(dataset, "agreement")
-    app.refresh_panel()
-    expect(app.panel).to_contain_text(_WITHOUT_RUN)
-    expect(app.panel.get_by_role("button", name="Compute annotator agreement")).to_be_visible()
-    expect(app.panel.locator(".js-plotly-plot")).to_have_count(0)
-    expect(app.errors).to_have_count(0)
-    app.expect_shown(len(dataset))
