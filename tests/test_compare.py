@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from tools.compare.annotations import LVIS, Annotations, generated
-from tools.compare.answer import our_alphas, reliability_tables, units_from_ids
-from tools.compare.differences import differing_places, pairs_within_units
+from tools.compare.differences import differing_places
 from tools.compare.explain import UNKNOWN, kind_of
-from tools.compare.table import Row, Section, as_markdown, as_text
 from tools.dev.other_programs import KALOS, KALPHACV, OtherProgram
 from tools.dev.private_fiftyone import ROOT
 
@@ -59,61 +57,10 @@ def test_a_place_is_of_the_kind_that_its_numbers_say(step, theirs, ours, kind):
     assert kind_of(place, "negative_score") == kind
 
 
-def test_the_same_units_under_other_numbers_are_no_difference():
-    data = _chain(0.1)
-    assert differing_places(data, np.array([4, 4, 0]), np.array([0, 0, 3]), 0.5) == []
-
-
 def test_a_pair_at_the_threshold_stays_unexplained():
     data = _chain(1 / 3)
     (place,) = differing_places(data, np.array([0, 0, 1]), np.array([0, 1, 1]), 0.5)
     assert kind_of(place, "negative_score") == UNKNOWN
-
-
-def test_pairs_within_units_are_all_pairs():
-    data = _annotations([(0, name, 1 + (name == "c"), [0.0, 0.0, 10.0, 10.0 + k]) for k, name in enumerate("abc")])
-    iou, same_class = pairs_within_units(data, np.array([5, 5, 5]))
-    assert sorted(zip(iou.tolist(), same_class.tolist(), strict=True)) == [
-        (pytest.approx(10 / 12), False),
-        (pytest.approx(10 / 11), True),
-        (pytest.approx(11 / 12), False),
-    ]
-
-
-def test_one_miss_in_ten_objects_of_one_class_has_the_alpha_zero():
-    """FIELD 3.2, trap 2; the empty second image counts 1 in the mean, and as a unit of two misses in the pooled alpha.
-
-    There are 11 units: 9 agree on the class, 1 on a miss, 1 is a miss of one; n = 22, counts 19 and 3.
-    """
-    boxes = [(0, name, 1, [9.0 * k, 0.0, 5.0, 5.0]) for k in range(10) for name in "ab"][:-1]
-    data = _annotations(boxes, n_images=2)
-    units = units_from_ids(data, [[7 + 2 * k, 8 + 2 * k] for k in range(9)] + [[25]])
-    mean, pooled = our_alphas(reliability_tables(data, units))
-    assert mean == pytest.approx((0 + 1) / 2, abs=1e-12)
-    assert pooled == pytest.approx(1 - 21 * 2 / (2 * 19 * 3), abs=1e-12)
-
-
-def test_an_annotation_without_a_unit_is_refused():
-    with pytest.raises(ValueError, match="must be in a unit, got 1 that are in none"):
-        units_from_ids(_chain(0.1), [[7, 8]])
-
-
-def test_tables_give_differences_to_six_digits():
-    section = Section(
-        "title", "intro", ("mean", "pooled"), [Row("a|b", "ours", ((0.5, 0.5 + 4e-7), (0.25, None)), "so")]
-    )
-    line = as_markdown(section).splitlines()[-1]
-    assert line == "| a\\|b | ours | 0.500000 | 0.500000 | 0 | 0.250000 | – | – | so |"
-    assert as_text(section).splitlines()[-2].split() == [
-        "a|b",
-        "ours",
-        "0.500000",
-        "0.500000",
-        "0",
-        "0.250000",
-        "–",
-        "–",
-    ]
 
 
 def test_every_difference_in_the_documentation_is_explained():
