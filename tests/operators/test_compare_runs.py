@@ -13,15 +13,16 @@ from annotator_agreement.dataset_io import compare_agreement, compute_agreement
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
-@pytest.fixture
-def dataset(lend, operator):
-    def made(make_dataset):
-        dataset = make_dataset(random_annotators(25))
-        compute_agreement(dataset, ANNOTATORS, run_key="before")
-        compute_agreement(dataset, ANNOTATORS, run_key="after", iou=0.8)
-        return dataset
+def _made(make_dataset):
+    dataset = make_dataset(random_annotators(25))
+    compute_agreement(dataset, ANNOTATORS, run_key="before")
+    compute_agreement(dataset, ANNOTATORS, run_key="after", iou=0.8)
+    return dataset
 
-    return lend(made)
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def _add_ratings(dataset, operator, run_key="rated"):

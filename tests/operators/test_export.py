@@ -18,14 +18,15 @@ from annotator_agreement.dataset_io import compute_agreement, export_agreement, 
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
-@pytest.fixture
-def dataset(lend, operator):
-    def made(make_dataset):
-        dataset = make_dataset()
-        compute_agreement(dataset, ANNOTATORS)
-        return dataset
+def _made(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    return dataset
 
-    return lend(made)
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 @pytest.fixture

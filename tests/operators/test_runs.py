@@ -10,14 +10,15 @@ from annotator_agreement.dataset_io import compare_agreement, compute_agreement,
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
-@pytest.fixture
-def dataset(lend, operator):
-    def made(make_dataset):
-        dataset = make_dataset()
-        compute_agreement(dataset, ANNOTATORS)
-        return dataset
+def _made(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    return dataset
 
-    return lend(made)
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 def _execute(operator, dataset, **params):

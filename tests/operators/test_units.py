@@ -14,14 +14,15 @@ from annotator_agreement.dataset_io import add_units, agreement_patches, compute
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
-@pytest.fixture
-def dataset(lend, operator):
-    def made(make_dataset):
-        dataset = make_dataset(random_annotators(20, seed=4))
-        compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False)
-        return dataset
+def _made(make_dataset):
+    dataset = make_dataset(random_annotators(20, seed=4))
+    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+    return dataset
 
-    return lend(made)
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 @pytest.fixture

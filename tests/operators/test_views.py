@@ -15,14 +15,15 @@ from annotator_agreement.dataset_io import compute_agreement, load_agreement
 ANNOTATORS = ["alice", "bob", "carol"]
 
 
-@pytest.fixture
-def dataset(lend, operator):
-    def made(make_dataset):
-        dataset = make_dataset(random_annotators(20))
-        compute_agreement(dataset, ANNOTATORS)
-        return dataset
+def _made(make_dataset):
+    dataset = make_dataset(random_annotators(20))
+    compute_agreement(dataset, ANNOTATORS)
+    return dataset
 
-    return lend(made)
+
+@pytest.fixture
+def dataset(lend):
+    return lend(_made)
 
 
 @pytest.fixture
