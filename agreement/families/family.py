@@ -15,7 +15,7 @@ from ..disputes.costs import CostlyUnits, SoughtUnits, costly_objects, costly_sa
 from ..matching.verdicts import CROWD
 from ..matching.verdicts import VERDICTS as OBJECT_VERDICTS
 from ..objects.build import build_object_report, object_numbers
-from ..objects.build import headline_numbers as object_headline
+from ..objects.build import headline_numbers_of as object_headline
 from ..objects.build import sample_contents as object_contents
 from ..objects.records import ObjectRecords
 from ..objects.report import ObjectReport

@@ -14,20 +14,17 @@ from ...metrics.bootstrap.draws import hstack
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..matching.compute import Ratings
 from ..ratings.compute import agreeing
-from ..settings.config import Undefined
 from ..statistics.codes import NOT_GIVEN, is_number
 from ..statistics.estimates import Estimate
-from ..statistics.numbers import BySample, Key, Numbers, Rows, ratio
+from ..statistics.numbers import Key, Numbers, ratio
 from ..statistics.report import Describe, ReportContext, number
-from .headline import N_UNITS, TallySums, tally_columns, used_categories
+from .headline import N_HEAD, N_UNITS, coefficients_of, tally_columns
 from .records import ObjectRecords
 from .report import AttributeSummary
-from .sums import Additive, Chunk, SparseCounts, Worst
+from .tables import Rest, Tables, counted, worst_samples
 
 #: pairs of values listed in a report
 MAX_LISTED = 20
-#: bits of a value code (measured values may have millions of different values)
-_BITS = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +35,19 @@ class Values:
     values: Sequence[Any]  #: value of every code, None for *not given*
     numbers: FloatArray  #: number of every code, nan if its value is not a number
     tolerance: float  #: numbers that differ by at most this agree
+    scaled: FloatArray  #: the numbers, centred and scaled: neither a large mean nor large numbers cost digits
+    may_be_names: bool  #: whether a value that occurs is no number
+    are_few: bool  #: whether so few different values occur that nominal alpha has an interval
 
     @classmethod
-    def of(cls, name: str, values: Sequence[Any], tolerance: float) -> Values:
-        """The values of an attribute."""
-        return cls(name, values, np.array([float(v) if is_number(v) else math.nan for v in values]), tolerance)
+    def of(cls, name: str, values: Sequence[Any], tolerance: float, used: IntArray | None = None) -> Values:
+        """The values of an attribute; ``used`` are the codes that occur, each once."""
+        numbers = np.array([float(v) if is_number(v) else math.nan for v in values])
+        used = np.arange(len(values)) if used is None else used
+        known = numbers[used][~np.isnan(numbers[used])]
+        middle, spread = (float(known.mean()), float(np.ptp(known))) if len(known) else (0.0, 0.0)
+        scaled, are_few = (numbers - middle) / (spread or 1.0), len(used) <= MAX_VALUES["nominal"]
+        return cls(name, values, numbers, tolerance, scaled, len(known) < len(used), are_few)
 
     def differ(self, a: IntArray, b: IntArray) -> BoolArray:
         """True where the values of two columns of codes differ."""
@@ -63,122 +68,116 @@ class Values:
         return ranks
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeSums(Additive):
-    """Parts of the report on an attribute in addition to its numbers."""
+def attribute_numbers(t: Tables, attributes: Sequence[Values]) -> Iterator[Numbers]:
+    """The numbers of all compared attributes, over units in which two or more annotators gave a value.
 
-    n_units: int  #: units in which two or more annotators gave a value
-    n_conflicts: int  #: units in which two values differ
-    pair_counts: SparseCounts  #: counts of (value, other value) over pairs of labels of one unit with different values
-    worst: Worst  #: the samples with the largest share of pairs with different values (stored with opposite sign)
-
-
-class Attribute:
-    """The numbers of one attribute, over units in which two or more annotators gave a value.
-
-    Alpha is interval alpha if all values are numbers, else nominal alpha (without a confidence interval if there are
-    very many different values).
-
-    Args:
-        values: the values of the codes
-        used: the codes that occur, each once
-        place: position of the attribute among the compared ones
+    Alpha is interval alpha if all values are numbers, else nominal alpha (without an interval if there are very many
+    different values): both are here, see :func:`unused_tables`.
     """
+    undefined, first = t.config.undefined, np.zeros(1, np.int64)
 
-    def __init__(
-        self, values: Values, used: IntArray, place: int, undefined: Undefined, *, by_sample: BySample
-    ) -> None:
-        self._values = values
-        self._place = place
-        self._undefined = undefined
-        self._only_numbers = True
-        self._is_given = False
-        few = len(used) <= MAX_VALUES["nominal"]
-        self._plain, self._numbers = Rows(by_sample=by_sample), Rows(by_sample=by_sample)
-        self._classes = Rows(by_sample=few and by_sample)
-        self._sums: AttributeSums | None = None
-        numbers = values.numbers[used]
-        known = numbers[~np.isnan(numbers)]
-        self._may_be_names = len(known) < len(used)
-        # centred and scaled: neither a large mean nor large numbers cost digits
-        middle, spread = (float(known.mean()), float(np.ptp(known))) if len(known) else (0.0, 0.0)
-        self._scaled = (values.numbers - middle) / (spread or 1.0)
+    def of_names(sums: FloatArray) -> FloatArray:
+        return coefficients_of(sums, undefined)["alpha"][..., None]
 
-    @property
-    def level(self) -> str:
-        """Level of measurement of alpha."""
-        return "interval" if self._is_given and self._only_numbers else "nominal"
+    for place, values in enumerate(attributes):
+        (agreement, alpha), codes, sample = attribute_keys(values.name), t.attributes[place], t.units.sample
+        i, j, of_pair, n_given = _compared_pairs(t, codes)
+        m, differ = n_given[t.unit[i]], values.differ(codes[i], codes[j])
+        share = sums_by(of_pair, 2.0 * differ / (m * (m - 1)), t.n_samples)
+        n_compared = np.bincount(sample[n_given >= 2], minlength=t.n_samples)
+        columns = hstack([np.column_stack([share, n_compared])])
+        yield Numbers((agreement,), columns, lambda sums: 1.0 - ratio(sums[..., :1], sums[..., 1:]), basis=first + 1)
 
-    def add(self, chunk: Chunk) -> None:
-        agreement, codes = chunk.agreement, chunk.agreement.attributes[self._place]
-        pairs, unit, sample = agreement.pairs, agreement.unit, agreement.units.sample
-        n_samples = agreement.n_samples
-        given = codes != NOT_GIVEN
-        n_given = np.bincount(unit[given], minlength=len(sample))
-        both = given[pairs.i] & given[pairs.j]
-        i, j, of_pair = pairs.i[both], pairs.j[both], chunk.match_sample[both]
-        m = n_given[unit[i]]
-        differ = self._values.differ(codes[i], codes[j])
-        share = sums_by(of_pair, 2.0 * differ / (m * (m - 1)), n_samples)
-        n_compared = np.bincount(sample[n_given >= 2], minlength=n_samples)
-        self._plain.add(hstack([np.column_stack([share, n_compared]).astype(np.float64)]))
-
-        compared = given & (n_given[unit] >= 2)
-        numbers = self._scaled[codes]
-        self._is_given |= bool(compared.any())
-        self._only_numbers &= not np.isnan(numbers[compared]).any()
+        compared = (codes != NOT_GIVEN) & (n_given[t.unit] >= 2)
+        numbers = values.scaled[codes]
         observed = np.nan_to_num(2.0 * (numbers[i] - numbers[j]) ** 2 / (m - 1))
-        of_object, value = agreement.objects.sample[compared], np.nan_to_num(numbers[compared])
-        of_objects = [sums_by(of_object, each, n_samples) for each in (np.ones(len(value)), value, value**2)]
-        self._numbers.add(hstack([np.column_stack([*of_objects, sums_by(of_pair, observed, n_samples)])]))
-        n_values = len(self._values.values)
-        if self._may_be_names:
-            cells, count = np.unique(unit[compared] * n_values + codes[compared], return_counts=True)
-            ratings = Ratings(cells // n_values, cells % n_values, count, sample)
-            self._classes.add(tally_columns(ratings, chunk.rows_of(sample), chunk.n_rows, n_values))
-
-        n_pairs, n_differ = np.bincount(of_pair, minlength=n_samples), np.bincount(of_pair[differ], minlength=n_samples)
-        of_sample = np.where(n_differ > 0, n_differ / np.maximum(n_pairs, 1), np.nan)
-        sums = AttributeSums(
-            n_units=int(n_compared.sum()),
-            n_conflicts=len(np.unique(unit[i[differ]])),
-            pair_counts=SparseCounts.of(codes[i[differ]], codes[j[differ]], widths=(_BITS, _BITS)),
-            worst=Worst.of(-of_sample, n_pairs, chunk.label_area),
-        )
-        self._sums = sums if self._sums is None else self._sums + sums
-
-    def numbers(self) -> Iterator[Numbers]:
-        undefined, first = self._undefined, np.zeros(1, np.int64)
-        agreement, alpha = attribute_keys(self._values.name)
-        yield self._plain.numbers((agreement,), lambda sums: 1.0 - ratio(sums[..., :1], sums[..., 1:]), first + 1)
-        if self._only_numbers:
-            yield self._numbers.numbers(
-                (alpha,), lambda sums: interval_alpha_of_sums(sums, undefined)[..., None], first
-            )
-            return
-        classes, _ = used_categories(self._classes.columns())
+        of_label, value = t.objects.sample[compared], np.nan_to_num(numbers[compared])
+        of_labels = [sums_by(of_label, each, t.n_samples) for each in (np.ones(len(value)), value, value**2)]
+        columns = hstack([np.column_stack([*of_labels, sums_by(of_pair, observed, t.n_samples)])])
         yield Numbers(
             (alpha,),
-            classes,
-            lambda sums: TallySums(sums).alpha(undefined)[..., None],
-            basis=first + N_UNITS,
-            by_sample=self._classes.by_sample,
+            columns,
+            lambda sums: interval_alpha_of_sums(sums, undefined)[..., None],
+            basis=first,
+            table=f"{values.name} interval",
         )
+        if values.may_be_names:
+            n_values = len(values.values)
+            cells, count = np.unique(t.unit[compared] * n_values + codes[compared], return_counts=True)
+            ratings = Ratings(cells // n_values, cells % n_values, count, sample)
+            columns = tally_columns(ratings, sample, t.n_samples, n_values)
+            yield Numbers(
+                (alpha,),
+                columns,
+                of_names,
+                basis=first + N_UNITS,
+                by_sample=values.are_few,
+                table=f"{values.name} nominal",
+                n_fixed=N_HEAD,
+                n_blocks=2,
+            )
 
-    def summary(self, found: Mapping[Key, Estimate], describe: Describe) -> AttributeSummary:
-        """The attribute in the report."""
-        assert self._sums is not None
-        agreement, alpha = (number(found[key].value) for key in attribute_keys(self._values.name))
-        return AttributeSummary(
-            name=self._values.name,
-            level=self.level,
-            n_units=self._sums.n_units,
-            n_conflicts=self._sums.n_conflicts,
-            percent_agreement=agreement,
-            alpha=alpha,
-            conflicts=_conflicts(self._sums.pair_counts, self._values),
-            worst_samples=self._sums.worst.described(describe, largest=True),
+
+def _compared_pairs(t: Tables, codes: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """The pairs of labels with a value, their sample, and the number of values of every unit ``(U,)``."""
+    given, pairs = codes != NOT_GIVEN, t.pairs
+    both = given[pairs.i] & given[pairs.j]
+    n_given = np.bincount(t.unit[given], minlength=len(t.units.sample))
+    return pairs.i[both], pairs.j[both], t.pair_sample[both], n_given
+
+
+def add_attributes(rest: Rest, t: Tables, attributes: Sequence[Values]) -> None:
+    """Add what is said of attributes besides numbers: conflicts of values, the worst samples, the kinds of values."""
+    for place, values in enumerate(attributes):
+        codes = t.attributes[place]
+        i, j, of_pair, n_given = _compared_pairs(t, codes)
+        differ = values.differ(codes[i], codes[j])
+        n_pairs, n_differ = (np.bincount(some, minlength=t.n_samples) for some in (of_pair, of_pair[differ]))
+        of_sample = np.where(n_differ > 0, -n_differ / np.maximum(n_pairs, 1), np.nan)
+        compared = codes[(codes != NOT_GIVEN) & (n_given[t.unit] >= 2)]
+        n_names = int(np.isnan(values.numbers[compared]).sum())
+        counts = [int((n_given >= 2).sum()), len(np.unique(t.unit[i[differ]])), len(compared), n_names]
+        rest.add(
+            {f"{values.name} counts": np.array([counts]), f"{values.name} samples": np.stack([of_sample, n_pairs], 1)}
         )
+        rest.add_counts({f"{values.name} conflicts": counted(codes[i[differ]], codes[j[differ]])})
+
+
+def _level(rest: Rest, values: Values) -> str:
+    """Level of measurement of alpha: interval if values were compared, and all of them are numbers."""
+    *_, n_compared, n_names = rest.rows(f"{values.name} counts").sum(axis=0).tolist()
+    return "interval" if n_compared and not n_names else "nominal"
+
+
+def unused_tables(rest: Rest, attributes: Sequence[Values]) -> list[str]:
+    """The tables of alphas of the other level; an attribute that nobody gave keeps the interval one, undefined."""
+    is_name = {values.name: rest.rows(f"{values.name} counts")[:, -1].any() for values in attributes}
+    return [f"{name} {'interval' if found else 'nominal'}" for name, found in is_name.items()]
+
+
+def attribute_summaries(
+    rest: Rest, attributes: Sequence[Values], found: Mapping[Key, Estimate], describe: Describe
+) -> list[AttributeSummary]:
+    """The attributes in the report."""
+    area = rest.rows("samples")[:, -1] if attributes else None
+    summaries = []
+    for values in attributes:
+        agreement, alpha = (number(found[key].value) for key in attribute_keys(values.name))
+        n_units, n_conflicts, *_ = rest.rows(f"{values.name} counts").sum(axis=0).tolist()
+        of_sample, n_pairs = rest.rows(f"{values.name} samples").T
+        summaries.append(
+            AttributeSummary(
+                name=values.name,
+                level=_level(rest, values),
+                n_units=n_units,
+                n_conflicts=n_conflicts,
+                percent_agreement=agreement,
+                alpha=alpha,
+                conflicts=_conflicts(rest.counts(f"{values.name} conflicts"), values),
+                worst_samples=worst_samples(of_sample, n_pairs, area, describe, sign=-1.0),
+            )
+        )
+    return summaries
 
 
 def attribute_keys(name: str) -> tuple[Key, Key]:
@@ -186,27 +185,28 @@ def attribute_keys(name: str) -> tuple[Key, Key]:
     return (f"attributes.{name}.percent_agreement",), (f"attributes.{name}.alpha",)
 
 
-def attribute_numbers(records: ObjectRecords, context: ReportContext, *, by_sample: BySample) -> list[Attribute]:
+def compared_attributes(records: ObjectRecords, context: ReportContext) -> list[Values]:
     """The compared attributes, in the order of their columns."""
     config, found = context.config, []
     for place, name in enumerate(config.attributes):
-        values = Values.of(name, context.attribute_values.get(name, [None]), config.tolerance)
         used = np.unique(records.column("attributes")[:, place])
-        found.append(Attribute(values, used[used != NOT_GIVEN], place, config.undefined, by_sample=by_sample))
+        values = context.attribute_values.get(name, [None])
+        found.append(Values.of(name, values, config.tolerance, used[used != NOT_GIVEN]))
     return found
 
 
-def _conflicts(pair_counts: SparseCounts, values: Values) -> list[dict[str, Any]]:
-    """The pairs of different values, the most frequent first; ties in the order of the values."""
-    a, b = pair_counts.columns()
+def _conflicts(counts: IntArray, values: Values) -> list[dict[str, Any]]:
+    """The pairs of different values, the most frequent first; ties in the order of the values.
+
+    Args:
+        counts: counts of (value, other value)
+    """
     ranks = values.ranks()
+    a, b, n = counts
     first = ranks[a] <= ranks[b]
-    low, high = np.where(first, a, b), np.where(first, b, a)
-    keys, place = np.unique(low * len(values.values) + high, return_inverse=True)
-    counts = np.bincount(place, weights=pair_counts.counts).astype(np.int64)
-    low, high = keys // len(values.values), keys % len(values.values)
-    order = np.lexsort((ranks[high], ranks[low], -counts))[:MAX_LISTED]
+    low, high, n = counted(np.where(first, a, b), np.where(first, b, a), times=n)
+    order = np.lexsort((ranks[high], ranks[low], -n))[:MAX_LISTED]
     return [
-        {"a": values.values[p], "b": values.values[q], "n": count}
-        for p, q, count in zip(low[order].tolist(), high[order].tolist(), counts[order].tolist(), strict=True)
+        {"a": values.values[p], "b": values.values[q], "n": times}
+        for p, q, times in zip(low[order].tolist(), high[order].tolist(), n[order].tolist(), strict=True)
     ]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
-from ...metrics.numeric.arrays import FloatArray, sums_by
+from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ..evidence.hypotheses import EffectRows
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.estimates import (
@@ -22,148 +21,127 @@ from ..statistics.estimates import (
     report_of,
     sample_numbers,
 )
-from ..statistics.numbers import BySample, Numbers
+from ..statistics.numbers import BySample, Groups, Joined, Numbers
 from ..statistics.report import ReportContext, mean_defined, number
-from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
-from .attributes import attribute_numbers
-from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, merges, similar_names, synonyms
-from .headline import HeadlineNumbers, HeadlineSums, headline_otherwise, headline_parts
+from .annotators import add_annotators, annotator_numbers, annotator_summaries
+from .attributes import add_attributes, attribute_numbers, attribute_summaries, compared_attributes, unused_tables
+from .classes import (
+    add_classes,
+    class_numbers,
+    class_pairs,
+    class_summaries,
+    merges,
+    most_frequent,
+    similar_names,
+    synonyms,
+)
+from .headline import (
+    N_HEAD,
+    OBSERVED,
+    add_headline,
+    headline_numbers,
+    headline_otherwise,
+    headline_parts,
+    main_numbers,
+)
 from .object_distances import object_distances
-from .object_effects import ObjectEffects
-from .pairs import PairNumbers, PairSums, clusters, pair_numbers, pair_summaries, sessions
+from .object_effects import object_effects, object_findings
+from .pairs import (
+    add_pairs,
+    clusters,
+    count_numbers,
+    pair_numbers,
+    pair_summaries,
+    session_numbers,
+    sessions,
+)
 from .records import ObjectRecords, track_counts
 from .report import ObjectReport
-from .sensitivity import Sensitivity, VitalityNumbers
-from .sizes import SizeRule, SizeSums, size_summaries, size_sums
-from .sums import Additive, Chunk
+from .sensitivity import Sensitivity
+from .sizes import SizeRule, add_sizes, size_summaries
+from .tables import Rest, Tables
 from .threshold_sample import data_threshold
+from .vitality import vitality_numbers, with_vitality
 
-#: up to this many samples, and pairs collected at once, all columns are collected in one pass (about 3 kB per sample);
-#: else of a few kinds in each pass
-MAX_SAMPLES_AT_ONCE = 10_000
-_KINDS_AT_ONCE = 4
-#: collectors that look at a chunk at the same time
+#: number of (pair, shared sample) whose columns are collected in one pass
+MAX_SHARED_AT_ONCE = 500_000
+#: subjects that look at a block at the same time
 _N_THREADS = 2
 
-
-class Collector(Protocol):
-    """Collects the columns of some numbers."""
-
-    def add(self, chunk: Chunk) -> None:
-        """Add the next samples."""
-
-    def numbers(self) -> Iterator[Numbers]:
-        """The numbers; the columns are no longer kept here."""
+#: gives the numbers of some samples
+_Subject: TypeAlias = Callable[[Tables], Iterable[Numbers | Groups]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSums(Additive):
-    """Parts of a report in addition to its numbers; see the class of each part."""
-
-    headline: HeadlineSums
-    sizes: SizeSums
-    pairs: PairSums
-    annotators: AnnotatorSums
-    classes: ClassSums
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> ReportSums:
-        """The sums of some samples."""
-        return cls(
-            headline=HeadlineSums.of(chunk),
-            sizes=size_sums(chunk),
-            pairs=PairSums.of(chunk),
-            annotators=AnnotatorSums.of(chunk),
-            classes=ClassSums.of(chunk),
-        )
-
-
-class _ReportParts:
-    """Collector of the sums behind the parts of the report that are no numbers.
-
-    Sums of equally many chunks are added, so that adding many sparse counts takes no longer than sorting them once.
-    """
-
-    def __init__(self) -> None:
-        self._sums: list[tuple[int, ReportSums]] = []  # number of chunks, and their sums
-
-    def add(self, chunk: Chunk) -> None:
-        self._sums.append((1, ReportSums.of(chunk)))
-        while len(self._sums) > 1 and self._sums[-2][0] <= self._sums[-1][0]:
-            self._add_last()
-
-    def _add_last(self) -> None:
-        n, last = self._sums.pop()
-        before, sums = self._sums.pop()
-        self._sums.append((before + n, sums + last))
-
-    @property
-    def total(self) -> ReportSums:
-        """The sums of all samples."""
-        while len(self._sums) > 1:
-            self._add_last()
-        return self._sums[0][1]
-
-    def numbers(self) -> Iterator[Numbers]:
-        yield from ()
-
-
-class Collection:
-    """The collectors of all numbers of some samples.
+class _Pass:
+    """The samples of records block by block, and what is known before they are unpacked.
 
     Args:
+        records: of rated samples
+        context: of these
         by_sample: what is kept per sample, for intervals or a comparison of runs
     """
 
     def __init__(self, records: ObjectRecords, context: ReportContext, *, by_sample: BySample) -> None:
-        config, names, n_categories = context.config, context.annotators, len(context.class_names)
+        self.records, self.context, self.by_sample = records, context, by_sample
+        self.n_categories = len(context.class_names)
+        self.met = AnnotatorPairs.of(records.assigned)
+        self.sizes = SizeRule.of(records, context.config)
         self.expected = object_distances(records, context)
-        self._records = records
-        self._context = context
-        self._by_sample = by_sample
-        self.sizes = SizeRule.of(records, config)
-        assigned = records.assigned
-        self.annotator_pairs = AnnotatorPairs.of(assigned)
-        self.headline = HeadlineNumbers(n_categories, config.undefined, by_sample=by_sample)
-        self.annotators = annotator_numbers(names, by_sample=by_sample)
-        self.attributes = attribute_numbers(records, context, by_sample=by_sample)
-        self._collectors: list[Collector] = [
-            self.headline,
-            *pair_numbers(self.annotator_pairs, names, config, self.expected.mean, by_sample=by_sample),
-            ClassNumbers(context.class_names, config.undefined, by_sample=by_sample),
-            *self.annotators,
-            VitalityNumbers(names, assigned, n_categories, config, by_sample=by_sample),
-            *self.attributes,
+        self.attributes = compared_attributes(records, context)
+        _, _, category = records.labels()
+        self.n_labels = np.bincount(category, minlength=self.n_categories)
+        self.joined, self.rest = Joined(by_sample), Rest()
+
+    def blocks(self) -> Iterator[Tables]:
+        """The tables of the samples, about 100,000 labels at a time."""
+        for agreement in self.records.agreements(self.context.config):
+            yield Tables.of(agreement, self.n_categories, self.sizes.of_units(agreement), self.met)
+
+    def _subjects(self) -> Iterator[list[_Subject]]:
+        """What gives numbers, in passes through the samples: columns of pairs may take much memory."""
+        names, met = self.context.annotators, self.met
+        chosen = met.chosen(names) if self.by_sample else np.empty(0, np.int64)
+        codes = most_frequent(self.n_labels, self.context.class_names)
+        with_interval = with_vitality(names, self.records.assigned, self.n_categories) if self.by_sample else chosen[:0]
+        group = np.zeros(len(met), np.int64)
+        if self.by_sample is True:  # moments take little memory
+            group[chosen] = (np.cumsum(met.n_shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
+        groups = [np.flatnonzero(group == k) for k in np.unique(group)] or [np.empty(0, np.int64)]
+
+        def pairs_in(some: IntArray) -> _Subject:
+            resampled = np.intersect1d(some, chosen)
+            return lambda t: pair_numbers(t, names, some, resampled, self.expected.mean)
+
+        all_chosen = len(chosen) == len(met) and len(groups) == 1
+        yield [
+            headline_numbers,
+            *(pairs_in(some) for some in groups[:1]),
+            lambda t: count_numbers(t, names, chosen),
+            lambda t: session_numbers(t, names, by_sample=all_chosen),
+            lambda t: class_numbers(t, codes, self.context.class_names),
+            lambda t: annotator_numbers(t, names),
+            lambda t: vitality_numbers(t, names, with_interval),
+            lambda t: attribute_numbers(t, self.attributes),
         ]
-        n_groups = sum(isinstance(each, PairNumbers) for each in self._collectors)
-        few = records.n_samples <= MAX_SAMPLES_AT_ONCE and n_groups == 1
-        in_one_pass = few or by_sample is not True
-        self._at_once = len(self._collectors) if in_one_pass else _KINDS_AT_ONCE if n_groups == 1 else 1
+        yield from ([pairs_in(some)] for some in groups[1:])
 
-    def numbers(self, *others: Collector) -> Iterator[Numbers]:
-        """All numbers; other collectors get the samples too."""
-        yield sample_numbers(self._records)
-        yield self.expected.numbers(self._records)
-        asked = list(others)
-        while self._collectors:
-            asked += self._collectors[: self._at_once]
-            del self._collectors[: self._at_once]
-            yield from self._pass(asked)  # empties the list
-
-    def chunks(self, records: ObjectRecords) -> Iterator[Chunk]:
-        """The agreement on some samples."""
-        for agreement in records.agreements(self._context.config):
-            sizes = self.sizes.of_units(agreement)
-            n_categories = len(self._context.class_names)
-            yield Chunk.of(agreement, n_categories, sizes, self.annotator_pairs, by_sample=bool(self._by_sample))
-
-    def _pass(self, collectors: list[Collector]) -> Iterator[Numbers]:
+    def numbers(self, look: Callable[[Tables], None] | None = None) -> Iterator[Numbers]:
+        """All numbers; ``look`` gets every block, too."""
+        yield sample_numbers(self.records)
+        yield self.expected.numbers(self.records)
         with ThreadPoolExecutor(_N_THREADS) as pool:  # numpy lets another thread work meanwhile
-            for chunk in self.chunks(self._records):
-                for _ in pool.map(operator.methodcaller("add", chunk), collectors):
-                    pass
-        while collectors:
-            yield from collectors.pop(0).numbers()
+            for number_of_pass, subjects in enumerate(self._subjects()):
+                for t in self.blocks():
+                    waiting = [
+                        pool.submit(self.joined.add, place, of(t), t.n_samples) for place, of in enumerate(subjects)
+                    ]
+                    if not number_of_pass:
+                        add_attributes(self.rest, t, self.attributes)
+                        if look is not None:
+                            look(t)
+                    for each in waiting:
+                        each.result()
+                yield from self.joined.numbers(unused_tables(self.rest, self.attributes))
 
 
 def object_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:
@@ -173,18 +151,17 @@ def object_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[N
     "f1")``, ``("classes", "car", "alpha")``, ``("annotators", "alice", "miss_rate")``. Samples that are not rated have
     rows of zeros.
     """
-    return Collection(records, context, by_sample=True).numbers()
+    return _Pass(records, context, by_sample=True).numbers()
 
 
-def headline_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:
+def headline_numbers_of(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:
     """The headline as functions of sums over any samples: without the alpha of images, whose chance is not one."""
-    n_categories, pairs = len(context.class_names), AnnotatorPairs.of(records.assigned)
-    headline = HeadlineNumbers(n_categories, context.config.undefined, by_sample=True)
+    joined = Joined(by_sample=True)
     for agreement in records.agreements(context.config):
-        no_size = np.full(len(agreement.units.sample), -1)
-        headline.add(Chunk.of(agreement, n_categories, no_size, pairs, by_sample=True))
+        t = Tables.of(agreement, len(context.class_names), None, None)
+        joined.add(0, main_numbers(t), t.n_samples)
     yield sample_numbers(records)
-    yield from headline.main_numbers()
+    yield from joined.numbers()
 
 
 def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
@@ -214,82 +191,77 @@ def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Has
 def build_object_report(records: ObjectRecords, context: ReportContext) -> ObjectReport:
     """The report on samples."""
     config, class_names = context.config, context.class_names
-    sensitivity = Sensitivity(records, config)
     rated, of_rated = rated_only(records, context)
-    collection, rest = Collection(rated, of_rated, by_sample=kept_by_sample(rated, of_rated)), _ReportParts()
-    effects = ObjectEffects(collection.annotator_pairs, of_rated.clusters)
-    found = report_estimates(
-        collection.numbers(rest, effects), lambda: sample_contents(rated, of_rated), rated, of_rated
-    )
-    if rated is not records:
-        for chunk in collection.chunks(records.select(~records.rated)):
-            rest.add(chunk)
+    own = _Pass(rated, of_rated, by_sample=kept_by_sample(rated, of_rated))
+    rest, joined, met, effects = own.rest, own.joined, own.met, EffectRows(of_rated.clusters)
+
+    def look(t: Tables) -> None:
+        effects.add(object_effects(t), t.n_samples)
+        for add in (add_headline, add_pairs, add_classes, add_sizes, add_annotators):
+            add(rest, t)
+
+    numbers = own.numbers(look)
+    found = report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated)
+    fields, of_pairs = Fields(found), joined.of_groups("pairs")
+    confused = class_pairs(rest.counts("confused"), class_names)
     other = None
     if (records.otherwise != records.assigned).any():
         found_otherwise = headline_otherwise(records.agreements(config), len(class_names), config.undefined)
         other = other_reading(records, context, *found_otherwise)
-    fields, sums, headline = Fields(found), rest.total, collection.headline
-    joint = class_pairs(sums.pairs.confusion, class_names)
-    image_alpha = collection.expected.summary(
-        number(found["image_alpha.value",].value), rated, sums.headline.pair_scores.values()
-    )
     tracks = None
     if "track" in records.parts[0] and context.clusters is not None:
         tracks = track_counts(records, context.clusters, config)
-    pairs = pair_summaries(fields, sums.pairs, collection.annotator_pairs, tracks, context)
-    consistency = [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
-    classes, n_classes_unlisted = class_summaries(fields, sums.classes, joint, sums.headline.matches, class_names)
-    drawn = np.unique(sums.annotators.classes.column(1)).tolist()
-    parts = ("", "consensus", "bias")
-    n_of_pairs = sums.pairs.n_a + sums.pairs.n_b
-    of_effects = effects.found(context.annotators, class_names, sums.classes.n_objects, n_of_pairs)
-    counted = ("n_hard", "n_inexact", "crowded", "n_repaired", "n_points")
+    pairs = pair_summaries(fields, of_pairs, rest, met, tracks, context)
+    classes, n_classes_unlisted = class_summaries(fields, rest, own.n_labels, confused, class_names)
+    tested = object_findings(effects, of_rated, own.n_labels, met, of_pairs["n_a"] + of_pairs["n_b"])
+    joint = joined.sums["joint"]
+    drawn = np.unique(records.column("category")).tolist()
     n_hard, n_inexact, n_crowded, n_repaired, n_points = (
-        int(records.column(name).sum(dtype=np.int64)) for name in counted
+        int(records.column(name).sum(dtype=np.int64))
+        for name in ("n_hard", "n_inexact", "crowded", "n_repaired", "n_points")
     )
     surplus, bound = records.column("inexact_surplus").sum(axis=0).tolist()
-    of_annotators = {part: each.total for part, each in zip(parts, collection.annotators, strict=True)}
+    sensitivity = Sensitivity(records, config)
+    n_units, n_objects = (rated.column(name) for name in ("n_units", "n_objects"))
     return report_of(
         ObjectReport,
         fields,
         records,
         context,
-        n_rated=sums.headline.n_rated,
-        n_empty=sums.headline.n_empty,
-        n_units=sums.headline.n_units,
-        n_objects=sums.headline.n_objects,
+        n_rated=rated.n_samples,
+        n_empty=int((n_objects == 0).sum()),
+        n_units=int(n_units.sum(dtype=np.int64)),
+        n_objects=int(n_objects.sum(dtype=np.int64)),
         n_hard_components=n_hard,
         n_inexact_components=n_inexact,
         inexact_gap=1.0 - surplus / bound if bound else None,
         n_crowded=n_crowded,
         n_repaired=n_repaired,
         n_points=n_points,
-        track_consistency=mean_defined(consistency)[0],
-        **headline_parts(fields.of(), headline, sums.headline, joint, class_names, context.measure, of_rated.describe),
-        image_alpha=image_alpha,
-        attributes=[attribute.summary(found, of_rated.describe) for attribute in collection.attributes],
-        sizes=size_summaries(sums.sizes, collection.sizes, sums.headline.matches),
+        track_consistency=mean_defined(
+            [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
+        )[0],
+        **headline_parts(fields.of(), joined, rest, confused, records, of_rated),
+        image_alpha=own.expected.summary(number(found["image_alpha.value",].value), rated, rest.rows("pair_score")),
+        attributes=attribute_summaries(rest, own.attributes, found, of_rated.describe),
+        sizes=size_summaries(rest, own.sizes, records.n_annotators),
         pairs=pairs,
-        annotators=annotator_summaries(
-            fields,
-            of_annotators,
-            sums.annotators,
-            sums.pairs,
-            collection.annotator_pairs,
-            records.n_samples,
-            context,
-        ),
+        annotators=annotator_summaries(fields, joined, rest, met, records, context),
         sessions=sessions(pairs, fields),
         clusters=clusters(pairs, context.annotators),
         classes=classes,
         n_classes_unlisted=n_classes_unlisted,
         merges=merges(
-            sums.classes.pair_counts, headline.joint.observed, headline.joint_counts(), class_names, config.undefined
+            rest.counts("conflicts"),
+            float(joint[OBSERVED]),
+            joint[N_HEAD : N_HEAD + len(class_names)],
+            class_names,
+            config.undefined,
         ),
         similar_names=similar_names(
-            [class_names[code] for code in drawn], synonyms(joint, class_names, of_effects["confused"])
+            [class_names[code] for code in drawn], synonyms(confused, class_names, tested["confused"])
         ),
-        **of_effects,
+        **tested,
         thresholds=sensitivity.threshold_points(),
         data_threshold=data_threshold(records.threshold_sample, config),
         rules=sensitivity.rule_alphas(other),

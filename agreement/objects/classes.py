@@ -6,23 +6,24 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_squares, nominal_alpha_of_sums
-from ...metrics.bootstrap.draws import SparseColumns, Summable, sparse
-from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ...metrics.bootstrap.draws import sparse
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..evidence.confusions import Confused
 from ..evidence.ranking import in_order, natural_key
 from ..matching.compute import Counting
 from ..settings.config import Undefined
 from ..statistics.codes import MISSING
 from ..statistics.estimates import Fields
-from ..statistics.numbers import BySample, Numbers, Rows, ratio
+from ..statistics.numbers import Numbers, ratio
 from ..statistics.records import compact
 from ..statistics.report import number
 from .report import ClassSummary, Confusion, Merge
-from .sums import Additive, Chunk, Matches, SparseCounts, median
+from .tables import Rest, Tables, counted, median, rows_by_code
 
 #: classes listed in a report
 MAX_CLASSES = 1_000
@@ -34,6 +35,8 @@ MAX_CONFUSED = 20
 MAX_MERGES = 10
 #: shorter names are not compared letter by letter: "car" and "cat" are different classes
 MIN_LENGTH = 5
+#: class of a pair of labels with different classes
+NO_CLASS = -1
 
 _SEPARATORS = re.compile(r"[\s_\-]+")
 
@@ -49,202 +52,149 @@ _RATIOS = {
 _BASIS = {"alpha": "n_ratings"} | {name: below for name, (_, below) in _RATIOS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ClassSums(Additive):
-    """Sums over rated samples."""
-
-    n_objects: IntArray  #: shape ``(K,)``, labels of every class
-    n_units: IntArray  #: shape ``(K,)``, units with a label of every class
-    n_lone: IntArray  #: shape ``(K,)``, units of a single label
-    cost: FloatArray  #: shape ``(K,)``, what the labels of every class lack to full agreement, see :func:`_costs`
-    #: counts of (ratings of the unit, class, other class) over pairs of labels of one unit with different classes
-    pair_counts: SparseCounts
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> ClassSums:
-        """The sums of some samples."""
-        agreement, ratings, k = chunk.agreement, chunk.agreement.ratings, chunk.n_categories
-        category, pairs, units = agreement.objects.category, agreement.pairs, agreement.units
-        i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
-        n_ratings = Counting.of(agreement.config).n_ratings(units.votes, units.assigned)
-        rated = chunk.rated_unit[agreement.unit]
-        return cls(
-            n_objects=np.bincount(category[rated], minlength=k),
-            n_lone=np.bincount(category[rated & (units.votes == 1)[agreement.unit]], minlength=k),
-            cost=sums_by(category, _costs(chunk), k),
-            n_units=np.bincount(ratings.category[ratings.category != MISSING], minlength=k),
-            pair_counts=SparseCounts.of(n_ratings[agreement.unit[i]], category[i], category[j]),
-        )
-
-    def most_frequent(self, names: Sequence[str]) -> IntArray:
-        """Codes of the classes that occur, the most frequent first; ties by name."""
-        order = np.lexsort((name_ranks(names), -self.n_objects))
-        codes: IntArray = order[self.n_objects[order] > 0]
-        return codes
+def most_frequent(n_labels: IntArray, names: Sequence[str]) -> IntArray:
+    """Codes of the classes that occur, the most frequent first; ties by name. ``n_labels`` has the shape ``(K,)``."""
+    order = np.lexsort((name_ranks(names), -n_labels))
+    codes: IntArray = order[n_labels[order] > 0]
+    return codes
 
 
-def _costs(chunk: Chunk) -> FloatArray:
-    """Missing agreement of every label, shape ``(N,)``.
-
-    It is 1 for every other assigned annotator who did not draw the object or called it otherwise, 1 - IoU for one who
-    called it the same. All labels together cost ``(n_a + n_b) (1 - pq)``, summed over the pairs of annotators.
-    """
-    agreement, pairs = chunk.agreement, chunk.agreement.pairs
-    lack = np.where(pairs.same_class, 1.0 - pairs.iou, 1.0)
-    missing = np.where(chunk.rated_unit, agreement.units.assigned - agreement.units.votes, 0)
-    costs: FloatArray = missing[agreement.unit] + sums_by(
-        np.concatenate([pairs.i, pairs.j]), np.tile(lack, 2), len(agreement.unit)
-    )
-    return costs
+def class_numbers(t: Tables, codes: IntArray, names: Sequence[str]) -> Iterator[Numbers]:
+    """The numbers of the most frequent classes; only ``MAX_RESAMPLED`` of them have intervals."""
+    entries, n_ratings = _entries(t)
+    for some, by_sample in ((codes[:MAX_RESAMPLED], True), (codes[MAX_RESAMPLED:MAX_CLASSES], False)):
+        if len(some):
+            yield _numbers(t, entries, n_ratings, some, names, by_sample=by_sample)
 
 
-class ClassNumbers:
-    """The numbers of classes; only the ``MAX_RESAMPLED`` most frequent classes have intervals."""
-
-    def __init__(self, class_names: Sequence[str], undefined: Undefined, *, by_sample: BySample) -> None:
-        self._names = class_names
-        self._undefined = undefined
-        self._n_objects = np.zeros(len(class_names), np.int64)
-        self._rows = Rows(by_sample=by_sample)
-
-    def add(self, chunk: Chunk) -> None:
-        agreement = chunk.agreement
-        rated = agreement.objects.category[chunk.rated_unit[agreement.unit]]
-        self._n_objects += np.bincount(rated, minlength=len(self._names))
-        self._rows.add(_columns(chunk))
-
-    def numbers(self) -> Iterator[Numbers]:
-        columns = self._rows.columns()
-        order = np.lexsort((name_ranks(self._names), -self._n_objects))[:MAX_CLASSES]
-        codes = order[self._n_objects[order] > 0]
-        for some, by_sample in ((codes[:MAX_RESAMPLED], self._rows.by_sample), (codes[MAX_RESAMPLED:], False)):
-            if len(some):
-                found = self._of(some, columns)
-                yield found if by_sample else found.summed()
-
-    def _of(self, codes: IntArray, columns: Summable) -> Numbers:
-        n, k, undefined = len(codes), len(self._names), self._undefined
-
-        def formula(sums: FloatArray) -> FloatArray:
-            by_class = sums[..., 1:].reshape(*sums.shape[:-1], len(_COLUMNS), n)
-            column = {name: by_class[..., place, :] for place, name in enumerate(_COLUMNS)}
-            own, every = column["n_ratings"], sums[..., :1]
-            squares = own**2 + (every - own) ** 2
-            alpha = nominal_alpha_of_squares(column["observed"], every, squares, undefined)
-            return np.concatenate([alpha, *(ratio(column[a], column[b]) for a, b in _RATIOS.values())], axis=-1)
-
-        kept = np.concatenate([[0], *(1 + place * k + codes for place in range(len(_COLUMNS)))])
-        return Numbers(
-            tuple(("classes", self._names[code], name) for name in _BASIS for code in codes.tolist()),
-            columns[:, kept],
-            formula,
-            basis=np.concatenate([1 + _COLUMNS.index(name) * n + np.arange(n) for name in _BASIS.values()]),
-            by_sample=self._rows.by_sample,
-        )
-
-
-def _columns(chunk: Chunk) -> SparseColumns:
-    """The columns of every sample, shape ``(S, 1 + 7 K)``: all ratings, then the first column of all classes …
+def _entries(t: Tables) -> tuple[list[tuple[IntArray, IntArray, Any]], FloatArray]:
+    """Sample, class and value of the entries of every column, and the number of all ratings of every sample.
 
     ``observed`` is the disagreement between a class and all others, ``2 n_uc (m - n_uc) / (m - 1)`` for a unit.
     """
-    agreement, ratings, k = chunk.agreement, chunk.agreement.ratings, chunk.n_categories
-    units, pairs, category = agreement.units, agreement.pairs, agreement.objects.category
+    ratings, units, pairs, category = t.ratings, t.units, t.pairs, t.objects.category
     n_ratings = sums_by(ratings.unit, ratings.count, len(ratings.sample))
     compared = n_ratings[ratings.unit] >= 2
     m, n = n_ratings[ratings.unit[compared]], ratings.count[compared]
     rated_sample, rated_class = ratings.sample[ratings.unit[compared]], ratings.category[compared]
-
     alike, apart = pairs.same_class, ~pairs.same_class
-    met_sample = np.concatenate([chunk.match_sample, chunk.match_sample[apart]])
+    met_sample = np.concatenate([t.pair_sample, t.pair_sample[apart]])
     met_class = np.concatenate([category[pairs.i], category[pairs.j[apart]]])
-
-    drawn = ratings.category != MISSING
-    of_unit, given, count = ratings.unit[drawn], ratings.category[drawn], ratings.count[drawn]
-    votes, assigned = units.votes[of_unit], units.assigned[of_unit]
-    leads = (votes >= 2) & (2 * count > votes)
-    led_sample, led_class = units.sample[of_unit[leads]], given[leads]
-    alike_sample, alike_class = chunk.match_sample[alike], category[pairs.i[alike]]
-
+    led = np.flatnonzero((t.lead >= 0) & (units.votes >= 2))
+    led_sample, led_class, asked = units.sample[led], t.lead[led], units.assigned[led]
+    alike_sample, alike_class = t.pair_sample[alike], category[pairs.i[alike]]
     entries = {
         "observed": (rated_sample, rated_class, 2.0 * n * (m - n) / (m - 1)),
         "n_ratings": (rated_sample, rated_class, n),
         "n_alike": (alike_sample, alike_class, np.ones(len(alike_sample))),
         "n_met": (met_sample, met_class, np.ones(len(met_sample))),
         "iou": (alike_sample, alike_class, pairs.iou[alike]),
-        "n_missing": (led_sample, led_class, (assigned - votes)[leads]),
+        "n_missing": (led_sample, led_class, asked - units.votes[led]),
         # of two annotators none can miss what two others drew
-        "n_expected": (led_sample, led_class, assigned[leads] * (agreement.n_annotators > 2)),
+        "n_expected": (led_sample, led_class, asked * (t.n_annotators > 2)),
     }
-    of_samples = sums_by(chunk.rows_of(ratings.sample), np.where(n_ratings >= 2, n_ratings, 0.0), chunk.n_rows)
-    rows, classes, values = zip(*(entries[name] for name in _COLUMNS), strict=True)
-    columns = [1 + place * k + each for place, each in enumerate(classes)]
-    return sparse(
-        np.concatenate([np.arange(chunk.n_rows), *map(chunk.rows_of, rows)]),
-        np.concatenate([np.zeros(chunk.n_rows, np.int64), *columns]),
-        np.concatenate([of_samples, *values]),
-        (chunk.n_rows, 1 + len(_COLUMNS) * k),
+    of_samples = sums_by(ratings.sample, np.where(n_ratings >= 2, n_ratings, 0.0), t.n_samples)
+    return [entries[name] for name in _COLUMNS], of_samples
+
+
+def _numbers(
+    t: Tables,
+    entries: Sequence[tuple[IntArray, IntArray, Any]],
+    n_ratings: FloatArray,
+    codes: IntArray,
+    names: Sequence[str],
+    *,
+    by_sample: bool,
+) -> Numbers:
+    n, undefined = len(codes), t.config.undefined
+    place = np.full(len(names), -1)
+    place[codes] = np.arange(n)
+    rows, columns, values = [np.arange(t.n_samples)], [np.zeros(t.n_samples, np.int64)], [n_ratings]
+    for k, (sample, category, value) in enumerate(entries):
+        kept = place[category] >= 0
+        rows.append(sample[kept])
+        columns.append(1 + k * n + place[category[kept]])
+        values.append(value[kept])
+
+    def formula(sums: FloatArray) -> FloatArray:
+        by_class = sums[..., 1:].reshape(*sums.shape[:-1], len(_COLUMNS), n)
+        found = {name: by_class[..., k, :] for k, name in enumerate(_COLUMNS)}
+        own, every = found["n_ratings"], sums[..., :1]
+        squares = own**2 + (every - own) ** 2
+        alpha = nominal_alpha_of_squares(found["observed"], every, squares, undefined)
+        return np.concatenate([alpha, *(ratio(found[a], found[b]) for a, b in _RATIOS.values())], axis=-1)
+
+    return Numbers(
+        tuple(("classes", names[code], name) for name in _BASIS for code in codes.tolist()),
+        sparse(*map(np.concatenate, (rows, columns, values)), (t.n_samples, 1 + len(_COLUMNS) * n)),
+        formula,
+        basis=np.concatenate([1 + _COLUMNS.index(name) * n + np.arange(n) for name in _BASIS.values()]),
+        by_sample=by_sample,
+        table="classes",
     )
 
 
+def add_classes(rest: Rest, t: Tables) -> None:
+    """Add what is said of classes besides numbers.
+
+    What a class costs is the missing agreement of its labels: 1 for every other annotator who was asked and did not
+    draw the object or called it otherwise, 1 - IoU for one who called it the same. All labels together cost ``(n_a +
+    n_b) (1 - pq)``, summed over the pairs of annotators.
+    """
+    units, unit, pairs, category, k = t.units, t.unit, t.pairs, t.objects.category, t.n_categories
+    lack = np.where(pairs.same_class, 1.0 - pairs.iou, 1.0)
+    missing = np.where(t.rated_unit, units.assigned - units.votes, 0)
+    cost = missing[unit] + sums_by(t.pair_ends, np.tile(lack, 2), len(unit))
+    ratings = t.ratings
+    columns = {
+        "n_units": np.bincount(ratings.category[ratings.category != MISSING], minlength=k),
+        "n_lone": np.bincount(category[(units.votes == 1)[unit]], minlength=k),
+        "cost": sums_by(category, cost, k),
+    }
+    rest.add({"classes": np.stack(list(columns.values()))[None]})
+    of_pair = np.where(pairs.same_class, category[pairs.i], NO_CLASS)
+    rest.add({"pair_class": of_pair.astype(np.int32)})
+    i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
+    n_ratings = Counting.of(t.config).n_ratings(units.votes, units.assigned)
+    rest.add_counts({"conflicts": counted(n_ratings[unit[i]], category[i], category[j])})
+
+
 def class_summaries(
-    fields: Fields, sums: ClassSums, pair_counts: SparseCounts, matches: Matches, names: Sequence[str]
+    fields: Fields, rest: Rest, n_labels: IntArray, confused: IntArray, names: Sequence[str]
 ) -> tuple[list[ClassSummary], int]:
     """The summaries of the most frequent classes, and the number of classes not listed.
 
     Args:
-        sums: sums over all samples
-        pair_counts: counts of (class, other class) over all pairs of labels of one unit
-        matches: the pairs of matched labels
+        n_labels: shape ``(K,)``
+        confused: counts of (class, other class) over all pairs of labels of one unit
     """
-    codes = sums.most_frequent(names)
-    n_labels = int(sums.n_objects.sum())
-    total = float(sums.cost.sum())
-    confused = _confused(pair_counts, names)
-    listed = codes[:MAX_CLASSES].tolist()
-    summaries = []
-    for code, of_class in zip(listed, _class_ious(matches, listed), strict=True):
-        summaries.append(
-            ClassSummary(
-                name=names[code],
-                n_objects=int(sums.n_objects[code]),
-                n_units=int(sums.n_units[code]),
-                n_lone=int(sums.n_lone[code]),
-                share_of_disagreement=float(sums.cost[code]) / total if total else None,
-                prevalence=int(sums.n_objects[code]) / n_labels,
-                **fields.of("classes", names[code]),
-                median_iou=median(of_class),
-                confused_with=confused[code],
-            )
+    codes = most_frequent(n_labels, names)
+    n_units, n_lone, cost = rest.rows("classes").sum(axis=0)
+    total, met = float(cost.sum()), _confused_with(confused, names)
+    iou, listed = rest.rows("pair_iou"), codes[:MAX_CLASSES].tolist()
+    of_class = list(rows_by_code(compact(rest.rows("pair_class") + 1), len(names) + 1))[1:]
+    summaries = [
+        ClassSummary(
+            name=names[code],
+            n_objects=int(n_labels[code]),
+            n_units=int(n_units[code]),
+            n_lone=int(n_lone[code]),
+            share_of_disagreement=float(cost[code]) / total if total else None,
+            prevalence=int(n_labels[code]) / int(n_labels.sum()),
+            **fields.of("classes", names[code]),
+            median_iou=median(iou[of_class[code]]),
+            confused_with=met[code],
         )
+        for code in listed
+    ]
     return summaries, max(len(codes) - MAX_CLASSES, 0)
 
 
-def _class_ious(matches: Matches, codes: Sequence[int]) -> Iterator[FloatArray]:
-    """IoU of the pairs of labels that both have one of some classes, class by class."""
-    parts = []
-    for category, iou in zip(matches.category_parts.parts, matches.iou_parts.parts, strict=True):
-        order = np.argsort(compact(category), kind="stable")  # faster with few bits
-        parts.append((np.searchsorted(category[order], np.arange(max(codes, default=-1) + 2)).tolist(), iou[order]))
-    for code in codes:
-        yield np.concatenate([iou[start[code] : start[code + 1]] for start, iou in parts])
-
-
-def _confused(pair_counts: SparseCounts, names: Sequence[str]) -> list[list[dict[str, object]]]:
+def _confused_with(confused: IntArray, names: Sequence[str]) -> list[list[dict[str, object]]]:
     """The classes that every class was confused with, the most frequent first; ties by name."""
-    a, b = pair_counts.columns()
-    differ = a != b
-    own, other = np.r_[a[differ], b[differ]], np.r_[b[differ], a[differ]]
-    n = np.tile(pair_counts.counts[differ], 2)
-    order = np.lexsort((name_ranks(names)[other], -n, own))
-    ends = np.searchsorted(own[order], np.arange(len(names) + 1))
-    lists = []
-    for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        rows = order[start : min(end, start + MAX_CONFUSED)]
-        lists.append(
-            [{"class": names[k], "n": count} for k, count in zip(other[rows].tolist(), n[rows].tolist(), strict=True)]
-        )
-    return lists
+    a, b, n = confused[:, confused[0] != confused[1]]
+    listed = listed_by_row(np.r_[a, b], np.r_[b, a], np.r_[b, a], np.tile(n, 2), names, len(names), MAX_CONFUSED)
+    return [[{"class": entry["a"], "n": entry["n"]} for entry in own.entries] for own in listed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,32 +212,27 @@ def name_ranks(names: Sequence[str]) -> IntArray:
     return ranks
 
 
-def class_pairs(confusion: SparseCounts, names: Sequence[str]) -> SparseCounts:
-    """Confusion counts of pairs of classes, summed over pairs of annotators and both directions.
+def class_pairs(confused: IntArray, names: Sequence[str]) -> IntArray:
+    """Counts of pairs of classes, the first by name, including equal classes, over all pairs of annotators.
 
     Args:
-        confusion: counts of (pair of annotators, class of the first, class of the second)
-
-    Returns:
-        counts of (class, class), the first by name; including equal classes
+        confused: counts of (pair of annotators, class of the first, class of the second)
     """
-    _, a, b = confusion.columns()
+    _, a, b, n = confused
     ranks = name_ranks(names)
     first = ranks[a] <= ranks[b]
-    return confusion.regrouped(np.where(first, a, b), np.where(first, b, a))
+    return counted(np.where(first, a, b), np.where(first, b, a), times=n)
 
 
-def list_confusions(counts: SparseCounts, names: Sequence[str], at_most: int) -> Listed:
+def list_confusions(counts: IntArray, names: Sequence[str], at_most: int) -> Listed:
     """The most frequent pairs of different classes; ties by name.
 
     Args:
         counts: counts of (class, class)
         at_most: maximum length of the list
     """
-    a, b = counts.columns()
-    differ = a != b
-    return listed_by_row(np.zeros(int(differ.sum()), np.int64), a[differ], b[differ], counts.counts[differ], names, 1,
-                         at_most)[0]  # fmt: skip
+    a, b, n = counts[:, counts[0] != counts[1]]
+    return listed_by_row(np.zeros(len(a), np.int64), a, b, n, names, 1, at_most)[0]
 
 
 def listed_by_row(
@@ -318,32 +263,31 @@ def listed_by_row(
 
 
 def merges(
-    pair_counts: SparseCounts, observed: FloatArray, counts: FloatArray, names: Sequence[str], undefined: Undefined
+    conflicts: IntArray, observed: float, counts: FloatArray, names: Sequence[str], undefined: Undefined
 ) -> list[Merge]:
     """The effect of merging the most confused pairs of classes, largest first; the units do not change.
 
     Args:
-        pair_counts: counts of (ratings of the unit, class, other class), over all pairs of labels of one unit
+        conflicts: counts of (ratings of the unit, class, other class), over all pairs of labels of one unit
         observed: observed disagreement of alpha
         counts: shape ``(K,)``, ratings of every category in alpha
     """
-    apart = class_pairs(pair_counts, names)
-    a, b = apart.columns()
+    apart = class_pairs(conflicts, names)
+    a, b, n = apart
     ranks = name_ranks(names)
-    order = np.lexsort((ranks[b], ranks[a], -apart.counts))[:MAX_MERGES]
-    n_ratings, first, second = pair_counts.columns()
+    order = np.lexsort((ranks[b], ranks[a], -n))[:MAX_MERGES]
+    n_ratings, first, second, times = conflicts
     before = number(float(nominal_alpha_of_sums(observed, counts, undefined)))
     found = []
-    for row in order.tolist():
-        p, q = int(a[row]), int(b[row])
-        both = ((first == p) & (second == q)) | ((first == q) & (second == p))
+    for p, q, n_confused in apart[:, order].T.tolist():
+        both: BoolArray = ((first == p) & (second == q)) | ((first == q) & (second == p))
         # after the merge, these pairs of ratings (in both orders) are equal
-        no_longer = (2.0 * pair_counts.counts[both] / (n_ratings[both] - 1)).sum()
+        no_longer = (2.0 * times[both] / (n_ratings[both] - 1)).sum()
         merged = counts.copy()
         merged[p] += merged[q]
         merged[q] = 0
         after = number(float(nominal_alpha_of_sums(observed - no_longer, merged, undefined)))
-        found.append(Merge([names[p], names[q]], int(apart.counts[row]), before, after))
+        found.append(Merge([names[p], names[q]], n_confused, before, after))
     return sorted(found, key=_effect)
 
 
@@ -374,7 +318,7 @@ def similar_names(names: Sequence[str], together: Iterable[tuple[str, str]]) -> 
     return sorted(found.values(), key=lambda own: list(map(natural_key, own)))
 
 
-def synonyms(counts: SparseCounts, names: Sequence[str], confused: Iterable[Confused]) -> Iterator[tuple[str, str]]:
+def synonyms(counts: IntArray, names: Sequence[str], confused: Iterable[Confused]) -> Iterator[tuple[str, str]]:
     """Pairs of names that mean one class as far as the labels can tell.
 
     The labels of the rarer name meet the other name on the same object more often than anything else, their own name
@@ -385,9 +329,9 @@ def synonyms(counts: SparseCounts, names: Sequence[str], confused: Iterable[Conf
         counts: counts of (class, class) over all pairs of labels of one unit, equal classes included
         confused: the pairs of classes that met on enough images
     """
-    first, second = counts.columns()
+    first, second, n = counts
     differ = first != second
-    own = sums_by(first, counts.counts, len(names)) + sums_by(second[differ], counts.counts[differ], len(names))
+    own = sums_by(first, n, len(names)) + sums_by(second[differ], n[differ], len(names))
     n_labels = dict(zip(names, own.tolist(), strict=True))
     for pair in confused:
         a, b = pair.classes

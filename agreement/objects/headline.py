@@ -1,41 +1,41 @@
 """The headline: alpha and score of all samples, and the three questions of existence, classes and localisation.
 
-Where a number comes from, for example ``report.alpha.pooled``: :class:`HeadlineNumbers` collects the columns of
-:func:`tally_columns`; ``_OF_JOINT`` says which coefficient of their sums it is, and :class:`TallySums` computes it with
-the formula in ``metrics/alpha/__init__.py``; :func:`headline_parts` puts it into the report (both meet in
-``build.py``). Its interval, ``report.intervals["alpha.pooled"]``, is the same formula of resampled sums
+Where a number comes from, for example ``report.alpha.pooled``: :func:`tally_columns` gives its columns of every sample;
+``_OF_JOINT`` says which coefficient of their sums it is, and :func:`coefficients_of` computes it with the formula in
+``metrics/alpha/__init__.py``; :func:`headline_parts` puts it into the report. Its interval,
+``report.intervals["alpha.pooled"]``, is the same formula of resampled sums
 (:func:`~..statistics.estimates.estimates`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.alpha.nominal import nominal_coefficients_of_sums, unit_disagreement
-from ...metrics.bootstrap.draws import SparseColumns, Summable, column_sums, hstack, n_given, sparse
+from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.merging import TIE
 from ...metrics.matching.pairs import f1_score
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..matching.compute import ALPHA_REASONS, Agreement, Ratings, sample_scores
-from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
 from ..statistics.codes import MISSING
-from ..statistics.numbers import BySample, Numbers, Rows, ratio
-from ..statistics.report import AlphaSummary, Coefficients, Describe, mean_defined
+from ..statistics.numbers import Joined, Numbers, quotients, ratio
+from ..statistics.report import AlphaSummary, Coefficients, ReportContext, mean_defined
 from .classes import list_confusions
+from .records import ObjectRecords
 from .report import ClassGivenMatch, Existence, Localisation
-from .sums import Additive, Chunk, KeptValues, Matches, SparseCounts, Worst, distribution
+from .tables import Rest, Tables, counted, distribution, worst_samples
 
 #: pairs of classes listed in a report
 MAX_LISTED = 100
 
-#: numbers as quotients of two of the plain columns, by name
+#: numbers as quotients of two columns of samples, by name
 _RATIOS = {
     "alpha.mean": ("alpha", "n_alpha"),
     "existence.f1": ("twice_matched", "n_a_and_b"),
@@ -45,17 +45,15 @@ _RATIOS = {
     "localisation.mean_dice": ("dice", "n_matched"),
     "localisation.visibility": ("visibility", "n_visible"),
 }
-_PLAIN = tuple(dict.fromkeys(column for names in _RATIOS.values() for column in names))
 #: of fewer images coefficients of presence have no interval: one would hold too seldom where nearly all have objects
 MIN_PRESENCE = 20
-#: number of columns of a tally before the category columns, and the column with the number of units
-_HEAD = 3
-N_UNITS = 2
+#: columns of a tally before those of the categories: observed disagreement, share of differing pairs, units
+OBSERVED, _DIFFERING, N_UNITS, N_HEAD = range(4)
 #: smaller sums of shares are those of an absent category
 _ROUNDING = 1e-9
 _COEFFICIENTS = ("ac1", "brennan_prediger", "fleiss_kappa")
 
-#: coefficients of the same ratings: name in the report by name in ``TallySums``
+#: coefficients of the same ratings: name in the report by name in :func:`coefficients_of`
 _OF_JOINT = {
     "alpha.pooled": "alpha",
     "alpha.percent_agreement": "percent_agreement",
@@ -67,6 +65,71 @@ _OF_GIVEN_MATCH = {
     **{f"class_given_match.coefficients.{name}": name for name in _COEFFICIENTS},
 }
 _OF_PRESENCE = {f"existence.presence.{name}": name for name in ("alpha", "percent_agreement", *_COEFFICIENTS)}
+
+
+def headline_numbers(t: Tables) -> Iterator[Numbers]:
+    """The numbers on all samples; they have no basis, since they are about all of them."""
+    yield quotients("samples", _RATIOS, _sample_columns(t))
+    yield _coefficients("joint", _OF_JOINT, t.ratings, t)
+    yield _coefficients("given_match", _OF_GIVEN_MATCH, _given_match(t), t)
+    yield replace(_coefficients("presence", _OF_PRESENCE, _presence(t), t, n_categories=2), least=MIN_PRESENCE)
+
+
+def main_numbers(t: Tables) -> Iterator[Numbers]:
+    """The quotients, and alpha and percent agreement of all units and of shared ones, from half of the columns."""
+    yield quotients("samples", _RATIOS, _sample_columns(t))
+    undefined = t.config.undefined
+
+    def formula(sums: FloatArray) -> FloatArray:
+        alpha = nominal_alpha_of_sums(sums[..., OBSERVED], sums[..., N_HEAD:], undefined)
+        return np.stack([alpha, 1.0 - ratio(sums[..., _DIFFERING], sums[..., N_UNITS])], axis=-1)
+
+    for table, names, ratings in (("joint", _OF_JOINT, t.ratings), ("given_match", _OF_GIVEN_MATCH, _given_match(t))):
+        keys = tuple((name,) for name, number in names.items() if number in ("alpha", "percent_agreement"))
+        columns = tally_columns(ratings, ratings.sample, t.n_samples, t.n_categories)[:, : N_HEAD + t.n_categories]
+        units = np.full(len(keys), N_UNITS)
+        yield Numbers(keys, columns, formula, compared=units, table=table, n_fixed=N_HEAD)
+
+
+def _sample_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
+    """Columns of samples by name, shape ``(S,)``."""
+    n, pairs, meetings, visibility = t.n_samples, t.pairs, t.sample_pairs, t.visibility
+    n_matched = np.bincount(t.pair_sample, minlength=n)
+    n_a_and_b = sums_by(meetings.sample, meetings.n_a + meetings.n_b, n)
+    n_drew = np.bincount(t.seats.sample[np.unique(t.seats.own)], minlength=n)
+    return {
+        "alpha": np.nan_to_num(t.alpha),
+        "n_alpha": ~np.isnan(t.alpha),
+        "n_matched": n_matched,
+        "twice_matched": 2 * n_matched,
+        "n_a_and_b": n_a_and_b,
+        "n_drawn_by_either": n_a_and_b - n_matched,
+        "n_drew": np.where(t.rated, n_drew, 0),
+        "n_assigned": np.where(t.rated, t.n_assigned, 0),
+        "iou": sums_by(t.pair_sample, pairs.iou, n),
+        "dice": sums_by(t.pair_sample, dice_from_iou(pairs.iou), n),
+        "visibility": np.zeros(n) if visibility is None else sums_by(t.pair_sample, visibility, n),
+        "n_visible": np.zeros(n) if visibility is None else n_matched,
+    }
+
+
+def _given_match(t: Tables) -> Ratings:
+    """The classes of units of two labels or more; missing ones do not count."""
+    ratings = t.ratings
+    given = ratings.category != MISSING
+    n_labels = sums_by(ratings.unit[given], ratings.count[given], len(ratings.sample))
+    given &= n_labels[ratings.unit] >= 2
+    return Ratings(ratings.unit[given], ratings.category[given], ratings.count[given], ratings.sample)
+
+
+def _presence(t: Tables) -> Ratings:
+    """Ratings of "did the annotator draw anything?" (1 or 0), with rated samples as units."""
+    rated = np.flatnonzero(t.rated)
+    n_drew = np.bincount(t.seats.sample[np.unique(t.seats.own)], minlength=t.n_samples)[rated]
+    count = np.concatenate([t.n_assigned[rated] - n_drew, n_drew])
+    unit, category = np.tile(np.arange(len(rated)), 2), np.repeat([0, 1], len(rated))
+    given = count > 0
+    return Ratings(unit[given], category[given], count[given], rated)
 
 
 def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: int) -> SparseColumns:
@@ -89,157 +152,43 @@ def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: in
     paired = several[of_unit]
     head = [sums_by(row, values, n_rows) for values in (share * m, share, several.astype(np.int64))]
     return sparse(
-        np.concatenate([np.tile(np.arange(n_rows), _HEAD), row[of_unit[paired]], row[of_unit]]),
+        np.concatenate([np.tile(np.arange(n_rows), N_HEAD), row[of_unit[paired]], row[of_unit]]),
         np.concatenate(
-            [np.repeat(np.arange(_HEAD), n_rows), _HEAD + category[paired], _HEAD + n_categories + category]
+            [np.repeat(np.arange(N_HEAD), n_rows), N_HEAD + category[paired], N_HEAD + n_categories + category]
         ),
         np.concatenate([*head, count[paired], count / m[of_unit]]),
-        (n_rows, _HEAD + 2 * n_categories),
+        (n_rows, N_HEAD + 2 * n_categories),
     )
 
 
-def alpha_columns(ratings: Ratings, n_samples: int, n_categories: int) -> SparseColumns:
-    """Only the columns of alpha: observed disagreement, and the number of ratings of every category, ``(S, 1 + K)``."""
-    m, differing = unit_disagreement(ratings.unit, ratings.count, len(ratings.sample))
-    rated = m[ratings.unit] >= 2
-    of_unit = ratings.unit[rated]
-    observed = sums_by(ratings.sample, np.where(m >= 2, differing / np.maximum(m - 1, 1), 0.0), n_samples)
-    return sparse(
-        np.concatenate([np.arange(n_samples), ratings.sample[of_unit]]),
-        np.concatenate([np.zeros(n_samples, np.int64), 1 + ratings.category[rated]]),
-        np.concatenate([observed, ratings.count[rated]]),
-        (n_samples, 1 + n_categories),
-    )
+def coefficients_of(sums: FloatArray, undefined: Undefined, n_categories: int | None = None) -> dict[str, FloatArray]:
+    """Alpha, percent agreement, AC1, Brennan-Prediger and Fleiss' kappa from sums ``(..., 3 + 2 K)`` of a tally.
+
+    Args:
+        n_categories: number of possible categories; by default the number that occurs
+    """
+    k = (sums.shape[-1] - N_HEAD) // 2
+    shares = sums[..., N_HEAD + k :]
+    # the share of an absent category is rounding
+    shares = np.where(shares > _ROUNDING, shares, 0.0)
+    found = nominal_coefficients_of_sums(sums[..., _DIFFERING], sums[..., N_UNITS], shares, n_categories or k)
+    alpha = nominal_alpha_of_sums(sums[..., OBSERVED], sums[..., N_HEAD : N_HEAD + k], undefined)
+    return {"alpha": alpha, **found._asdict()}
 
 
-def used_categories(columns: Summable) -> tuple[Summable, IntArray]:
-    """The columns of a tally without unused categories, and the codes of the used ones."""
-    n_categories = (columns.shape[1] - _HEAD) // 2
-    used = np.flatnonzero(n_given(columns)[_HEAD + n_categories :])
-    return columns[:, np.concatenate([np.arange(_HEAD), _HEAD + used, _HEAD + n_categories + used])], used
+def _coefficients(
+    table: str, names: Mapping[str, str], ratings: Ratings, t: Tables, n_categories: int | None = None
+) -> Numbers:
+    """Coefficients of the same ratings."""
+    undefined = t.config.undefined
 
+    def formula(sums: FloatArray) -> FloatArray:
+        found = coefficients_of(sums, undefined, n_categories)
+        return np.stack([found[name] for name in names.values()], axis=-1)
 
-@dataclass(frozen=True, slots=True)
-class TallySums:
-    """Sums ``(..., 3 + 2 K)`` of the columns of a tally, over the same samples for every leading axis."""
-
-    sums: FloatArray
-
-    @property
-    def _n_categories(self) -> int:
-        n_columns: int = self.sums.shape[-1]
-        return (n_columns - _HEAD) // 2
-
-    @property
-    def observed(self) -> FloatArray:
-        """Observed disagreement of alpha."""
-        return self.sums[..., 0]
-
-    @property
-    def n_units(self) -> FloatArray:
-        """Units with at least two ratings."""
-        return self.sums[..., N_UNITS]
-
-    @property
-    def counts(self) -> FloatArray:
-        """Number of ratings of every category, shape ``(..., K)``."""
-        return self.sums[..., _HEAD : _HEAD + self._n_categories]
-
-    def alpha(self, undefined: Undefined) -> FloatArray:
-        """Krippendorff's alpha; without variation nan, or 1 (``undefined="one"``)."""
-        return nominal_alpha_of_sums(self.observed, self.counts, undefined)
-
-    def coefficients(self, undefined: Undefined, n_categories: int | None = None) -> dict[str, FloatArray]:
-        """Alpha, percent agreement, AC1, Brennan-Prediger and Fleiss' kappa.
-
-        Args:
-            n_categories: number of possible categories; by default the number that occurs
-        """
-        shares = self.sums[..., _HEAD + self._n_categories :]
-        # the share of an absent category is rounding
-        shares = np.where(shares > _ROUNDING, shares, 0.0)
-        n_categories = self._n_categories if n_categories is None else n_categories
-        found = nominal_coefficients_of_sums(self.sums[..., 1], self.n_units, shares, n_categories)
-        return {"alpha": self.alpha(undefined), **found._asdict()}
-
-
-class HeadlineNumbers:
-    """The headline numbers; they have no basis, since they are about all samples."""
-
-    total: dict[str, float]  #: sums of the plain columns by name, set when the numbers are computed
-    joint: TallySums  #: sums over the ratings of all units, as alpha counts them
-    given_match: TallySums  #: sums over the ratings of units with at least two members, missing left out
-    presence: TallySums  #: sums over rated samples: who drew nothing (category 0) and anything (1)
-    used: IntArray  #: codes of the categories of ``joint``
-
-    def __init__(self, n_categories: int, undefined: Undefined, *, by_sample: BySample) -> None:
-        self._n_categories = n_categories
-        self._undefined = undefined
-        self._by_sample = by_sample
-        self._plain, self._joint, self._given_match, self._presence = (Rows(by_sample=by_sample) for _ in range(4))
-
-    def add(self, chunk: Chunk) -> None:
-        ratings = chunk.agreement.ratings
-        k, row, presence = self._n_categories, chunk.rows_of(ratings.sample), _presence(chunk)
-        given = ratings.category != MISSING
-        n_labels = sums_by(ratings.unit[given], ratings.count[given], len(ratings.sample))
-        given &= n_labels[ratings.unit] >= 2
-        matched = Ratings(ratings.unit[given], ratings.category[given], ratings.count[given], ratings.sample)
-        self._plain.add(_plain_columns(chunk))
-        self._joint.add(tally_columns(ratings, row, chunk.n_rows, k))
-        self._given_match.add(tally_columns(matched, row, chunk.n_rows, k))
-        self._presence.add(tally_columns(presence, chunk.rows_of(presence.sample), chunk.n_rows, 2))
-
-    def numbers(self) -> Iterator[Numbers]:
-        plain = self._plain.columns()
-        self.total = dict(zip(_PLAIN, column_sums(plain).tolist(), strict=True))
-        yield self._quotients(plain)
-        joint, self.used = used_categories(self._joint.columns())
-        given_match, _ = used_categories(self._given_match.columns())
-        presence, _ = used_categories(self._presence.columns())
-        tallies = (joint, given_match, presence)
-        self.joint, self.given_match, self.presence = (TallySums(column_sums(tally)) for tally in tallies)
-        yield self._coefficients(_OF_JOINT, joint)
-        yield self._coefficients(_OF_GIVEN_MATCH, given_match)
-        yield replace(self._coefficients(_OF_PRESENCE, presence, n_categories=2), least=MIN_PRESENCE)
-
-    def main_numbers(self) -> Iterator[Numbers]:
-        """The quotients, and alpha and percent agreement of all units and of shared ones, from half of the columns."""
-        yield self._quotients(self._plain.columns())
-        for names, rows in ((_OF_JOINT, self._joint), (_OF_GIVEN_MATCH, self._given_match)):
-            tally, used = used_categories(rows.columns())
-            keys = tuple((name,) for name, number in names.items() if number in ("alpha", "percent_agreement"))
-            units = np.full(len(keys), N_UNITS)
-            yield Numbers(keys, tally[:, : _HEAD + len(used)], self._alpha_and_agreement, compared=units)
-
-    def _quotients(self, plain: Summable) -> Numbers:
-        keys, below = tuple((name,) for name in _RATIOS), np.array([_PLAIN.index(name) for _, name in _RATIOS.values()])
-        return Numbers(keys, plain, _quotients, compared=below, by_sample=self._by_sample)
-
-    def _alpha_and_agreement(self, sums: FloatArray) -> FloatArray:
-        alpha = nominal_alpha_of_sums(sums[..., 0], sums[..., _HEAD:], self._undefined)
-        return np.stack([alpha, 1.0 - ratio(sums[..., 1], sums[..., N_UNITS])], axis=-1)
-
-    def _coefficients(self, names: Mapping[str, str], tally: Summable, n_categories: int | None = None) -> Numbers:
-        """Coefficients of the same ratings: the method of :class:`TallySums` is the formula, ``tally`` the columns."""
-
-        def formula(sums: FloatArray) -> FloatArray:
-            found = TallySums(sums).coefficients(self._undefined, n_categories)
-            return np.stack([found[name] for name in names.values()], axis=-1)
-
-        keys, units = tuple((name,) for name in names), np.full(len(names), N_UNITS)
-        return Numbers(keys, tally, formula, compared=units, by_sample=self._by_sample)
-
-    def joint_counts(self) -> FloatArray:
-        """Number of ratings of every category in alpha, shape ``(K,)``."""
-        counts = np.zeros(self._n_categories)
-        counts[self.used] = self.joint.counts
-        return counts
-
-
-def _quotients(sums: FloatArray) -> FloatArray:
-    column = dict(zip(_PLAIN, np.moveaxis(sums, -1, 0), strict=True))
-    return np.stack([ratio(column[above], column[below]) for above, below in _RATIOS.values()], axis=-1)
+    columns = tally_columns(ratings, ratings.sample, t.n_samples, n_categories or t.n_categories)
+    keys, units = tuple((name,) for name in names), np.full(len(names), N_UNITS)
+    return Numbers(keys, columns, formula, compared=units, table=table, n_fixed=N_HEAD, n_blocks=2)
 
 
 def headline_otherwise(
@@ -251,166 +200,107 @@ def headline_otherwise(
         the numbers as :class:`~..settings.no_labels.OtherReading` calls them, nan where undefined, and how many samples
         have an alpha of their own
     """
-    headline, scores = HeadlineNumbers(n_categories, undefined, by_sample=False), []
+    joined, scores = Joined(by_sample=False), []
     for agreement in agreements:
-        otherwise = agreement.read_otherwise()
-        no_size = np.full(len(otherwise.units.sample), -1)
-        pairs = AnnotatorPairs.of(otherwise.assigned)
-        headline.add(Chunk.of(otherwise, n_categories, no_size, pairs, by_sample=False))
-        scores.append(sample_scores(otherwise.pair_score, otherwise.sample_pairs, otherwise.n_samples))
-    value: dict[str, float] = {}
-    for numbers in headline.numbers():
-        value |= zip((name for (name,) in numbers.keys), numbers.values().tolist(), strict=True)
-    mean_score, _ = mean_defined(np.concatenate(scores))
+        t = Tables.of(agreement.read_otherwise(), n_categories, None, None)
+        joined.add(0, main_numbers(t), t.n_samples)
+        scores.append(np.column_stack([sample_scores(t.pair_score, t.sample_pairs, t.n_samples), t.alpha]))
+    value = {
+        name: number
+        for numbers in joined.numbers()
+        for (name,), number in zip(numbers.keys, numbers.values().tolist(), strict=True)
+    }
+    score, alpha = np.concatenate(scores).T
+    mean_score, _ = mean_defined(score)
     found = {
         "score": np.nan if mean_score is None else mean_score,
         "alpha": value["alpha.pooled"],
         "mean_alpha": value["alpha.mean"],
         "f1": value["existence.f1"],
     }
-    return found, int(headline.total["n_alpha"])
+    return found, int(np.count_nonzero(~np.isnan(alpha)))
 
 
-def _plain_columns(chunk: Chunk) -> SparseColumns:
-    """The columns of the quotients, shape ``(S, C)``."""
-    agreement, of_match = chunk.agreement, chunk.match_sample
-    n_samples, pairs, shared = agreement.n_samples, agreement.pairs, agreement.sample_pairs
-    n_matched = np.bincount(of_match, minlength=n_samples).astype(np.float64)
-    n_a_and_b = sums_by(shared.sample, shared.n_a + shared.n_b, n_samples)
-    visibility = agreement.visibility
+def add_headline(rest: Rest, t: Tables) -> None:
+    """Add what the headline says of some samples besides numbers."""
+    meetings, pairs, units = t.sample_pairs, t.pairs, t.units
+    n_matched = np.bincount(t.pair_sample, minlength=t.n_samples)
+    n_differ = np.bincount(t.pair_sample[~pairs.same_class], minlength=t.n_samples)
+    n_labels = sums_by(meetings.sample, meetings.n_a + meetings.n_b, t.n_samples)
+    f1 = f1_score(n_matched, n_labels, 0)
+    iou = sums_by(t.pair_sample, pairs.iou, t.n_samples) / np.maximum(n_matched, 1)
     columns = {
-        "alpha": np.nan_to_num(agreement.alpha),
-        "n_alpha": ~np.isnan(agreement.alpha),
+        "f1": np.where(f1 < 1.0, f1, np.nan),
+        "differ": np.where(n_differ > 0, -n_differ / np.maximum(n_matched, 1), np.nan),
+        "iou": np.where((n_matched > 0) & (iou < 1.0 - TIE), iou, np.nan),
+        "n_labels": n_labels,
         "n_matched": n_matched,
-        "twice_matched": 2.0 * n_matched,
-        "n_a_and_b": n_a_and_b,
-        "n_drawn_by_either": n_a_and_b - n_matched,
-        "n_drew": np.where(agreement.rated, chunk.drew.sum(axis=1), 0),
-        "n_assigned": np.where(agreement.rated, agreement.n_assigned, 0),
-        "iou": sums_by(of_match, pairs.iou, n_samples),
-        "dice": sums_by(of_match, dice_from_iou(pairs.iou), n_samples),
-        "visibility": np.zeros(n_samples) if visibility is None else sums_by(of_match, visibility, n_samples),
-        "n_visible": np.zeros(n_samples) if visibility is None else n_matched,
+        "area": t.label_area,
     }
-    return hstack([np.column_stack([columns[name] for name in _PLAIN]).astype(np.float64)])
-
-
-def _presence(chunk: Chunk) -> Ratings:
-    """Ratings of "did the annotator draw anything?" (1 or 0), with rated samples as units."""
-    rated = np.flatnonzero(chunk.agreement.rated)
-    n_drew = chunk.drew[rated].sum(axis=1)
-    count = np.concatenate([chunk.agreement.n_assigned[rated] - n_drew, n_drew])
-    unit, category = np.tile(np.arange(len(rated)), 2), np.repeat([0, 1], len(rated))
-    given = count > 0
-    return Ratings(unit[given], category[given], count[given], rated)
-
-
-@dataclass(frozen=True, slots=True)
-class HeadlineSums(Additive):
-    """Parts of the headline in addition to its numbers."""
-
-    alpha_reasons: IntArray  #: shape ``(5,)``, samples whose alpha is undefined for each of ``ALPHA_REASONS``
-    n_rated: int  #: samples with at least two assigned annotators
-    n_empty: int  #: rated samples in which nobody drew anything
-    n_units: int  #: units of rated samples
-    n_objects: int  #: objects of rated samples
-    votes: IntArray  #: shape ``(R + 1, R + 1)``, entry ``[n, k]``: units on samples with ``n`` assigned that ``k`` drew
-    lowest_f1: Worst  #: the samples with the lowest F1
-    most_confused: Worst  #: the samples with the largest share of class conflicts (stored with opposite sign)
-    loosest: Worst  #: the samples with the lowest mean IoU
-    matches: Matches  #: all pairs of matched labels
-    pair_scores: KeptValues  #: score of every pair of annotators on every sample, nan where not scored
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> HeadlineSums:
-        """The sums of some samples."""
-        agreement, units, pairs = chunk.agreement, chunk.agreement.units, chunk.agreement.pairs
-        rated, n_samples, n = agreement.rated, agreement.n_samples, agreement.n_annotators + 1
-        cells = (units.assigned * n + units.votes)[chunk.rated_unit]
-        shared, of_match, area = agreement.sample_pairs, chunk.match_sample, chunk.label_area
-        n_matched = np.bincount(of_match, minlength=n_samples)
-        n_differ = np.bincount(of_match[~pairs.same_class], minlength=n_samples)
-        n_labels = sums_by(shared.sample, shared.n_a + shared.n_b, n_samples)
-        f1 = f1_score(n_matched, n_labels, 0)
-        share = np.where(n_differ > 0, n_differ / np.maximum(n_matched, 1), np.nan)
-        mean = sums_by(of_match, pairs.iou, n_samples) / np.maximum(n_matched, 1)
-        return cls(
-            alpha_reasons=np.bincount(agreement.alpha_reason, minlength=len(ALPHA_REASONS)),
-            n_rated=int(rated.sum()),
-            n_empty=int((rated & (agreement.n_objects == 0)).sum()),
-            n_units=int(agreement.n_units[rated].sum()),
-            n_objects=int(agreement.n_objects[rated].sum()),
-            votes=np.bincount(cells, minlength=n * n).reshape(n, n),
-            lowest_f1=Worst.of(np.where(f1 < 1.0, f1, np.nan), n_labels, area),
-            most_confused=Worst.of(-share, n_matched, area),
-            loosest=Worst.of(np.where((n_matched > 0) & (mean < 1.0 - TIE), mean, np.nan), n_matched, area),
-            matches=Matches.of(chunk),
-            pair_scores=KeptValues.of(agreement.pair_score),
-        )
+    rest.add({"samples": np.column_stack(list(columns.values())), "pair_iou": pairs.iou, "pair_score": t.pair_score})
+    rest.add_counts({"votes": counted(units.assigned[t.rated_unit], units.votes[t.rated_unit])})
 
 
 def headline_parts(
     fields: dict[str, Any],
-    headline: HeadlineNumbers,
-    sums: HeadlineSums,
-    pair_counts: SparseCounts,
-    class_names: Sequence[str],
-    measure: str,
-    describe: Describe,
+    joined: Joined,
+    rest: Rest,
+    confused: IntArray,
+    records: ObjectRecords,
+    context: ReportContext,
 ) -> dict[str, Any]:
     """The headline parts of the report, by name.
 
     Args:
-        sums: other parts
-        pair_counts: counts of (class, other class) over all pairs of labels of one unit
-        measure: name of the similarity of two objects
+        confused: counts of (class, other class) over all pairs of labels of one unit, see :func:`~.tables.counted`
+        records: of all samples
+        context: of rated samples
     """
-    reasons = zip(ALPHA_REASONS, sums.alpha_reasons.tolist(), strict=True)
+    reasons = np.bincount(records.column("alpha_reason"), minlength=len(ALPHA_REASONS)).tolist()
+    n_units = {table: int(joined.sums[table][N_UNITS]) for table in ("joint", "given_match", "presence")}
     of_alpha, existence, given_match = fields["alpha"], fields["existence"], fields["class_given_match"]
     joint = {"alpha": of_alpha["pooled"], "percent_agreement": of_alpha["percent_agreement"]}
-    presence = _coefficients(headline.presence, existence.pop("presence"))
-    of_classes = _coefficients(headline.given_match, given_match.pop("coefficients") | given_match)
-    assigned, votes = np.nonzero(sums.votes)
-    units, iou = sums.votes[assigned, votes], sums.matches.iou
-    confusion = list_confusions(pair_counts, class_names, MAX_LISTED)
+    presence = existence.pop("presence")
+    of_classes = given_match.pop("coefficients") | given_match
+    f1, differ, iou, n_labels, n_matched, area = rest.rows("samples").T
+    all_iou, describe = rest.rows("pair_iou"), context.describe
+    confusion = list_confusions(confused, context.class_names, MAX_LISTED)
+
+    def coefficients(table: str, found: dict[str, Any]) -> Coefficients | None:
+        return Coefficients(n_units=n_units[table], **found) if n_units[table] else None
+
     return {
         "alpha": AlphaSummary(
             pooled=of_alpha["pooled"],
             mean=of_alpha["mean"],
             percent_agreement=of_alpha["percent_agreement"],
-            n_defined=int(headline.total["n_alpha"]),
-            undefined={reason: count for reason, count in reasons if reason},
-            n_units=int(headline.joint.n_units),
+            n_defined=len(records.column("alpha")) - sum(reasons[1:]),
+            undefined={reason: n for reason, n in zip(ALPHA_REASONS, reasons, strict=True) if reason},
+            n_units=n_units["joint"],
         ),
-        "coefficients": _coefficients(headline.joint, {**joint, **fields["coefficients"]}),
+        "coefficients": coefficients("joint", {**joint, **fields["coefficients"]}),
         "existence": Existence(
             **existence,
-            presence=presence,
+            presence=coefficients("presence", presence),
             votes=[
                 {"assigned": n, "votes": k, "units": drawn}
-                for n, k, drawn in zip(assigned.tolist(), votes.tolist(), units.tolist(), strict=True)
+                for n, k, drawn in zip(*rest.counts("votes").tolist(), strict=True)
             ],
-            worst_samples=sums.lowest_f1.described(describe),
+            worst_samples=worst_samples(f1, n_labels, area, describe),
         ),
         "class_given_match": ClassGivenMatch(
             **given_match,
-            n_units=int(headline.given_match.n_units),
-            coefficients=of_classes,
+            n_units=n_units["given_match"],
+            coefficients=coefficients("given_match", of_classes),
             confusion=confusion.entries,
             n_unlisted=confusion.n_unlisted,
-            worst_samples=sums.most_confused.described(describe, largest=True),
+            worst_samples=worst_samples(differ, n_matched, area, describe, sign=-1.0),
         ),
         "localisation": Localisation(
             **fields["localisation"],
-            **distribution(iou),
-            n_pairs=len(iou),
-            measure=measure,
-            worst_samples=sums.loosest.described(describe),
+            **distribution(all_iou),
+            n_pairs=len(all_iou),
+            measure=context.measure,
+            worst_samples=worst_samples(iou, n_matched, area, describe),
         ),
     }
-
-
-def _coefficients(tally: TallySums, fields: dict[str, Any]) -> Coefficients | None:
-    """Coefficients of the same ratings; None without a unit."""
-    n_units = int(tally.n_units)
-    return Coefficients(n_units=n_units, **fields) if n_units else None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,27 +17,25 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, s
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order
 from ..image_alpha.expected import pair_alpha
 from ..matching.batch import TrackCounts
-from ..matching.compute import Agreement, Counting
+from ..matching.compute import Counting
 from ..settings.annotators import AnnotatorPairs
-from ..settings.config import AgreementConfig, Undefined
+from ..settings.config import AgreementConfig
 from ..statistics.codes import MISSING
 from ..statistics.estimates import Fields
 from ..statistics.main_numbers import MEASURES
-from ..statistics.numbers import BySample, GroupRows, Numbers, Rows, ratio
+from ..statistics.numbers import Groups, Numbers, ratio, ratio_formula
 from ..statistics.report import ReportContext, number, numbers_for_json
 from ..statistics.values import masked_means
 from .classes import Listed, listed_by_row
 from .report import Cluster, PairSummary, SampleMean, Sessions
-from .sums import Additive, Chunk, Moments, SparseCounts
+from .tables import Rest, Tables, counted, moments
 
-#: number of (pair, shared sample) whose columns are collected at once
-MAX_SHARED_AT_ONCE = 500_000
 #: 95 % of normally distributed values are within this many standard deviations of their mean
 NORMAL_95 = 1.96
 #: pairs of classes listed for a pair of annotators in a report, and for all of them together, but one for each
 MAX_LISTED, MAX_LISTED_IN_ALL = 20, 100_000
 
-#: numbers as quotients of two columns, by name
+#: numbers as quotients of two columns of meetings, by name; the distance is a mean over all shared images
 _RATIOS = {
     "score": ("score", "n_scored"),
     "f1": ("twice_matched", "n_a_and_b"),
@@ -48,122 +44,173 @@ _RATIOS = {
     "mean_iou": ("iou", "n_matched"),
     "mean_dice": ("dice", "n_matched"),
     "percent_agreement": ("n_agreed", "n_units"),
+    "distance": ("distance", "n_shared"),
 }
-#: mean distance over all shared images; of one that everybody left empty it is 0
-_DISTANCE = ("distance", "n_shared")
-_PLAIN = (*dict.fromkeys(column for names in _RATIOS.values() for column in names), *_DISTANCE)
-_SHARED = _PLAIN.index("n_shared")
+_COLUMNS, _QUOTIENTS, _ = ratio_formula(_RATIOS)
+_AT = {name: place for place, name in enumerate(_COLUMNS)}
+_NAMES = tuple(_RATIOS)
 #: numbers averaged over the intra and inter pairs
 _MEANS = ("score", "f1", "mean_iou")
 
 
+def meeting_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
+    """The columns of ``_RATIOS`` by name, shape ``(Q,)``. Units are those that at least one of the two drew."""
+    meetings, pairs, rules = t.sample_pairs, t.pairs, Counting.of(t.config)
+    n, row = len(meetings.sample), _meeting_of_pairs(t)
+    n_matched = np.bincount(row, minlength=n)
+    n_same_class = np.bincount(row[pairs.same_class], minlength=n)
+    n_both = meetings.n_a + meetings.n_b
+    n_lone, n_empty = _units_besides(t, n_matched)
+    columns = {
+        "score": np.nan_to_num(t.pair_score),
+        "n_scored": ~np.isnan(t.pair_score),
+        "n_matched": n_matched,
+        "twice_matched": 2 * n_matched,
+        "n_a_and_b": n_both,
+        "n_drawn_by_either": n_both - n_matched,
+        "n_same_class": n_same_class,
+        "iou": sums_by(row, pairs.iou, n),
+        "dice": sums_by(row, dice_from_iou(pairs.iou), n),
+        "n_agreed": n_same_class + n_empty * rules.rates_empty,
+        "n_units": n_matched + n_lone + n_empty,
+        # 0 where everybody drew nothing
+        "distance": 1.0 - np.nan_to_num(t.pair_score, nan=1.0),
+        "n_shared": np.ones(n),
+    }
+    return {name: columns[name] for name in _COLUMNS}
+
+
+def _meeting_of_pairs(t: Tables) -> IntArray:
+    """Meeting of every pair of labels, shape ``(P,)``."""
+    annotator = t.objects.annotator
+    return t.sample_pairs.row(t.pair_sample, annotator[t.pairs.i], annotator[t.pairs.j])
+
+
+def _units_besides(t: Tables, n_matched: IntArray) -> tuple[IntArray, IntArray]:
+    """Units of every meeting besides the matched ones: labels that only one of the two drew, images without any."""
+    meetings, rules = t.sample_pairs, Counting.of(t.config)
+    n_lone = (meetings.n_a + meetings.n_b - 2 * n_matched) * rules.rates_missing
+    n_empty = ((t.n_objects[meetings.sample] == 0) & rules.rates_empty).astype(np.int64)
+    return n_lone, n_empty
+
+
+def _rated_classes(t: Tables) -> SparseColumns:
+    """Ratings of every category at every meeting, for alpha, shape ``(Q, K)``."""
+    meetings, objects, row = t.sample_pairs, t.objects, _meeting_of_pairs(t)
+    n = len(meetings.sample)
+    n_lone, n_empty = _units_besides(t, np.bincount(row, minlength=n))
+    if Counting.of(t.config).rates_missing:  # all labels of both
+        cell = objects.sample * t.n_annotators + objects.annotator  # labels of one of them on one sample are neighbours
+        rows, labels = [], []
+        for annotator in (meetings.a, meetings.b):
+            first, end = (
+                np.searchsorted(cell, meetings.sample * t.n_annotators + annotator, side) for side in ("left", "right")
+            )
+            rows.append(np.repeat(np.arange(n), end - first))
+            labels.append(ranges(first, end - first))
+        rated, category = np.concatenate(rows), objects.category[np.concatenate(labels)]
+    else:
+        rated, category = np.tile(row, 2), objects.category[t.pair_ends]
+    return sparse(
+        np.concatenate([np.arange(n), rated]),
+        np.concatenate([np.full(n, MISSING), category]),
+        np.concatenate([n_lone + 2 * n_empty, np.ones(len(rated), np.int64)]),
+        (n, t.n_categories),
+    )
+
+
 def pair_numbers(
-    pairs: AnnotatorPairs, annotators: Sequence[str], config: AgreementConfig, expected: float, *, by_sample: BySample
-) -> list[PairNumbers | SessionNumbers | CountNumbers]:
-    """The collectors of all numbers of pairs of annotators, and of the agreement on counts.
+    t: Tables, annotators: Sequence[str], wanted: IntArray, resampled: IntArray, expected: float
+) -> Iterator[Groups]:
+    """The numbers of some pairs of annotators.
 
     Args:
+        annotators: their names
+        wanted: the pairs
+        resampled: those with intervals
         expected: expected distance of annotations of different images
     """
-    names = pairs.names(annotators)
-    chosen = pairs.chosen(annotators) if by_sample else np.empty(0, np.int64)
-    group = np.zeros(len(pairs), np.int64)
-    if by_sample is True:  # moments take little memory
-        group[chosen] = (np.cumsum(pairs.n_shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
-    groups = [np.flatnonzero(group == k) for k in np.unique(group)] or [np.empty(0, np.int64)]
-    found: list[PairNumbers | SessionNumbers | CountNumbers] = [
-        *(PairNumbers(names, some, chosen, config, expected, by_sample=by_sample) for some in groups),
-        CountNumbers(names, chosen, by_sample=by_sample),
-    ]
-    if has_sessions(annotators, config):
-        all_chosen = len(chosen) == len(pairs) and len(groups) == 1
-        intra = intra_pairs(names, config)
-        found.append(SessionNumbers(intra, config.undefined, by_sample=all_chosen and by_sample))
-    return found
+    names, columns, classes, also = t.met.names(annotators), meeting_columns(t), _rated_classes(t), _more_of_meetings(t)
+    alpha, group, sample = _alpha_formula(t.config), t.meeting_met, t.sample_pairs.sample
+    if len(wanted) < len(t.met):
+        rows = np.flatnonzero(np.isin(group, wanted))
+        group, sample, classes = group[rows], sample[rows], classes[rows]
+        columns, also = ({name: column[rows] for name, column in some.items()} for some in (columns, also))
+
+    def formula(sums: FloatArray) -> FloatArray:
+        quotients = _QUOTIENTS(sums)
+        of_images = pair_alpha(quotients[..., -1], expected)
+        return np.concatenate([quotients[..., :-1], alpha(sums)[..., None], of_images[..., None]], axis=-1)
+
+    yield Groups(
+        table="pairs",
+        keys={pair: ("pairs", *names[pair]) for pair in wanted.tolist()},
+        n_groups=len(names),
+        names=(*_NAMES[:-1], "alpha", "image_alpha"),
+        group=group,
+        sample=sample,
+        columns=columns,
+        formula=formula,
+        basis=np.full(len(_NAMES) + 1, _AT["n_shared"]),
+        resampled=resampled,
+        categories=classes,
+        also=also,
+    )
 
 
-class PairNumbers:
-    """The numbers of some pairs of annotators; their columns have a row for every shared sample of a pair.
-
-    Args:
-        names: names of both annotators of all pairs
-        pairs: the pairs, by number
-        resampled: pairs with intervals
-        expected: expected distance of annotations of different images
-        by_sample: what is kept of the resampled pairs
-    """
-
-    def __init__(
-        self,
-        names: Sequence[tuple[str, str]],
-        pairs: IntArray,
-        resampled: IntArray,
-        config: AgreementConfig,
-        expected: float,
-        *,
-        by_sample: BySample,
-    ) -> None:
-        self._keys = {pair: ("pairs", *names[pair]) for pair in pairs.tolist()}
-        self._undefined = config.undefined
-        self._expected = expected
-        self._wanted = np.zeros(len(names), np.bool_)
-        self._wanted[pairs] = True
-        self._rows = GroupRows(len(names), resampled, by_sample=by_sample)
-
-    def add(self, chunk: Chunk) -> None:
-        pair, columns, sample = chunk.shared_pair, pair_columns(chunk), chunk.agreement.sample_pairs.sample
-        kept = self._wanted[pair]
-        if not kept.all():
-            pair, columns, sample = pair[kept], columns[kept], sample[kept]
-        self._rows.add(pair, sample, columns, chunk.agreement.n_samples)
-
-    def numbers(self) -> Iterator[Numbers]:
-
-        def formula(sums: FloatArray) -> FloatArray:
-            ratios = _ratios(sums)
-            of_images = pair_alpha(ratio(*(sums[..., _PLAIN.index(name)] for name in _DISTANCE)), self._expected)
-            return np.stack([*ratios.values(), _alpha(sums, self._undefined), of_images], axis=-1)
-
-        names = (*_RATIOS, "alpha", "image_alpha")
-        rows = self._rows
-        del self._rows  # frees its memory after the last number
-        yield from rows.numbers(self._keys, names, formula, np.full(len(names), _SHARED), len(_PLAIN))
+def _more_of_meetings(t: Tables) -> dict[str, FloatArray | IntArray]:
+    """Columns of meetings of which the report has sums."""
+    n, row, same = len(t.sample_pairs.sample), _meeting_of_pairs(t), t.pairs.same_class
+    columns: dict[str, FloatArray | IntArray] = {
+        "n_a": t.sample_pairs.n_a,
+        "n_b": t.sample_pairs.n_b,
+        "iou_same_class": sums_by(row[same], t.pairs.iou[same], n),
+    }
+    if t.aligned is not None:
+        columns |= zip(("n_aligned", "recall", "precision"), t.aligned.T, strict=True)
+    if t.visibility is not None:
+        columns["visibility"] = sums_by(row, t.visibility, n)
+    return columns
 
 
-class CountNumbers:
+def _alpha_formula(config: AgreementConfig) -> Any:
+    """Alpha of units with two ratings, shape ``(...,)``, from sums of the columns of meetings and of categories."""
+
+    def alpha(sums: FloatArray) -> FloatArray:
+        observed = 2.0 * (sums[..., _AT["n_units"]] - sums[..., _AT["n_agreed"]])
+        return nominal_alpha_of_sums(observed, sums[..., len(_COLUMNS) :], config.undefined)
+
+    return alpha
+
+
+def count_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray) -> Iterator[Numbers | Groups]:
     """Agreement on the number of objects of every image, without crowd.
 
-    For all annotators: ICC(2,1) over the images that all were assigned to. For every pair: the mean difference over
+    For all annotators: ICC(2,1) over the images that all were asked for. For every pair: the mean difference over
     shared images, and the limits that contain 95 % of the differences if these are normally distributed.
 
     References:
         P. E. Shrout, J. L. Fleiss, "Intraclass correlations: uses in assessing rater reliability", 1979
         J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods", 1986
     """
-
-    def __init__(self, names: Sequence[tuple[str, str]], chosen: IntArray, *, by_sample: BySample) -> None:
-        self._keys = {pair: ("pairs", *both) for pair, both in enumerate(names)}
-        self._of_all = Rows(by_sample=by_sample)
-        self._of_pairs = GroupRows(len(names), chosen, by_sample=by_sample)
-
-    def add(self, chunk: Chunk) -> None:
-        agreement, objects, shared = chunk.agreement, chunk.agreement.objects, chunk.agreement.sample_pairs
-        by_all, k = agreement.n_assigned == agreement.n_annotators, agreement.n_annotators
-        cells = np.bincount(objects.sample * k + objects.annotator, minlength=agreement.assigned.size)
-        counts = cells.reshape(agreement.assigned.shape).astype(np.float64)
-        columns = np.column_stack([np.ones(len(counts)), counts.sum(axis=1) ** 2, (counts**2).sum(axis=1), counts])
-        self._of_all.add(hstack([columns * by_all[:, None]]))
-        difference = (shared.n_a - shared.n_b).astype(np.float64)
-        columns = np.column_stack([np.ones(len(difference)), difference, difference**2])
-        self._of_pairs.add(chunk.shared_pair, shared.sample, columns, agreement.n_samples)
-
-    def numbers(self) -> Iterator[Numbers]:
-        """ICC, then the difference and its limits of every pair."""
-        yield self._of_all.numbers((("counts.icc",),), lambda sums: _icc(sums)[..., None], np.array([0]))
-        names = ("count_difference", "count_limit_low", "count_limit_high")
-        rows = self._of_pairs
-        del self._of_pairs  # frees its memory after the last number
-        yield from rows.numbers(self._keys, names, _limits, np.zeros(3, np.int64), 3)
+    cells = np.bincount(t.objects.sample * t.n_annotators + t.objects.annotator, minlength=t.assigned.size)
+    counts = cells.reshape(t.assigned.shape).astype(np.float64)
+    columns = np.column_stack([np.ones(len(counts)), counts.sum(axis=1) ** 2, (counts**2).sum(axis=1), counts])
+    of_all = hstack([columns * (t.n_assigned == t.n_annotators)[:, None]])
+    yield Numbers((("counts.icc",),), of_all, lambda sums: _icc(sums)[..., None], basis=np.array([0]), table="counts")
+    difference = (t.sample_pairs.n_a - t.sample_pairs.n_b).astype(np.float64)
+    yield Groups(
+        table="count_differences",
+        keys={pair: ("pairs", *both) for pair, both in enumerate(t.met.names(annotators))},
+        n_groups=len(t.met),
+        names=("count_difference", "count_limit_low", "count_limit_high"),
+        group=t.meeting_met,
+        sample=t.sample_pairs.sample,
+        columns={"n": np.ones(len(difference)), "difference": difference, "square": difference**2},
+        formula=_limits,
+        basis=np.zeros(3, np.int64),
+        resampled=resampled,
+    )
 
 
 def _icc(sums: FloatArray) -> FloatArray:
@@ -186,238 +233,130 @@ def _limits(sums: FloatArray) -> FloatArray:
     return np.stack([mean, mean - NORMAL_95 * spread, mean + NORMAL_95 * spread], axis=-1)
 
 
-class SessionNumbers:
+def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) -> Iterator[Numbers]:
     """Agreement between sessions of one person (intra), between different persons (inter), and intra minus inter.
 
     Args:
-        intra: shape ``(P,)``, whether a pair of annotators is one person
+        annotators: their names
+        by_sample: whether there are intervals
     """
+    if not has_sessions(annotators, t.config):
+        return
+    intra = intra_pairs(t.met.names(annotators), t.config)
+    plain = np.column_stack(list(meeting_columns(t).values())).astype(np.float64)
+    of_meetings, n_plain = hstack([plain, _rated_classes(t)]), len(_COLUMNS)
+    sample, met = t.sample_pairs.sample, t.meeting_met
+    entries, width = hstack([plain]).tocoo(), of_meetings.shape[1]
+    place = met[entries.row] * n_plain + entries.col
+    of_pairs = sparse(sample[entries.row], place, entries.data, (t.n_samples, len(intra) * n_plain))
+    kinds, alpha = (intra, ~intra), _alpha_formula(t.config)
+    of_kinds = [scatter_rows(of_meetings[kind[met]], sample[kind[met]], t.n_samples) for kind in kinds]
 
-    def __init__(self, intra: BoolArray, undefined: Undefined, *, by_sample: BySample) -> None:
-        self._intra = intra
-        self._undefined = undefined
-        self._rows = Rows(by_sample=by_sample)
-        self._width = 0
+    def formula(sums: FloatArray) -> FloatArray:
+        quotients = _QUOTIENTS(sums[..., 2 * width :].reshape(*sums.shape[:-1], len(intra), n_plain))
+        found = []
+        for k, kind in enumerate(kinds):
+            found.append(alpha(sums[..., k * width : (k + 1) * width]))
+            for name in _MEANS:
+                values = quotients[..., kind, _NAMES.index(name)]
+                found.append(masked_means(values, ~np.isnan(values)))
+        values = np.stack(found, axis=-1)
+        n = values.shape[-1] // 2
+        return np.concatenate([values, values[..., :n] - values[..., n:]], axis=-1)
 
-    def add(self, chunk: Chunk) -> None:
-        pair, sample, columns = chunk.shared_pair, chunk.agreement.sample_pairs.sample, pair_columns(chunk)
-        n_samples, n_plain, self._width = chunk.agreement.n_samples, len(_PLAIN), columns.shape[1]
-        kinds = (self._intra[pair], ~self._intra[pair])
-        plain = columns[:, :n_plain].tocoo()
-        place = pair[plain.row] * n_plain + plain.col
-        of_pairs = sparse(sample[plain.row], place, plain.data, (n_samples, len(self._intra) * n_plain))
-        self._rows.add(hstack([*(scatter_rows(columns[kind], sample[kind], n_samples) for kind in kinds), of_pairs]))
-
-    def numbers(self) -> Iterator[Numbers]:
-        """The numbers of both kinds of pairs, and their differences (``difference_alpha``)."""
-        kinds, width, n_plain = (self._intra, ~self._intra), self._width, len(_PLAIN)
-
-        def formula(sums: FloatArray) -> FloatArray:
-            of_pairs = _ratios(sums[..., 2 * width :].reshape(*sums.shape[:-1], len(self._intra), n_plain))
-            found = []
-            for k, kind in enumerate(kinds):
-                found.append(_alpha(sums[..., k * width : (k + 1) * width], self._undefined))
-                means = (of_pairs[name][..., kind] for name in _MEANS)
-                found += [masked_means(values, ~np.isnan(values)) for values in means]
-            values = np.stack(found, axis=-1)
-            n = values.shape[-1] // 2
-            return np.concatenate([values, values[..., :n] - values[..., n:]], axis=-1)
-
-        names = ("alpha", *_MEANS)
-        keys = tuple(("sessions", f"{kind}_{name}") for kind in ("intra", "inter", "difference") for name in names)
-        yield self._rows.numbers(keys, formula, np.repeat([_SHARED, width + _SHARED, _SHARED], len(names)))
+    names, shared = ("alpha", *_MEANS), _AT["n_shared"]
+    keys = tuple(("sessions", f"{kind}_{name}") for kind in ("intra", "inter", "difference") for name in names)
+    basis = np.repeat([shared, width + shared, shared], len(names))
+    table = hstack([*of_kinds, of_pairs])
+    yield Numbers(keys, table, formula, basis=basis, by_sample=by_sample, table="sessions")
 
 
-def _ratios(sums: FloatArray) -> dict[str, FloatArray]:
-    """The quotients, each of shape ``(...,)``, from sums of the columns ``(..., C)``."""
-    column = dict(zip(_PLAIN, np.moveaxis(sums[..., : len(_PLAIN)], -1, 0), strict=True))
-    return {name: ratio(column[above], column[below]) for name, (above, below) in _RATIOS.items()}
-
-
-def _alpha(sums: FloatArray, undefined: Undefined) -> FloatArray:
-    """Alpha of units with two ratings, shape ``(...,)``, from sums of the columns ``(..., C + K)``."""
-    n_units, n_agreed = sums[..., _PLAIN.index("n_units")], sums[..., _PLAIN.index("n_agreed")]
-    return nominal_alpha_of_sums(2.0 * (n_units - n_agreed), sums[..., len(_PLAIN) :], undefined)
-
-
-def pair_columns(chunk: Chunk) -> SparseColumns:
-    """The columns of every sample pair, shape ``(Q, C + K)``: ``_PLAIN``, then ratings of every category.
-
-    Alpha of a pair uses the units on shared samples that at least one of the two drew.
-    """
-    agreement = chunk.agreement
-    objects, pairs, shared = agreement.objects, agreement.pairs, agreement.sample_pairs
-    n_rows = len(shared.sample)
-    row = shared.row(objects.sample[pairs.i], objects.annotator[pairs.i], objects.annotator[pairs.j])
-    n_matched = np.bincount(row, minlength=n_rows)
-    n_same_class = np.bincount(row[pairs.same_class], minlength=n_rows)
-    n_both, rules = shared.n_a + shared.n_b, Counting.of(agreement.config)
-    # units that count besides the matched ones: objects that only one of the two drew, and images without any
-    n_lone = (n_both - 2 * n_matched) * rules.rates_missing
-    n_empty = (agreement.n_objects[shared.sample] == 0) & rules.rates_empty
-    columns = {
-        "score": np.nan_to_num(agreement.pair_score),
-        "n_scored": ~np.isnan(agreement.pair_score),
-        "n_matched": n_matched,
-        "twice_matched": 2 * n_matched,
-        "n_a_and_b": n_both,
-        "n_drawn_by_either": n_both - n_matched,
-        "n_same_class": n_same_class,
-        "iou": sums_by(row, pairs.iou, n_rows),
-        "dice": sums_by(row, dice_from_iou(pairs.iou), n_rows),
-        "n_agreed": n_same_class + n_empty,
-        "n_units": n_matched + n_lone + n_empty,
-        "distance": 1.0 - np.nan_to_num(agreement.pair_score, nan=1.0),
-        "n_shared": np.ones(n_rows),
-    }
-    if rules.rates_missing:
-        rated, category = _pair_objects(agreement)
-    else:
-        rated, category = np.tile(row, 2), np.concatenate([objects.category[pairs.i], objects.category[pairs.j]])
-    rows = np.concatenate([np.arange(n_rows), rated])
-    codes = np.concatenate([np.full(n_rows, MISSING), category])
-    counts = np.concatenate([n_lone + 2 * n_empty, np.ones(len(rated), np.int64)])
-    plain = np.column_stack([columns[name] for name in _PLAIN]).astype(np.float64)
-    return hstack([plain, sparse(rows, codes, counts, (n_rows, chunk.n_categories))])
-
-
-def _pair_objects(agreement: Agreement) -> tuple[IntArray, IntArray]:
-    """Sample pair and class of every object of either annotator of every sample pair."""
-    objects, shared, n = agreement.objects, agreement.sample_pairs, agreement.n_annotators
-    block = objects.sample * n + objects.annotator  # the objects of one annotator on one sample are consecutive
-    rows, categories = [], []
-    for annotator in (shared.a, shared.b):
-        first, end = (np.searchsorted(block, shared.sample * n + annotator, side) for side in ("left", "right"))
-        row, of_row = np.repeat(np.arange(len(first)), end - first), ranges(first, end - first)
-        rows.append(row)
-        categories.append(objects.category[of_row])
-    return np.concatenate(rows), np.concatenate(categories)
-
-
-@dataclass(frozen=True, slots=True)
-class PairSums(Additive):
-    """Parts of the report on pairs in addition to their numbers; dense columns have the shape ``(P,)``.
-
-    ``P`` counts the pairs of annotators who share a sample, see :class:`~..settings.annotators.AnnotatorPairs`.
-    """
-
-    n_samples: IntArray  #: shared samples
-    n_a: IntArray  #: objects of the first annotator
-    n_b: IntArray  #: objects of the second
-    n_matched: IntArray  #: units that both drew
-    n_same_class: IntArray  #: matched units with the same class
-    iou_same_class: FloatArray  #: sum of IoU over matched units with the same class
-    a_to_b: Moments  #: over samples, mean over ``a``'s objects of the best IoU with an object of ``b``
-    b_to_a: Moments  #: the other direction
-    symmetric: Moments  #: over samples, mean of the two directions
-    #: shape ``(3, P)``, mutual best pairs (method ``mutual_best``): number, and sums of shared area / area of ``a``'s
-    #: object and of shared area / area of ``b``'s object
-    aligned: FloatArray
-    #: sum over pairs of matched keypoints of the share of points that both labelled; 0 for other labels
-    visibility: FloatArray
-    confusion: SparseCounts  #: counts of (pair, class from ``a``, class from ``b``) over matched units
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> PairSums:
-        """The sums of some samples."""
-        agreement, of_sample, of_match = chunk.agreement, chunk.shared_pair, chunk.match_pair
-        objects, pairs, shared = agreement.objects, agreement.pairs, agreement.sample_pairs
-        count = functools.partial(np.bincount, minlength=len(chunk.annotator_pairs))
-        add = functools.partial(sums_by, n=len(chunk.annotator_pairs))
-
-        def moments(values: FloatArray) -> Moments:
-            defined = ~np.isnan(values)
-            return Moments.of(of_sample[defined], values[defined], len(chunk.annotator_pairs))
-
-        a_to_b, b_to_a = agreement.best_iou.T
-        both_empty = np.isnan(a_to_b) & np.isnan(b_to_a)
-        symmetric = np.where(both_empty, np.nan, (np.nan_to_num(a_to_b) + np.nan_to_num(b_to_a)) / 2.0)
-        aligned = np.zeros((len(of_sample), 3)) if agreement.aligned is None else agreement.aligned
-        visibility = np.zeros(len(pairs.i)) if agreement.visibility is None else agreement.visibility
-        return cls(
-            n_samples=count(of_sample),
-            n_a=add(of_sample, shared.n_a).astype(np.int64),
-            n_b=add(of_sample, shared.n_b).astype(np.int64),
-            n_matched=count(of_match),
-            n_same_class=count(of_match[pairs.same_class]),
-            iou_same_class=add(of_match[pairs.same_class], pairs.iou[pairs.same_class]),
-            a_to_b=moments(a_to_b),
-            b_to_a=moments(b_to_a),
-            symmetric=moments(symmetric),
-            aligned=np.stack([add(of_sample, column) for column in aligned.T]),
-            visibility=add(of_match, visibility),
-            confusion=SparseCounts.of(of_match, objects.category[pairs.i], objects.category[pairs.j]),
-        )
+def add_pairs(rest: Rest, t: Tables) -> None:
+    """Add what is said of pairs besides numbers: confused classes, and means of the best IoU over samples."""
+    met, n, category = t.meeting_met, len(t.met), t.objects.category
+    rest.add_counts({"confused": counted(t.pair_met, category[t.pairs.i], category[t.pairs.j])})
+    a_to_b, b_to_a = t.best_iou.T
+    neither = np.isnan(a_to_b) & np.isnan(b_to_a)
+    symmetric = np.where(neither, np.nan, (np.nan_to_num(a_to_b) + np.nan_to_num(b_to_a)) / 2.0)
+    for name, values in (("a_to_b", a_to_b), ("b_to_a", b_to_a), ("symmetric", symmetric)):
+        known = ~np.isnan(values)
+        rest.add_moments({name: moments(met[known], values[known], n)})
 
 
 def pair_summaries(
-    fields: Fields, sums: PairSums, pairs: AnnotatorPairs, tracks: TrackCounts | None, context: ReportContext
+    fields: Fields,
+    sums: Mapping[str, FloatArray],
+    rest: Rest,
+    met: AnnotatorPairs,
+    tracks: TrackCounts | None,
+    context: ReportContext,
 ) -> list[PairSummary]:
-    """The summaries of all pairs with a shared sample, in the order of the annotators."""
-    config, names = context.config, context.annotators
-    n_pairs = len(sums.n_samples)
-    kappa, ac1, confusions = _class_numbers(sums.confusion, n_pairs, context.class_names)
-    consistency = np.full(n_pairs, np.nan)
-    if tracks is not None:
-        consistency = tracks.consistency(len(names))[pairs.a, pairs.b]
-    visibility = np.full(n_pairs, np.nan)
-    if MEASURES[context.measure].of_points:
-        visibility = ratio(sums.visibility, sums.n_matched.astype(np.float64))
-    numbers = {
-        "pq": panoptic_quality(sums.iou_same_class, sums.n_a, sums.n_b),
-        "sq": segmentation_quality(sums.iou_same_class, sums.n_same_class),
-        "rq": f1_score(sums.n_same_class, sums.n_a, sums.n_b),
-        "visibility": visibility,
-        "track_consistency": consistency,
+    """The summaries of all pairs with a shared sample, in the order of the annotators.
+
+    Args:
+        sums: of the columns of meetings by name, for all pairs ``(M,)``
+        met: the pairs
+    """
+    config, names, n = context.config, context.annotators, len(met)
+    kappa, ac1, confusions = _class_numbers(rest.counts("confused"), n, context.class_names)
+    undefined = np.full(n, np.nan)
+    of_points = MEASURES[context.measure].of_points
+    values = {
+        "pq": panoptic_quality(sums["iou_same_class"], sums["n_a"], sums["n_b"]),
+        "sq": segmentation_quality(sums["iou_same_class"], sums["n_same_class"]),
+        "rq": f1_score(sums["n_same_class"], sums["n_a"], sums["n_b"]),
+        "visibility": ratio(sums["visibility"], sums["n_matched"]) if of_points else undefined,
+        "track_consistency": undefined if tracks is None else tracks.consistency(len(names))[met.a, met.b],
         "kappa": kappa,
         "ac1": ac1,
     }
-    columns: dict[str, list[Any]] = {name: numbers_for_json(values) for name, values in numbers.items()}
-    columns |= {name: getattr(sums, name).tolist() for name in ("n_samples", "n_a", "n_b", "n_matched")}
-    columns["a"], columns["b"] = ([names[of] for of in side.tolist()] for side in (pairs.a, pairs.b))
+    columns: dict[str, list[Any]] = {name: numbers_for_json(column) for name, column in values.items()}
+    columns |= {name: sums[name].astype(np.int64).tolist() for name in ("n_a", "n_b", "n_matched")}
+    columns["n_samples"] = sums["n_shared"].astype(np.int64).tolist()
+    columns["a"], columns["b"] = ([names[of] for of in side.tolist()] for side in (met.a, met.b))
+    directions = {name: _sample_means(rest.moments(name)) for name in ("a_to_b", "b_to_a", "symmetric")}
     columns["mean_max_iou"] = [
-        {"a_to_b": there, "b_to_a": back, "symmetric": both}
-        for there, back, both in zip(*map(_sample_means, (sums.a_to_b, sums.b_to_a, sums.symmetric)), strict=True)
+        dict(zip(directions, found, strict=True)) for found in zip(*directions.values(), strict=True)
     ]
     columns["confusion"] = [listed.entries for listed in confusions]
     columns["n_unlisted"] = [listed.n_unlisted for listed in confusions]
-    columns["intra"] = intra_pairs(pairs.names(names), config).tolist()
-    columns["alignment"] = [
-        _alignment(sums, pair) if config.method == "mutual_best" else None for pair in range(n_pairs)
-    ]
+    columns["intra"] = intra_pairs(met.names(names), config).tolist()
+    columns["alignment"] = [_alignment(sums, pair) if config.method == "mutual_best" else None for pair in range(n)]
     return [
         PairSummary(
-            **{name: values[pair] for name, values in columns.items()},
+            **{name: column[pair] for name, column in columns.items()},
             **fields.of("pairs", columns["a"][pair], columns["b"][pair]),
         )
-        for pair in np.flatnonzero(sums.n_samples).tolist()
+        for pair in range(n)
+        if columns["n_samples"][pair]
     ]
 
 
 def _class_numbers(
-    confusion: SparseCounts, n_pairs: int, class_names: Sequence[str]
+    confused: IntArray, n_pairs: int, class_names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, list[Listed]]:
-    """Kappa and AC1 of every pair, and its confused classes; the counts behind them are freed at once."""
-    of_pair, class_a, class_b = confusion.columns()
-    kappa, ac1 = coefficients_by_pair(of_pair, class_a, class_b, confusion.counts, n_pairs)
-    rows = np.flatnonzero(class_a != class_b)
-    of_pair, class_a, class_b = of_pair[rows], class_a[rows], class_b[rows]
+    """Kappa and AC1 of every pair, and its confused classes, from counts of (pair, class, class)."""
+    pair, a, b, n = confused
+    kappa, ac1 = coefficients_by_pair(pair, a, b, n, n_pairs)
+    pair, a, b, n = confused[:, a != b]
     at_most = max(1, min(MAX_LISTED, MAX_LISTED_IN_ALL // max(n_pairs, 1)))
-    return kappa, ac1, listed_by_row(of_pair, class_a, class_b, confusion.counts[rows], class_names, n_pairs, at_most)
+    return kappa, ac1, listed_by_row(pair, a, b, n, class_names, n_pairs, at_most)
 
 
-def _sample_means(moments: Moments) -> list[SampleMean]:
-    """Mean and standard deviation of every pair."""
-    n = moments.n.astype(np.float64)
-    spread = np.sqrt(ratio(moments.squares, n))
-    mean = np.where(moments.n > 0, moments.mean, np.nan)
-    columns = (numbers_for_json(mean), numbers_for_json(spread), moments.n.tolist())
-    return [SampleMean(*values) for values in zip(*columns, strict=True)]
+def _sample_means(found: FloatArray) -> list[SampleMean]:
+    """Mean and standard deviation of every pair, from moments."""
+    n, mean, squares = found
+    columns = (np.where(n > 0, mean, np.nan), np.sqrt(ratio(squares, n)))
+    return [
+        SampleMean(*values) for values in zip(*map(numbers_for_json, columns), n.astype(np.int64).tolist(), strict=True)
+    ]
 
 
-def _alignment(sums: PairSums, pair: int) -> dict[str, float | int | None]:
-    n_aligned, recall, precision = sums.aligned[:, pair].tolist()
-    alignment = Alignment(int(sums.n_a[pair]), int(sums.n_b[pair]), int(n_aligned), recall, precision)
+def _alignment(sums: Mapping[str, FloatArray], pair: int) -> dict[str, float | int | None]:
+    n_a, n_b, n_aligned, recall, precision = (
+        float(sums[name][pair]) for name in ("n_a", "n_b", "n_aligned", "recall", "precision")
+    )
+    alignment = Alignment(int(n_a), int(n_b), int(n_aligned), recall, precision)
     return {
         "n_aligned": alignment.n_aligned,
         "recall": number(alignment.recall),

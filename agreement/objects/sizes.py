@@ -8,14 +8,14 @@ import numpy as np
 
 from ...metrics.consensus.consensus import medians_by_group
 from ...metrics.geometry.boxes import box_area
-from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ...metrics.numeric.arrays import FloatArray, IntArray
 from ..matching.compute import Agreement
 from ..matching.verdicts import NO_VERDICT
 from ..settings.config import AgreementConfig
 from ..statistics.records import Columns
 from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords, shown_area, units_of_objects
 from .report import SizeSummary
-from .sums import Additive, Chunk, Matches, mean, median
+from .tables import Rest, Tables, counted, mean, median
 
 SIZES = ("small", "medium", "large")
 #: smallest area in px² of medium and large objects, as in COCO
@@ -105,61 +105,40 @@ def _all_sizes_known(records: ObjectRecords) -> bool:
     return not bool(np.isnan(sizes).any())
 
 
-@dataclass(frozen=True, slots=True)
-class SizeSums(Additive):
-    """Sums over the units of every size, shape ``(3,)``."""
-
-    n_units: IntArray  #: units
-    n_lone: IntArray  #: units of a single label
-    n_pairs: IntArray  #: pairs of matched labels
-    n_labels: IntArray  #: labels of both annotators, over all pairs of annotators
-    n_expected: IntArray  #: annotators assigned to units that two or more drew
-    n_missing: IntArray  #: assigned annotators without an object
+def add_sizes(rest: Rest, t: Tables) -> None:
+    """Add the units of some samples by size, who drew them and who were asked, and the size of every pair of labels."""
+    known = (t.size >= 0) & t.rated_unit
+    units = t.units
+    rest.add_counts({"sizes": counted(t.size[known], units.votes[known], units.assigned[known])})
+    rest.add({"pair_size": t.size[t.unit[t.pairs.i]].astype(np.int8)})
 
 
-def size_sums(chunk: Chunk) -> SizeSums:
-    """The sums of some samples."""
-    known = (chunk.size >= 0) & chunk.rated_unit
-    size, units = chunk.size[known], chunk.agreement.units
-    votes, assigned = units.votes[known], units.assigned[known]
-    # of two annotators none can miss what two others drew
-    several = (votes >= 2) & (chunk.agreement.n_annotators > 2)
-
-    def add(values: IntArray) -> IntArray:
-        return sums_by(size, values, len(SIZES)).astype(np.int64)
-
-    return SizeSums(
-        n_units=np.bincount(size, minlength=len(SIZES)),
-        n_lone=np.bincount(size[votes == 1], minlength=len(SIZES)),
-        n_pairs=add(votes * (votes - 1) // 2),
-        n_labels=add(votes * (assigned - 1)),
-        n_expected=add(np.where(several, assigned, 0)),
-        n_missing=add(np.where(several, assigned - votes, 0)),
-    )
-
-
-def size_summaries(sums: SizeSums, rule: SizeRule, matches: Matches) -> list[SizeSummary]:
+def size_summaries(rest: Rest, rule: SizeRule, n_annotators: int) -> list[SizeSummary]:
     """Agreement on every size; empty if objects have no size."""
     if rule.limits is None:
         return []
     ends = [None, *rule.limits, None]
+    of_pair, pair_iou, units = rest.rows("pair_size"), rest.rows("pair_iou"), rest.counts("sizes")
     summaries = []
     for k, size in enumerate(SIZES):
-        iou = matches.iou[matches.size == k]
-        n_expected = int(sums.n_expected[k])
+        iou = pair_iou[of_pair == k]
+        _, votes, assigned, n = units[:, units[0] == k]
+        # of two annotators none can miss what two others drew
+        several = n * ((votes >= 2) & (n_annotators > 2))
+        n_expected, n_labels = int((several * assigned).sum()), int((n * votes * (assigned - 1)).sum())
         summaries.append(
             SizeSummary(
                 size=size,
                 area_from=ends[k],
                 area_to=ends[k + 1],
                 unit=rule.unit,
-                n_units=int(sums.n_units[k]),
-                n_lone=int(sums.n_lone[k]),
+                n_units=int(n.sum()),
+                n_lone=int(n[votes == 1].sum()),
                 n_pairs=len(iou),
                 mean_iou=mean(iou),
                 median_iou=median(iou),
-                miss_rate=int(sums.n_missing[k]) / n_expected if n_expected else None,
-                f1=2 * int(sums.n_pairs[k]) / int(sums.n_labels[k]) if sums.n_labels[k] else None,
+                miss_rate=int((several * (assigned - votes)).sum()) / n_expected if n_expected else None,
+                f1=int((n * votes * (votes - 1)).sum()) / n_labels if n_labels else None,
             )
         )
     return summaries

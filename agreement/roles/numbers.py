@@ -17,7 +17,7 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct,
 from ..objects.attributes import Values
 from ..objects.records import shown_area
 from ..objects.sizes import SIZES, SizeRule
-from ..objects.sums import MEASURES
+from ..objects.tables import MEASURES
 from ..statistics.numbers import GroupRows, Key, Numbers, ratio
 from ..statistics.records import Records
 from ..statistics.report import ReportContext

@@ -7,8 +7,9 @@ its numbers in one function that yields :class:`Numbers`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -55,6 +56,10 @@ class Numbers:
     by_sample: BySample = True
     is_difference: bool = False  #: whether they are differences of numbers with these keys
     least: int = 2  #: minimum number of samples for an interval of numbers without a basis
+    table: str = ""  #: name of the columns, by which :class:`Joined` gives their sums
+    #: columns before those of the categories, of which the formula needs those that occur; None: there are none
+    n_fixed: int | None = None
+    n_blocks: int = 1  #: columns of every category; the last one is 0 where it does not occur
     scores_are_shares: bool = False  #: whether scores are shares of pairs that agree, and no means of similarities
 
     @property
@@ -76,6 +81,95 @@ class Numbers:
         if self.samples is None:
             return self
         return replace(self, columns=scatter_rows(self.rows, self.samples, n_samples), samples=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """The same numbers of many groups, such as pairs of annotators, on some samples."""
+
+    table: str  #: name of the columns, by which :class:`Joined` gives their sums
+    keys: Mapping[int, Key]  #: of the groups that have numbers
+    n_groups: int  #: number ``G`` of groups
+    names: Sequence[str]  #: of the ``V`` numbers, the last part of their keys
+    group: IntArray  #: shape ``(T,)``, group of every row
+    sample: IntArray  #: shape ``(T,)``, its sample; each (group, sample) at most once
+    columns: Mapping[str, FloatArray | IntArray]  #: shape ``(T,)`` each, the columns of the formula by name
+    formula: Statistic  #: maps sums ``(..., C)`` of these columns, and of categories, to values ``(..., V)``
+    basis: IntArray  #: shape ``(V,)``, see :class:`Numbers`
+    resampled: IntArray  #: the groups with intervals
+    categories: SparseColumns | None = None  #: shape ``(T, K)``, further columns, of which the formula needs those used
+    also: Mapping[str, FloatArray | IntArray] = field(default_factory=dict)  #: columns of which only sums are needed
+
+
+class Joined:
+    """The numbers of consecutive blocks of samples together: all rows, their moments, or only their sums.
+
+    Args:
+        by_sample: what is kept of numbers with intervals
+    """
+
+    def __init__(self, by_sample: BySample) -> None:
+        self._by_sample = by_sample
+        #: by subject and place
+        self._rows: dict[tuple[int, int], tuple[Numbers, Rows]] = {}
+        self._groups: dict[tuple[int, int], tuple[Groups, GroupRows]] = {}
+        self._of_groups: dict[str, dict[str, FloatArray]] = defaultdict(dict)
+        #: sums of all columns of a table ``(C,)``, known once its numbers were given
+        self.sums: dict[str, FloatArray] = {}
+
+    def add(self, subject: int, block: Iterable[Numbers | Groups], n_samples: int) -> None:
+        """Add the numbers of the next samples of a subject, always the same in the same order."""
+        for number, each in enumerate(block):
+            place = subject, number
+            if isinstance(each, Numbers):
+                if place not in self._rows:
+                    self._rows[place] = each, Rows(by_sample=each.by_sample and self._by_sample)
+                self._rows[place][1].add(each.rows)
+                continue
+            if place not in self._groups:
+                self._groups[place] = each, GroupRows(each.n_groups, each.resampled, by_sample=self._by_sample)
+            plain = np.column_stack(list(each.columns.values())).astype(np.float64)
+            columns = plain if each.categories is None else hstack([plain, each.categories])
+            self._groups[place][1].add(each.group, each.sample, columns, n_samples)
+            sums = self._of_groups[each.table]
+            for name, column in (*each.columns.items(), *each.also.items()):
+                sums[name] = sums.get(name, 0.0) + sums_by(each.group, column, each.n_groups)
+
+    def of_groups(self, table: str) -> dict[str, FloatArray]:
+        """Sums of the columns of groups by name, shape ``(G,)``."""
+        return self._of_groups[table]
+
+    def numbers(self, leave_out: Collection[str] = ()) -> Iterator[Numbers]:
+        """The numbers, without some tables; their columns are no longer kept here."""
+        for place in sorted([*self._rows, *self._groups]):
+            if place in self._groups:
+                found, of_groups = self._groups.pop(place)
+                yield from of_groups.numbers(found.keys, found.names, found.formula, found.basis, len(found.columns))
+                continue
+            each, rows = self._rows.pop(place)
+            if each.table in leave_out:
+                continue
+            columns = rows.columns()
+            self.sums[each.table] = column_sums(columns)
+            if each.n_fixed is not None:
+                columns = _used(columns, each.n_fixed, each.n_blocks)
+            yield replace(each, columns=columns, by_sample=rows.by_sample)
+
+
+def quotients(
+    table: str, ratios: Mapping[str, tuple[str, str]], columns: Mapping[str, FloatArray | IntArray]
+) -> Numbers:
+    """Numbers of all samples that are quotients of two columns each, by the last part of their key."""
+    names, formula, below = ratio_formula(ratios)
+    rows = np.column_stack([columns[name] for name in names]).astype(np.float64)
+    return Numbers(tuple((name,) for name in ratios), hstack([rows]), formula, compared=below, table=table)
+
+
+def ratio_formula(ratios: Mapping[str, tuple[str, str]]) -> tuple[tuple[str, ...], Statistic, IntArray]:
+    """Names of the columns of numbers that are quotients of two columns, their formula, and their divisors."""
+    names = tuple(dict.fromkeys(name for both in ratios.values() for name in both))
+    above, below = (np.array([names.index(both[k]) for both in ratios.values()]) for k in (0, 1))
+    return names, lambda sums: ratio(sums[..., above], sums[..., below]), below
 
 
 def summed(columns: Summable) -> SparseColumns:
@@ -207,12 +301,15 @@ def _group_sums(columns: FloatArray | SparseColumns, group: IntArray, n_groups: 
     return scatter_rows(columns, group, n_groups)
 
 
-def _used(columns: Summable, n_fixed: int) -> Summable:
-    """The columns that the formula always needs, and the other columns that are not all 0."""
-    if n_fixed == columns.shape[1]:
+def _used(columns: Summable, n_fixed: int, n_blocks: int = 1) -> Summable:
+    """The columns that the formula always needs, and those of the categories that occur, in so many blocks."""
+    n_categories = (columns.shape[1] - n_fixed) // n_blocks
+    if not n_categories:
         return columns
-    used = np.flatnonzero(n_given(columns)[n_fixed:])
-    return columns[:, np.concatenate([np.arange(n_fixed), n_fixed + used])]
+    used = np.flatnonzero(n_given(columns)[-n_categories:])
+    return columns[
+        :, np.concatenate([np.arange(n_fixed), *(n_fixed + k * n_categories + used for k in range(n_blocks))])
+    ]
 
 
 def _group_numbers(groups: Sequence[Key], names: Sequence[str], sums: SparseColumns, formula: Statistic) -> Numbers:

@@ -28,7 +28,6 @@ from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import AttributeSummary
-from annotator_agreement.agreement.objects.sums import SparseCounts
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.codes import AttributeCodes
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
@@ -170,14 +169,6 @@ def test_an_attribute_may_have_millions_of_values() -> None:
     samples = random_samples(4, n_samples=20, n_annotators=4)
     given = {"age": given_of(samples, 0, VALUES["age"])}
     assert summaries_of(samples, given) == summaries_of(samples, given, others=range(100, 1_100_100))
-
-
-def test_codes_that_are_too_large_to_be_counted_are_refused() -> None:
-    large = np.array([0, 1 << 20])
-    with pytest.raises(ValueError, match=r"codes must have at most \(20, 20, 20\) bits, got as many as \[2, 1048577"):
-        SparseCounts.of(np.array([0, 1]), large, large)
-    counts = SparseCounts.of(np.array([0, 1]), large, large, widths=(14, 24, 24))
-    assert [column.tolist() for column in (counts + counts).columns()] == [[0, 1], [0, 1 << 20], [0, 1 << 20]]
 
 
 def test_an_attribute_that_nobody_gave_has_no_numbers() -> None:
