@@ -72,7 +72,7 @@ _N_THREADS = 2
 _Subject: TypeAlias = Callable[[Tables], Iterable[Numbers | Groups]]
 
 
-class _Pass:
+class Blocks:
     """The samples of records block by block, and what is known before they are unpacked.
 
     Args:
@@ -151,7 +151,7 @@ def object_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[N
     "f1")``, ``("classes", "car", "alpha")``, ``("annotators", "alice", "miss_rate")``. Samples that are not rated have
     rows of zeros.
     """
-    return _Pass(records, context, by_sample=True).numbers()
+    return Blocks(records, context, by_sample=True).numbers()
 
 
 def headline_numbers_of(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:
@@ -192,7 +192,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     """The report on samples."""
     config, class_names = context.config, context.class_names
     rated, of_rated = rated_only(records, context)
-    own = _Pass(rated, of_rated, by_sample=kept_by_sample(rated, of_rated))
+    own = Blocks(rated, of_rated, by_sample=kept_by_sample(rated, of_rated))
     rest, joined, met, effects = own.rest, own.joined, own.met, EffectRows(of_rated.clusters)
 
     def look(t: Tables) -> None:

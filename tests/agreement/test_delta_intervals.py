@@ -38,7 +38,7 @@ def of_many():
 
 def _found(records, context):
     rated, of_rated = rated_only(records, context)
-    collection = build.Collection(rated, of_rated, by_sample=estimation.kept_by_sample(rated, of_rated))
+    collection = build.Blocks(rated, of_rated, by_sample=estimation.kept_by_sample(rated, of_rated))
     return report_estimates(collection.numbers(), lambda: sample_contents(rated, of_rated), rated, of_rated)
 
 
