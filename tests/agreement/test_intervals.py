@@ -15,7 +15,8 @@ from tests.chance import seeds
 from tests.dataset_io.same_values import assert_same
 
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects import build, pairs
+from annotator_agreement.agreement.objects import build
+from annotator_agreement.agreement.objects import records as stored_records
 from annotator_agreement.agreement.objects.build import build_object_report, object_numbers, sample_contents
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.objects.report import ObjectReport
@@ -195,8 +196,8 @@ def test_many_annotators_and_classes_have_intervals_for_those_with_the_most_data
 def test_what_is_collected_at_once_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = random_samples(14, 60)
     expected = _report(samples, _config()).to_dict()
-    monkeypatch.setattr(pairs, "MAX_SHARED_AT_ONCE", 30)
+    monkeypatch.setattr(build, "MAX_SHARED_AT_ONCE", 30)
     monkeypatch.setattr(estimation, "BYTES_AT_ONCE", 10_000)
     assert_same(_report(samples, _config()).to_dict(), expected, relative=0.0, absolute=1e-12)
-    monkeypatch.setattr(build, "MAX_SAMPLES_AT_ONCE", 10)
+    monkeypatch.setattr(stored_records, "MAX_OBJECTS_AT_ONCE", 40)
     assert_same(_report(samples, _config()).to_dict(), expected, relative=0.0, absolute=1e-12)
