@@ -227,7 +227,10 @@ def annotator_summaries(
                 person=persons.get(name),
                 class_conflicts=conflicts[k].entries,
                 other_classes=other_classes[k].entries,
-                **{each: int(own[each][k]) for each in ("n_missed", "n_could_miss", "n_majority", "n_other_class")},
+                n_missed=int(own["n_missed"][k]),
+                n_could_miss=int(own["n_could_miss"][k]),
+                n_majority=int(own["n_majority"][k]),
+                n_other_class=int(own["n_other_class"][k]),
                 bias=_bias_summary(fields, rest, name, k),
                 consensus=_consensus_summary(fields, joined.of_groups("annotatorsconsensus"), name, k),
                 **found,
@@ -277,4 +280,5 @@ def _classes(counts: IntArray, context: ReportContext) -> list[dict[str, int]]:
 
 def _by_annotator(counts: IntArray, context: ReportContext) -> list[Listed]:
     """Most frequent pairs of an own class and the others' class, for every annotator."""
-    return listed_by_row(*counts, context.class_names, len(context.annotators), MAX_LISTED)
+    annotator, own, others, n = counts
+    return listed_by_row(annotator, own, others, n, context.class_names, len(context.annotators), MAX_LISTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,9 +35,10 @@ class Values:
     values: Sequence[Any]  #: value of every code, None for *not given*
     numbers: FloatArray  #: number of every code, nan if its value is not a number
     tolerance: float  #: numbers that differ by at most this agree
-    scaled: FloatArray  #: the numbers, centred and scaled: neither a large mean nor large numbers cost digits
-    may_be_names: bool  #: whether a value that occurs is no number
-    are_few: bool  #: whether so few different values occur that nominal alpha has an interval
+    #: the numbers, centred and scaled: neither a large mean nor large numbers cost digits
+    scaled: FloatArray = field(default_factory=lambda: np.empty(0))
+    may_be_names: bool = False  #: whether a value that occurs is no number
+    are_few: bool = True  #: whether so few different values occur that nominal alpha has an interval
 
     @classmethod
     def of(cls, name: str, values: Sequence[Any], tolerance: float, used: IntArray | None = None) -> Values:
@@ -159,7 +160,7 @@ def attribute_summaries(
     rest: Rest, attributes: Sequence[Values], found: Mapping[Key, Estimate], describe: Describe
 ) -> list[AttributeSummary]:
     """The attributes in the report."""
-    area = rest.rows("samples")[:, -1] if attributes else None
+    area = rest.rows("samples")[:, -1] if attributes else np.empty(0)
     summaries = []
     for values in attributes:
         agreement, alpha = (number(found[key].value) for key in attribute_keys(values.name))

@@ -253,7 +253,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         n_classes_unlisted=n_classes_unlisted,
         merges=merges(
             rest.counts("conflicts"),
-            float(joint[OBSERVED]),
+            joint[OBSERVED],
             joint[N_HEAD : N_HEAD + len(class_names)],
             class_names,
             config.undefined,

@@ -109,6 +109,7 @@ def _numbers(
     n, undefined = len(codes), t.config.undefined
     place = np.full(len(names), -1)
     place[codes] = np.arange(n)
+    shape = t.n_samples, 1 + len(_COLUMNS) * n
     rows, columns, values = [np.arange(t.n_samples)], [np.zeros(t.n_samples, np.int64)], [n_ratings]
     for k, (sample, category, value) in enumerate(entries):
         kept = place[category] >= 0
@@ -126,7 +127,7 @@ def _numbers(
 
     return Numbers(
         tuple(("classes", names[code], name) for name in _BASIS for code in codes.tolist()),
-        sparse(*map(np.concatenate, (rows, columns, values)), (t.n_samples, 1 + len(_COLUMNS) * n)),
+        sparse(np.concatenate(rows), np.concatenate(columns), np.concatenate(values), shape),
         formula,
         basis=np.concatenate([1 + _COLUMNS.index(name) * n + np.arange(n) for name in _BASIS.values()]),
         by_sample=by_sample,
@@ -263,7 +264,7 @@ def listed_by_row(
 
 
 def merges(
-    conflicts: IntArray, observed: float, counts: FloatArray, names: Sequence[str], undefined: Undefined
+    conflicts: IntArray, observed: FloatArray, counts: FloatArray, names: Sequence[str], undefined: Undefined
 ) -> list[Merge]:
     """The effect of merging the most confused pairs of classes, largest first; the units do not change.
 

@@ -81,7 +81,8 @@ class Tables(Agreement):
     @cached_property
     def seats(self) -> Seats:
         at = (np.cumsum(self.assigned) - 1).reshape(self.assigned.shape)
-        return Seats(*np.nonzero(self.assigned), at, at[self.objects.sample, self.objects.annotator])
+        sample, annotator = np.nonzero(self.assigned)
+        return Seats(sample, annotator, at, at[self.objects.sample, self.objects.annotator])
 
     @cached_property
     def rated_unit(self) -> BoolArray:
