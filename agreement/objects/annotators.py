@@ -11,14 +11,14 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
 from ..matching.verdicts import VERDICTS
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields
-from ..statistics.numbers import Groups, Joined, ratio_formula
+from ..statistics.numbers import GroupNumbers, Joined, ratio_formula
 from ..statistics.report import ReportContext
 from .classes import Listed, listed_by_row
 from .pairs import persons_of
 from .records import ObjectRecords
 from .report import AnnotatorSummary, Bias, ConsensusAgreement
 from .sizes import SIZES
-from .tables import MEASURES, MIN_OTHERS, Rest, Tables, counted, moments
+from .tables import MEASURES, MIN_OTHERS, Rest, Tables, count_codes, moments
 
 #: pairs of classes listed for an annotator in a report
 MAX_LISTED = 20
@@ -43,14 +43,14 @@ _OF_CONSENSUS = {
 _OF_BIAS = {name: (name, "n_boxes") for name in MEASURES}
 
 
-def annotator_numbers(t: Tables, annotators: Sequence[str]) -> Iterator[Groups]:
+def annotator_numbers(t: Tables, annotators: Sequence[str]) -> Iterator[GroupNumbers]:
     """The numbers of all annotators except vitality: quotients of two sums over the samples they were asked for."""
     own = missed_columns(t) | verdict_columns(t) | _class_columns(t) | _meeting_columns(t)
     consensus = _consensus_columns(t)
     parts = (((), _RATIOS, own), (("consensus",), _OF_CONSENSUS, consensus), (("bias",), _OF_BIAS, _bias_columns(t)))
     for part, ratios, columns in parts:
         names, formula, below = ratio_formula(ratios)
-        yield Groups(
+        yield GroupNumbers(
             table=f"annotators{''.join(part)}",
             keys={k: ("annotators", name, *part) for k, name in enumerate(annotators)},
             n_groups=len(annotators),
@@ -175,7 +175,7 @@ def add_annotators(rest: Rest, t: Tables) -> None:
     category, annotator = t.objects.category, t.objects.annotator
     other = np.flatnonzero(~np.isnan(t.others_class) & (t.others_class != category))
     given = t.others_class[other].astype(np.int64)
-    rest.add_counts({"other_classes": counted(annotator[other], category[other], given)})
+    rest.add_counts({"other_classes": count_codes(annotator[other], category[other], given)})
     labels, offsets = t.offsets
     cells = annotator[labels][:, None] * len(MEASURES) + np.arange(len(MEASURES))
     rest.add_moments({"bias": moments(cells.ravel(), offsets.ravel(), t.n_annotators * len(MEASURES))})
@@ -196,10 +196,10 @@ def annotator_summaries(
     sample, annotator, category = records.labels()
     drew = np.zeros(assigned.shape, np.bool_)
     drew[sample, annotator] = True
-    classes = _classes(counted(annotator, category), context)
+    classes = _classes(count_codes(annotator, category), context)
     pair, a, b, times = rest.counts("confused")
     apart = a != b
-    by_both = counted(
+    by_both = count_codes(
         np.r_[met.a[pair[apart]], met.b[pair[apart]]],
         np.r_[a[apart], b[apart]],
         np.r_[b[apart], a[apart]],

@@ -18,10 +18,10 @@ from ..statistics.codes import NOT_GIVEN, is_number
 from ..statistics.estimates import Estimate
 from ..statistics.numbers import Key, Numbers, ratio
 from ..statistics.report import Describe, ReportContext, number
-from .headline import N_HEAD, N_UNITS, coefficients_of, tally_columns
+from .headline import N_HEAD, N_UNITS, tally_coefficients, tally_columns
 from .records import ObjectRecords
 from .report import AttributeSummary
-from .tables import Rest, Tables, counted, worst_samples
+from .tables import Rest, Tables, count_codes, described_worst
 
 #: pairs of values listed in a report
 MAX_LISTED = 20
@@ -78,7 +78,7 @@ def attribute_numbers(t: Tables, attributes: Sequence[Values]) -> Iterator[Numbe
     undefined, first = t.config.undefined, np.zeros(1, np.int64)
 
     def of_names(sums: FloatArray) -> FloatArray:
-        return coefficients_of(sums, undefined)["alpha"][..., None]
+        return tally_coefficients(sums, undefined)["alpha"][..., None]
 
     for place, values in enumerate(attributes):
         (agreement, alpha), codes, sample = attribute_keys(values.name), t.attributes[place], t.units.sample
@@ -141,7 +141,7 @@ def add_attributes(rest: Rest, t: Tables, attributes: Sequence[Values]) -> None:
         rest.add(
             {f"{values.name} counts": np.array([counts]), f"{values.name} samples": np.stack([of_sample, n_pairs], 1)}
         )
-        rest.add_counts({f"{values.name} conflicts": counted(codes[i[differ]], codes[j[differ]])})
+        rest.add_counts({f"{values.name} conflicts": count_codes(codes[i[differ]], codes[j[differ]])})
 
 
 def _level(rest: Rest, values: Values) -> str:
@@ -175,7 +175,7 @@ def attribute_summaries(
                 percent_agreement=agreement,
                 alpha=alpha,
                 conflicts=_conflicts(rest.counts(f"{values.name} conflicts"), values),
-                worst_samples=worst_samples(of_sample, n_pairs, area, describe, sign=-1.0),
+                worst_samples=described_worst(of_sample, n_pairs, area, describe, sign=-1.0),
             )
         )
     return summaries
@@ -205,7 +205,7 @@ def _conflicts(counts: IntArray, values: Values) -> list[dict[str, Any]]:
     ranks = values.ranks()
     a, b, n = counts
     first = ranks[a] <= ranks[b]
-    low, high, n = counted(np.where(first, a, b), np.where(first, b, a), times=n)
+    low, high, n = count_codes(np.where(first, a, b), np.where(first, b, a), times=n)
     order = np.lexsort((ranks[high], ranks[low], -n))[:MAX_LISTED]
     return [
         {"a": values.values[p], "b": values.values[q], "n": times}

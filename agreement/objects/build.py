@@ -21,17 +21,17 @@ from ..statistics.estimates import (
     report_of,
     sample_numbers,
 )
-from ..statistics.numbers import BySample, Groups, Joined, Numbers
+from ..statistics.numbers import BySample, GroupNumbers, Joined, Numbers
 from ..statistics.report import ReportContext, mean_defined, number
 from .annotators import add_annotators, annotator_numbers, annotator_summaries
 from .attributes import add_attributes, attribute_numbers, attribute_summaries, compared_attributes, unused_tables
 from .classes import (
     add_classes,
+    by_frequency,
     class_numbers,
     class_pairs,
     class_summaries,
     merges,
-    most_frequent,
     similar_names,
     synonyms,
 )
@@ -45,7 +45,7 @@ from .headline import (
     main_numbers,
 )
 from .object_distances import object_distances
-from .object_effects import object_effects, object_findings
+from .object_effects import findings_on_objects, object_effects
 from .pairs import (
     add_pairs,
     clusters,
@@ -69,7 +69,7 @@ MAX_SHARED_AT_ONCE = 500_000
 _N_THREADS = 2
 
 #: gives the numbers of some samples
-_Subject: TypeAlias = Callable[[Tables], Iterable[Numbers | Groups]]
+_Subject: TypeAlias = Callable[[Tables], Iterable[Numbers | GroupNumbers]]
 
 
 class Blocks:
@@ -101,7 +101,7 @@ class Blocks:
         """What gives numbers, in passes through the samples: columns of pairs may take much memory."""
         names, met = self.context.annotators, self.met
         chosen = met.chosen(names) if self.by_sample else np.empty(0, np.int64)
-        codes = most_frequent(self.n_labels, self.context.class_names)
+        codes = by_frequency(self.n_labels, self.context.class_names)
         with_interval = with_vitality(names, self.records.assigned, self.n_categories) if self.by_sample else chosen[:0]
         group = np.zeros(len(met), np.int64)
         if self.by_sample is True:  # moments take little memory
@@ -213,7 +213,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         tracks = track_counts(records, context.clusters, config)
     pairs = pair_summaries(fields, of_pairs, rest, met, tracks, context)
     classes, n_classes_unlisted = class_summaries(fields, rest, own.n_labels, confused, class_names)
-    tested = object_findings(effects, of_rated, own.n_labels, met, of_pairs["n_a"] + of_pairs["n_b"])
+    tested = findings_on_objects(effects, of_rated, own.n_labels, met, of_pairs["n_a"] + of_pairs["n_b"])
     joint = joined.sums["joint"]
     drawn = np.unique(records.column("category")).tolist()
     n_hard, n_inexact, n_crowded, n_repaired, n_points = (

@@ -23,7 +23,7 @@ from ..statistics.numbers import Numbers, ratio
 from ..statistics.records import compact
 from ..statistics.report import number
 from .report import ClassSummary, Confusion, Merge
-from .tables import Rest, Tables, counted, median, rows_by_code
+from .tables import Rest, Tables, count_codes, median, rows_by_code
 
 #: classes listed in a report
 MAX_CLASSES = 1_000
@@ -52,7 +52,7 @@ _RATIOS = {
 _BASIS = {"alpha": "n_ratings"} | {name: below for name, (_, below) in _RATIOS.items()}
 
 
-def most_frequent(n_labels: IntArray, names: Sequence[str]) -> IntArray:
+def by_frequency(n_labels: IntArray, names: Sequence[str]) -> IntArray:
     """Codes of the classes that occur, the most frequent first; ties by name. ``n_labels`` has the shape ``(K,)``."""
     order = np.lexsort((name_ranks(names), -n_labels))
     codes: IntArray = order[n_labels[order] > 0]
@@ -157,7 +157,7 @@ def add_classes(rest: Rest, t: Tables) -> None:
     rest.add({"pair_class": of_pair.astype(np.int32)})
     i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
     n_ratings = Counting.of(t.config).n_ratings(units.votes, units.assigned)
-    rest.add_counts({"conflicts": counted(n_ratings[unit[i]], category[i], category[j])})
+    rest.add_counts({"conflicts": count_codes(n_ratings[unit[i]], category[i], category[j])})
 
 
 def class_summaries(
@@ -169,7 +169,7 @@ def class_summaries(
         n_labels: shape ``(K,)``
         confused: counts of (class, other class) over all pairs of labels of one unit
     """
-    codes = most_frequent(n_labels, names)
+    codes = by_frequency(n_labels, names)
     n_units, n_lone, cost = rest.rows("classes").sum(axis=0)
     total, met = float(cost.sum()), _confused_with(confused, names)
     iou, listed = rest.rows("pair_iou"), codes[:MAX_CLASSES].tolist()
@@ -222,7 +222,7 @@ def class_pairs(confused: IntArray, names: Sequence[str]) -> IntArray:
     _, a, b, n = confused
     ranks = name_ranks(names)
     first = ranks[a] <= ranks[b]
-    return counted(np.where(first, a, b), np.where(first, b, a), times=n)
+    return count_codes(np.where(first, a, b), np.where(first, b, a), times=n)
 
 
 def list_confusions(counts: IntArray, names: Sequence[str], at_most: int) -> Listed:

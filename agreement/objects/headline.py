@@ -1,7 +1,7 @@
 """The headline: alpha and score of all samples, and the three questions of existence, classes and localisation.
 
 Where a number comes from, for example ``report.alpha.pooled``: :func:`tally_columns` gives its columns of every sample;
-``_OF_JOINT`` says which coefficient of their sums it is, and :func:`coefficients_of` computes it with the formula in
+``_OF_JOINT`` says which coefficient of their sums it is, and :func:`tally_coefficients` computes it with the formula in
 ``metrics/alpha/__init__.py``; :func:`headline_parts` puts it into the report. Its interval,
 ``report.intervals["alpha.pooled"]``, is the same formula of resampled sums
 (:func:`~..statistics.estimates.estimates`).
@@ -30,7 +30,7 @@ from ..statistics.report import AlphaSummary, Coefficients, ReportContext, mean_
 from .classes import list_confusions
 from .records import ObjectRecords
 from .report import ClassGivenMatch, Existence, Localisation
-from .tables import Rest, Tables, counted, distribution, worst_samples
+from .tables import Rest, Tables, count_codes, described_worst, distribution
 
 #: pairs of classes listed in a report
 MAX_LISTED = 100
@@ -53,7 +53,7 @@ OBSERVED, _DIFFERING, N_UNITS, N_HEAD = range(4)
 _ROUNDING = 1e-9
 _COEFFICIENTS = ("ac1", "brennan_prediger", "fleiss_kappa")
 
-#: coefficients of the same ratings: name in the report by name in :func:`coefficients_of`
+#: coefficients of the same ratings: name in the report by name in :func:`tally_coefficients`
 _OF_JOINT = {
     "alpha.pooled": "alpha",
     "alpha.percent_agreement": "percent_agreement",
@@ -161,7 +161,9 @@ def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: in
     )
 
 
-def coefficients_of(sums: FloatArray, undefined: Undefined, n_categories: int | None = None) -> dict[str, FloatArray]:
+def tally_coefficients(
+    sums: FloatArray, undefined: Undefined, n_categories: int | None = None
+) -> dict[str, FloatArray]:
     """Alpha, percent agreement, AC1, Brennan-Prediger and Fleiss' kappa from sums ``(..., 3 + 2 K)`` of a tally.
 
     Args:
@@ -183,7 +185,7 @@ def _coefficients(
     undefined = t.config.undefined
 
     def formula(sums: FloatArray) -> FloatArray:
-        found = coefficients_of(sums, undefined, n_categories)
+        found = tally_coefficients(sums, undefined, n_categories)
         return np.stack([found[name] for name in names.values()], axis=-1)
 
     columns = tally_columns(ratings, ratings.sample, t.n_samples, n_categories or t.n_categories)
@@ -238,7 +240,7 @@ def add_headline(rest: Rest, t: Tables) -> None:
         "area": t.label_area,
     }
     rest.add({"samples": np.column_stack(list(columns.values())), "pair_iou": pairs.iou, "pair_score": t.pair_score})
-    rest.add_counts({"votes": counted(units.assigned[t.rated_unit], units.votes[t.rated_unit])})
+    rest.add_counts({"votes": count_codes(units.assigned[t.rated_unit], units.votes[t.rated_unit])})
 
 
 def headline_parts(
@@ -252,7 +254,7 @@ def headline_parts(
     """The headline parts of the report, by name.
 
     Args:
-        confused: counts of (class, other class) over all pairs of labels of one unit, see :func:`~.tables.counted`
+        confused: counts of (class, other class) over all pairs of labels of one unit, see :func:`~.tables.count_codes`
         records: of all samples
         context: of rated samples
     """
@@ -286,7 +288,7 @@ def headline_parts(
                 {"assigned": n, "votes": k, "units": drawn}
                 for n, k, drawn in zip(*rest.counts("votes").tolist(), strict=True)
             ],
-            worst_samples=worst_samples(f1, n_labels, area, describe),
+            worst_samples=described_worst(f1, n_labels, area, describe),
         ),
         "class_given_match": ClassGivenMatch(
             **given_match,
@@ -294,13 +296,13 @@ def headline_parts(
             coefficients=coefficients("given_match", of_classes),
             confusion=confusion.entries,
             n_unlisted=confusion.n_unlisted,
-            worst_samples=worst_samples(differ, n_matched, area, describe, sign=-1.0),
+            worst_samples=described_worst(differ, n_matched, area, describe, sign=-1.0),
         ),
         "localisation": Localisation(
             **fields["localisation"],
             **distribution(all_iou),
             n_pairs=len(all_iou),
             measure=context.measure,
-            worst_samples=worst_samples(iou, n_matched, area, describe),
+            worst_samples=described_worst(iou, n_matched, area, describe),
         ),
     }

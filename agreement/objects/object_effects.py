@@ -43,7 +43,7 @@ def object_effects(t: Tables) -> Iterator[Effects]:
     yield from _size_effects(t, several=several)
 
 
-def object_findings(
+def findings_on_objects(
     rows: EffectRows,
     context: ReportContext,
     n_labels: IntArray,

@@ -23,12 +23,12 @@ from ..settings.config import AgreementConfig
 from ..statistics.codes import MISSING
 from ..statistics.estimates import Fields
 from ..statistics.main_numbers import MEASURES
-from ..statistics.numbers import Groups, Numbers, ratio, ratio_formula
+from ..statistics.numbers import GroupNumbers, Numbers, ratio, ratio_formula
 from ..statistics.report import ReportContext, number, numbers_for_json
 from ..statistics.values import masked_means
 from .classes import Listed, listed_by_row
 from .report import Cluster, PairSummary, SampleMean, Sessions
-from .tables import Rest, Tables, counted, moments
+from .tables import Rest, Tables, count_codes, moments
 
 #: 95 % of normally distributed values are within this many standard deviations of their mean
 NORMAL_95 = 1.96
@@ -121,7 +121,7 @@ def _rated_classes(t: Tables) -> SparseColumns:
 
 def pair_numbers(
     t: Tables, annotators: Sequence[str], wanted: IntArray, resampled: IntArray, expected: float
-) -> Iterator[Groups]:
+) -> Iterator[GroupNumbers]:
     """The numbers of some pairs of annotators.
 
     Args:
@@ -142,7 +142,7 @@ def pair_numbers(
         of_images = pair_alpha(quotients[..., -1], expected)
         return np.concatenate([quotients[..., :-1], alpha(sums)[..., None], of_images[..., None]], axis=-1)
 
-    yield Groups(
+    yield GroupNumbers(
         table="pairs",
         keys={pair: ("pairs", *names[pair]) for pair in wanted.tolist()},
         n_groups=len(names),
@@ -183,7 +183,7 @@ def _alpha_formula(config: AgreementConfig) -> Any:
     return alpha
 
 
-def count_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray) -> Iterator[Numbers | Groups]:
+def count_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray) -> Iterator[Numbers | GroupNumbers]:
     """Agreement on the number of objects of every image, without crowd.
 
     For all annotators: ICC(2,1) over the images that all were asked for. For every pair: the mean difference over
@@ -199,7 +199,7 @@ def count_numbers(t: Tables, annotators: Sequence[str], resampled: IntArray) -> 
     of_all = hstack([columns * (t.n_assigned == t.n_annotators)[:, None]])
     yield Numbers((("counts.icc",),), of_all, lambda sums: _icc(sums)[..., None], basis=np.array([0]), table="counts")
     difference = (t.sample_pairs.n_a - t.sample_pairs.n_b).astype(np.float64)
-    yield Groups(
+    yield GroupNumbers(
         table="count_differences",
         keys={pair: ("pairs", *both) for pair, both in enumerate(t.met.names(annotators))},
         n_groups=len(t.met),
@@ -274,7 +274,7 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
 def add_pairs(rest: Rest, t: Tables) -> None:
     """Add what is said of pairs besides numbers: confused classes, and means of the best IoU over samples."""
     met, n, category = t.meeting_met, len(t.met), t.objects.category
-    rest.add_counts({"confused": counted(t.pair_met, category[t.pairs.i], category[t.pairs.j])})
+    rest.add_counts({"confused": count_codes(t.pair_met, category[t.pairs.i], category[t.pairs.j])})
     a_to_b, b_to_a = t.best_iou.T
     neither = np.isnan(a_to_b) & np.isnan(b_to_a)
     symmetric = np.where(neither, np.nan, (np.nan_to_num(a_to_b) + np.nan_to_num(b_to_a)) / 2.0)

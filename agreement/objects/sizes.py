@@ -15,7 +15,7 @@ from ..settings.config import AgreementConfig
 from ..statistics.records import Columns
 from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords, shown_area, units_of_objects
 from .report import SizeSummary
-from .tables import Rest, Tables, counted, mean, median
+from .tables import Rest, Tables, count_codes, mean, median
 
 SIZES = ("small", "medium", "large")
 #: smallest area in px² of medium and large objects, as in COCO
@@ -109,7 +109,7 @@ def add_sizes(rest: Rest, t: Tables) -> None:
     """Add the units of some samples by size, who drew them and who were asked, and the size of every pair of labels."""
     known = (t.size >= 0) & t.rated_unit
     units = t.units
-    rest.add_counts({"sizes": counted(t.size[known], units.votes[known], units.assigned[known])})
+    rest.add_counts({"sizes": count_codes(t.size[known], units.votes[known], units.assigned[known])})
     rest.add({"pair_size": t.size[t.unit[t.pairs.i]].astype(np.int8)})
 
 

@@ -180,7 +180,7 @@ class Rest:
             self._rows[name].append(rows)
 
     def add_counts(self, found: Mapping[str, IntArray]) -> None:
-        """Add counts, see :func:`counted`; those of equally many blocks are added, so that each is sorted seldom."""
+        """Add counts, see :func:`count_codes`; those of equally many blocks are added, so that each is sorted seldom."""
         for name, counts in found.items():
             parts = self._counts[name]
             parts.append(counts)
@@ -201,7 +201,7 @@ class Rest:
         return np.concatenate(self._rows[name])
 
     def counts(self, name: str) -> IntArray:
-        """Counts over all samples, as :func:`counted` gives them."""
+        """Counts over all samples, as :func:`count_codes` gives them."""
         return _counts_together(self._counts[name])
 
     def moments(self, name: str) -> FloatArray:
@@ -209,7 +209,7 @@ class Rest:
         return self._moments[name]
 
 
-def counted(*columns: IntArray, times: IntArray | None = None) -> IntArray:
+def count_codes(*columns: IntArray, times: IntArray | None = None) -> IntArray:
     """The different rows of ``k`` columns of codes ``>= 0``, ascending, with how often each occurs: ``(k + 1, T)``.
 
     Args:
@@ -233,7 +233,7 @@ def _counts_together(parts: list[IntArray]) -> IntArray:
     if len(parts) == 1:
         return parts[0]
     *columns, times = np.hstack(parts)
-    return counted(*columns, times=times)
+    return count_codes(*columns, times=times)
 
 
 def moments(row: IntArray, values: FloatArray, n_rows: int) -> FloatArray:
@@ -248,7 +248,7 @@ def moments(row: IntArray, values: FloatArray, n_rows: int) -> FloatArray:
     return np.stack([n, mean, sums_by(row, (values - mean[row]) ** 2, n_rows)])
 
 
-def worst_samples(
+def described_worst(
     value: FloatArray, weight: FloatArray, area: FloatArray, describe: Describe, sign: float = 1.0
 ) -> list[Sample]:
     """The samples with the lowest values, without nan; ties go to the larger weight, then to the larger area.

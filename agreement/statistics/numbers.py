@@ -84,7 +84,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Groups:
+class GroupNumbers:
     """The same numbers of many groups, such as pairs of annotators, on some samples."""
 
     table: str  #: name of the columns, by which :class:`Joined` gives their sums
@@ -112,12 +112,12 @@ class Joined:
         self._by_sample = by_sample
         #: by subject and place
         self._rows: dict[tuple[int, int], tuple[Numbers, Rows]] = {}
-        self._groups: dict[tuple[int, int], tuple[Groups, GroupRows]] = {}
+        self._groups: dict[tuple[int, int], tuple[GroupNumbers, GroupRows]] = {}
         self._of_groups: dict[str, dict[str, FloatArray]] = defaultdict(dict)
         #: sums of all columns of a table ``(C,)``, known once its numbers were given
         self.sums: dict[str, FloatArray] = {}
 
-    def add(self, subject: int, block: Iterable[Numbers | Groups], n_samples: int) -> None:
+    def add(self, subject: int, block: Iterable[Numbers | GroupNumbers], n_samples: int) -> None:
         """Add the numbers of the next samples of a subject, always the same in the same order."""
         for number, each in enumerate(block):
             place = subject, number
@@ -207,7 +207,7 @@ class Rows:
 class GroupRows:
     """Additive columns of (group, sample), for the same numbers of many groups, such as pairs of annotators.
 
-    Groups with intervals keep all rows, or their moments; other groups keep only the sums.
+    GroupNumbers with intervals keep all rows, or their moments; other groups keep only the sums.
 
     Args:
         resampled: the groups with intervals

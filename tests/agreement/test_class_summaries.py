@@ -16,7 +16,7 @@ from annotator_agreement.agreement.objects import pairs
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.classes import list_confusions as listing
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.tables import Rest, counted
+from annotator_agreement.agreement.objects.tables import Rest, count_codes
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import brennan_prediger, cohen_kappa, fleiss_kappa, gwet_ac1, percent_agreement
@@ -200,7 +200,7 @@ def test_lists_are_cut_where_they_get_long_and_say_what_is_left_out() -> None:
     """Sixteen objects, whose labels all differ: class ``2 k`` meets class ``2 k + 1``, more often the greater ``k``."""
     names = [f"{k:02d}" for k in range(16)]
     a, b = np.array([(2 * k, 2 * k + 1) for k in range(8) for _ in range(k)]).T
-    found_list = listing(counted(a, b), names, 3)
+    found_list = listing(count_codes(a, b), names, 3)
     assert found_list.entries == [
         {"a": "14", "b": "15", "n": 7},
         {"a": "12", "b": "13", "n": 6},
@@ -218,7 +218,7 @@ def test_every_way_of_counting_the_same_codes_gives_the_same_counts(seed: int) -
         for cut in (0, 1, 77, 200):
             rest = Rest()
             for rows in (slice(cut), slice(cut, None)):
-                rest.add_counts({"codes": counted(*(column[rows] for column in columns))})
+                rest.add_counts({"codes": count_codes(*(column[rows] for column in columns))})
             assert [(tuple(row), n) for *row, n in rest.counts("codes").T.tolist()] == expected
 
 

@@ -10,7 +10,7 @@ from tests.charts.filled import filled_report, filled_values, interval
 from annotator_agreement.agreement.evidence.confusions import Confused
 from annotator_agreement.agreement.evidence.ranking import ends_of_ranking, in_order, least_first, most_first, supported
 from annotator_agreement.agreement.objects.classes import similar_names, synonyms
-from annotator_agreement.agreement.objects.tables import counted
+from annotator_agreement.agreement.objects.tables import count_codes
 from annotator_agreement.charts.figures.matrices import annotator_order
 
 
@@ -68,5 +68,5 @@ def test_names_are_similar_only_if_annotators_give_them_to_the_same_objects() ->
     enough = [
         Confused(sorted(pair), n, n, 0.1, 0.0, 0.2, 0.0) for pair, n in met.items() if pair[0] != pair[1] and n >= 10
     ]
-    found = similar_names(names, synonyms(counted(*rows.T), names, enough))
+    found = similar_names(names, synonyms(count_codes(*rows.T), names, enough))
     assert found == [["bicicle", "bicycle"], ["Car", "car"]]
