@@ -180,7 +180,7 @@ class Rest:
             self._rows[name].append(rows)
 
     def add_counts(self, found: Mapping[str, IntArray]) -> None:
-        """Add counts, see :func:`count_codes`; those of equally many blocks are added, so that each is sorted seldom."""
+        """Add counts, see :func:`count_codes`; equally many are counted together, so that each is sorted seldom."""
         for name, counts in found.items():
             parts = self._counts[name]
             parts.append(counts)
