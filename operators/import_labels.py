@@ -19,6 +19,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
+from ..agreement.settings.annotators import spelt_alike
 from ..agreement.settings.arguments import one_of
 from ..agreement.settings.no_labels import DREW_NOTHING, NOT_ASSIGNED
 from ..agreement.settings.options import OPTIONS
@@ -318,6 +319,8 @@ def _result(summary: ImportSummary) -> str:
     annotators = counted(len(summary.annotators), "annotator")
     parts = [f"Imported the labels of {annotators} on {counted(summary.n_images, 'image')}{new}"]
     parts += [summary.lost] if summary.lost else []
+    alike = spelt_alike((entry.name for entry in summary.annotators), "annotators")
+    parts += [_in_words_of_the_form(question) for _, question in alike]
     return ". ".join([*parts, *(f"Left out: {line}" for line in summary.left_out)])
 
 

@@ -96,13 +96,16 @@ def test_the_class_of_regions_of_via_can_be_named(importer, form, tmp_path):
     assert "1 detections" in str(form(importer, dataset, **chosen)["preview"])
 
 
-def test_names_that_differ_only_in_case_are_pointed_out_and_joined(importer, form, tmp_path):
+def test_names_that_differ_only_in_case_are_pointed_out_and_joined(importer, form, run, tmp_path):
     path = written(tmp_path / "t.csv", "image,annotator,label\n1.jpg,Ann,cat\n2.jpg,ann,cat\n1.jpg,bob,cat\n")
     dataset = dataset_of(["1.jpg", "2.jpg"])
     preview = str(form(importer, dataset, file=str(path))["preview"])
     assert "Annotators 'Ann', 'ann' differ only in case: one person?" in preview
     assert "Importing with “Names that stand for others”: “ann=Ann” joins their labels" in preview
-    chosen = {"file": {"absolute_path": str(path)}, "advanced": {"aliases": ["ann=Ann"]}}
+    chosen = {"file": {"absolute_path": str(path)}}
+    _, requests = run(importer, dataset, **chosen, prefix="apart_")
+    assert "differ only in case: one person? Importing with “Names that stand" in requests["notify"]["message"]
+    chosen["advanced"] = {"aliases": ["ann=Ann"]}
     assert "differ only" not in str(form(importer, dataset, **chosen)["preview"])
     foo.execute_operator(importer.uri, {"dataset": dataset, "params": chosen})
     dataset.reload()
