@@ -216,4 +216,3 @@ PIXEL_NUMBERS = (
     MainNumber("mean.kappa", "Cohen's kappa (pixels)", group=COMPARED),
 )
 #: paths of all numbers in reports
-NUMBER_KEYS = [number.key for number in (*OBJECT_NUMBERS, *RATING_NUMBERS, *TAG_NUMBERS, *PIXEL_NUMBERS)]
