@@ -32,7 +32,7 @@ def _ends(interval: Interval | None) -> tuple[float, float]:
 
 @each_kind
 def test_every_main_number_is_shown_everywhere_with_its_interval(kind: str) -> None:
-    samples = KINDS[kind].samples(1, 60)
+    samples = KINDS[kind].samples(1, 40)
     report: Any = KINDS[kind].report(samples)
     written = [report_text(report, full=True), report_markdown(report),
                overview_markdown(report) + computation_markdown(report)]  # fmt: skip
@@ -57,7 +57,7 @@ def test_every_main_number_is_shown_everywhere_with_its_interval(kind: str) -> N
             assert cell in page
     context = KINDS[kind].context()
     runs = [
-        ComparedRun(KINDS[kind].record(each, context.config), context, np.arange(60))
+        ComparedRun(KINDS[kind].record(each, context.config), context, np.arange(40))
         for each in (samples, samples[::-1])
     ]
     comparison = compare_runs(*runs, lambda rows: [{"id": str(row)} for row in rows], None, resamples=20, seed=0)

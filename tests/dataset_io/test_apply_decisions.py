@@ -273,7 +273,7 @@ def test_labels_of_several_annotators_in_one_field_keep_the_type_of_the_attribut
 
 
 @pytest.mark.parametrize("kind", few(["labels", "numbers", "tags", "masks", "texts", "integers"], 4))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_what_was_said_of_whole_samples(make_dataset, kind):
     options = {"tolerance": 1} if kind == "numbers" else {}
     dataset = said_dataset(make_dataset, kind, 16, **options)

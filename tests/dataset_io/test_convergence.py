@@ -80,6 +80,7 @@ def _many(n_annotators: int, n_images: int):
     return labels
 
 
+@pytest.mark.long
 def test_of_many_annotators_only_pairs_who_met_are_there(run_of) -> None:
     labels = _many(40, 14)
     found = run_of(labels).convergence()
@@ -214,7 +215,7 @@ def _in_one_field(dataset) -> None:
 @pytest.mark.parametrize(
     "roles", [{"reference": "gold", "models": ["yolo"]}, {"annotators": ["alice", "bob", "carol"]}]
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_model_that_is_a_value_of_the_attribute_has_the_numbers_of_a_field(run_of, roles) -> None:
     of_fields = run_of(random_annotators(20, NAMES), reference="gold", models=["yolo"], resamples=20)
     _in_one_field(of_fields.dataset)

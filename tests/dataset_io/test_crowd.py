@@ -228,7 +228,7 @@ def _lies_in(label, region):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_reference_says_of_an_annotator_what_it_says_without_crowd(make_dataset, seed):
     """Against the same labels without those that lie mostly within a region of somebody else."""
     names, samples = [*PAIR, "gold"], _random_crowds(seed)

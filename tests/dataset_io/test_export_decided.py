@@ -153,6 +153,7 @@ def test_what_was_said_of_images_comes_back(make_dataset, tmp_path, kind, datase
     assert done.n_images == len(expected) > done.n_empty > 0
 
 
+@pytest.mark.long
 def test_polygons_and_instance_masks_come_back(make_dataset, tmp_path):
     corners = [(0.1, 0.2), (0.5, 0.2), (0.45, 0.6), (0.1, 0.5)]
     dataset = make_dataset({"unused": [None] * 3})

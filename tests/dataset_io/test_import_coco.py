@@ -36,7 +36,7 @@ def test_the_tables_of_document_000_from_the_original_files(shared_data, file, a
 
 
 @pytest.mark.parametrize("into", ["fields", "attribute"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_lvis_gives_the_numbers_of_the_design(shared_data, into):
     import json
 

@@ -40,7 +40,7 @@ def labelled(make_dataset: Any) -> fo.Dataset:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_numbers_are_those_of_a_run_with_others(labelled: fo.Dataset, kind: str) -> None:
     alice, bob, gold = (f"{name}_{kind}" for name in ("alice", "bob", "gold"))
     options = {"reference": gold, "models": bob, "resamples": 0}

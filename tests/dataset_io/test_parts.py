@@ -141,7 +141,7 @@ def test_views_and_views_of_a_part_of_the_run(dataset):
 
 
 @pytest.mark.parametrize("kind", few(["labels", "numbers", "tags", "masks", "texts", "integers"], 4))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_every_label_type(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind, n=40, resamples=100)
     describe(dataset)

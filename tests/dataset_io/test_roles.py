@@ -151,6 +151,7 @@ def test_bias_against_the_reference_is_in_text_page_and_table_with_its_interval(
     assert "Bias against the boxes of gold" in run.export(tmp_path / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_samples_have_the_f1_of_every_annotator(labelled: fo.Dataset) -> None:
     run = aa.compute(labelled, ["alice", "bob", "carol"], reference="gold", models=["yolo"], resamples=0)
     table = run.samples().set_index("id")

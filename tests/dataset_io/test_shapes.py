@@ -54,7 +54,7 @@ KINDS = {
 
 @pytest.mark.parametrize("first", KINDS)
 @pytest.mark.parametrize("second", KINDS)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_labels_of_any_kind_are_compared_with_labels_of_any_other(make_dataset, first, second):
     dataset = shapes_dataset(make_dataset, {"alice": [KINDS[first](3)], "bob": [KINDS[second](5)]})
     assert iou_of_the_only_object(dataset) == pytest.approx(8 / 12, rel=1e-12)
@@ -102,7 +102,7 @@ def test_rings_that_cross_themselves_are_repaired_and_counted(make_dataset):
 
 
 @pytest.mark.parametrize("case", GOLDEN["polygons"], ids=lambda case: case["name"])
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_polygons_of_the_source_documents_have_their_exact_areas_and_their_pixels(make_dataset, case):
     size = (1997, 1701)  # not a power of two, so that relative coordinates are rounded
     a, b = (np.reshape(case[name], (-1, 2)).tolist() for name in "ab")

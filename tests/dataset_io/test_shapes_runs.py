@@ -83,7 +83,7 @@ def test_batches_of_any_size_give_the_same_report(make_dataset, monkeypatch, opt
 
 
 @EACH_OPTION
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_the_order_of_samples_labels_and_fields_does_not_matter(make_dataset, options):
     samples = _random_samples(4)
     dataset = shapes_dataset(make_dataset, *samples)

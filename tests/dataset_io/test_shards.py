@@ -487,6 +487,7 @@ def test_workers_with_other_software_refuse(boxes, monkeypatch):
         compute_agreement(boxes, ANNOTATORS, executor=Dying(lambda *_: None))
 
 
+@pytest.mark.long
 def test_workers_of_another_database_refuse(boxes, monkeypatch):
     class Elsewhere:
         datasets = get_db_conn().nothing

@@ -137,6 +137,7 @@ def test_the_tables_on_a_view_are_those_of_its_samples(boxes):
         pd.testing.assert_frame_equal(part, kept)
 
 
+@pytest.mark.long
 def test_an_update_leaves_the_tables_of_a_new_run(boxes):
     for sample in boxes.limit(5):
         sample["alice"] = fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2])])
@@ -174,7 +175,7 @@ def test_frames_have_their_number(make_dataset):
 
 
 @pytest.mark.parametrize("kind", few(["tags", "labels", "numbers", "texts", "integers"], 3))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_what_was_said_of_samples_stands_in_the_tables(make_dataset, kind):
     dataset = said_dataset(make_dataset, kind)
     report, said = load_agreement(dataset), {}
@@ -234,6 +235,7 @@ def test_labels_keep_their_ids_in_any_order_of_fields_and_after_an_update(make_d
     _same_ids(dataset, load_agreement(dataset).labels())
 
 
+@pytest.mark.long
 def test_runs_of_before_that_kept_no_ids_are_read_and_updated(make_dataset, monkeypatch):
     with monkeypatch.context() as before:
         before.setattr(ratings, "record_ratings", lambda result, _, **options: record_ratings(result, **options))

@@ -54,6 +54,7 @@ def test_labels_read_with_fiftyone_are_ordinary_labels(make_dataset):
     assert "agreement_units" in run.Run(dataset, "agreement").config["fields_written"]
 
 
+@pytest.mark.long
 def test_no_unit_depends_on_the_order_of_annotators_samples_or_labels(make_dataset):
     labels = random_annotators(15, seed=8)
     dataset = make_dataset(labels)

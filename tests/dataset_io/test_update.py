@@ -302,7 +302,7 @@ CROWD = fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], iscrowd=1)
         ({"iou": "auto"}, {"bob": None}, "the labels suggest another threshold"),
     ],
 )  # fmt: skip
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_what_concerns_all_samples_is_computed_again_as_a_whole(dataset, caplog, monkeypatch, options, values, reason):
     of_other_version = options.pop("versions", False)
     compute_agreement(dataset, ANNOTATORS, resamples=0, **options)

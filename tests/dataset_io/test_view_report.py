@@ -162,7 +162,7 @@ def test_the_report_on_a_view_is_that_of_a_run_on_the_view(make, make_dataset):
 
 
 @each_case
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_report_on_the_whole_dataset_is_that_of_the_run(make, make_dataset):
     dataset, fields, options = make(make_dataset)
     report = compute_agreement(dataset, fields, resamples=50, **options)
@@ -171,7 +171,7 @@ def test_the_report_on_the_whole_dataset_is_that_of_the_run(make, make_dataset):
 
 
 @each_case
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_labels_that_were_edited_or_deleted_change_nothing(make, make_dataset):
     dataset, fields, options = make(make_dataset)
     compute_agreement(dataset, fields, **options)
@@ -191,6 +191,7 @@ def _random_videos():
     return videos
 
 
+@pytest.mark.long
 def test_of_videos_whole_videos_are_reported(make_videos):
     dataset = make_videos(_random_videos())
     fields = [f"frames.{name}" for name in NAMES]

@@ -60,6 +60,7 @@ def surfaces(report):
 
 
 @pytest.mark.parametrize("options", [{}, {"missing": "ignore"}, {"empty": "agree", "undefined": "one"}])
+@pytest.mark.few(1)
 def test_both_readings_are_what_runs_on_explicit_lists_find(make_dataset, options):
     as_null = make_dataset(SPARSE)
     explicit = make_dataset(filled(SPARSE))
@@ -114,6 +115,7 @@ def test_the_rules_have_a_row_of_the_other_reading(make_dataset):
     assert "drew_nothing" in text[text.index("Alpha of objects under other rules") :]
 
 
+@pytest.mark.long
 def test_readings_that_hardly_differ_give_no_warning(make_dataset):
     labels = {name: [[CAT], [CAT, DOG]] * 50 + [[CAT]] for name in ("alice", "bob")}
     labels["alice"][-1] = None
@@ -314,6 +316,7 @@ def check_trap(dataset, annotators):
     return trapped, truth
 
 
+@pytest.mark.long
 def test_the_trap_of_sparse_images_is_warned_of(private_fiftyone, tmp_path):
     rng = np.random.default_rng(14)
     images = [(f"{k}.jpg", 640, 480) for k in range(300)]
@@ -423,6 +426,7 @@ NOTHING = {
 
 
 @pytest.mark.parametrize(("labels", "reason"), NOTHING.values(), ids=NOTHING)
+@pytest.mark.few(1)
 def test_where_nothing_is_compared_every_output_begins_with_why(make_dataset, labels, reason):
     dataset = make_dataset(labels)
     operator = foo.get_operator("@annotator/agreement/compute_agreement")

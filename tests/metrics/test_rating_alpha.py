@@ -146,6 +146,7 @@ RANGES = [
 
 @pytest.mark.parametrize("with_zeros", [False, True])
 @pytest.mark.parametrize("case", RANGES, ids=lambda case: case[0])
+@pytest.mark.few(2)
 def test_ratio_alpha_of_many_different_values_is_the_sum_over_their_pairs(case: tuple, with_zeros: bool) -> None:
     _, low, high = case
     rng = np.random.default_rng(5)

@@ -67,6 +67,7 @@ def test_forms_of_runs_that_are_gone(operator, context, form, lend, name: str) -
 
 
 @pytest.mark.parametrize("name", OF_RUNS)
+@pytest.mark.few(4)
 def test_forms_without_any_run(operator, context, form, lend, name: str) -> None:
     dataset, asked = lend(_without_a_run), operator(name)
     inputs = form(asked, dataset, **OF_RUNS[name])

@@ -60,6 +60,7 @@ def test_renaming_moves_the_run_and_its_fields(operator, dataset, form):
 
 
 @pytest.mark.parametrize("key", ["label", "agreement", "taken", "Not a key"])
+@pytest.mark.few(1)
 def test_a_new_key_that_is_not_free_is_shown_in_the_form(operator, dataset, form, key):
     import fiftyone as fo
 

@@ -153,6 +153,7 @@ def _labels(view):
     }
 
 
+@pytest.mark.long
 def test_the_operators_run_through_fiftyone(make_dataset):
     dataset = make_dataset(random_annotators(20, seed=4))
     before = stored(dataset)

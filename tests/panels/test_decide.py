@@ -143,6 +143,7 @@ def test_versions_skip_back_undo_and_filters(event, make_dataset):
     assert "0 of 0 decided" in event("seek_votes", dataset, of_cats.state, value="2").said
 
 
+@pytest.mark.long
 def test_a_label_is_edited_in_the_form_of_the_app_and_recorded_without_a_call(event, make_dataset):
     dataset = make_dataset(EXAMPLE)
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
@@ -458,6 +459,7 @@ def test_rows_of_the_objects_tab_lead_to_deciding_on_them(event, make_dataset):
     assert f"0 of {sent.table('by_class')[0][1]} decided" in of_class.said
 
 
+@pytest.mark.long
 def test_what_a_form_decided_or_took_back_is_shown_at_once(event, dataset, named):
     n = int(re.search(r"0 of (\d+) decided", show(event, dataset, named).text).group(1))
     step = decide(dataset, choice="none", verdict="lone", by="mia").step
@@ -502,7 +504,7 @@ def test_undo_keeps_a_field_of_decisions_with_a_label_of_somebody(event, dataset
 
 
 @pytest.mark.parametrize("deleted", ["by applying it", "by hand"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(event, make_dataset, deleted):
     """Two lone objects of bob on one image; one is decided to be none and deleted, and the run updated."""
     boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
@@ -526,7 +528,7 @@ def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(
 
 
 @pytest.mark.parametrize("afterwards", ["nothing", "update", "compute"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(event, make_dataset, afterwards):
     boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
     dataset = make_dataset({"alice": [[], []], "bob": [boxes, boxes], "carol": [[], []]})
@@ -551,7 +553,7 @@ def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(e
 
 
 @pytest.mark.parametrize("method", ["show_filters", "on_change_current_sample", "count_decisions"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_the_way_back_is_there_after_events_of_other_buttons_and_of_the_app(event, dataset, named, method):
     sent = show(event, dataset, named)
     for name in ("No object", "Skip"):

@@ -62,6 +62,7 @@ def family(request, private_fiftyone):
     dataset.delete()
 
 
+@pytest.mark.few(2)
 def test_the_tabs_have_what_the_family_has(event, family):
     name, dataset = family
     sent = event("on_load", dataset)

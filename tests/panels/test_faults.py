@@ -143,6 +143,7 @@ def test_every_event_after_somebody_deleted_a_field(event, dataset, state, gone)
     assert gone in again.text
 
 
+@pytest.mark.long
 def test_every_event_after_the_run_was_renamed(event, dataset, state):
     rename_agreement(dataset, "agreement", "first")
     for method, params in EVENTS:
@@ -183,6 +184,7 @@ def test_two_panels_have_a_state_of_their_own(event, dataset):
 
 
 @pytest.mark.parametrize("status", ["running", "failed", "deleting"])
+@pytest.mark.few(1)
 def test_drill_downs_of_a_run_that_is_computed_again_meanwhile(event, dataset, state, status):
     config = dataset.get_run_info("agreement").config
     config.status = status
@@ -200,6 +202,7 @@ def _computation(event, dataset, state, view=None):
     return sent.parts["computation"]["default"].replace("**", ""), sent
 
 
+@pytest.mark.long
 def test_of_patches_the_numbers_are_those_of_the_samples_they_are_of(event, dataset, state):
     patches = dataset.limit(5).to_patches("alice")
     of_samples, _ = _computation(event, dataset, state, dataset.select(patches.distinct("sample_id")))
@@ -304,6 +307,7 @@ def test_of_groups_the_samples_of_all_slices_count(event, make_dataset):
 
 @pytest.mark.parametrize("value", [["alice"], {"a": 1}, 3.5, True])
 @pytest.mark.parametrize("what", ["verdict", "annotator", "label", "votes"])
+@pytest.mark.few(4)
 def test_what_no_list_offers_is_not_looked_for(event, dataset, state, what, value):
     named = {**of_tab(state, "decide"), "decide": {"by": "mia"}}
     sent = event(f"seek_{what}", dataset, named, value=value)

@@ -64,6 +64,7 @@ def test_without_a_run_a_button_opens_the_form(event, make_dataset):
     ],
     ids=["running", "renaming", "deleting", "failed", "older schema"],
 )
+@pytest.mark.few(2)
 def test_a_run_without_numbers_says_why_and_what_to_do(event, dataset, values, said):
     _set_config(dataset, **values)
     sent = event("on_load", dataset)
