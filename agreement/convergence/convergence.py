@@ -11,23 +11,12 @@ import numpy as np
 
 from ...metrics.detection.average_precision import COCO_THRESHOLDS
 from ...metrics.matching.merging import TIE
-from ...metrics.numeric.arrays import FloatArray, IntArray, distinct
+from ...metrics.numeric.arrays import IntArray
 from ..settings.errors import AgreementInputError
 from ..statistics.estimates import Fields
 from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import WithIntervals, number
-from .measured import (
-    AREAS,
-    N_AREAS,
-    Means,
-    Ordered,
-    PairCounts,
-    Scored,
-    by_confidence,
-    intervals,
-    parts_of_key,
-    values,
-)
+from .measured import AREAS, N_AREAS, Detections, Precision, intervals
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -138,28 +127,29 @@ class Convergence(WithIntervals, ShowsItself):
         return dataclasses.asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Counts and detections read from all images, before any number is computed."""
-
-    annotators: Sequence[str]  #: names, without the model
-    class_names: Sequence[str]  #: of every class code
-    counts: Sequence[PairCounts]  #: of annotators; ``sample`` is a number over all images
-    n_labels: IntArray  #: shape ``(A, n_codes)``, labels of annotators
-    ordered: Sequence[Ordered]  #: their detections
-    of_model: Sequence[Ordered] | None  #: the detections of a model; its number is that after the annotators
-    ranks: IntArray  #: shape ``(S,)``, rank of every image by its id; images of one video or group have one
-    n_samples: int  #: images with at least two annotators
-    has_areas: bool
-
-
 def convergence_of(
-    measured: Measured, *, run_key: str, measure: str, model: str | None, resamples: int, seed: int
+    labels: Detections,
+    of_model: Detections | None,
+    ranks: IntArray,
+    *,
+    annotators: Sequence[str],
+    class_names: Sequence[str],
+    n_samples: int,
+    run_key: str,
+    measure: str,
+    model: str | None,
+    resamples: int,
+    seed: int,
 ) -> Convergence:
     """The numbers as a report.
 
     Args:
-        measured: what was read
+        labels: those of annotators
+        of_model: those of a model and the annotators; its number is that after the annotators; None without
+        ranks: shape ``(S,)``, rank of every image by its id; images of one video or group have one
+        annotators: their names, without the model
+        class_names: name of every class code
+        n_samples: images with at least two annotators
         run_key: key of the run
         measure: name of the similarity
         model: name of the model, if there is one
@@ -169,139 +159,85 @@ def convergence_of(
     Raises:
         AgreementInputError: if the model is on no image of an annotator
     """
-    n = len(measured.annotators)
-    undefined = None if measured.n_samples else NO_PAIRS
-    if undefined is None and not any(each.objects[:, 0].any() for each in measured.counts):
-        undefined = NO_OBJECTS
-    told: dict[str, Any] = {"run_key": run_key, "measure": measure, "n_samples": measured.n_samples}
+    n, has_areas = len(annotators), labels.has_areas
+    told: dict[str, Any] = {"run_key": run_key, "measure": measure, "n_samples": n_samples, "no_areas": not has_areas}
+    undefined = NO_PAIRS if not n_samples else NO_OBJECTS if not labels.counted[0].any() else None
     if undefined is not None:
-        return Convergence(
-            **told, map=None, map_50=None, map_75=None, f1=[], undefined=undefined, no_areas=not measured.has_areas
-        )
-    scored = by_confidence(measured.ordered, n)
-    means = Means.of(scored.key, n)
-    fields = intervals(
-        *(measured.counts, scored, measured.ranks, n), has_areas=measured.has_areas, resamples=resamples, seed=seed
+        return Convergence(**told, map=None, map_50=None, map_75=None, f1=[], undefined=undefined)
+    found, against = Precision.of(labels, n), None
+    if of_model is not None:
+        against = Precision.of(of_model, n + 1)
+        if not len(against.pairs):
+            raise AgreementInputError(
+                "`model` must have labels, or empty lists, on images that an annotator labelled, got "
+                f"{model!r} without any (a null list says that it was not asked)"
+            )
+    fields = intervals(labels, found, ranks, has_areas=has_areas, resamples=resamples, seed=seed)
+    n_labels, (_, _, by_class), (_, _, by_class_50) = (
+        labels.n_labels(len(class_names)),
+        found.means(),
+        found.means("map_50"),
     )
-    found = values(scored, means)
-    of_model = None if measured.of_model is None else _Model.of(measured.of_model, n)
-    if of_model is not None and not len(of_model.scored.key):
-        raise AgreementInputError(
-            f"`model` must have labels, or empty lists, on images that an annotator labelled, got {model!r} without "
-            "any (a null list says that it was not asked)"
+    of_class = (
+        {} if against is None else dict(zip(against.categories.tolist(), against.means()[2].tolist(), strict=True))
+    )
+    classes = [
+        ClassConvergence(
+            class_names[code],
+            int(n_labels[0, code]),
+            number(by_class[k]),
+            number(by_class_50[k]),
+            number(of_class.get(code, np.nan)),
+            intervals=fields.intervals("classes", str(code)),
         )
-    areas = range(1, N_AREAS if measured.has_areas else 1)
+        for k, code in enumerate(found.categories.tolist())
+    ]
     return Convergence(
         **told,
-        map=number(float(found["map"][0])),
-        map_50=number(float(found["map_50"][0])),
-        map_75=number(float(found["map_75"][0])),
-        f1=_f1(measured.counts),
+        **{name: number(found.means(name)[0]) for name in ("map", "map_50", "map_75")},
+        f1=[number(value) for value in labels.f1().tolist()],
         undefined=None,
-        no_areas=not measured.has_areas,
-        classes=_classes(measured, means, found, fields, of_model),
+        classes=sorted(classes, key=lambda entry: (-entry.n_labels, entry.name)),
         areas=[
             AreaConvergence(
                 AREAS[area],
-                int(measured.n_labels[area].sum()),
-                number(float(values(scored, means, area)["map"][0])),
-                None if of_model is None else of_model.area_mean(area),
+                int(n_labels[area].sum()),
+                number(found.means(area=area)[0]),
+                None if against is None else number(against.means(area=area)[0]),
                 intervals=fields.intervals("areas", AREAS[area]),
             )
-            for area in areas
+            for area in range(1, N_AREAS if has_areas else 1)
         ],
-        pairs=_pairs(measured.annotators, means, found, _images(measured.counts, means, n), fields),
-        model=None if of_model is None or model is None else of_model.score(model, measured.annotators),
+        pairs=_pairs(labels, found, annotators, fields),
+        model=None
+        if against is None or of_model is None or model is None
+        else _model(of_model, against, annotators, model),
         intervals=fields.intervals(),
     )
 
 
-def _f1(counts: Sequence[PairCounts]) -> list[float | None]:
-    """F1 of all ordered pairs together, at every threshold; precision of one is recall of the other."""
-    right, wrong, objects = (
-        np.concatenate([getattr(each, name)[:, 0] for each in counts]).sum(axis=0)
-        for name in ("right", "wrong", "objects")
-    )
-    return [number(value) for value in (2.0 * right / (right + wrong + objects)).tolist()]
-
-
-def _images(counts: Sequence[PairCounts], means: Means, n_annotators: int) -> IntArray:
-    """Images of every pair on which one of them drew something, ``(D,)``."""
-    _, reference, detector = parts_of_key(np.concatenate([each.key for each in counts]), n_annotators)
-    pair = np.searchsorted(means.pairs, reference * n_annotators + detector)
-    sample = np.concatenate([each.sample for each in counts])
-    n_samples = int(sample.max(initial=-1)) + 1
-    once, _ = distinct(pair * n_samples + sample, len(means.pairs) * n_samples)
-    return np.bincount(once // max(n_samples, 1), minlength=len(means.pairs))
-
-
-def _classes(
-    measured: Measured, means: Means, found: dict[str, Any], fields: Fields, model: _Model | None
-) -> list[ClassConvergence]:
-    """The classes, those with most labels first."""
-    entries = [
-        ClassConvergence(
-            measured.class_names[code],
-            int(measured.n_labels[0, code]),
-            number(found["map"][2][k]),
-            number(found["map_50"][2][k]),
-            None if model is None else model.class_mean(code),
-            intervals=fields.intervals("classes", str(code)),
-        )
-        for k, code in enumerate(means.categories.tolist())
-    ]
-    return sorted(entries, key=lambda entry: (-entry.n_labels, entry.name))
-
-
-def _pairs(
-    annotators: Sequence[str], means: Means, found: dict[str, Any], n_images: IntArray, fields: Fields
-) -> list[PairConvergence]:
-    """The ordered pairs of annotators, by name."""
-    n = len(annotators)
+def _pairs(labels: Detections, found: Precision, names: Sequence[str], fields: Fields) -> list[PairConvergence]:
+    """The ordered pairs, by the names of the annotators."""
+    n = len(names)
+    by_pair, by_pair_50 = found.means()[1], found.means("map_50")[1]
+    ends = np.sort(np.stack([labels.annotator, labels.other]), axis=0)
+    once = np.unique(np.vstack([ends, labels.sample]), axis=1)  # images on which one of the two drew something
+    n_images = np.bincount(once[0] * n + once[1], minlength=n * n)
     return [
         PairConvergence(
-            *(annotators[pair // n], annotators[pair % n], int(n_images[k])),
-            number(found["map"][1][k]),
-            number(found["map_50"][1][k]),
+            names[pair // n],
+            names[pair % n],
+            int(n_images[min(pair // n, pair % n) * n + max(pair // n, pair % n)]),
+            number(by_pair[k]),
+            number(by_pair_50[k]),
             intervals=fields.intervals("pairs", str(pair)),
         )
-        for k, pair in enumerate(means.pairs.tolist())
+        for k, pair in enumerate(found.pairs.tolist())
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Model:
-    """Average precision of the detections of a model."""
-
-    scored: Scored
-    means: Means
-    parts: Sequence[Ordered]
-    n_annotators: int  #: without the model
-
-    @classmethod
-    def of(cls, parts: Sequence[Ordered], n_annotators: int) -> _Model:
-        """Measure them."""
-        scored = by_confidence(parts, n_annotators + 1)
-        return cls(scored, Means.of(scored.key, n_annotators + 1), parts, n_annotators)
-
-    def area_mean(self, area: int) -> float | None:
-        return number(float(values(self.scored, self.means, area)["map"][0]))
-
-    def class_mean(self, code: int) -> float | None:
-        by_class: FloatArray = values(self.scored, self.means)["map"][2]
-        place = np.flatnonzero(self.means.categories == code)
-        return number(by_class[place[0]]) if len(place) else None
-
-    def score(self, name: str, annotators: Sequence[str]) -> ModelScore:
-        """The numbers against every annotator."""
-        found, n = values(self.scored, self.means), self.n_annotators + 1
-        pairs = []
-        for k, pair in enumerate(self.means.pairs.tolist()):
-            if pair % n == self.n_annotators:
-                labels = [each.labels for each in self.parts]
-                images = sum(len(np.unique(each.sample[(each.annotator == pair // n) | (each.other == pair // n)]))
-                             for each in labels)  # fmt: skip
-                value, at_half = (number(found[key][1][k]) for key in ("map", "map_50"))
-                pairs.append(PairConvergence(annotators[pair // n], name, images, value, at_half))
-        value, value_50 = number(float(found["map"][0])), number(float(found["map_50"][0]))
-        return ModelScore(name, value, value_50, pairs)
+def _model(labels: Detections, found: Precision, annotators: Sequence[str], name: str) -> ModelScore:
+    """The numbers of a model against every annotator."""
+    pairs = _pairs(labels, found, [*annotators, name], Fields({}))
+    own = [pair for pair in pairs if pair.detector == name]
+    return ModelScore(name, number(found.means()[0]), number(found.means("map_50")[0]), own)

@@ -10,8 +10,8 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.convergence.convergence import Convergence, Measured, convergence_of
-from ...agreement.convergence.measured import N_AREAS, Directed, Ordered, PairCounts
+from ...agreement.convergence.convergence import Convergence, convergence_of
+from ...agreement.convergence.measured import Detections
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.settings.options import OPTIONS
@@ -21,7 +21,7 @@ from ..labels.assignment import EMPTY_LIST, LABELS
 from ..labels.source import Source, comparable_fields, values_found
 from ..record.run_labels import RunLabels, open_run_labels
 from ..record.sample_index import SampleIndex, keys_of
-from ..run.read import ReadBatch, Reader, read_ahead
+from ..run.read import Reader, read_ahead
 from ..run.work_through import Progress, rare_collections, return_memory
 
 #: the attribute by which detections of a model are ordered
@@ -63,11 +63,24 @@ def agreement_convergence(
     config = labels.config
     resamples = config.resamples if resamples is None else OPTIONS["resamples"].checked(resamples)
     source = _source(labels, samples, model)
+    n = len(labels.annotators)
     with rare_collections():
-        measured = _measured(source, progress, n_annotators=len(labels.annotators))
+        of_annotators, of_model, index, n_samples, names = _read(source, progress, n_annotators=n)
     return_memory()
-    measure, seed = labels.kinds[0].measure_of(config), config.seed
-    return convergence_of(measured, run_key=run_key, measure=measure, model=model, resamples=resamples, seed=seed)
+    clusters = index.clusters()
+    return convergence_of(
+        of_annotators,
+        of_model,
+        np.unique(index.keys() if clusters is None else clusters, return_inverse=True)[1].ravel(),
+        annotators=source.annotators[:n],
+        class_names=names,
+        n_samples=n_samples,
+        run_key=run_key,
+        measure=labels.kinds[0].measure_of(config),
+        model=model,
+        resamples=resamples,
+        seed=config.seed,
+    )
 
 
 def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Source:
@@ -109,62 +122,42 @@ def _source(labels: RunLabels, view: SampleCollection, model: str | None) -> Sou
     )
 
 
-def _measured(source: Source, progress: Progress, *, n_annotators: int) -> Measured:
-    """Read and match all labels."""
+def _read(
+    source: Source, progress: Progress, *, n_annotators: int
+) -> tuple[Detections, Detections | None, SampleIndex, int, list[str]]:
+    """Read and match all labels: those of annotators, of a model and them, images, images of two, names of classes."""
     family = ObjectFamily(source)
     reader = Reader(family)
     in_pixels = any(each.needs_size(source.config) for each in family.source.geometry_readers)
     with_model = len(source.annotators) > n_annotators
     of_attribute = len(source.annotator_values) > n_annotators  # the model is a value of it
-    index, counts, n_samples, has_areas = SampleIndex(), [], 0, True
-    ordered: list[Ordered] = []
-    of_model: list[Ordered] = []
-    n_labels = np.zeros((N_AREAS, 0), np.int64)
+    index, n_samples, n_images = SampleIndex(), 0, list[int]()
+    own, of_model = list[Detections](), list[Detections]()
     with fou.ProgressBar(total=source.count(), progress=progress) as bar:
         for rows in read_ahead(reader.batches()):
             read = reader.columns(rows)
-            batch, start = read.labels.batch, len(index)
+            batch, ids = read.labels.batch, np.array([each.sample_id.binary for each in read.samples], "S12")
             index.add(read.samples)
+            n_images.append(len(read.samples))
             if with_model:
                 if not (of_attribute and source.config.assigned_field):  # which says where it is, as of a role
                     least = LABELS if of_attribute else EMPTY_LIST
                     batch.assigned[:, n_annotators] = read.lists[:, n_annotators] >= least
-                of = Directed.of(
-                    *(batch, source.config),
-                    in_pixels=in_pixels, score=_confidence(read.labels), model=n_annotators,
-                )  # fmt: skip
-                of_model.append(_ordered(of, read, _confidence(read.labels), start))
+                score = _confidence(read.labels)
+                of_model.append(
+                    Detections.of(batch, ids, source.config, in_pixels=in_pixels, score=score, model=n_annotators)
+                )
                 batch = batch.among(batch.objects.annotator < n_annotators)
                 batch = dataclasses.replace(batch, assigned=batch.assigned[:, :n_annotators])
-            of = Directed.of(batch, source.config, in_pixels=in_pixels)
+            own.append(Detections.of(batch, ids, source.config, in_pixels=in_pixels))
             n_samples += int((batch.assigned.sum(axis=1) >= 2).sum())
-            has_areas &= of.has_areas
-            found = PairCounts.of(of, n_annotators)
-            counts.append(dataclasses.replace(found, sample=found.sample + start))
-            ordered.append(_ordered(of, read, np.zeros(len(batch.objects)), start))
-            more = of.n_labels(family.codes.n_codes)
-            n_labels = np.pad(n_labels, ((0, 0), (0, more.shape[1] - n_labels.shape[1]))) + more
             bar.update(len(read.samples))
-    clusters = index.clusters()
-    return Measured(
-        source.annotators[:n_annotators],
-        family.codes.names(),
-        counts,
-        n_labels,
-        ordered,
-        of_model if with_model else None,
-        np.unique(index.keys() if clusters is None else clusters, return_inverse=True)[1].ravel(),
-        n_samples,
-        has_areas,
-    )
+    joined = [Detections.joined(parts, n_images) if parts else None for parts in (own, of_model)]
+    assert joined[0] is not None  # a view without samples was refused
+    return joined[0], joined[1], index, n_samples, family.codes.names()
 
 
 def _confidence(labels: ObjectLabels) -> FloatArray:
     """The confidence of every label, 0 where it has none."""
     (codes,), (numbers,) = labels.batch.attributes, labels.batch.attribute_numbers
     return np.nan_to_num(numbers[codes], nan=0.0)
-
-
-def _ordered(of: Directed, read: ReadBatch[ObjectLabels], score: FloatArray, start: int) -> Ordered:
-    ids = np.array([sample.sample_id.binary for sample in read.samples], "S12")
-    return Ordered(dataclasses.replace(of, sample=of.sample + start), score[of.label], ids[of.sample])

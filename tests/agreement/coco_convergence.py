@@ -10,15 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from annotator_agreement.agreement.convergence.measured import (
-    Directed,
-    Means,
-    Ordered,
-    PairCounts,
-    Scored,
-    by_confidence,
-    values,
-)
+from annotator_agreement.agreement.convergence.measured import Detections, Precision
 from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.settings.config import make_config
 
@@ -104,26 +96,23 @@ def coco_mean(precision: np.ndarray) -> float:
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def counts_of(batch: Batch, **options: Any) -> tuple[Directed, PairCounts]:
-    """The counts of a batch in pixels."""
-    of = Directed.of(batch, CONFIG, **{"in_pixels": True, **options})
-    return of, PairCounts.of(of, batch.assigned.shape[1])
-
-
-def constant(batch: Batch, images: Sequence[int] | None = None, **options: Any) -> Scored:
-    """Average precision in the order of image ids, by default those of the batch."""
-    of, _ = counts_of(batch, **options)
+def detections_of(batch: Batch, images: Sequence[int] | None = None, **options: Any) -> Detections:
+    """The labels of a batch in pixels, in the order of image ids, by default those of the batch."""
     ids = np.array([f"{k:012}".encode() for k in (images or range(batch.n_samples))], "S12")
-    return by_confidence([Ordered(of, np.zeros(len(of.label)), ids[of.sample])], batch.assigned.shape[1])
+    return Detections.of(batch, ids, CONFIG, **{"in_pixels": True, **options})
 
 
-def mean_of(scored: Scored, n_annotators: int, name: str = "map", area: int = 0) -> float:
+def constant(batch: Batch, images: Sequence[int] | None = None, **options: Any) -> Precision:
+    """Average precision in the order of image ids."""
+    return Precision.of(detections_of(batch, images, **options), batch.assigned.shape[1])
+
+
+def mean_of(found: Precision, name: str = "map", area: int = 0) -> float:
     """Mean over all ordered pairs."""
-    return float(values(scored, Means.of(scored.key, n_annotators), area)[name][0])
+    return found.means(name, area)[0]
 
 
-def of_pair(scored: Scored, n_annotators: int, reference: int, detector: int, area: int = 0) -> float:
+def of_pair(found: Precision, n_annotators: int, reference: int, detector: int, area: int = 0) -> float:
     """Mean average precision of one ordered pair."""
-    means = Means.of(scored.key, n_annotators)
-    place = np.flatnonzero(means.pairs == reference * n_annotators + detector)
-    return float(values(scored, means, area)["map"][1][place[0]]) if len(place) else float("nan")
+    place = np.flatnonzero(found.pairs == reference * n_annotators + detector)
+    return float(found.means(area=area)[1][place[0]]) if len(place) else float("nan")

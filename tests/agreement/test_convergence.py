@@ -14,7 +14,7 @@ from tests.agreement.coco_convergence import (
     coco_mean,
     coco_precision,
     constant,
-    counts_of,
+    detections_of,
     mean_of,
     of_pair,
 )
@@ -178,7 +178,7 @@ def labels_of_lvis(lvis) -> tuple[Batch, list[list[Label]], list[int]]:  # noqa:
 
 def test_200_images_of_lvis_have_the_known_precision_by_the_constant_score(labels_of_lvis) -> None:
     batch, _, images = labels_of_lvis
-    assert mean_of(constant(batch, images), 2, "map_50") == pytest.approx(0.8114, abs=5e-5)
+    assert mean_of(constant(batch, images), "map_50") == pytest.approx(0.8114, abs=5e-5)
 
 
 @pytest.mark.long
@@ -188,7 +188,7 @@ def test_200_images_of_lvis_have_the_precision_of_cocos_program(labels_of_lvis) 
     found = [coco_precision(drawn[a], drawn[b], images) for a, b in ((0, 1), (1, 0))]
     for area in range(4):
         expected = np.mean([coco_mean(each[..., area]) for each in found])
-        assert mean_of(scored, 2, area=area) == pytest.approx(expected, abs=1e-9)
+        assert mean_of(scored, area=area) == pytest.approx(expected, abs=1e-9)
 
 
 def test_intervals_are_those_of_resampled_images() -> None:
@@ -196,19 +196,18 @@ def test_intervals_are_those_of_resampled_images() -> None:
     n_images, resamples = 80, 60
     drawn = _random_labels(3, n_images, crowd=False)
     batch = _batch(drawn, n_images)
-    _, counts = counts_of(batch)
-    scored = constant(batch)
-    found = measured.intervals([counts], scored, np.arange(n_images), 2, has_areas=True, resamples=400, seed=5)
+    scored, images = constant(batch), np.arange(n_images)
+    found = measured.intervals(detections_of(batch), scored, images, has_areas=True, resamples=400, seed=5)
     rng, values = np.random.default_rng(2), []
     for _ in range(resamples):
         images = np.sort(rng.integers(1, n_images + 1, n_images))
         again = [[dataclasses.replace(label, image=k) for k, image in enumerate(images.tolist(), 1)
                   for label in labels if label.image == image] for labels in drawn]  # fmt: skip
         of = constant(_batch(again, n_images))
-        values.append([mean_of(of, 2), mean_of(of, 2, "map_50"), of_pair(of, 2, 0, 1), mean_of(of, 2, area=3)])
+        values.append([mean_of(of), mean_of(of, "map_50"), of_pair(of, 2, 0, 1), mean_of(of, area=3)])
     errors = np.std(values, axis=0)
     parts = (((), "map"), ((), "map_50"), (("pairs", "1"), "map"), (("areas", "large"), "map"))
     for (part, name), error in zip(parts, errors.tolist(), strict=True):
         interval = found.intervals(*part)[name]
         assert interval.error == pytest.approx(error, rel=0.3), (part, name)
-        assert interval.low < mean_of(scored, 2, name, 3 if part[:1] == ("areas",) else 0) < interval.high or part
+        assert interval.low < mean_of(scored, name, 3 if part[:1] == ("areas",) else 0) < interval.high or part
