@@ -16,11 +16,12 @@ from .jobs.compute import compute_agreement, run_agreement
 from .jobs.lifecycle import delete_agreement, rename_agreement
 from .jobs.update import update_agreement
 from .record.run import list_agreements
+from .record.run_labels import changed_since
 from .results.check import check_agreement
 from .results.compare import compare_agreement
 from .results.decided_labels import export_decided, export_decided_against
 from .results.export import export_agreement
-from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
+from .results.load import agreement_on, agreement_samples, load_agreement
 from .run_parts import RunDecisions, RunObjects
 from .units.patches import agreement_patches
 from .units.units_field import add_units, resolve_units

@@ -24,13 +24,15 @@ from .jobs.compute import compute_agreement
 from .jobs.lifecycle import delete_agreement, rename_agreement
 from .jobs.update import update_agreement
 from .record.run import Run, dataset_of, list_agreements
+from .record.run_labels import changed_since
 from .record.schema import fields_marked
 from .results.check import check_agreement
 from .results.compare import compare_agreement
 from .results.export import export_agreement
-from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
+from .results.load import agreement_on, agreement_samples, load_agreement
 from .results.measure_convergence import agreement_convergence
 from .results.parts import OpenParts, open_parts
+from .results.thresholds import agreement_rules, agreement_threshold_from_data, agreement_thresholds
 from .run.work_through import Progress
 from .run_methods import RUN_PARTS, Method, Methods, documented
 from .views.agreement_view import save_agreement_views, view_agreement
@@ -54,7 +56,7 @@ _NOT_LISTED = {
         "measure",
     ),
     *("n_hard_components", "n_inexact_components", "inexact_gap", "n_crowded", "n_repaired", "n_points", "n_empty"),
-    *("n_classes_unlisted", "n_tested", "intervals", "data_threshold", "other_reading", "roles_beside_one"),
+    *("n_classes_unlisted", "n_tested", "intervals", "other_reading", "roles_beside_one"),
     *("merges", "similar_names", "track_consistency", "worst_samples"),
 }
 
@@ -154,6 +156,9 @@ class AgreementRun(Methods):
         return self._parts.by(field, views=views)
 
     samples = Method(agreement_samples)
+    thresholds = Method(agreement_thresholds)
+    rules = Method(agreement_rules)
+    threshold_from_data = Method(agreement_threshold_from_data)
     convergence = Method(agreement_convergence)
     view = Method(view_agreement)
 

@@ -20,6 +20,7 @@ from .. import names
 from ..agreement.disputes.costs import CostlyUnits, LeftOut, SoughtUnits, disputed_by_class, left_out
 from ..agreement.families.family import FAMILIES, build_report
 from ..agreement.matching.verdicts import VERDICTS
+from ..agreement.objects.sensitivity import Sensitivity, has_stored_geometry
 from ..agreement.parts.result import AgreementParts
 from ..agreement.statistics.records import Records
 from ..agreement.statistics.report import AgreementReport, ReportContext
@@ -35,6 +36,7 @@ from ..dataset_io.record.sample_index import SampleIndex
 from ..dataset_io.record.stored_records import OpenRecords
 from ..dataset_io.results.load import records_on
 from ..dataset_io.results.parts import OpenParts
+from ..dataset_io.results.thresholds import sensitivity_of
 from ..dataset_io.run.work_list import WorkList, work_list
 
 #: meaning of the status of a run that is not completed
@@ -222,6 +224,8 @@ def _lost_fields(dataset: fo.Dataset, config: dict[str, Any]) -> list[str]:
 
 #: views with more samples get no intervals, which would take more than a second
 MOST_RESAMPLED = 2_000
+#: other thresholds and rules of more objects are computed when the user asks for them
+MOST_COMPARED = 20_000
 #: more samples are divided without intervals
 MOST_DIVIDED = 20_000
 #: records of a run up to this size are cached for the next view
@@ -260,6 +264,7 @@ class Shown:
         self._costly: dict[Sought, CostlyUnits] = {}
         self._parts: dict[str, AgreementParts] = {}
         self._divided: OpenParts | None = None
+        self._sensitivity: Sensitivity | None = None
         self.scores = records.column("score")  #: shape ``(S,)``, nan where undefined
         values = records.sample_values()
         self.n_disputed = int(values.n_disputed[values.n_annotators >= 2].sum())  #: disputed units of rated samples
@@ -291,6 +296,18 @@ class Shown:
         reasons = family_of(self.report).reasons(self._records.take(rows), self._context)
         samples = self._index.list_samples(dataset, rows.tolist()) if dataset is not None else [{}] * len(rows)
         return [{**sample, "reason": reason} for sample, reason in zip(samples, reasons, strict=True)]
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether other thresholds and rules of the objects take less than a moment."""
+        return has_stored_geometry(self._records) and self.report.n_objects <= MOST_COMPARED  # type: ignore[arg-type]
+
+    def sensitivity(self, dataset: fo.Dataset, run_key: str) -> Sensitivity:
+        """Other thresholds and rules of the objects, computed once."""
+        if self._sensitivity is None:
+            run = Run(dataset, run_key)
+            self._sensitivity = sensitivity_of(run, self._records, self._index, self._context)
+        return self._sensitivity
 
     @functools.cached_property
     def left_out(self) -> LeftOut:

@@ -13,11 +13,11 @@ from ..agreement.parts.result import AgreementParts, DataPart
 from ..agreement.settings.errors import AgreementInputError
 from ..agreement.statistics.main_numbers import MainNumber
 from ..charts.figures import plot_parts, plot_scores, plot_thresholds
-from ..charts.reports.document import computation_markdown, overview_markdown
+from ..charts.reports.document import computation_markdown, overview_markdown, sensitivity_sections
 from ..charts.reports.families import family_of
 from ..charts.reports.other_results import MARKS, acceptance_sentence, arrow_of, finding_sentences, shown_value
 from ..charts.text.headline import CARD_FORMS
-from ..charts.text.sections import plain_markdown
+from ..charts.text.sections import as_markdown, plain_markdown
 from ..charts.text.words import capitalised, counted, file_name, shown_number, shown_share
 from ..dataset_io.results.check import last_check
 from ..names import (
@@ -97,10 +97,24 @@ def _behind(result: Checked) -> Link | None:
     return link(title, **result.view)
 
 
-def rule_items(shown: Shown, state: PanelState) -> Iterator[Item]:
-    """The rules, the notes, the threshold and the other runs."""
+#: a click on the button of other thresholds and rules turns to the page that shows them
+_SENSITIVITY = "sensitivity"
+_SENSITIVITY_HINT = (
+    "Other thresholds and rules are computed when you ask for them. 100,000 labels take a few seconds; shapes and "
+    "points, which are read again, take longer."
+)
+
+
+def rule_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Dataset | None) -> Iterator[Item]:
+    """The rules, the notes, other thresholds and rules, and the other runs."""
     yield text_item("computation", computation_markdown(shown.report, shown.notes))
-    yield from chart_item("thresholds", lambda: plot_thresholds(shown.report))
+    if shown.report.has_objects and dataset is not None:
+        if shown.is_quick or choices.page.get(_SENSITIVITY):
+            yield from _sensitivity_items(shown, state, dataset)
+        else:
+            yield text_item("sensitivity_hint", plain_markdown(_SENSITIVITY_HINT))
+            button = ("Other thresholds and rules", "tune", "turn_page", {"item": _SENSITIVITY, "page": 1})
+            yield button_item(_SENSITIVITY, "", [button])
     others = [compare_button(key, state) for key in state.comparable[:_MOST_RUNS]]
     if others:
         yield button_item("other_runs", "Other runs", others)
@@ -111,6 +125,16 @@ def rule_items(shown: Shown, state: PanelState) -> Iterator[Item]:
     ]
     buttons = [(label, icon, "run_operator", {"operator": operator}) for label, icon, operator in of_run]
     yield button_item("run_steps", f"This run: {state.run_key}", buttons)
+
+
+def _sensitivity_items(shown: Shown, state: PanelState, dataset: fo.Dataset) -> Iterator[Item]:
+    try:
+        found = shown.sensitivity(dataset, str(state.run_key))
+    except AgreementInputError as error:
+        yield text_item("sensitivity_note", plain_markdown(str(error)))
+        return
+    yield text_item("sensitivity_note", as_markdown(sensitivity_sections(shown.report, found)))
+    yield from chart_item("thresholds", lambda: plot_thresholds(shown.report, found))
 
 
 def compare_button(other: str, state: PanelState) -> tuple[str, str, str, dict[str, Any]]:

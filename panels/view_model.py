@@ -73,7 +73,7 @@ _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], It
     "parts": lambda shown, state, choices, dataset: part_items(shown, dataset, choices),
     "objects": lambda shown, state, choices, dataset: object_items(shown, choices),
     "decide": decide_items,
-    "rules": lambda shown, state, choices, dataset: rule_items(shown, state),
+    "rules": lambda shown, state, choices, dataset: rule_items(shown, state, choices, dataset),
 }
 
 

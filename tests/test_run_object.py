@@ -39,7 +39,7 @@ def _add_sizes(dataset):
 
 @pytest.fixture
 def run(aa, dataset):
-    return aa.compute(dataset, PEOPLE, resamples=0, sensitivity=False)
+    return aa.compute(dataset, PEOPLE, resamples=0)
 
 
 def _relabel(dataset, annotator="bob"):

@@ -165,9 +165,9 @@ def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:
     return FAMILIES[values["family"]].report.from_dict(values)
 
 
-def records_of(family: str, columns: AnyColumns, n_annotators: int, beside: AnyColumns) -> Records:
+def records_of(family: str, columns: AnyColumns, n_annotators: int) -> Records:
     """Records of a family from columns, and from what is stored beside them."""
-    return FAMILIES[family].records(n_annotators, (columns,)).with_beside(beside)
+    return FAMILIES[family].records(n_annotators, (columns,))
 
 
 def build_report(records: Records, context: ReportContext) -> AgreementReport:

@@ -43,8 +43,6 @@ class Batch:
     size_px: FloatArray | None = None
     #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning; None: the same
     otherwise: BoolArray | None = None
-    #: shape ``(S,)``, pseudo-random keys: a subsample takes the smallest keys; None: it takes the first samples
-    sample_keys: IntArray | None = None
 
     @property
     def n_samples(self) -> int:
@@ -58,7 +56,6 @@ class Batch:
         objects = Objects(number[kept.objects.sample], kept.objects.annotator, kept.objects.category)
         tracks = None if kept.tracks is None else Tracks(kept.tracks.video[samples], kept.tracks.track)
         size_px = None if self.size_px is None else self.size_px[samples]
-        keys = None if self.sample_keys is None else self.sample_keys[samples]
         otherwise = None if self.otherwise is None else self.otherwise[samples]
         return dataclasses.replace(
             kept,
@@ -67,7 +64,6 @@ class Batch:
             otherwise=otherwise,
             tracks=tracks,
             size_px=size_px,
-            sample_keys=keys,
         )
 
     def among(self, rows: BoolArray) -> Batch:

@@ -11,6 +11,7 @@ import numpy as np
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..evidence.hypotheses import EffectRows
 from ..settings.annotators import AnnotatorPairs
+from ..settings.no_labels import OtherReading
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.estimates import (
     Fields,
@@ -57,10 +58,8 @@ from .pairs import (
 )
 from .records import ObjectRecords, track_counts
 from .report import ObjectReport
-from .sensitivity import Sensitivity
 from .sizes import SizeRule, add_sizes, size_summaries
 from .tables import Rest, Tables
-from .threshold_sample import data_threshold
 from .vitality import vitality_numbers, with_vitality
 
 #: number of (pair, shared sample) whose columns are collected in one pass
@@ -188,6 +187,15 @@ def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Has
     return np.concatenate(hashes), np.concatenate(values)
 
 
+def object_reading(records: ObjectRecords, context: ReportContext) -> OtherReading | None:
+    """The main numbers if null label lists had the other meaning; None where as many would be assigned."""
+    if not (records.otherwise != records.assigned).any():
+        return None
+    config = context.config
+    found = headline_otherwise(records.agreements(config), len(context.class_names), config.undefined)
+    return other_reading(records, context, *found)
+
+
 def build_object_report(records: ObjectRecords, context: ReportContext) -> ObjectReport:
     """The report on samples."""
     config, class_names = context.config, context.class_names
@@ -204,10 +212,6 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     found = report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated)
     fields, of_pairs = Fields(found), joined.of_groups("pairs")
     confused = class_pairs(rest.counts("confused"), class_names)
-    other = None
-    if (records.otherwise != records.assigned).any():
-        found_otherwise = headline_otherwise(records.agreements(config), len(class_names), config.undefined)
-        other = other_reading(records, context, *found_otherwise)
     tracks = None
     if "track" in records.parts[0] and context.clusters is not None:
         tracks = track_counts(records, context.clusters, config)
@@ -221,7 +225,6 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         for name in ("n_hard", "n_inexact", "crowded", "n_repaired", "n_points")
     )
     surplus, bound = records.column("inexact_surplus").sum(axis=0).tolist()
-    sensitivity = Sensitivity(records, config)
     n_units, n_objects = (rated.column(name) for name in ("n_units", "n_objects"))
     return report_of(
         ObjectReport,
@@ -262,8 +265,5 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
             [class_names[code] for code in drawn], synonyms(confused, class_names, tested["confused"])
         ),
         **tested,
-        thresholds=sensitivity.threshold_points(),
-        data_threshold=data_threshold(records.threshold_sample, config),
-        rules=sensitivity.rule_alphas(other),
-        other_reading=other,
+        other_reading=object_reading(records, context),
     )

@@ -6,7 +6,7 @@ About 1.5 kB for a sample with 21 boxes of three annotators; polygons and masks 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,8 +29,6 @@ from ..statistics.records import (
     rows_by_column,
     unpacked,
 )
-from .threshold_sample import ThresholdSample
-from .variants import variant_columns
 
 #: objects that are unpacked at once
 MAX_OBJECTS_AT_ONCE = 100_000
@@ -40,14 +38,13 @@ MAX_OBJECTS_AT_ONCE = 100_000
 _ROWS = rows_by_column(
     {
         OF_SAMPLE: (
-            *("n_objects", "n_units", "n_matched", "n_pairs", "n_crowd", "n_coordinates", "n_tallies"),
-            *("assigned", "otherwise", "size_px", "score", "cost", "alpha", "alpha_reason", "squares"),
+            *("n_objects", "n_units", "n_matched", "n_pairs", "n_crowd", "n_coordinates"),
+            *("assigned", "otherwise", "size_px", "score", "cost", "alpha", "alpha_reason"),
             *("n_hard", "n_inexact", "crowded", "n_repaired", "n_points", "n_in_another_order"),
-            *(f"swept_{name}" for name in ("score", "units", "matched", "drawn", "hard", "inexact")),
         ),
         "n_objects": (
-            *("label_id", "field", "annotator", "category", "unit", "verdict", "attributes", "track", "tallied"),
-            *("area", "boxes_xyxy", "first_frame", "outline"),
+            *("label_id", "field", "annotator", "category", "unit", "verdict", "attributes", "track"),
+            *("area", "boxes_xyxy", "boxes_rest", "first_frame", "outline"),
         ),
         "n_units": ("unit_verdict",),
         "n_matched": ("iou", "visibility"),
@@ -55,7 +52,6 @@ _ROWS = rows_by_column(
         "n_crowd": ("crowd_annotator",),
         "n_coordinates": ("coordinates",),
         "n_inexact": ("inexact_surplus",),
-        "n_tallies": ("tally_variant", "tally_ratings", "tally_units", "tally_differing"),
     }
 )
 
@@ -64,35 +60,12 @@ _ROWS = rows_by_column(
 class ObjectRecords(Records):
     """The agreement on objects of any number of samples."""
 
-    #: subsample for the threshold that the data suggest
-    threshold_sample: ThresholdSample = field(default_factory=ThresholdSample)
-
     family: ClassVar[str] = "objects"
     rows: ClassVar[Mapping[str, str]] = _ROWS
     of_classes: ClassVar[str | None] = "category"
 
-    def __add__(self, other: ObjectRecords) -> ObjectRecords:
-        sample = other.threshold_sample.moved(self.n_samples + np.arange(other.n_samples))
-        # the short form of super() does not work in classes with slots
-        joined = super(ObjectRecords, self).__add__(other)
-        return replace(joined, threshold_sample=self.threshold_sample + sample)
-
-    def select(self, samples: BoolArray) -> ObjectRecords:
-        sample = self.threshold_sample.moved(np.where(samples, np.cumsum(samples) - 1, -1))
-        return replace(super(ObjectRecords, self).select(samples), threshold_sample=sample)
-
-    def take(self, samples: IntArray) -> ObjectRecords:
-        rows = np.full(self.n_samples, -1)
-        rows[samples] = np.arange(len(samples))
-        return replace(super(ObjectRecords, self).take(samples), threshold_sample=self.threshold_sample.moved(rows))
-
-    def beside(self) -> Columns:
-        return self.threshold_sample.to_arrays()
-
-    def with_beside(self, arrays: AnyColumns) -> ObjectRecords:
-        return replace(self, threshold_sample=ThresholdSample.from_arrays(arrays))
-
     def sample_values(self) -> SampleValues:
+        # the short form of super() does not work in classes with slots
         found, disputed = super(ObjectRecords, self).sample_values(), self.column("unit_verdict") > AGREED
         of_unit = np.repeat(np.arange(self.n_samples), found.n_units)
         return replace(found, n_disputed=np.bincount(of_unit[disputed], minlength=self.n_samples))
@@ -112,8 +85,7 @@ def record(
         label_ids: id of every object, shape ``(N, 12)``; None where labels have none
         field: index of the field of every object, shape ``(N,)``
     """
-    columns = {**agreement_columns(agreement), **_matching_columns(agreement), **variant_columns(agreement)}
-    columns |= _places(agreement)
+    columns = {**agreement_columns(agreement), **_matching_columns(agreement), **_places(agreement)}
     if label_ids is not None and field is not None:
         columns |= {"label_id": label_ids, "field": compact(field)}
     if agreement.batch.otherwise is not None:
@@ -122,10 +94,7 @@ def record(
         columns["size_px"] = agreement.size_px.astype(np.float32)
     if agreement.batch.tracks is not None:
         columns["track"] = agreement.batch.tracks.track
-    sample = ThresholdSample()
-    if agreement.config.sensitivity or agreement.config.iou_from_data:
-        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, agreement.config.similarity)
-    return ObjectRecords(agreement.n_annotators, (columns,), sample)
+    return ObjectRecords(agreement.n_annotators, (columns,))
 
 
 def agreement_columns(agreement: Agreement) -> Columns:
@@ -170,8 +139,7 @@ def _places(agreement: MatchedBatch) -> Columns:
     columns: Columns = {}
     if agreement.boxes_xyxy is not None:
         columns["boxes_xyxy"] = agreement.boxes_xyxy.astype(np.float32)
-    if "outline" in places:
-        columns["outline"] = places["outline"]
+    columns |= {name: places[name] for name in ("boxes_rest", "outline") if name in places}
     if "first" in places:
         columns["first_frame"] = compact(places["first"].astype(np.int64))
     if "points_xy" in places:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..evidence.confusions import Confused
-from ..settings.no_labels import NOT_ASSIGNED
 from ..statistics.main_numbers import OBJECT_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, Coefficients, OfOne, OfPair, WithIntervals
 
@@ -350,65 +349,6 @@ class Merge:
     alpha_after: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ThresholdPoint:
-    """The main numbers at another matching threshold.
-
-    ``n_inexact`` of the ``n_hard`` entangled components were too large for an exact solution; components of more than 9
-    objects are solved exactly only at the threshold of the run.
-    """
-
-    threshold: float
-    alpha: float | None
-    score: float | None
-    f1: float | None
-    n_units: int
-    n_hard: int
-    n_inexact: int
-
-
-@dataclass(frozen=True, slots=True)
-class RuleAlpha:
-    """Alpha under other rules, at the threshold of the run; the rule ``undefined`` only changes ``mean``.
-
-    ``no_labels`` is what a null label list means: ``not_assigned``, ``drew_nothing``, ``by_annotator`` (the option is a
-    mapping), or ``assigned_field`` (which says who was assigned).
-    """
-
-    method: str
-    classes: str
-    missing: str
-    empty: str
-    undefined: str
-    pooled: float | None
-    mean: float | None
-    n_defined: int
-    no_labels: str = NOT_ASSIGNED
-
-
-@dataclass(frozen=True, slots=True)
-class DataThreshold:
-    """The matching threshold that the data suggest.
-
-    It compares the best similarity of every object with another annotator's objects on the same image (observed) and on
-    another image (expected). ``threshold`` is where the two densities cross; ``ks`` is the largest distance of their
-    cumulative distributions (1: a threshold separates them, 0: they are equal). ``observed`` and ``expected`` are
-    histograms with bins of 0.05 from 0 to 1. ``reason`` says why there is no threshold. ``halves`` are the thresholds
-    of two halves of the images (None: there is none), of at most 500 images each: a threshold that is not alike on both
-    is no suggestion.
-    """
-
-    threshold: float | None
-    ks: float | None
-    n_samples: int
-    n_observed: int
-    n_expected: int
-    observed: list[int]
-    expected: list[int]
-    reason: str | None = None
-    halves: list[float | None] = dataclasses.field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ObjectReport(AgreementReport):
     """Report on objects that were matched across annotators."""
@@ -452,9 +392,6 @@ class ObjectReport(AgreementReport):
     #: groups of class names that differ in case, spaces, separators or one letter, and that annotators give to the same
     #: objects; never merged
     similar_names: list[list[str]] = dataclasses.field(default_factory=list)
-    thresholds: list[ThresholdPoint] = dataclasses.field(default_factory=list)
-    data_threshold: DataThreshold | None = None
-    rules: list[RuleAlpha] = dataclasses.field(default_factory=list)
     #: pairs of classes that met on 10 images or more, the surest first; at most 1,000
     confused: list[Confused] = dataclasses.field(default_factory=list)
 

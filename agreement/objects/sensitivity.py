@@ -1,180 +1,462 @@
-"""Sensitivity: the main numbers at other thresholds, under other rules and without each annotator (vitality).
+"""Sensitivity: the main numbers of a run at other thresholds and under other rules, and the threshold from the data.
 
-All are sums over the rows that the samples of a report have for them, see :mod:`.variants`. The rules reproduce
-published numbers of other programs.
+All are computed when somebody asks for them, block by block, from the objects of the run. The rules reproduce published
+numbers of other programs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import get_args
 
 import numpy as np
 
-from ...metrics.alpha import alpha_of
-from ...metrics.alpha.nominal import NominalTally
+from ...metrics.alpha.nominal import NominalTally, alpha_by_group
+from ...metrics.geometry.boxes import Boxes
+from ...metrics.geometry.objects import Geometry, Objects, Overlaps, Similarity
+from ...metrics.geometry.temporal import Intervals
+from ...metrics.matching import ClassHandling, Matching, Method
+from ...metrics.matching.merging import TIE
 from ...metrics.matching.pairs import f1_score
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..matching.compute import Counting
-from ..settings.config import AgreementConfig, Empty, Undefined
+from ...metrics.matching.sweep import THRESHOLDS, sweep_thresholds
+from ...metrics.matching.threshold import (
+    MAX_PAIRS,
+    ThresholdFromData,
+    best_similarities,
+    similarities_between_samples,
+    threshold_from_data,
+)
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, ranges, sums_by
+from ..matching.batch import Batch, SamplePairs
+from ..matching.compute import (
+    Counting,
+    MatchedPairs,
+    Ratings,
+    matching_of,
+    pair_scores,
+    ratings_of,
+    without_crowd,
+)
+from ..settings.config import AgreementConfig, Empty, Missing, Undefined
 from ..settings.no_labels import NOT_ASSIGNED, OtherReading, null_policy
-from ..statistics.codes import MISSING
+from ..statistics.records import AnyColumns
 from ..statistics.report import number
-from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords
-from .report import RuleAlpha, ThresholdPoint
-from .variants import Variants
+from .records import ObjectRecords, UnitColumns
+
+#: objects whose numbers at all thresholds are computed at once
+MAX_OBJECTS_OF_BLOCK = 40_000
+#: samples for the threshold from the data: of boxes and temporal intervals, and of shapes that take longer to compare
+MAX_SAMPLES, MAX_SAMPLES_OF_SHAPES = 2_000, 200
+#: samples of a half, by which a threshold is confirmed
+MIN_OF_HALF, MAX_OF_HALF = 2, 500
+#: maximum number of best similarities within samples, if two samples do not have more
+MAX_OBSERVED = 2_000_000
+#: maximum number of compared pairs of objects of different samples, for shapes that take longer
+MAX_PAIRS_OF_SHAPES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class SweepPoint:
-    """Sums over rated samples at one threshold."""
+class ThresholdPoint:
+    """The main numbers at another matching threshold.
 
-    threshold: float  #: matching threshold
-    joint: NominalTally  #: ratings of units for alpha
-    score: float  #: sum of the scores of samples
-    n_scored: int  #: samples with a score
-    n_matched: int  #: pairs of objects in the same unit
-    n_drawn: int  #: objects of both annotators, summed over the pairs of annotators of every sample
-    n_units: int  #: units
-    n_hard: int  #: components of objects that needed a decision
-    n_inexact: int  #: hard components without an exact solution
+    ``n_inexact`` of the ``n_hard`` entangled components were too large for an exact solution; components of more than 9
+    objects are solved exactly only at the threshold of the run.
+    """
 
-    @property
-    def mean_score(self) -> float:
-        """Mean score; nan without a scored sample."""
-        return self.score / self.n_scored if self.n_scored else np.nan
-
-    @property
-    def f1(self) -> float:
-        """F1 of existence over all pairs of annotators; nan where nobody drew anything."""
-        return float(f1_score(self.n_matched, self.n_drawn, 0))
+    threshold: float
+    alpha: float | None
+    score: float | None
+    f1: float | None
+    n_units: int
+    n_hard: int
+    n_inexact: int
 
 
+@dataclass(frozen=True, slots=True)
+class RuleAlpha:
+    """Alpha under other rules, at the threshold of the run; the rule ``undefined`` only changes ``mean``.
+
+    ``no_labels`` is what a null label list means: ``not_assigned``, ``drew_nothing``, ``by_annotator`` (the option is a
+    mapping), or ``assigned_field`` (which says who was assigned).
+    """
+
+    method: str
+    classes: str
+    missing: str
+    empty: str
+    undefined: str
+    pooled: float | None
+    mean: float | None
+    n_defined: int
+    no_labels: str = NOT_ASSIGNED
+
+
+@dataclass(frozen=True, slots=True)
+class DataThreshold:
+    """The matching threshold that the data suggest.
+
+    It compares the best similarity of every object with another annotator's objects on the same image (observed) and on
+    another image (expected). ``threshold`` is where the two densities cross; ``ks`` is the largest distance of their
+    cumulative distributions (1: a threshold separates them, 0: they are equal). ``observed`` and ``expected`` are
+    histograms with bins of 0.05 from 0 to 1. ``reason`` says why there is no threshold. ``halves`` are the thresholds
+    of two halves of the images (None: there is none), of at most 500 images each: a threshold that is not alike on both
+    is no suggestion.
+    """
+
+    threshold: float | None
+    ks: float | None
+    n_samples: int
+    n_observed: int
+    n_expected: int
+    observed: list[int]
+    expected: list[int]
+    reason: str | None = None
+    halves: list[float | None] = dataclasses.field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """The variants of a run on the samples of a report."""
+    """What was asked for of thresholds, rules and the threshold from the data."""
 
-    def __init__(self, records: ObjectRecords, config: AgreementConfig) -> None:
-        self._records = records
+    thresholds: list[ThresholdPoint] = dataclasses.field(default_factory=list)
+    rules: list[RuleAlpha] = dataclasses.field(default_factory=list)
+    data_threshold: DataThreshold | None = None
+    note: str = ""  #: which labels these are the numbers of, or why there are none; empty if they are those of the run
+
+
+# ---- the objects ----
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The objects of some samples, and how the run matches them."""
+
+    objects: Objects  #: ``N`` objects, without crowd
+    overlaps: Overlaps  #: overlapping pairs of objects
+    assigned: BoolArray  #: shape ``(S, R)``
+    matching: Matching  #: at the threshold and under the rules of the run
+
+    @classmethod
+    def of(cls, batch: Batch, config: AgreementConfig) -> Block:
+        """The objects of labels that were read."""
+        batch, overlaps, _ = without_crowd(batch)
+        return cls(batch.objects, overlaps, batch.assigned, matching_of(batch.objects, overlaps, config))
+
+
+def has_stored_geometry(records: ObjectRecords) -> bool:
+    """Whether the records have all that was compared: boxes or intervals."""
+    return bool({"first_frame", "boxes_rest"} & {*records.parts[0]})
+
+
+def stored_geometry(part: AnyColumns) -> Boxes | Intervals:
+    """The boxes or intervals that were compared, if the records have them."""
+    if "first_frame" in part:
+        first = part["first_frame"].astype(np.int64)
+        return Intervals(first, first + part["area"].astype(np.int64) - 1)
+    return Boxes(part["boxes_xyxy"].astype(np.float64) + part["boxes_rest"])
+
+
+def stored_blocks(records: ObjectRecords) -> Iterator[Block]:
+    """All samples of records with :func:`stored_geometry`."""
+    for part in records.chunks("n_objects", MAX_OBJECTS_OF_BLOCK):
+        samples, units = _stored_samples(part, records.n_annotators), UnitColumns.of(part, records.n_annotators)
+        sample = np.arange(len(samples.assigned))
+        hard, inexact = (np.repeat(sample, part[name]) for name in ("n_hard", "n_inexact"))
+        overlaps = samples.geometry.overlaps(samples.objects)
+        yield Block(samples.objects, overlaps, samples.assigned, Matching(units.unit, len(units.sample), hard, inexact))
+
+
+def _stored_samples(part: AnyColumns, n_annotators: int) -> SomeSamples:
+    units, n_objects = UnitColumns.of(part, n_annotators), part["n_objects"].astype(np.int64)
+    objects = Objects(np.repeat(np.arange(len(n_objects)), n_objects), units.annotator, units.category)
+    return SomeSamples(objects, stored_geometry(part), units.assigned)
+
+
+# ---- other thresholds and rules ----
+
+
+class ThresholdNumbers:
+    """The main numbers at other thresholds, under the rules of the run; ``mutual_best`` has no threshold."""
+
+    def __init__(self, config: AgreementConfig) -> None:
         self._config = config
-        self._variants = Variants.of(config)
-        self._n_assigned = records.assigned.sum(axis=1)
-        self._is_empty = (self._n_assigned >= 2) & (records.column("n_objects") == 0)
-        self._tallies = self._added_up() if len(self._variants) else []
+        self._thresholds = () if config.method == "mutual_best" else THRESHOLDS
+        n = len(self._thresholds)
+        self._tallies, self._score, self._n_scored, self._n_drawn = [NominalTally.empty()] * n, np.zeros(n), 0, 0
+        self._n_units, self._n_matched, self._n_hard, self._n_inexact = np.zeros((4, n), np.int64)
 
-    def _added_up(self) -> list[NominalTally]:
-        """Counts of alpha for every variant, without images that everybody left empty."""
-        n, most = len(self._variants), int(self._n_assigned.max(initial=0)) + 1
-        units, differing = np.zeros((2, n, most), np.int64)
-        counts = np.zeros((n, int(self._records.column("category").max(initial=MISSING)) + 1), np.int64)
-        for part in self._records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
-            key = part["tally_variant"].astype(np.int64) * most + part["tally_ratings"]
-            for total, name in ((units, "tally_units"), (differing, "tally_differing")):
-                total += sums_by(key, part[name], n * most).astype(np.int64).reshape(n, most)
-            counted = np.unpackbits(part["tallied"], axis=1, count=n).T.astype(np.bool_)
-            for variant in range(n):
-                counts[variant] += np.bincount(part["category"][counted[variant]], minlength=counts.shape[1])
-        counts[:, MISSING] = (units * np.arange(most)).sum(axis=1) - counts.sum(axis=1)
-        return [NominalTally(*columns) for columns in zip(counts, differing, units, strict=True)]
+    def add(self, block: Block) -> None:
+        """Add the samples of a block."""
+        config, objects, overlaps = self._config, block.objects, block.overlaps
+        n_assigned, n_objects = block.assigned.sum(axis=1), np.bincount(objects.sample, minlength=len(block.assigned))
+        shared = SamplePairs.of(objects, block.assigned)
+        # a score is the mean over pairs of annotators of 2 Σ IoU / (n_a + n_b), so every match adds a share of its own
+        nothing = np.empty(0, np.int64)
+        no_matches = MatchedPairs(nothing, nothing, np.empty(0), np.empty(0, np.bool_))
+        unmatched = pair_scores(objects, no_matches, shared, n_objects, empty=config.empty)
+        is_scored = ~np.isnan(unmatched)
+        n_scored = np.bincount(shared.sample[is_scored], minlength=len(n_objects))
+        same = np.flatnonzero(objects.category[overlaps.i] == objects.category[overlaps.j])
+        i, j = overlaps.i[same], overlaps.j[same]
+        row = shared.row(objects.sample[i], objects.annotator[i], objects.annotator[j])
+        share = 2.0 * overlaps.iou[same] / ((shared.n_a + shared.n_b)[row] * n_scored[objects.sample[i]])
+        self._score += (unmatched[is_scored] / n_scored[shared.sample[is_scored]]).sum()
+        self._n_scored += int((n_scored > 0).sum())
+        self._n_drawn += int((shared.n_a + shared.n_b).sum())
+        for at, matching in enumerate(self._matchings(block)):
+            unit, sample = matching.unit, np.zeros(matching.n_units, np.int64)
+            sample[unit] = objects.sample
+            votes = np.bincount(unit, minlength=matching.n_units)[n_assigned[sample] >= 2]
+            ratings = ratings_of(objects, unit, sample, n_assigned, Counting.of(config))
+            self._tallies[at] += _tally(ratings)
+            self._score[at] += share[unit[i] == unit[j]].sum()
+            self._n_units[at] += len(votes)
+            self._n_matched[at] += (votes * (votes - 1) // 2).sum()
+            self._n_hard[at] += matching.n_hard
+            self._n_inexact[at] += matching.n_inexact
 
-    def _empty_images(self) -> NominalTally:
-        """The ratings of images that everybody left empty, where they count."""
-        n_ratings = self._n_assigned[self._is_empty]
-        n_units = np.bincount(n_ratings)
-        return NominalTally(np.array([n_ratings.sum()]), np.zeros_like(n_units), n_units)
-
-    def points(self) -> list[SweepPoint]:
-        """The main numbers at all thresholds, under the rules of the run."""
-        if not self._variants.thresholds:
-            return []
-        records = self._records
-        empty = self._empty_images() if Counting.of(self._config).rates_empty else NominalTally.empty()
-        score = records.column("swept_score")
-        scores, n_scored = np.nansum(score, axis=0).tolist(), np.count_nonzero(~np.isnan(score), axis=0).tolist()
-        names = ("matched", "drawn", "units", "hard", "inexact")
-        sums = {f"n_{name}": records.column(f"swept_{name}").sum(axis=0, dtype=np.int64).tolist() for name in names}
-        return [
-            SweepPoint(
-                threshold=threshold,
-                joint=self._tallies[at] + empty,
-                score=scores[at],
-                n_scored=n_scored[at],
-                **{name: values[at] for name, values in sums.items()},
+    def _matchings(self, block: Block) -> Iterator[Matching]:
+        """The units at every threshold; at that of the run, those of the run."""
+        config, sweep = self._config, None
+        if config.method == "optimal":
+            sweep = sweep_thresholds(
+                block.objects, block.overlaps, similarity=config.similarity, classes=config.classes
             )
-            for at, threshold in enumerate(self._variants.thresholds)
-        ]
+        for at, threshold in enumerate(self._thresholds):
+            if abs(threshold - config.iou) <= TIE:
+                yield block.matching
+            elif sweep is not None:
+                yield sweep.matching(at)
+            else:
+                yield matching_of(block.objects, block.overlaps, config, threshold)
 
-    def alphas(self, no_labels: str = NOT_ASSIGNED) -> Iterator[RuleAlpha]:
-        """Alpha under every combination of the rules, all with the same meaning of a null label list."""
-        rules = self._variants.rules
-        if not rules:
-            return
-        first, n_empty, empty_images = len(self._variants.thresholds), int(self._is_empty.sum()), self._empty_images()
-        sums, n_defined = self._sample_alphas()
-        for at, (method, classes, missing) in enumerate(rules):
-            for empty in get_args(Empty):
-                agreed = n_empty if empty == "agree" else 0
-                joint = self._tallies[first + at]
-                if Counting(missing, empty).rates_empty:
-                    joint = joint + empty_images
-                for undefined in get_args(Undefined):
-                    n = int(n_defined[undefined][at]) + agreed
-                    yield RuleAlpha(
-                        method=method,
-                        classes=classes,
-                        missing=missing,
-                        empty=empty,
-                        undefined=undefined,
-                        pooled=number(joint.alpha()),
-                        mean=(float(sums[undefined][at]) + agreed) / n if n else None,
-                        n_defined=n,
-                        no_labels=no_labels,
-                    )
-
-    def _sample_alphas(self) -> tuple[dict[Undefined, FloatArray], dict[Undefined, IntArray]]:
-        """Sum of the samples' alphas under every rule, and their number, each ``(V,)``; for both ``undefined``."""
-        first, n = len(self._variants.thresholds), len(self._variants.rules)
-        sums = {undefined: np.zeros(n) for undefined in get_args(Undefined)}
-        n_defined = {undefined: np.zeros(n, np.int64) for undefined in get_args(Undefined)}
-        for part in self._records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
-            n_samples = len(part["n_tallies"])
-            sample = np.repeat(np.arange(n_samples), part["n_tallies"])
-            variant = part["tally_variant"].astype(np.int64) - first
-            here: BoolArray = (variant >= 0) & (variant < n)
-            key, n_ratings = sample[here] * n + variant[here], part["tally_ratings"][here].astype(np.int64)
-            shape = n_samples, n
-            observed = sums_by(key, part["tally_differing"][here] / (n_ratings - 1), n_samples * n).reshape(shape)
-            total = sums_by(key, n_ratings * part["tally_units"][here], n_samples * n).reshape(shape)
-            for undefined in get_args(Undefined):
-                alpha = alpha_of(observed, total * total - part["squares"], total, undefined=undefined)
-                sums[undefined] += np.nansum(alpha, axis=0)
-                n_defined[undefined] += np.count_nonzero(~np.isnan(alpha), axis=0)
-        return sums, n_defined
-
-    def threshold_points(self) -> list[ThresholdPoint]:
-        """The entries of the report for all thresholds."""
+    def points(self) -> list[ThresholdPoint]:
+        """The numbers at every threshold."""
         return [
             ThresholdPoint(
-                threshold=point.threshold,
-                alpha=number(point.joint.alpha(self._config.undefined)),
-                score=number(point.mean_score),
-                f1=number(point.f1),
-                n_units=point.n_units,
-                n_hard=point.n_hard,
-                n_inexact=point.n_inexact,
+                threshold=threshold,
+                alpha=number(self._tallies[at].alpha(self._config.undefined)),
+                score=float(self._score[at]) / self._n_scored if self._n_scored else None,
+                f1=number(float(f1_score(self._n_matched[at], self._n_drawn, 0))),
+                n_units=int(self._n_units[at]),
+                n_hard=int(self._n_hard[at]),
+                n_inexact=int(self._n_inexact[at]),
             )
-            for point in self.points()
+            for at, threshold in enumerate(self._thresholds)
         ]
 
-    def rule_alphas(self, other: OtherReading | None) -> list[RuleAlpha]:
-        """Alpha under every combination of the rules, and under the run's with the other meaning of a null list."""
+
+class RuleNumbers:
+    """Alpha under every combination of the rules, at the threshold of the run, with the same meaning of null lists."""
+
+    def __init__(self, config: AgreementConfig) -> None:
+        self._config = config
+        self._rules = [*product(matching_rules(config), get_args(Missing), get_args(Empty), get_args(Undefined))]
+        #: for every rule the ratings of all samples, the sum of the samples' alphas, and their number
+        self._found = [(NominalTally.empty(), 0.0, 0)] * len(self._rules)
+
+    def add(self, block: Block) -> None:
+        """Add the samples of a block."""
+        objects, n_assigned = block.objects, block.assigned.sum(axis=1)
+        is_empty = (n_assigned >= 2) & (np.bincount(objects.sample, minlength=len(n_assigned)) == 0)
+        of_empty, n_empty = np.bincount(n_assigned[is_empty]), int(is_empty.sum())
+        empty_images = NominalTally(np.array([n_assigned[is_empty].sum()]), np.zeros_like(of_empty), of_empty)
+        tallies, alphas = {}, {}
+        for rule, matching in zip(matching_rules(self._config), self._matchings(block), strict=True):
+            sample = np.zeros(matching.n_units, np.int64)
+            sample[matching.unit] = objects.sample
+            for missing in get_args(Missing):
+                found = ratings_of(objects, matching.unit, sample, n_assigned, Counting(missing, "skip"))
+                columns = (found.unit, found.category, found.count, found.sample, len(n_assigned))
+                tallies[rule, missing] = _tally(found)
+                for undefined in get_args(Undefined):
+                    alphas[rule, missing, undefined] = alpha_by_group(*columns, undefined)
+        for at, (rule, missing, empty, undefined) in enumerate(self._rules):
+            before, total, n = self._found[at]
+            tally, alpha = before + tallies[rule, missing], alphas[rule, missing, undefined]
+            if Counting(missing, empty).rates_empty:
+                tally += empty_images
+            agreed = n_empty if empty == "agree" else 0
+            n += int(np.count_nonzero(~np.isnan(alpha))) + agreed
+            self._found[at] = tally, total + float(np.nansum(alpha)) + agreed, n
+
+    def _matchings(self, block: Block) -> Iterator[Matching]:
+        """The units under each of :func:`matching_rules`; those of the run are its own.
+
+        Other units of ``optimal`` come from :func:`~...metrics.matching.sweep.sweep_thresholds`, which solves all but
+        very large components exactly.
+        """
+        config, objects, overlaps = self._config, block.objects, block.overlaps
+        for method, classes in matching_rules(config):
+            if (method, classes) == (config.method, config.classes):
+                yield block.matching
+            elif method == "optimal":
+                yield sweep_thresholds(
+                    objects, overlaps, thresholds=(config.iou,), similarity=config.similarity, classes=classes
+                ).matching(0)
+            else:
+                yield matching_of(objects, overlaps, replace(config, method=method, classes=classes))
+
+    def alphas(self, other: OtherReading | None = None) -> list[RuleAlpha]:
+        """The alphas; with another reading of null lists also alpha under the run's rules with that reading."""
         config = self._config
-        found = list(self.alphas(null_policy(config.no_labels, config.assigned_field)))
-        if other is None or not found:
-            return found
-        own = {name: getattr(config, name) for name in ("method", "classes", "missing", "empty", "undefined")}
-        policy = null_policy(other.no_labels, None)
-        return [
-            *found,
-            RuleAlpha(**own, pooled=other.alpha, mean=other.mean_alpha, n_defined=other.n_alpha, no_labels=policy),
+        policy = null_policy(config.no_labels, config.assigned_field)
+        alphas = [
+            RuleAlpha(*rule, missing, empty, undefined, number(tally.alpha()), total / n if n else None, n, policy)
+            for (rule, missing, empty, undefined), (tally, total, n) in zip(self._rules, self._found, strict=True)
         ]
+        if other is not None:
+            own = (config.method, config.classes, config.missing, config.empty, config.undefined)
+            numbers = (other.alpha, other.mean_alpha, other.n_alpha)
+            alphas.append(RuleAlpha(*own, *numbers, null_policy(other.no_labels, None)))
+        return alphas
+
+
+def matching_rules(config: AgreementConfig) -> list[tuple[Method, ClassHandling]]:
+    """The rules for matching that are compared: all of ``optimal``, ``recursive`` as published, and the run's."""
+    own: tuple[Method, ClassHandling] = (config.method, config.classes)
+    every: list[tuple[Method, ClassHandling]] = [("optimal", classes) for classes in get_args(ClassHandling)]
+    every.append(("recursive", "ignore"))
+    return every if config.method == "optimal" else [own, *(rule for rule in every if rule != own)]
+
+
+def _tally(ratings: Ratings) -> NominalTally:
+    if not len(ratings.unit):
+        return NominalTally.empty()
+    return NominalTally.from_counts(ratings.unit, ratings.category, ratings.count)
+
+
+# ---- the threshold from the data ----
+
+
+@dataclass(frozen=True, slots=True)
+class SomeSamples:
+    """The objects of some samples, without crowd, and their places."""
+
+    objects: Objects
+    geometry: Geometry
+    assigned: BoolArray  #: shape ``(S, R)``
+
+    @classmethod
+    def of(cls, batch: Batch) -> SomeSamples:
+        """The objects of labels that were read."""
+        batch, _, _ = without_crowd(batch)
+        return cls(batch.objects, batch.geometry, batch.assigned)
+
+    @property
+    def n_compared(self) -> IntArray:
+        """Best similarities of every sample: one for every object and other annotator assigned to it, ``(S,)``."""
+        sample = self.objects.sample
+        others = self.assigned.sum(axis=1)[sample] - self.assigned[sample, self.objects.annotator]
+        return sums_by(sample, others, len(self.assigned)).astype(np.int64)
+
+    def take(self, samples: IntArray) -> SomeSamples:
+        """The samples at some rows, in that order."""
+        n_objects = np.bincount(self.objects.sample, minlength=len(self.assigned))
+        rows = ranges((np.cumsum(n_objects) - n_objects)[samples], n_objects[samples])
+        sample = np.repeat(np.arange(len(samples)), n_objects[samples])
+        objects = Objects(sample, self.objects.annotator[rows], self.objects.category[rows])
+        return SomeSamples(objects, self.geometry.take(rows), self.assigned[samples])
+
+    def joined(self, others: Sequence[SomeSamples]) -> SomeSamples:
+        """These samples, followed by others."""
+        every = [self, *others]
+        before = np.cumsum([0, *(len(each.assigned) for each in every)])
+        columns = concatenated([each.objects for each in every], "annotator", "category")
+        sample = np.concatenate([each.objects.sample + n for each, n in zip(every, before, strict=False)])
+        geometry = self.geometry.joined([each.geometry for each in others]) if others else self.geometry
+        return SomeSamples(Objects(sample, **columns), geometry, np.concatenate([each.assigned for each in every]))
+
+    def threshold(self, similarity: Similarity, seed: int, observed: FloatArray) -> ThresholdFromData:
+        """The threshold; objects of different samples are compared as if all images had the same size.
+
+        Args:
+            similarity: IoU or Dice
+            seed: seed of the random choice of compared samples, if there are too many
+            observed: best similarities within the samples
+        """
+        expected = similarities_between_samples(
+            self.objects,
+            self.geometry,
+            self.assigned,
+            similarity=similarity,
+            rng=np.random.default_rng(seed),
+            max_pairs=MAX_PAIRS if self.geometry.is_quick else MAX_PAIRS_OF_SHAPES,
+        )
+        return threshold_from_data(observed, expected, len(self.objects))
+
+
+def subsample(parts: Iterable[SomeSamples]) -> SomeSamples | None:
+    """The first rated samples: at most 2,000 for boxes, 200 for other shapes, and 2,000,000 best similarities.
+
+    Args:
+        parts: samples in the order in which they are chosen; None of them is asked for that is not needed
+    """
+    kept: list[SomeSamples] = []
+    n_samples = n_compared = limit = 0
+    for part in parts:
+        limit = MAX_SAMPLES if part.geometry.is_quick else MAX_SAMPLES_OF_SHAPES
+        rated = part.take(np.flatnonzero(part.assigned.sum(axis=1) >= 2)[:limit])
+        kept.append(rated)
+        n_samples, n_compared = n_samples + len(rated.assigned), n_compared + int(rated.n_compared.sum())
+        if n_samples >= limit or (n_samples >= 2 and n_compared > MAX_OBSERVED):
+            break
+    if not n_samples:
+        return None
+    joined = kept[0].joined(kept[1:])
+    n = int(np.searchsorted(np.cumsum(joined.n_compared[:limit]), MAX_OBSERVED, side="right"))
+    return joined.take(np.arange(min(max(2, n), n_samples)))
+
+
+def found_threshold(parts: Iterable[SomeSamples], config: AgreementConfig) -> ThresholdFromData:
+    """The threshold that the first rated samples suggest (:func:`subsample`)."""
+    chosen = subsample(parts)
+    if chosen is None:
+        return threshold_from_data(np.empty(0), np.empty(0), 0)
+    return chosen.threshold(config.similarity, config.seed, _observed(chosen, config.similarity))
+
+
+def data_threshold(parts: Iterable[SomeSamples], config: AgreementConfig) -> DataThreshold | None:
+    """The threshold that the first rated samples suggest, and two halves of them; None without samples."""
+    chosen = subsample(parts)
+    if chosen is None:
+        return None
+    similarity, seed, n = config.similarity, config.seed, len(chosen.assigned)
+    observed, n_compared = _observed(chosen, similarity), chosen.n_compared
+    found = chosen.threshold(similarity, seed, observed)
+    halves = []
+    if n >= 2 * MIN_OF_HALF:
+        # every other sample, in an order by content: neither ids nor the order matter
+        near = sums_by(np.repeat(np.arange(n), n_compared), observed, n).round(9)
+        area = sums_by(chosen.objects.sample, np.nan_to_num(chosen.geometry.area), n).round(9)
+        n_objects = np.bincount(chosen.objects.sample, minlength=n)
+        order = np.lexsort((area, near, chosen.assigned.sum(axis=1), n_compared, n_objects))
+        for first in (0, 1):
+            half = order[first::2][:MAX_OF_HALF]
+            own = observed[ranges((np.cumsum(n_compared) - n_compared)[half], n_compared[half])]
+            halves.append(number(chosen.take(half).threshold(similarity, seed, own).threshold))
+    return DataThreshold(
+        threshold=number(found.threshold),
+        ks=number(found.ks),
+        n_samples=n,
+        n_observed=found.n_observed,
+        n_expected=found.n_expected,
+        observed=found.observed.tolist(),
+        expected=found.expected.tolist(),
+        reason=found.reason or None,
+        halves=halves,
+    )
+
+
+def _observed(samples: SomeSamples, similarity: Similarity) -> FloatArray:
+    overlaps = samples.geometry.overlaps(samples.objects)
+    return best_similarities(samples.objects, overlaps, samples.assigned, similarity=similarity)
+
+
+def stored_in_order(records: ObjectRecords, order: IntArray) -> Iterator[SomeSamples]:
+    """Rated samples of records with :func:`stored_geometry`, in an order of their rows; as many as can be needed."""
+    rated = order[records.rated[order]][:MAX_SAMPLES]
+    yield _stored_samples(records.take(rated).parts[0], records.n_annotators)

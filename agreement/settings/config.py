@@ -78,7 +78,6 @@ class AgreementConfig:
     boundary_width: float | None = _DEFAULT["boundary_width"]
     disagreement_map: bool = _DEFAULT["disagreement_map"]
     map_folder: str | None = _DEFAULT["map_folder"]
-    sensitivity: bool = _DEFAULT["sensitivity"]
     resamples: int = _DEFAULT["resamples"]
     seed: int = _DEFAULT["seed"]
 

@@ -473,9 +473,6 @@ _TABLE = (
     Option("invalid", "error", "Labels that cannot be compared",
         "what to do with labels that cannot be compared",
         choices={"error": "stop with a message", "skip": "leave them out and count them"}),
-    Option("sensitivity", True, "Other thresholds and rules",
-        "also compute the main numbers at other thresholds and under other rules, and a threshold from the data",
-        true_or_false, _OBJECTS, changes_numbers=False),
     Option("resamples", 1000, "Resamples",
         "number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no intervals; "
         "more than 50,000 samples have them by the delta method, without resamples",

@@ -202,14 +202,6 @@ class Records:
         taken = {name: self.column(name)[rows[counted]] for name, counted in self.rows.items() if name in self.parts[0]}
         return replace(self, parts=(taken,))
 
-    def beside(self) -> Columns:
-        """Arrays that are stored beside the columns of samples."""
-        return {}
-
-    def with_beside(self: R, arrays: AnyColumns) -> R:
-        """The same records with what :meth:`beside` gave."""
-        return self
-
     def chunks(self, counted: str, at_once: int) -> Iterator[Columns]:
         """Columns of consecutive samples in chunks of bounded size; a single empty chunk if there is no sample.
 

@@ -42,13 +42,18 @@ Describe = Callable[[Sequence[int]], list[dict[str, Any]]]
 
 
 class SampleReader(Protocol):
-    """Reads the stored tables of a run."""
+    """Reads the stored tables of a run, and computes what nobody asked for before."""
 
     def read(self, table: str) -> DataFrame:
-        """A table: ``"samples"``, ``"labels"`` or ``"units"``."""
+        """A table: ``"samples"``, ``"labels"``, ``"units"``, or of objects ``"thresholds"``, ``"rules"``,
+        ``"best_matches"``."""
 
     def n_changed(self) -> int | None:
         """Number of samples changed since the run; None if unknown."""
+
+    @property
+    def sensitivity(self) -> Any:
+        """Other thresholds and rules, a :class:`~..objects.sensitivity.Sensitivity`; computed when it is asked for."""
 
     def decisions(self) -> Any:
         """Adjudication report on the objects, a :class:`~..disputes.judged.DecisionReport`; None without decisions.
@@ -320,7 +325,8 @@ class AgreementReport(Public):
         Args:
             table: ``"summary"`` (the main numbers), ``"pairs"``, ``"annotators"``, ``"samples"``, ``"labels"`` and
                 ``"units"`` (read from the stored records), ``"intervals"``, ``"worst_samples"``, and the
-                tables of the label type: ``"classes"``, ``"confusion"``, ``"thresholds"`` and so on
+                tables of the label type: ``"classes"``, ``"confusion"`` and so on; of objects ``"thresholds"``,
+                ``"rules"`` and ``"best_matches"``, which are computed when they are asked for
 
         Raises:
             AgreementInputError: if there is no such table; the message lists the tables
@@ -432,10 +438,11 @@ class AgreementReport(Public):
         return shown_as("plot_scores", self, samples["score"].to_numpy())
 
     def plot_thresholds(self) -> Figure:
-        """Alpha, score, F1 and the number of objects over the matching threshold.
+        """Alpha, score, F1 and the number of objects over the matching threshold; computed when it is asked for.
 
         Raises:
-            AgreementInputError: if the run did not compare thresholds
+            AgreementInputError: if the report was not loaded from a dataset, objects are matched without a threshold,
+                or the labels cannot be read again
         """
         return shown_as("plot_thresholds", self)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -27,7 +28,7 @@ from .theme import (
 )
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport
+    from ...agreement.objects.sensitivity import DataThreshold, Sensitivity, ThresholdPoint
     from ...agreement.parts.result import AgreementParts
     from ...agreement.statistics.report import AgreementReport
 
@@ -40,11 +41,19 @@ _LINES = {
 }
 
 
-def plot_thresholds(report: AgreementReport) -> go.Figure:
-    """F1, score, alpha of objects and the number of objects over the matching threshold."""
+def plot_thresholds(report: AgreementReport, found: Sensitivity | None = None) -> go.Figure:
+    """F1, score, alpha of objects and the number of objects over the matching threshold.
+
+    Args:
+        report: a report on objects
+        found: the numbers at other thresholds; by default they are computed, if the report was loaded from a dataset
+    """
     objects = require_objects(report, "Matching thresholds")
-    points = objects.thresholds
-    require(points, "the run did not compare thresholds")
+    if found is None:
+        require(report.samples, "thresholds need a report that was loaded from a dataset")
+        found = report.samples.sensitivity
+    points = found.thresholds
+    require(points, found.note or "objects are matched without a threshold")
     thresholds = [entry.threshold for entry in points]
     lines = [
         go.Scatter(
@@ -67,7 +76,7 @@ def plot_thresholds(report: AgreementReport) -> go.Figure:
         yaxis="y2",
         hovertemplate="%{y:,} objects<extra></extra>",
     )
-    drawn = figure([*lines, units], _finding(objects), height=330, above=60, hovermode="x unified")
+    drawn = figure([*lines, units], _finding(points), height=330, above=60, hovermode="x unified")
     drawn.update_layout(
         yaxis2={
             "overlaying": "y",
@@ -83,14 +92,13 @@ def plot_thresholds(report: AgreementReport) -> go.Figure:
     drawn.update_xaxes(title_text=f"least {objects.localisation.measure} of a match", tickformat=".1f", dtick=0.1)
     drawn.update_xaxes(range=[thresholds[0] - 0.03, thresholds[-1] + 0.03])
     drawn.update_yaxes(title_text="agreement", tickformat=".1f", selector={"side": None})
-    _mark_thresholds(drawn, objects)
+    _mark_thresholds(drawn, float(objects.config["iou"]), found.data_threshold)
     return drawn
 
 
-def _mark_thresholds(drawn: go.Figure, report: ObjectReport) -> None:
+def _mark_thresholds(drawn: go.Figure, own: float, found: DataThreshold | None) -> None:
     """Vertical lines at the threshold of the run and at the suggested one."""
-    found = report.data_threshold
-    marks = [(float(report.config["iou"]), "this run", "solid")]
+    marks = [(own, "this run", "solid")]
     if found is not None and found.threshold is not None:
         marks.append((found.threshold, "from the data", "dot"))
     marks.sort()
@@ -105,8 +113,8 @@ def _mark_thresholds(drawn: go.Figure, report: ObjectReport) -> None:
         )
 
 
-def _finding(report: ObjectReport) -> str:
-    defined = [entry for entry in report.thresholds if entry.f1 is not None]
+def _finding(points: Sequence[ThresholdPoint]) -> str:
+    defined = [entry for entry in points if entry.f1 is not None]
     if len(defined) < 2:
         return "F1 is undefined at most thresholds"
     first, last = defined[0], defined[-1]

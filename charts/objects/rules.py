@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
@@ -13,7 +14,8 @@ from ..text.sections import Column, Section, table
 from ..text.words import counted, listed, shown_number
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport, ThresholdPoint
+    from ...agreement.objects.report import ObjectReport
+    from ...agreement.objects.sensitivity import DataThreshold, Sensitivity, ThresholdPoint
 
 
 #: the rule for what is named; the docs say more
@@ -37,7 +39,9 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
     def chosen(option: str) -> str:
         return OPTIONS[option].choices[config[option]]
 
-    threshold = f"{_similarity(report)} of at least {config['iou']:g}{_threshold_origin(report)}"
+    threshold = f"{_similarity(report)} of at least {config['iou']:g}"
+    if config.get("iou_from_data"):
+        threshold += " (requested from the data)"
     if config["method"] == "mutual_best":
         threshold = f"best {_similarity(report)}"
     rules = [
@@ -108,16 +112,6 @@ def object_words(report: ObjectReport) -> list[tuple[str, str]]:
     return words
 
 
-def _threshold_origin(report: ObjectReport) -> str:
-    """Origin of the threshold, in brackets, if it was asked of the data."""
-    if not report.config.get("iou_from_data"):
-        return ""
-    found = report.data_threshold
-    if found is None:
-        return " (requested from the data)"
-    return " (from the data)" if found.threshold is not None else " (the data suggest none)"
-
-
 def _similarity(report: ObjectReport) -> str:
     """Name of the similarity that is compared with the threshold."""
     measure, similarity = report.localisation.measure, str(report.config["similarity"])
@@ -126,9 +120,9 @@ def _similarity(report: ObjectReport) -> str:
     return measure if similarity == "iou" else f"2 {measure} / (1 + {measure})"
 
 
-def other_rules(report: ObjectReport) -> list[Section]:
+def other_rules(report: ObjectReport, found: Sensitivity) -> list[Section]:
     """Alpha under other rules, side by side; the run's own are marked."""
-    if not report.rules:
+    if not found.rules:
         return []
     names = ["method", "classes", "missing", "empty", "undefined"]
     own = {name: report.config.get(name) for name in names}
@@ -143,7 +137,7 @@ def other_rules(report: ObjectReport) -> list[Section]:
         Column("", lambda entry: "this run" if all(getattr(entry, name) == own[name] for name in names) else ""),
     ]
     text = "The same labels at the same threshold; only the rules differ. `undefined` concerns the mean over images."
-    return [Section("Alpha of objects under other rules", [text, table(columns, report.rules)])]
+    return [Section("Alpha of objects under other rules", [text, table(columns, found.rules)])]
 
 
 #: the hint compares thresholds up to this distance from the run's
@@ -168,10 +162,10 @@ _REASONS = {
 }
 
 
-def f1_by_threshold(report: ObjectReport) -> list[str]:
+def f1_by_threshold(report: ObjectReport, points: Sequence[ThresholdPoint]) -> list[str]:
     """The dependence of F1 on the threshold."""
     own = float(report.config["iou"])
-    near = [entry for entry in report.thresholds if abs(entry.threshold - own) <= _AROUND + 1e-9]
+    near = [entry for entry in points if abs(entry.threshold - own) <= _AROUND + 1e-9]
     known = [entry.f1 for entry in near if entry.f1 is not None]
     if len(known) < 2 or len(known) < len(near):
         return []
@@ -179,23 +173,22 @@ def f1_by_threshold(report: ObjectReport) -> list[str]:
     depends = "hardly depends" if max(known) - min(known) < _STILL else "depends"
     return [
         f"F1 {depends} on the threshold of {own:g}: at {low.threshold:g} it is "
-        f"{shown_number(low.f1)}, at {high.threshold:g} {shown_number(high.f1)}{_where_it_falls(report, high)}."
+        f"{shown_number(low.f1)}, at {high.threshold:g} {shown_number(high.f1)}{_where_it_falls(points, high)}."
     ]
 
 
-def _where_it_falls(report: ObjectReport, last: ThresholdPoint) -> str:
+def _where_it_falls(points: Sequence[ThresholdPoint], last: ThresholdPoint) -> str:
     """The first higher threshold at which F1 is clearly lower."""
     if last.f1 is None:
         return ""
-    for entry in report.thresholds:
+    for entry in points:
         if entry.threshold > last.threshold and entry.f1 is not None and entry.f1 < last.f1 - _FALL:
             return f", but at {entry.threshold:g} {shown_number(entry.f1)}"
     return ""
 
 
-def suggested_threshold(report: ObjectReport) -> list[str]:
+def suggested_threshold(report: ObjectReport, found: DataThreshold | None) -> list[str]:
     """The threshold that the data suggest, if two halves of the images confirm it; nothing if they are too few."""
-    found = report.data_threshold
     if found is None or found.n_observed < _FEW_VALUES or found.n_samples < MIN_IMAGES:
         return []
     if found.threshold is None:
@@ -223,17 +216,12 @@ def _beside_own(report: ObjectReport, suggested: float) -> str:
     return f", {place} the {own:g} of this run"
 
 
-def threshold_section(report: ObjectReport) -> list[Section]:
-    """Section on F1 as a function of the threshold."""
-    sentences = f1_by_threshold(report)
-    return [Section("The threshold", sentences, figures=("thresholds",))] if sentences else []
-
-
-def threshold_details(report: ObjectReport) -> list[Section]:
-    """All thresholds, and the histogram behind the suggested one."""
-    sections = []
-    if report.thresholds:
-        own = float(report.config["iou"])
+def threshold_sections(report: ObjectReport, found: Sensitivity) -> list[Section]:
+    """F1 as a function of the threshold, all thresholds, and the histogram behind the suggested one."""
+    sections, own = [], float(report.config["iou"])
+    if sentences := f1_by_threshold(report, found.thresholds):
+        sections.append(Section("The threshold", sentences, figures=("thresholds",)))
+    if found.thresholds:
         columns = [
             Column("threshold", "threshold", functools.partial(shown_number, digits=2)),
             Column("F1", "f1", shown_number),
@@ -243,20 +231,19 @@ def threshold_details(report: ObjectReport) -> list[Section]:
             Column("too large to solve", "n_inexact"),
             Column("", lambda entry: "this run" if abs(entry.threshold - own) < 1e-9 else ""),
         ]
-        sections.append(Section("Thresholds side by side", [table(columns, report.thresholds)]))
-    found = report.data_threshold
-    if found is not None and found.observed:
-        n = len(found.observed)
+        sections.append(Section("Thresholds side by side", [table(columns, found.thresholds)]))
+    suggested = found.data_threshold
+    if suggested is not None and suggested.observed:
+        n = len(suggested.observed)
         columns = [
             Column(report.localisation.measure, lambda bin: f"{bin[0] / n:.2f} – {(bin[0] + 1) / n:.2f}"),
             *(Column("same image", lambda bin: bin[1]), Column("other image", lambda bin: bin[2])),
         ]
-        bins = zip(range(n), found.observed, found.expected, strict=True)
+        bins = zip(range(n), suggested.observed, suggested.expected, strict=True)
         text = (
-            f"Best similarity of an object with another annotator's objects on {counted(found.n_samples, 'image')}, "
-            "and on a different image; at the threshold both are equally likely."
+            f"Best similarity of an object with another annotator's objects on {counted(suggested.n_samples, 'image')},"
+            " and on a different image; at the threshold both are equally likely."
         )
-        sections.append(
-            Section("The threshold from the data", [*suggested_threshold(report), text, table(columns, bins)])
-        )
+        sentences = suggested_threshold(report, suggested)
+        sections.append(Section("The threshold from the data", [*sentences, text, table(columns, bins)]))
     return sections

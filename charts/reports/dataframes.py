@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ...agreement.objects.sensitivity import RuleAlpha, Sensitivity, ThresholdPoint
 from ...agreement.settings.arguments import one_of, without_numpy
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.values import at_path, part_types
@@ -23,12 +24,14 @@ Rows = Callable[[Any], list[Row]]
 
 #: tables that are read from the stored records of a run
 STORED = ("samples", "labels", "units")
+#: tables that are computed when they are asked for, of runs on objects
+ON_DEMAND = ("thresholds", "rules", "best_matches")
 #: ends of an interval, in the columns after its number
 _ENDS = ("low", "high")
 #: name of an entry of a part of the comparison with a reference or model
 _OF_PART = {"classes": "class", "sizes": "size", "attributes": "attribute"}
 #: parts of a report that are not summaries of agreement
-_NOT_NUMBERS = ("run", "data_threshold", "sessions", "samples", "reference")
+_NOT_NUMBERS = ("run", "sessions", "samples", "reference")
 _PLAIN = {"str", "int", "float", "bool", "None"}
 
 
@@ -51,8 +54,9 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
         AgreementInputError: if reports of this family have no such table
     """
     names = table_names(report)
-    table = one_of("table", without_numpy(table), (*names, *STORED))
-    if table in STORED:
+    from_run = (*STORED, *(ON_DEMAND if report.has_objects else ()))
+    table = one_of("table", without_numpy(table), (*names, *from_run))
+    if table in from_run:
         if report.samples is None:
             raise AgreementInputError(
                 f"The table of {table} needs a report that was loaded from a dataset, got another one; use "
@@ -242,10 +246,20 @@ def _histograms(report: Any) -> list[Row]:
     return _bins({"n_iou": report.localisation.iou_histogram})
 
 
-def _best_matches(report: Any) -> list[Row]:
-    """Best similarities of objects on the same image and on another one, for the suggested threshold."""
-    found = report.data_threshold
-    return _bins({"n_observed": found.observed, "n_expected": found.expected}) if found is not None else []
+def sensitivity_frame(found: Sensitivity, table: str) -> pd.DataFrame:
+    """A table of :data:`ON_DEMAND`.
+
+    Raises:
+        AgreementInputError: if there are no numbers, as the labels cannot be read again
+    """
+    if table == "best_matches":  # of objects on the same image and on another one
+        best = found.data_threshold
+        return frame_of([] if best is None else _bins({"n_observed": best.observed, "n_expected": best.expected}))
+    entries = getattr(found, table)
+    if found.note and not entries:
+        raise AgreementInputError(found.note)
+    kind = RuleAlpha if table == "rules" else ThresholdPoint
+    return frame_of([flat(entry) for entry in entries], [field.name for field in dataclasses.fields(kind)])
 
 
 def _bins(counts: Mapping[str, Sequence[int]]) -> list[Row]:
@@ -330,9 +344,6 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "similar_names": ("similar_names", _similar_names),
     "clusters": ("clusters", _clusters),
     "findings": ("findings", _findings),
-    "thresholds": ("thresholds", _entries("thresholds")),
-    "best_matches": ("data_threshold", _best_matches),
-    "rules": ("rules", _entries("rules")),
     "reference": ("reference", _role_rows(models=False)),
     "reference_classes": ("reference", _role_rows(models=False, part="classes")),
     "reference_sizes": ("reference", _role_rows(models=False, part="sizes")),

@@ -27,6 +27,7 @@ from .families import family_of
 from .role_sections import role_sections
 
 if TYPE_CHECKING:
+    from ...agreement.objects.sensitivity import Sensitivity
     from ...agreement.statistics.report import AgreementReport
 
 _COVERAGE = {
@@ -156,14 +157,29 @@ def overview_markdown(report: AgreementReport) -> str:
 
 
 def computation_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
-    """Methods section for the panel: the main numbers with their meaning, the rules and the threshold.
+    """Methods section for the panel: the main numbers with their meaning, and the rules.
 
     Args:
         notes: additional notes on the numbers
     """
-    threshold = [section for build in family_of(report).threshold for section in build(report)]
     rules = Section(_RULES, [Facts(_rules(report))])
-    return as_markdown([headline(report, notes), rules, *_lists(report), *threshold, *_words(report)])
+    return as_markdown([headline(report, notes), rules, *_lists(report), *_words(report)])
+
+
+def sensitivity_sections(report: AgreementReport, found: Sensitivity | None = None) -> list[Section]:
+    """Other thresholds and rules.
+
+    Args:
+        report: the report
+        found: these numbers; by default they are computed, if the report was loaded from a dataset
+    """
+    builders = family_of(report).sensitivity
+    if found is None and report.samples is not None and builders:
+        found = report.samples.sensitivity
+    if found is None or not builders:
+        return []
+    noted = [Section("Other thresholds and rules", [f"{found.note}."])] if found.note else []
+    return [*noted, *(section for build in builders for section in build(report, found))]
 
 
 def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[Section]:
@@ -195,6 +211,7 @@ def report_details(report: AgreementReport) -> list[Section]:
     return [
         *role_sections(report, full=True),
         *details,
+        *sensitivity_sections(report),
         *image_alpha_details(report),
         *single_alphas(report),
         *_intervals(report),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..objects.annotators import annotator_details, annotators_section, pair_details, pairs_section
 from ..objects.findings import OBJECT_PHRASES, object_findings, object_outcome
 from ..objects.questions import class_details, confused_classes, question_details, questions_section
-from ..objects.rules import object_rules, object_words, other_rules, threshold_details, threshold_section
+from ..objects.rules import object_rules, object_words, other_rules, threshold_sections
 from ..text.advice import Phrases, all_findings
 from ..text.sections import Section
 from ..text.words import VERDICTS
@@ -68,7 +68,8 @@ class FamilyCharts:
     sections: Sequence[Sections]  #: the most important sections
     details: Sequence[Sections] = ()  #: all other sections
     overview: Sequence[Sections] = ()  #: sections of the panel's overview
-    threshold: Sequence[Sections] = ()  #: sections on the threshold, if the labels are matched by one
+    #: sections on other thresholds and rules, if the labels are matched, from the report and these numbers
+    sensitivity: Sequence[Callable[[Any, Any], list[Section]]] = ()
     #: titles of the numbers that the matrix of pairs can show
     pair_values: Mapping[str, str] = field(default_factory=dict)
     classes: ClassValues | None = None  #: agreement on every class, if any
@@ -94,14 +95,10 @@ FAMILY_CHARTS = {
         phrases=OBJECT_PHRASES,
         rules=object_rules,
         words=object_words,
-        sections=(questions_section, annotators_section, pairs_section, confused_classes, threshold_section),
-        details=(
-            all_findings,
-            *(question_details, class_details, annotator_details, pair_details, threshold_details),
-            other_rules,
-        ),
+        sections=(questions_section, annotators_section, pairs_section, confused_classes),
+        details=(all_findings, question_details, class_details, annotator_details, pair_details),
         overview=(questions_section,),
-        threshold=(threshold_section,),
+        sensitivity=(threshold_sections, other_rules),
         pair_values={
             "alpha": "alpha",
             "score": "score",

@@ -42,7 +42,7 @@ from ..labels.checks import (
 from ..labels.geometry_readers import pixels_or_0
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
-from ..labels.stored import StoredSample, id_bytes, of_each_label, subsample_keys
+from ..labels.stored import StoredSample, id_bytes, of_each_label
 from .protocol import (
     LabelFamily,
     LabelsRead,
@@ -178,7 +178,6 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
                 tuple(codes.numbers() for codes in self.attribute_codes),
                 size_px=sizes_px(rows),
                 otherwise=assignment.otherwise,
-                sample_keys=subsample_keys(sample.sample_id for sample in samples),
             ),
             field=joined.field,
             position=joined.position,

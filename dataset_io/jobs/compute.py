@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
-import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
@@ -13,8 +11,6 @@ from typing import Any, Literal
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.matching.compute import without_crowd
-from ...agreement.objects.threshold_sample import MAX_SAMPLES, ThresholdSample
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.config import (
     AgreementConfig,
@@ -43,7 +39,6 @@ from ..database.fiftyone_private import (
 )
 from ..families import open_family
 from ..families.map_files import delete_map_files
-from ..families.objects import ObjectFamily
 from ..families.protocol import LabelFamily
 from ..labels.annotator_attributes import check_annotator_attribute
 from ..labels.checks import check_annotators, check_room
@@ -57,8 +52,8 @@ from ..record.run_keys import check_key_is_free, check_not_in_database, refuse_d
 from ..record.schema import fields_marked
 from ..record.stored_records import delete_files, part_names
 from ..results.load import with_samples
+from ..results.thresholds import source_with_iou_from_data
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
-from ..run.read import Reader, some_ids
 from ..run.role_thresholds import with_thresholds
 from ..run.work_through import Progress, rare_collections
 from ..shards.engines import Engine
@@ -111,7 +106,6 @@ def compute_agreement(
     similarity: Similarity = "iou",
     crowd_attribute: str | None = "iscrowd",
     invalid: Invalid = "error",
-    sensitivity: bool = True,
     resamples: int = 1000,
     seed: int = 51,
     overwrite: bool = False,
@@ -195,8 +189,6 @@ def compute_agreement(
         crowd_attribute: attribute of labels that marks crowd regions, which are not matched; ``None``: no crowd regions
         invalid: what to do with labels that cannot be compared; ``"error"``: stop with a message; ``"skip"``: leave
             them out and count them
-        sensitivity: also compute the main numbers at other thresholds and under other rules, and a threshold from the
-            data
         resamples: number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no
             intervals; more than 50,000 samples have them by the delta method, without resamples
         seed: seed of the random numbers of the intervals; the same data and seed give the same report
@@ -320,33 +312,3 @@ def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], er
             delete_files(run.run_id)
             if config.map_folder is not None:
                 delete_map_files(config.map_folder, run.run_id)
-
-
-#: threshold used where the data suggest none
-WITHOUT_CROSSING = 0.5
-
-_SAMPLES_AT_ONCE = 200
-
-
-def source_with_iou_from_data(source: Source) -> Source:
-    """The source with the threshold suggested by its labels, rounded to two decimals.
-
-    Reads at most 2,000 samples (or frames), those with the smallest hashes of their ids, so that order does not matter.
-    """
-    # a separate family, because a family numbers classes in the order in which it reads them
-    reader = Reader(ObjectFamily(dataclasses.replace(source, roles=())))
-    sample = ThresholdSample()
-    ids = some_ids(source, MAX_SAMPLES)
-    starts = range(0, len(ids), _SAMPLES_AT_ONCE)
-    found_rows = (row for start in starts for row in reader.again(ids[start : start + _SAMPLES_AT_ONCE]))
-    for rows in reader.batched(found_rows):
-        batch, overlaps, _ = without_crowd(reader.columns(rows).labels.batch)
-        sample += ThresholdSample.of(batch, overlaps, source.config.similarity)
-        if sample.is_full:
-            break
-    found = sample.threshold(source.config.similarity, source.config.seed)
-    iou = round(found.threshold, 2) if not math.isnan(found.threshold) else WITHOUT_CROSSING
-    if found.reason:
-        logger.warning("The labels suggest no matching threshold (%s); %s is used", found.reason, WITHOUT_CROSSING)
-    config = dataclasses.replace(source.config, iou=max(iou, 0.01))
-    return dataclasses.replace(source, config=config)

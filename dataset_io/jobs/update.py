@@ -25,7 +25,7 @@ from ..families import open_family
 from ..families.protocol import LabelFamily, WholeRunNeededError, WholeRunReason
 from ..labels.checks import check_room
 from ..labels.roles import with_roles
-from ..labels.source import Source, annotators_found, flattened, refuse_decisions, refuse_read_only
+from ..labels.source import Source, annotators_found, refuse_decisions, refuse_read_only
 from ..record.gold_fields import applied_steps
 from ..record.lease import unless_deleted, writing
 from ..record.run import Run, versions
@@ -34,10 +34,11 @@ from ..record.sample_index import CHANGES_RECORD, Changes, changes_since, ids_of
 from ..record.schema import unset_values
 from ..record.stored_records import OpenRecords
 from ..results.load import with_samples
+from ..results.thresholds import source_with_iou_from_data
 from ..run.one_pass import Compared, Noticed, Pass, run_facts
 from ..run.role_thresholds import with_thresholds
 from ..run.work_through import Progress, rare_collections
-from .compute import run_agreement, source_with_iou_from_data
+from .compute import run_agreement
 
 logger = logging.getLogger(__name__)
 
@@ -138,9 +139,8 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
 
 def _source(run: Run, record: dict[str, Any]) -> Source:
     """The labels of the run as they are now."""
-    labels = open_run_labels(run.dataset, run.key)
-    samples = flattened(run.target(), on_frames=labels.on_frames)
-    source = dataclasses.replace(labels.source(), samples=samples, run_id=str(record.get("files_id") or run.run_id))
+    source = open_run_labels(run.dataset, run.key).source_of_run()
+    source = dataclasses.replace(source, run_id=str(record.get("files_id") or run.run_id))
     refuse_decisions(source)
     source = with_roles(source)
     with_labels = [path for kind, path in zip(source.kinds, source.schema_paths, strict=True) if kind.is_label]

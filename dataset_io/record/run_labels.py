@@ -1,24 +1,30 @@
-"""The labels that a run compared, in their current state in the dataset."""
+"""The labels that a run compared, in their current state in the dataset, and how many samples were changed since."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import fiftyone as fo
 import fiftyone.core.media as fom
+import numpy as np
+from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
+from pymongo.collection import Collection
 
 from ... import names
 from ...agreement.families.family import Family
+from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
-from ..database.fiftyone_private import sample_collection, stored_dataset
+from ..database.fiftyone_private import pipeline_of, sample_collection, stored_dataset
 from ..labels.kinds import LabelKind, kind_of, titles
 from ..labels.paths import is_of_frames
 from ..labels.source import Source, flattened, refuse_parts
-from .run import Run
+from .run import COMPLETED, Run
+from .sample_index import CHANGES_RECORD, changes_since, ids_of, sample_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,10 @@ class RunLabels:
         numbers = tuple(self.annotators.index(name) for name in self.config.annotators)
         return Source(self.dataset, self.config, self.kinds, self.annotators, numbers)
 
+    def source_of_run(self) -> Source:
+        """The labels that the run compared, in its view if it was computed on one."""
+        return dataclasses.replace(self.source(), samples=flattened(self.run.target(), on_frames=self.on_frames))
+
     def annotators_asked(self, annotators: Any) -> tuple[str, ...]:
         """The annotators in an argument: one name, several, or None for none.
 
@@ -170,3 +180,50 @@ def _gone(run_key: str, path: str) -> AgreementInputError:
         f"The fields of the run {run_key!r} must be in the dataset and the view, got no `{path}`; if it "
         "was renamed, rename it back; else pass a view that has it, or compute the run again with overwrite=True"
     )
+
+
+# ---- what was changed since ----
+
+
+@takes_arrays
+def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> int | None:
+    """Count samples (for runs on frames: videos) that were edited, added or deleted since a run.
+
+    Found by the time stamps that FiftyOne gives to samples when they are saved, so an edit of another field counts,
+    too. What this plugin wrote since (other runs, objects, tags) does not count. For a run on a view: the samples that
+    it compared, and those that are in the view now.
+
+    Args:
+        dataset: the dataset, or a view of it
+        run_key: key of the run
+
+    Returns:
+        the number; None if it is not known, as the dataset was cloned since
+
+    Raises:
+        AgreementInputError: if there is no such run, or it did not complete
+    """
+    run = Run(dataset, run_key)
+    if run.config.get("status") != COMPLETED:
+        run.require_completed()  # which reads the dataset again, and takes most of the time
+    config = run.completed()
+    on_frames = any(map(is_of_frames, config["fields_written"]))
+    found = changes_since(run.dataset, config[CHANGES_RECORD], run.index, on_frames=on_frames)
+    if found is None or not (found.samples or found.n_deleted):
+        return None if found is None else 0
+    collection, view = sample_collection(run.dataset), run.target()
+    edited = _existing(collection, found.samples)
+    if not isinstance(view, fo.DatasetView):
+        return len(edited) + found.n_deleted
+    compared = run.index().sample_keys()
+    changed = np.isin(sample_keys(edited), compared)
+    if not changed.all():
+        among: list[dict[str, Any]] = [{"$match": {"_id": {"$in": edited}}}, {"$project": {"_id": True}}]
+        in_view = [row["_id"] for row in collection.aggregate([*pipeline_of(view), *among], allowDiskUse=True)]
+        changed |= np.isin(sample_keys(edited), sample_keys(in_view))
+    n_gone = len(compared) - len(_existing(collection, ids_of(compared))) if found.n_deleted else 0
+    return int(changed.sum()) + n_gone
+
+
+def _existing(collection: Collection[dict[str, Any]], sample_ids: Iterable[ObjectId]) -> list[ObjectId]:
+    return [row["_id"] for row in collection.find({"_id": {"$in": list(sample_ids)}}, {"_id": True})]

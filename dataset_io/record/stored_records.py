@@ -69,7 +69,6 @@ class StoredRecords:
         where: dict[str, dict[str, Any]] = {}
         for kind, arrays in (
             ("records", _Joined(records)),
-            ("beside", records.beside()),
             ("index", index.to_arrays()),
             ("facts", facts.to_arrays()),
         ):
@@ -150,9 +149,9 @@ def open_file(file_id: str, family: str) -> OpenFile:
         raise ValueError(f"The file {file_id!r} is not what was stored")
     header, start = _header(io.BytesIO(stored))
     content = memoryview(stored)[start:]
-    columns, beside = (_Unpacked(header[kind], content) for kind in ("records", "beside"))
+    columns = _Unpacked(header["records"], content)
     return OpenFile(
-        records_of(family, columns, len(header["context"]["annotators"]), beside),
+        records_of(family, columns, len(header["context"]["annotators"])),
         SampleIndex.from_arrays(_Unpacked(header["index"], content)),
         ReadCounts.from_arrays(_Unpacked(header["facts"], content)),
         header["context"],

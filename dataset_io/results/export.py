@@ -144,13 +144,16 @@ def _tables(
 ) -> dict[str, bytes]:
     """All tables of a run that have rows, as CSV, and some as Parquet, by file name."""
     from ...charts.reports.dataframes import (  # imports pandas, which a run does not need
+        ON_DEMAND,
         STORED,
         report_frame,
         table_names,
     )
 
-    frames = {name: report_frame(report, name) for name in table_names(report)}
-    frames |= {name: report_frame(report, name) for name in STORED}
+    frames = {name: report_frame(report, name) for name in (*table_names(report), *STORED)}
+    for name in ON_DEMAND if report.has_objects else ():
+        with contextlib.suppress(AgreementInputError):  # of shapes whose labels can no longer be read
+            frames[name] = report_frame(report, name)
     frames |= {f"by_{k}": each.to_dataframe() for k, each in enumerate(parts, 1)}
     if check is not None:
         frames["acceptance"] = check.to_dataframe()

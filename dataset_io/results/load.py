@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,12 +14,12 @@ import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 from numpy.typing import NDArray
-from pymongo.collection import Collection
 
 from ... import names
 from ...agreement.disputes.judged import DecisionReport
 from ...agreement.families.family import FAMILIES, build_report
 from ...agreement.families.unit_tables import lists_by_row, uncounted_labels
+from ...agreement.objects.sensitivity import Sensitivity
 from ...agreement.roles.summary import reference_of_samples, role_table
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError
@@ -27,13 +27,14 @@ from ...agreement.settings.options import OPTIONS
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import AgreementReport, ReportContext
 from ...metrics.numeric.arrays import IntArray
-from ..database.fiftyone_private import pipeline_of, sample_collection
-from ..labels.paths import is_of_frames
+from ..database.fiftyone_private import sample_collection
 from ..record.gold_fields import GoldField, gold_fields
-from ..record.run import COMPLETED, Run
-from ..record.sample_index import CHANGES_RECORD, SampleIndex, changes_since, ids_of, keys_of, sample_keys
+from ..record.run import Run
+from ..record.run_labels import changed_since
+from ..record.sample_index import SampleIndex, keys_of
 from ..record.stored_records import OpenRecords
 from ..run.work_list import look_first, worst_samples
+from .thresholds import sensitivity_on
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -208,53 +209,6 @@ def records_on(
     return records, index, context
 
 
-# ---- what was changed since ----
-
-
-@takes_arrays
-def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> int | None:
-    """Count samples (for runs on frames: videos) that were edited, added or deleted since a run.
-
-    Found by the time stamps that FiftyOne gives to samples when they are saved, so an edit of another field counts,
-    too. What this plugin wrote since (other runs, objects, tags) does not count. For a run on a view: the samples that
-    it compared, and those that are in the view now.
-
-    Args:
-        dataset: the dataset, or a view of it
-        run_key: key of the run
-
-    Returns:
-        the number; None if it is not known, as the dataset was cloned since
-
-    Raises:
-        AgreementInputError: if there is no such run, or it did not complete
-    """
-    run = Run(dataset, run_key)
-    if run.config.get("status") != COMPLETED:
-        run.require_completed()  # which reads the dataset again, and takes most of the time
-    config = run.completed()
-    on_frames = any(map(is_of_frames, config["fields_written"]))
-    found = changes_since(run.dataset, config[CHANGES_RECORD], run.index, on_frames=on_frames)
-    if found is None or not (found.samples or found.n_deleted):
-        return None if found is None else 0
-    collection, view = sample_collection(run.dataset), run.target()
-    edited = _existing(collection, found.samples)
-    if not isinstance(view, fo.DatasetView):
-        return len(edited) + found.n_deleted
-    compared = run.index().sample_keys()
-    changed = np.isin(sample_keys(edited), compared)
-    if not changed.all():
-        among: list[dict[str, Any]] = [{"$match": {"_id": {"$in": edited}}}, {"$project": {"_id": True}}]
-        in_view = [row["_id"] for row in collection.aggregate([*pipeline_of(view), *among], allowDiskUse=True)]
-        changed |= np.isin(sample_keys(edited), sample_keys(in_view))
-    n_gone = len(compared) - len(_existing(collection, ids_of(compared))) if found.n_deleted else 0
-    return int(changed.sum()) + n_gone
-
-
-def _existing(collection: Collection[dict[str, Any]], sample_ids: Iterable[ObjectId]) -> list[ObjectId]:
-    return [row["_id"] for row in collection.find({"_id": {"$in": list(sample_ids)}}, {"_id": True})]
-
-
 # ---- the table of samples ----
 
 
@@ -267,7 +221,7 @@ def report_decisions_with(function: Callable[..., DecisionReport]) -> None:
     _report_decisions[:] = [function]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoredSamples:
     """Reads the table of the samples of a report from the stored records."""
 
@@ -275,9 +229,13 @@ class StoredSamples:
     run_key: str  #: key of the run
 
     def read(self, table: str) -> DataFrame:
-        """The table of samples (``run.samples``), labels or units."""
+        """The table of samples (``run.samples``), labels or units, or one that is computed now."""
         if table == "samples":
             return agreement_samples(self.view, self.run_key)
+        if table not in TABLES:
+            from ...charts.reports.dataframes import sensitivity_frame  # imports pandas, which a run does not need
+
+            return sensitivity_frame(self.sensitivity, table)
         return run_table(self.view, self.run_key, table)
 
     def n_changed(self) -> int | None:
@@ -285,6 +243,14 @@ class StoredSamples:
         with contextlib.suppress(AgreementInputError):
             return changed_since(self.view, self.run_key)
         return None
+
+    @functools.cached_property
+    def sensitivity(self) -> Sensitivity:
+        """Other thresholds and rules of a run on objects, computed once; without numbers, it says why."""
+        try:
+            return sensitivity_on(self.view, self.run_key)
+        except AgreementInputError as error:
+            return Sensitivity(note=str(error))
 
     def decisions(self) -> DecisionReport | int | None:
         """Adjudication report on the objects, from the first field of decisions; None without decisions.

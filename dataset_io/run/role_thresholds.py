@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...agreement.matching.compute import matching_of, without_crowd
-from ...agreement.objects.threshold_sample import MAX_SAMPLES
+from ...agreement.objects.sensitivity import MAX_SAMPLES
 from ...agreement.roles.matching import Cells, covered_by, in_codes, optimal, role_without_crowd
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import BEST_F1

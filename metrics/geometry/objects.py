@@ -399,13 +399,9 @@ class Geometry(Protocol):
         """Objects with a single known point, or several in one place, shape ``(N,)``."""
         return np.zeros(len(self), np.bool_)
 
-    def detached(self: G) -> G:
-        """The same objects, without memory shared with other objects."""
-        return self
-
     def places(self) -> dict[str, NDArray[Any]]:
-        """Locations of objects, with a row for each, if their boxes do not say it: ``points_xy``, ``first`` or
-        ``outline``."""
+        """Locations of objects, with a row for each, if their boxes in single precision do not say it:
+        ``boxes_rest``, ``points_xy``, ``first`` or ``outline``."""
         return {}
 
     def in_another_order(self, objects: Objects, alone: BoolArray) -> BoolArray:

@@ -293,25 +293,6 @@ class Regions(Geometry):
             self.kind[rows], self.row[rows], self.bounds[rows], self.area[rows], self.polygons, self.masks, self.lines
         )
 
-    def detached(self) -> Regions:
-        """The same objects, without the shapes of others that :meth:`take` keeps."""
-        row = np.empty(len(self), np.int64)
-        for kind in np.unique(self.kind).tolist():
-            is_kind = self.kind == kind
-            row[is_kind] = np.arange(int(is_kind.sum()))
-        polygons, masks, lines = (self.row[self.kind == kind] for kind in (POLYGON, MASK, LINE))
-        corners = np.stack([self.masks.left, self.masks.top], axis=1)[masks]
-        crops = [(self.masks.crop(k), x, y) for k, (x, y) in zip(masks.tolist(), corners.tolist(), strict=True)]
-        return Regions(
-            self.kind,
-            row,
-            self.bounds,
-            self.area,
-            self.polygons.take(polygons),
-            MaskCrops.from_crops(crops),
-            None if self.lines is None else self.lines.take(lines),
-        )
-
     def joined(self, others: Sequence[Regions]) -> Regions:
         every = [self, *others]
         n_before = {

@@ -232,7 +232,7 @@ def test_objects_of_one_annotator_count_in_the_shares_of_classes_where_missing_i
     """As irrCAC 0.4.4, whose values these are, to 5 digits."""
     table = np.array([[0, 0, NAN], [0, 1, NAN], [1, NAN, NAN], [1, NAN, NAN], [NAN, 1, NAN], [2, 2, 2], [0, 0, 1],
                       [NAN, NAN, 2]])  # fmt: skip
-    config = make_config(["a", "b", "c"], resamples=0, sensitivity=False, missing="ignore", iou=0.5)
+    config = make_config(["a", "b", "c"], resamples=0, missing="ignore", iou=0.5)
     records = record(compute_agreement_of(batch_of(published_samples(table), 3), config))
     names = ["(missing)", *(f"class {k}" for k in range(4))]
     context = ReportContext(config, config.annotators, names, ["Detections"], RunFacts())

@@ -196,7 +196,6 @@ def test_defaults_are_the_documented_ones() -> None:
         "boundary_width": None,
         "disagreement_map": False,
         "map_folder": None,
-        "sensitivity": True,
         "resamples": 1000,
         "seed": 51,
     }

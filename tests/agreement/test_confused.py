@@ -24,7 +24,7 @@ from annotator_agreement.metrics.geometry.boxes import Boxes
 
 
 def _report(batch: Batch, names: list[str], classes: list[str], clusters: np.ndarray | None = None) -> ObjectReport:
-    config = make_config(names, resamples=0, sensitivity=False)
+    config = make_config(names, resamples=0)
     records = record(compute_agreement_of(batch, config))
     context = ReportContext(config, names, classes, ["Detections"], RunFacts(), clusters=clusters)
     return build_object_report(records, context)
@@ -36,7 +36,7 @@ def test_shares_and_intervals_are_those_of_counting_by_image(n_of_cluster: int) 
     batch = simulate(habits, 120, np.random.default_rng(4)).batch()
     clusters = np.arange(120) // n_of_cluster
     report = _report(batch, ["a", "b", "c"], list(CLASSES), clusters if n_of_cluster > 1 else None)
-    agreement = compute_agreement_of(batch, make_config(["a", "b", "c"], sensitivity=False))
+    agreement = compute_agreement_of(batch, make_config(["a", "b", "c"]))
     met: dict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
     for i, j in zip(agreement.pairs.i.tolist(), agreement.pairs.j.tolist(), strict=True):
         said = {CLASSES[agreement.objects.category[k]] for k in (i, j)}

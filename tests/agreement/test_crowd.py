@@ -60,8 +60,7 @@ def counts(rows: np.ndarray, k: int) -> bool:
 
 def batch_of(rows: np.ndarray, assigned: np.ndarray, *, crowd: bool) -> Batch:
     objects = Objects(*rows[:, :3].astype(np.int64).T)
-    keys = np.arange(len(assigned))
-    return Batch(objects, Boxes(rows[:, 3:7]), assigned, rows[:, 7] > 0 if crowd else None, sample_keys=keys)
+    return Batch(objects, Boxes(rows[:, 3:7]), assigned, rows[:, 7] > 0 if crowd else None)
 
 
 def report_of(batch: Batch, options: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from annotator_agreement.metrics.numeric.rate_tests import RateMoments
 
 def _report(habits: list[Habits], n_samples: int, seed: int, clusters: np.ndarray | None = None) -> ObjectReport:
     simulated = simulate(habits, n_samples, np.random.default_rng(seed), jitter=0.03)
-    config = make_config(simulated.names, resamples=0, sensitivity=False)
+    config = make_config(simulated.names, resamples=0)
     records = record(compute_agreement_of(simulated.batch(), config))
     return build_object_report(
         records, ReportContext(config, simulated.names, CLASSES, ["Detections"], RunFacts(), clusters=clusters)

@@ -212,7 +212,7 @@ def test_the_expected_distance_is_that_of_all_pairs_where_annotations_repeat(see
         empty=float(rng.choice([0.0, 0.3, 0.8])),
         large=bool(rng.random() < 0.5),
     )
-    found, exact = _of(_report(annotations, sensitivity=False)), _exact_expected(annotations)
+    found, exact = _of(_report(annotations)), _exact_expected(annotations)
     assert found.observed is not None
     assert found.value == pytest.approx(1.0 - found.observed / exact, rel=0, abs=0.005)
     assert found.n_expected == sum(a[0] != b[0] for a, b in itertools.combinations(annotations, 2))
@@ -248,11 +248,9 @@ def test_it_does_not_depend_on_the_number_of_annotators_on_sparse_images(n_objec
     annotations = _annotations(np.random.default_rng(17), 2_000, 6, n_objects)
     # of the same images: the annotators in pairs, and all six
     values = [
-        _of(_report([(s, r % 2, *drawn) for s, r, *drawn in annotations if r // 2 == k], sensitivity=False)).value
-        or 0.0
-        for k in range(3)
+        _of(_report([(s, r % 2, *drawn) for s, r, *drawn in annotations if r // 2 == k])).value or 0.0 for k in range(3)
     ]
-    of_six = _of(_report(annotations, sensitivity=False)).value
+    of_six = _of(_report(annotations)).value
     assert of_six == pytest.approx(np.mean(values), rel=0, abs=0.01)
 
 
@@ -316,7 +314,7 @@ def _shape_report(annotations: list[tuple[int, int, list[Any]]], *, painted: boo
         regions = Regions.of_masks(region_pixels(regions, np.tile([640, 480], (len(geometry), 1))))
     assigned = np.ones((images.max() + 1, annotators.max() + 1), np.bool_)
     objects = Objects(np.repeat(images, counts), np.repeat(annotators, counts), np.ones(len(geometry), np.int64))
-    config = make_config([f"annotator {k}" for k in range(assigned.shape[1])], resamples=0, sensitivity=False)
+    config = make_config([f"annotator {k}" for k in range(assigned.shape[1])], resamples=0)
     records = record(compute_agreement_of(Batch(objects, regions, assigned), config))
     context = ReportContext(config, config.annotators, ["(missing)", "cell"], ["Polylines"], RunFacts())
     report = build_report(records, context)

@@ -18,8 +18,8 @@ from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.report import ObjectReport, RuleAlpha
-from annotator_agreement.agreement.objects.sensitivity import Sensitivity
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.objects.sensitivity import Block, RuleAlpha, RuleNumbers
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.codes import ClassCodes
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
@@ -80,7 +80,9 @@ def rules_under(lvis: tuple[list[str], list[str], Batch]) -> Callable[..., list[
     @functools.cache
     def rules(**run: str) -> list[RuleAlpha]:
         config = make_config(annotators, **run)
-        return list(Sensitivity(record(compute_agreement_of(batch, config)), config).alphas())
+        numbers = RuleNumbers(config)
+        numbers.add(Block.of(batch, config))
+        return numbers.alphas()
 
     return rules
 

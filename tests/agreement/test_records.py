@@ -31,9 +31,6 @@ def assert_same(found: Records, expected: Records) -> None:
     for name in expected.parts[0]:
         assert_array_equal(found.column(name), expected.column(name), err_msg=name)
     assert_array_equal(found.assigned, expected.assigned)
-    assert set(found.beside()) == set(expected.beside())
-    for name, values in expected.beside().items():
-        assert_array_equal(found.beside()[name], values, err_msg=name)
 
 
 @each_kind

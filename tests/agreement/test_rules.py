@@ -22,21 +22,19 @@ from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.chance import examples, seeds
 
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.objects.report import RuleAlpha
-from annotator_agreement.agreement.objects.sensitivity import Sensitivity
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.sensitivity import RuleAlpha, RuleNumbers, stored_blocks
 from annotator_agreement.metrics import krippendorff_alpha
 
 SETTINGS = examples(25)
 
 
-def _records(samples: list[Sample], n_annotators: int, **options) -> ObjectRecords:
-    return record(compute_agreement_of(batch_of(samples, n_annotators), config_of(n_annotators, **options)))
-
-
 def _alphas(samples: list[Sample], n_annotators: int, **options) -> list[RuleAlpha]:
-    records = _records(samples, n_annotators, **options)
-    return list(Sensitivity(records, config_of(n_annotators, **options)).alphas())
+    config = config_of(n_annotators, **options)
+    rules = RuleNumbers(config)
+    for block in stored_blocks(record(compute_agreement_of(batch_of(samples, n_annotators), config))):
+        rules.add(block)
+    return rules.alphas()
 
 
 def _check(rules: RuleAlpha, samples: list[Sample], n_annotators: int, **options) -> None:
@@ -85,7 +83,7 @@ def test_the_rules_of_the_run_give_the_alphas_of_the_run() -> None:
     samples = random_samples(5, n_samples=60)
     config = config_of(3, missing="category", empty="skip", undefined="none")
     agreement = compute_agreement_of(batch_of(samples, 3), config)
-    own = next(Sensitivity(record(agreement), config).alphas())
+    own = _alphas(samples, 3, missing="category", empty="skip", undefined="none")[0]
     assert (own.classes, own.missing, own.empty, own.undefined) == ("prefer", "category", "skip", "none")
     defined = agreement.alpha[~np.isnan(agreement.alpha)]
     assert own.n_defined == len(defined)

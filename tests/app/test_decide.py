@@ -316,7 +316,7 @@ def test_objects_of_two_annotators_in_one_field_are_decided_applied_and_counted_
 ) -> None:
     join_fields(dataset, ["alice", "bob"], "boxes")
     options: dict[str, Any] = {"annotator_attribute": "annotator", "assigned_field": "boxes_assigned"}
-    before = compute_agreement(dataset, "boxes", resamples=0, sensitivity=False, progress=False, **options)
+    before = compute_agreement(dataset, "boxes", resamples=0, progress=False, **options)
     app.open_panel()
     n = sum(value or 0 for value in dataset.values("agreement_n_disputed"))
     _open_tab(app, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.objects.sensitivity import DataThreshold, RuleAlpha, Sensitivity, ThresholdPoint
 
 #: names that would break a page or a table if they were not escaped
 ANNOTATORS = ["alice", "bob & co", '<b>carol</b> "c"', "dan|d"]
@@ -242,39 +243,12 @@ def filled_values() -> dict[str, Any]:
             {"classes": ["Car ", "car"], "n_confused": 21, "alpha_before": 0.6466, "alpha_after": 0.66},
         ],
         "similar_names": [["Car ", "car"]],
-        "thresholds": [
-            {
-                "threshold": threshold,
-                "alpha": round(0.72 - 0.5 * (threshold - 0.1) ** 2, 4) if threshold < 0.95 else None,
-                "score": round(0.65 - 0.3 * (threshold - 0.1) ** 2, 4),
-                "f1": round(0.9 - 0.6 * (threshold - 0.1) ** 2, 4),
-                "n_units": 900 + 40 * k,
-                "n_hard": 60 - 3 * k,
-                "n_inexact": max(0, 4 - k),
-            }
-            for k, threshold in enumerate(THRESHOLDS)
-        ],
         "findings": [
             _finding("misses_size", ["dan|d"], [], "small", 0.63, 0.05),
             _finding("confused", [], ["bus", "coach"], None, 0.57, 0.08),
         ],
         "n_tested": 60,
         "confused": [_confused("bus", "coach", 57, 0.46, 0.08), _confused("Car ", "car", 21, 0.1, 0.19)],
-        "data_threshold": {
-            "halves": [0.36, 0.39],
-            "threshold": 0.37,
-            "ks": 0.91,
-            "n_samples": 200,
-            "n_observed": 2900,
-            "n_expected": 2800,
-            "observed": [90, 30, 25, 20, 25, 30, 35, 45, 60, 80, 100, 130, 170, 220, 280, 350, 420, 400, 280, 110],
-            "expected": [1900, 420, 200, 110, 70, 40, 25, 15, 10, 5, 3, 2, 0, 0, 0, 0, 0, 0, 0, 0],
-        },
-        "rules": [
-            _rule("optimal", "prefer", "category", "skip", "none", 0.6466, 0.5824, 149),
-            _rule("optimal", "ignore", "category", "skip", "none", 0.6334, 0.5692, 149),
-            _rule("optimal", "prefer", "ignore", "agree", "one", 0.9986, None, 0),
-        ],
     }
 
 
@@ -402,9 +376,42 @@ def _class(k: int) -> dict[str, Any]:
     }
 
 
-def _rule(*values: Any) -> dict[str, Any]:
-    entries = ("method", "classes", "missing", "empty", "undefined", "pooled", "mean", "n_defined")
-    return dict(zip(entries, values, strict=True))
+#: the threshold from the data
+DATA_THRESHOLD: dict[str, Any] = {
+    "halves": [0.36, 0.39],
+    "threshold": 0.37,
+    "ks": 0.91,
+    "n_samples": 200,
+    "n_observed": 2900,
+    "n_expected": 2800,
+    "observed": [90, 30, 25, 20, 25, 30, 35, 45, 60, 80, 100, 130, 170, 220, 280, 350, 420, 400, 280, 110],
+    "expected": [1900, 420, 200, 110, 70, 40, 25, 15, 10, 5, 3, 2, 0, 0, 0, 0, 0, 0, 0, 0],
+}
+
+
+def filled_sensitivity(**changes: Any) -> Sensitivity:
+    """Other thresholds and rules, some entries changed."""
+    values: dict[str, Any] = {
+        "thresholds": [
+            ThresholdPoint(
+                threshold=threshold,
+                alpha=round(0.72 - 0.5 * (threshold - 0.1) ** 2, 4) if threshold < 0.95 else None,
+                score=round(0.65 - 0.3 * (threshold - 0.1) ** 2, 4),
+                f1=round(0.9 - 0.6 * (threshold - 0.1) ** 2, 4),
+                n_units=900 + 40 * k,
+                n_hard=60 - 3 * k,
+                n_inexact=max(0, 4 - k),
+            )
+            for k, threshold in enumerate(THRESHOLDS)
+        ],
+        "rules": [
+            RuleAlpha("optimal", "prefer", "category", "skip", "none", 0.6466, 0.5824, 149),
+            RuleAlpha("optimal", "ignore", "category", "skip", "none", 0.6334, 0.5692, 149),
+            RuleAlpha("optimal", "prefer", "ignore", "agree", "one", 0.9986, None, 0),
+        ],
+        "data_threshold": DataThreshold(**DATA_THRESHOLD),
+    }
+    return Sensitivity(**{**values, **changes})
 
 
 def filled_report(**changes: Any) -> ObjectReport:
@@ -424,12 +431,9 @@ UNFILLED: dict[str, Any] = {
     "n_classes_unlisted": 0,
     "merges": [],
     "similar_names": [],
-    "thresholds": [],
-    "data_threshold": None,
     "findings": [],
     "confused": [],
     "n_tested": 0,
-    "rules": [],
     "intervals": {},
 }
 

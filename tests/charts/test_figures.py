@@ -22,6 +22,7 @@ from tests.charts.filled import (
     THRESHOLDS,
     around,
     filled_report,
+    filled_sensitivity,
     filled_values,
     interval,
     unfilled_report,
@@ -167,7 +168,7 @@ def test_votes_are_drawn_with_shares() -> None:
 
 
 def test_thresholds_are_drawn_and_those_of_the_run_and_the_data_marked() -> None:
-    figure = filled_report().plot_thresholds()
+    figure = figures.plot_thresholds(filled_report(), filled_sensitivity())
     f1, score, alpha, units = figure.data
     expected = [round(0.72 - 0.5 * (t - 0.1) ** 2, 4) for t in THRESHOLDS[:-1]]
     assert list(alpha.x) == THRESHOLDS
@@ -267,7 +268,7 @@ NOTHING = [
     ("plot_annotators", "no annotator has labels that were compared"),
     ("plot_votes", "there is no object that two annotators could have drawn"),
     ("plot_iou", "no object was drawn by two annotators"),
-    ("plot_thresholds", "the run did not compare thresholds"),
+    ("plot_thresholds", "thresholds need a report that was loaded from a dataset"),
     ("plot_bias", "no annotator has boxes"),
     ("plot_models", "the run has no model; compute it with models="),
 ]
@@ -338,7 +339,8 @@ def test_wrong_choices_get_the_right_ones() -> None:
 
 @pytest.mark.parametrize("name", [name for name, _ in NOTHING if name != "plot_models"])
 def test_figures_are_for_light_and_dark_and_have_a_title(name: str) -> None:
-    figure = getattr(filled_report(), name)()
+    more = [filled_sensitivity()] if name == "plot_thresholds" else []
+    figure = getattr(figures, name)(filled_report(), *more)
     layout = figure.layout
     assert layout.title.text
     template = layout.template.layout

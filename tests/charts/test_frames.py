@@ -16,12 +16,13 @@ from tests.charts.filled import (
     PAIR_NUMBERS,
     THRESHOLDS,
     filled_report,
+    filled_sensitivity,
     unfilled_report,
 )
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement.settings.errors import AgreementInputError
-from annotator_agreement.charts.reports.dataframes import report_frame, table_names
+from annotator_agreement.charts.reports.dataframes import report_frame, sensitivity_frame, table_names
 
 
 def test_pairs_stand_with_the_ends_of_their_intervals() -> None:
@@ -70,9 +71,7 @@ RULES = ("method", "classes", "missing", "empty", "undefined")
     ("table", "columns", "n"),
     [
         ("confusion", ["a", "b", "n"], len(CONFUSION)),
-        ("thresholds", ["threshold", "alpha", "score", "f1", "n_units", "n_hard", "n_inexact"], len(THRESHOLDS)),
         ("iou", ["from", "to", "n_iou"], 20),
-        ("best_matches", ["from", "to", "n_observed", "n_expected"], 20),
         ("votes", ["assigned", "votes", "units"], 5),
         ("pair_confusion", ["annotator_a", "annotator_b", "a", "b", "n"], 2 * len(PAIR_NUMBERS)),
         ("clusters", ["join", "annotator", "similarity"], 2 + 3 + 4),
@@ -81,7 +80,6 @@ RULES = ("method", "classes", "missing", "empty", "undefined")
         ("confused_classes", ["name", "class", "n"], 2),
         ("attribute_conflicts", ["name", "a", "b", "n"], 1),
         ("worst_samples", ["id", "filepath", "score", "n_units", "n_disputed"], 2),
-        ("rules", [*RULES, "pooled", "mean", "n_defined", "no_labels"], 3),
     ],
 )
 def test_tables_have_the_rows_of_the_report(table: str, columns: list[str], n: int) -> None:
@@ -121,8 +119,27 @@ def test_every_table_of_every_family_is_a_frame(make) -> None:
         assert frame.columns.is_unique
 
 
+@pytest.mark.parametrize(
+    ("table", "columns", "n"),
+    [
+        ("thresholds", ["threshold", "alpha", "score", "f1", "n_units", "n_hard", "n_inexact"], len(THRESHOLDS)),
+        ("best_matches", ["from", "to", "n_observed", "n_expected"], 20),
+        ("rules", [*RULES, "pooled", "mean", "n_defined", "no_labels"], 3),
+    ],
+)
+def test_what_is_computed_on_demand_has_tables_too(table: str, columns: list[str], n: int) -> None:
+    frame = sensitivity_frame(filled_sensitivity(), table)
+    assert (list(frame.columns), len(frame)) == (columns, n)
+    if table != "best_matches":  # of a method without a threshold there are none
+        assert list(sensitivity_frame(filled_sensitivity(**{table: []}), table).columns) == columns
+        with pytest.raises(AgreementInputError, match="the labels are gone"):
+            sensitivity_frame(filled_sensitivity(**{table: []}, note="the labels are gone"), table)
+    with pytest.raises(AgreementInputError, match=f"table of {table} needs a report that was loaded"):
+        filled_report().to_dataframe(table)
+
+
 def test_an_empty_table_of_parts_has_its_columns() -> None:
-    frame = unfilled_report().to_dataframe("thresholds")
+    frame = unfilled_report().to_dataframe("classes")
     assert len(frame) == 0
     assert list(frame["alpha"]) == []
 
@@ -138,7 +155,8 @@ def test_tables_of_ratings_tags_and_masks() -> None:
 
 def test_a_wrong_table_name_gets_the_list() -> None:
     with pytest.raises(
-        AgreementInputError, match=r"`table` must be one of summary, .*, samples, labels, units, got 'pear'"
+        AgreementInputError,
+        match=r"`table` must be one of summary, .*, labels, units, thresholds, rules, best_matches, got 'pear'",
     ):
         filled_report().to_dataframe("pear")
     with pytest.raises(AgreementInputError, match=r"tags, findings, .*, labels, units, got 'thresholds'"):

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.charts.filled import around, filled_report, filled_values, interval, unfilled_report
+from tests.charts.filled import DATA_THRESHOLD, around, filled_report, filled_values, interval, unfilled_report
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement.families.family import report_from_dict
 from annotator_agreement.agreement.objects.report import Bias, ObjectReport
+from annotator_agreement.agreement.objects.sensitivity import DataThreshold, ThresholdPoint
 from annotator_agreement.charts.objects.annotators import bias_in_words
 from annotator_agreement.charts.objects.findings import cause_sentence, losses, object_outcome
 from annotator_agreement.charts.objects.questions import (
@@ -303,8 +304,8 @@ def test_no_bias_without_boxes() -> None:
     assert bias_in_words(None) == bias_in_words(Bias(0, NOTHING, NOTHING)) == "-"
 
 
-def _point(threshold: float, f1: float | None) -> dict[str, Any]:
-    return {"threshold": threshold, "alpha": 0.5, "score": 0.5, "f1": f1, "n_units": 1, "n_hard": 0, "n_inexact": 0}
+def _point(threshold: float, f1: float | None) -> ThresholdPoint:
+    return ThresholdPoint(threshold, alpha=0.5, score=0.5, f1=f1, n_units=1, n_hard=0, n_inexact=0)
 
 
 THRESHOLDS = [
@@ -321,8 +322,7 @@ THRESHOLDS = [
 
 @pytest.mark.parametrize(("points", "expected"), THRESHOLDS)
 def test_the_threshold_hint_looks_at_thresholds_nearby(points: list, expected: list[str]) -> None:
-    report = filled_report(thresholds=[_point(*point) for point in points], data_threshold=None)
-    assert f1_by_threshold(report) == expected
+    assert f1_by_threshold(filled_report(), [_point(*point) for point in points]) == expected
 
 
 @pytest.mark.parametrize(
@@ -336,15 +336,15 @@ def test_the_threshold_hint_looks_at_thresholds_nearby(points: list, expected: l
 )
 def test_the_threshold_of_the_data_is_compared_with_that_of_the_run(threshold: float | None, expected: str) -> None:
     halves = {"halves": [threshold, threshold]}
-    found = {**filled_values()["data_threshold"], "threshold": threshold, "reason": "too_few_values", **halves}
-    (sentence,) = suggested_threshold(filled_report(thresholds=[], data_threshold=found))
+    found = DataThreshold(**{**DATA_THRESHOLD, "threshold": threshold, "reason": "too_few_values", **halves})
+    (sentence,) = suggested_threshold(filled_report(), found)
     assert expected in sentence
 
 
 @pytest.mark.parametrize("reason", [TOO_FEW, NO_VARIATION, NO_CROSSING])
 def test_why_there_is_no_threshold_is_said_in_words(reason: str) -> None:
-    found = {**filled_values()["data_threshold"], "threshold": None, "reason": reason}
-    (sentence,) = suggested_threshold(filled_report(thresholds=[], data_threshold=found))
+    found = DataThreshold(**{**DATA_THRESHOLD, "threshold": None, "reason": reason})
+    (sentence,) = suggested_threshold(filled_report(), found)
     assert sentence.startswith("The data suggest no threshold: ")
     assert "_" not in sentence
     assert "None" not in sentence
@@ -360,8 +360,8 @@ def test_why_there_is_no_threshold_is_said_in_words(reason: str) -> None:
     ],
 )
 def test_a_threshold_without_evidence_is_not_suggested(changes: dict, expected: str) -> None:
-    found = {**filled_values()["data_threshold"], **changes}
-    (sentence,) = suggested_threshold(filled_report(thresholds=[], data_threshold=found))
+    found = DataThreshold(**{**DATA_THRESHOLD, **changes})
+    (sentence,) = suggested_threshold(filled_report(), found)
     assert sentence == f"The data suggest no threshold: {expected}"
 
 
@@ -374,11 +374,10 @@ def test_a_threshold_without_evidence_is_not_suggested(changes: dict, expected: 
 )
 def test_the_threshold_of_the_data_is_not_compared_with_one_that_the_run_has_not(changes: dict, expected: str) -> None:
     config = {**filled_values()["config"], **changes}
-    (sentence,) = suggested_threshold(filled_report(thresholds=[], config=config))
+    (sentence,) = suggested_threshold(filled_report(config=config), DataThreshold(**DATA_THRESHOLD))
     assert expected in sentence
 
 
 def test_a_few_similarities_suggest_no_threshold() -> None:
     for few in ({"n_observed": 29}, {"n_samples": 9}):
-        found = {**filled_values()["data_threshold"], **few}
-        assert suggested_threshold(filled_report(thresholds=[], data_threshold=found)) == []
+        assert suggested_threshold(filled_report(), DataThreshold(**{**DATA_THRESHOLD, **few})) == []

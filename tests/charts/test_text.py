@@ -8,14 +8,28 @@ from typing import Any
 
 import pytest
 
-from tests.charts.filled import ANNOTATORS, CLASSES, filled_report, filled_values, interval, unfilled_report
+from tests.charts.filled import (
+    ANNOTATORS,
+    CLASSES,
+    filled_report,
+    filled_sensitivity,
+    filled_values,
+    interval,
+    unfilled_report,
+)
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement.families.family import report_from_dict
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.statistics.main_numbers import MainNumber
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.reports.document import computation_markdown, report_head, report_markdown, report_text
+from annotator_agreement.charts.reports.document import (
+    computation_markdown,
+    report_head,
+    report_markdown,
+    report_text,
+    sensitivity_sections,
+)
 from annotator_agreement.charts.text.sections import (
     Cell,
     Column,
@@ -32,14 +46,10 @@ WORST = {"id": "f" * 24, "filepath": "/data/street_1.jpg", "score": 0.05, "n_uni
          "reason": "5 lone (bob)"}  # fmt: skip
 FULL_ONLY = [
     "Alpha of single samples",
-    "The data suggest",
     "Annotators in detail",
     "Groups of annotators",
     "Sessions",
     "Pairs in detail",
-    "Thresholds side by side",
-    "The threshold from the data",
-    "Alpha of objects under other rules",
     "95 % intervals, by resampling",
     "Effect of merging two classes",
     "Attributes of shared objects",
@@ -50,7 +60,7 @@ FULL_ONLY = [
 SHORT = ["Question by question", "Annotators", "Where to look first",
          "How it was computed"]  # fmt: skip
 #: left out of the short text where it would have more than 60 lines
-LAST = ["Pairs of annotators, best first", "Classes that are confused", "The threshold", "What the words mean"]
+LAST = ["Pairs of annotators, best first", "Classes that are confused", "What the words mean"]
 
 
 def test_the_short_text_has_sixty_lines_and_the_full_one_has_everything() -> None:
@@ -101,14 +111,21 @@ def test_one_annotator_of_many_is_described_in_words() -> None:
 
 
 def test_a_threshold_from_the_data_is_marked_as_such() -> None:
-    def rule(**changes: Any) -> str:
-        config = {**filled_values()["config"], "iou": 0.37, "iou_from_data": True}
-        return report_text(filled_report(config=config, **changes))
+    config = {**filled_values()["config"], "iou": 0.37, "iou_from_data": True}
+    assert "IoU of at least 0.37 (requested from the data)" in report_text(filled_report(config=config))
 
-    without = {**filled_values()["data_threshold"], "threshold": None, "reason": "no_crossing"}
-    assert "labels with IoU of at least 0.37 (from the data)" in rule()
-    assert "labels with IoU of at least 0.37 (the data suggest none)" in rule(data_threshold=without)
-    assert "IoU of at least 0.37 (requested from the data)" in rule(data_threshold=None)
+
+def test_other_thresholds_and_rules_have_sections_and_say_of_which_labels_they_are() -> None:
+    titles = ["The threshold", "Thresholds side by side", "The threshold from the data",
+              "Alpha of objects under other rules"]  # fmt: skip
+    report, found = filled_report(), filled_sensitivity()
+    assert [section.title for section in sensitivity_sections(report, found)] == titles
+    text = as_text(sensitivity_sections(report, found))
+    assert "The data suggest 0.37 (0.36 and 0.39 on two halves of the images)" in text
+    note = "2 samples saved or deleted since this run: these are the numbers of the labels as they are now"
+    noted = as_text(sensitivity_sections(report, filled_sensitivity(note=note)))
+    assert noted.replace("\n  ", " ").index(f"{note}.") < noted.index("Thresholds side by side")
+    assert sensitivity_sections(report) == []  # it was not loaded from a dataset
 
 
 def test_the_alpha_of_an_order_is_told_from_those_of_weights() -> None:
@@ -169,7 +186,7 @@ def test_one_sample_is_no_plural() -> None:
 
 
 def test_the_rules_of_the_run_are_marked_among_the_others() -> None:
-    text = report_text(filled_report(), full=True)
+    text = as_text(sensitivity_sections(filled_report(), filled_sensitivity()))
     marked = [line for line in text.splitlines() if line.endswith("this run")]
     assert [line.split()[:2] for line in marked] == [["0.50", "0.804"], ["optimal", "prefer"]]
 

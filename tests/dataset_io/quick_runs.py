@@ -1,4 +1,4 @@
-"""Fast runs for tests of units and settings: without intervals, other thresholds and other rules."""
+"""Fast runs for tests of units and settings: without intervals."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from annotator_agreement.dataset_io import compute_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 #: what takes time, and writes nothing more
-QUICKLY: dict[str, Any] = {"resamples": 0, "sensitivity": False}
+QUICKLY: dict[str, Any] = {"resamples": 0}
 #: name of the label list in the field of every annotator
 LISTS = dict.fromkeys(ANNOTATORS, "detections")
 
 
 def compute_quickly(dataset: Any, fields: str | Sequence[str] = ANNOTATORS, **options: Any) -> AgreementReport:
-    """Compute agreement without intervals and without the sweep, unless they are asked for."""
+    """Compute agreement without intervals, unless they are asked for."""
     return compute_agreement(dataset, fields, **{**QUICKLY, **options})

@@ -129,7 +129,7 @@ class Editing(RuleBasedStateMachine):
     def __init__(self, make_dataset, kind):
         super().__init__()
         self.make_dataset, (self.make_labels, options) = make_dataset, KINDS[kind]
-        self.options = {**options, "resamples": 0, **({} if kind == "tags" else {"sensitivity": False})}
+        self.options = {**options, "resamples": 0}
 
     @initialize(seed=st.integers(0, 99))
     def begin(self, seed):

@@ -422,7 +422,7 @@ def test_colours_of_fields_that_the_user_changes_meanwhile_stay(dataset):
 def test_of_many_annotators_fiftyone_chooses_the_colours(make_dataset):
     fields = [f"rater_{k}" for k in range(len(names.ANNOTATOR_COLORS) + 1)]
     dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.2, 0.4))]] for name in fields})
-    compute_quickly(dataset, fields, resamples=0, sensitivity=False)
+    compute_quickly(dataset, fields, resamples=0)
     configure_agreement_app(dataset, color_by="annotator")
     assert dataset.app_config.color_scheme is None
 

@@ -11,8 +11,8 @@ import pytest
 from tests.datasets import detections, frames_of
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.agreement.objects.threshold_sample import ThresholdSample
-from annotator_agreement.dataset_io import compute_agreement, load_agreement
+from annotator_agreement.agreement.objects.sensitivity import SomeSamples
+from annotator_agreement.dataset_io import compute_agreement, load, load_agreement
 from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -41,32 +41,26 @@ def noisy(make_dataset):
 
 def test_the_run_uses_the_threshold_that_its_labels_suggest(noisy):
     report = compute_agreement(noisy, ANNOTATORS, iou="auto")
-    suggested = report.data_threshold.threshold
-    assert 0.1 < suggested < 0.6
-    assert report.config["iou"] == round(suggested, 2) != 0.5
+    suggested = load(noisy).threshold_from_data()
+    assert 0.1 < suggested.threshold < 0.6
+    assert report.config["iou"] == round(suggested.threshold, 2) != 0.5
     assert report.config["iou_from_data"] is True
-    assert report.data_threshold.n_samples == 60
+    assert suggested.n_samples == 60
     options = noisy.get_run_info("agreement").config.options
     assert (options["iou"], options["iou_from_data"]) == (report.config["iou"], True)
     assert load_agreement(noisy) == report
 
     given = compute_agreement(noisy, ANNOTATORS, iou=report.config["iou"], run_key="given")
-    assert (given.alpha, given.n_units, given.thresholds) == (report.alpha, report.n_units, report.thresholds)
+    assert (given.alpha, given.n_units) == (report.alpha, report.n_units)
+    assert load(noisy, "given").threshold_from_data() == suggested
     assert given.config["iou_from_data"] is False
 
 
-@pytest.mark.long
-def test_the_threshold_that_was_found_is_reported_without_other_thresholds_too(noisy):
-    report = compute_agreement(noisy, ANNOTATORS, iou="auto", sensitivity=False)
-    assert report.config["iou"] == round(report.data_threshold.threshold, 2)
-    assert report.thresholds == report.rules == []
-    assert compute_agreement(noisy, ANNOTATORS, sensitivity=False, run_key="given").data_threshold is None
-
-
 def test_the_order_of_the_samples_changes_nothing(noisy):
-    found = compute_agreement(noisy, ANNOTATORS, iou="auto").data_threshold
+    found = compute_agreement(noisy, ANNOTATORS, iou="auto")
     reverse = noisy.sort_by("filepath", reverse=True)
-    assert compute_agreement(reverse, ANNOTATORS, iou="auto", run_key="reverse").data_threshold == found
+    assert compute_agreement(reverse, ANNOTATORS, iou="auto", run_key="reverse").config["iou"] == found.config["iou"]
+    assert load(noisy).threshold_from_data() == load(noisy, "reverse").threshold_from_data()
 
 
 @pytest.mark.parametrize(
@@ -75,35 +69,35 @@ def test_the_order_of_the_samples_changes_nothing(noisy):
 )
 @pytest.mark.few(1)
 def test_labels_are_compared_in_batches_of_bounded_size(noisy, monkeypatch, limit, value):
-    together = compute_agreement(noisy, ANNOTATORS, iou="auto").data_threshold
+    together = compute_agreement(noisy, ANNOTATORS, iou="auto").config["iou"]
     sizes = []
-    of_batch = ThresholdSample.of
+    of_batch = SomeSamples.of
 
-    def note(batch, *rest):
+    def note(batch):
         sizes.append(batch.n_samples)
-        return of_batch(batch, *rest)
+        return of_batch(batch)
 
     monkeypatch.setattr(read, limit, value)
-    monkeypatch.setattr(ThresholdSample, "of", note)
-    apart = compute_agreement(noisy, ANNOTATORS, iou="auto", sensitivity=False, run_key="apart").data_threshold
+    monkeypatch.setattr(SomeSamples, "of", note)
+    assert compute_agreement(noisy, ANNOTATORS, iou="auto", run_key="apart").config["iou"] == together
     assert max(sizes) <= 7
-    assert len(sizes) > 2 * len(noisy) // 7
-    assert apart == together
+    assert len(sizes) > len(noisy) // 7
 
 
 def test_a_view_decides_by_its_own_labels(noisy):
     few = noisy.limit(20)
     report = compute_agreement(few, ANNOTATORS, iou="auto")
-    assert report.data_threshold.n_samples == 20
-    assert report.config["iou"] == round(report.data_threshold.threshold, 2)
+    suggested = load(noisy).threshold_from_data()
+    assert suggested.n_samples == 20
+    assert report.config["iou"] == round(suggested.threshold, 2)
 
 
 def test_labels_that_suggest_no_threshold_are_matched_at_one_half(make_dataset, caplog):
     dataset = make_dataset({name: [[("car", (0.1, 0.2, 0.3, 0.1))], []] for name in ANNOTATORS})
     with caplog.at_level(logging.WARNING):
         report = compute_agreement(dataset, ANNOTATORS, iou="auto")
-    assert (report.config["iou"], report.data_threshold.threshold) == (0.5, None)
-    assert report.data_threshold.reason == "no_variation"
+    suggested = load(dataset).threshold_from_data()
+    assert (report.config["iou"], suggested.threshold, suggested.reason) == (0.5, None, "no_variation")
     assert "suggest no matching threshold (no_variation); 0.5 is used" in caplog.text
 
 
@@ -111,9 +105,11 @@ def test_labels_that_suggest_no_threshold_are_matched_at_one_half(make_dataset, 
 def test_frames_are_compared_with_frames(make_videos):
     labels = _noisy_labels(24)
     videos = [{name: frames_of(*labels[name][k : k + 8]) for name in ANNOTATORS} for k in (0, 8, 16)]
-    report = compute_agreement(make_videos(videos), [f"frames.{name}" for name in ANNOTATORS], iou="auto")
-    assert report.data_threshold.n_samples == 24
-    assert report.config["iou"] == round(report.data_threshold.threshold, 2)
+    dataset = make_videos(videos)
+    report = compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS], iou="auto")
+    suggested = load(dataset).threshold_from_data()
+    assert suggested.n_samples == 24
+    assert report.config["iou"] == round(suggested.threshold, 2)
 
 
 @pytest.mark.long

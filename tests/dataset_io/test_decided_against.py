@@ -44,7 +44,7 @@ def one_by_one(samples, lists=LISTS, **options):
 def dataset(make_module_dataset):
     """Alice is right on half of the samples, bob on others; lone objects are none; some are skipped."""
     dataset = make_module_dataset(random_annotators(60, seed=4))
-    compute_agreement(dataset, ANNOTATORS, resamples=200, sensitivity=False)
+    compute_agreement(dataset, ANNOTATORS, resamples=200)
     decide(dataset.skip(55), choice="skip", verdict="lone")
     one_by_one(dataset.limit(30), choice="version", annotator="alice", min_votes=2)
     one_by_one(dataset.skip(30), choice="version", annotator="bob", min_votes=2)
@@ -284,7 +284,7 @@ def test_intervals_do_not_depend_on_the_order_of_samples(dataset, make_dataset):
     reports = []
     for rows in (range(25), order):
         turned = make_dataset({name: [labels[name][k] for k in rows] for name in ANNOTATORS})
-        compute_agreement(turned, ANNOTATORS, resamples=50, sensitivity=False)
+        compute_agreement(turned, ANNOTATORS, resamples=50)
         one_by_one(turned, choice="version", annotator="carol", min_votes=2)
         text = json.dumps(report_decisions(turned).to_dict()["annotators"])
         reports.append(json.loads(text, parse_float=lambda number: round(float(number), 9)))

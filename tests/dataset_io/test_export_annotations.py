@@ -320,7 +320,7 @@ def test_lvis_comes_back_with_its_run_and_its_numbers(shared_data, tmp_path):
     dataset, copy = (dataset_of(image["file_name"] for image in entries) for _ in range(2))
     import_annotations(dataset, original)
     fields = sorted(set(dataset.get_field_schema()) - set(copy.get_field_schema()))
-    report = compute_agreement(dataset, fields, resamples=0, sensitivity=False)
+    report = compute_agreement(dataset, fields, resamples=0)
     summary = export_annotations(dataset, "agreement", tmp_path / "lvis.json")
     assert (summary.left_out, summary.changed) == ((), ())
     content = json.loads((tmp_path / "lvis.json").read_text())
@@ -329,7 +329,7 @@ def test_lvis_comes_back_with_its_run_and_its_numbers(shared_data, tmp_path):
                                                                      "split", "duplicate", "crowd"}  # fmt: skip
     import_annotations(copy, tmp_path / "lvis.json")
     assert not copy.has_field(f"{fields[0]}.detections.verdict")
-    again = compute_agreement(copy, fields, resamples=0, sensitivity=False)
+    again = compute_agreement(copy, fields, resamples=0)
     assert again.alpha.pooled == pytest.approx(0.646623, abs=1e-6)
     assert again.alpha.mean == report.alpha.mean
     assert again.score.mean == report.score.mean

@@ -161,7 +161,7 @@ def test_polygons_and_instance_masks_come_back(make_dataset, tmp_path):
     for name in ANNOTATORS:
         shape = fo.Polyline(label="cat", points=[corners], closed=True, filled=True)
         dataset.set_values(name, [fo.Polylines(polylines=[shape.copy()]) for _ in range(3)])
-    compute_agreement(_with_sizes(dataset), ANNOTATORS, resamples=0, sensitivity=False, progress=False)
+    compute_agreement(_with_sizes(dataset), ANNOTATORS, resamples=0, progress=False)
     decide(dataset.limit(2), choice="version", annotator="bob", all=True)
     (tmp_path / "polygons").mkdir()
     path = tmp_path / "polygons" / "gold.json"
@@ -179,7 +179,7 @@ def test_polygons_and_instance_masks_come_back(make_dataset, tmp_path):
     for name in ANNOTATORS:
         label = fo.Detection(label="cat", bounding_box=box, mask=mask.astype(bool))
         other.set_values(name, [fo.Detections(detections=[label.copy()]) for _ in range(2)])
-    compute_agreement(_with_sizes(other), ANNOTATORS, resamples=0, sensitivity=False, progress=False)
+    compute_agreement(_with_sizes(other), ANNOTATORS, resamples=0, progress=False)
     decide(other.limit(1), choice="version", annotator="bob", all=True)
     (tmp_path / "masks").mkdir()
     path = tmp_path / "masks" / "gold.json"

@@ -45,7 +45,7 @@ def test_lvis_gives_the_numbers_of_the_design(shared_data, into):
     summary = import_annotations(dataset, path, into=into)
     assert [(entry.n_images, entry.n_empty) for entry in summary.annotators] == [(200, 14), (200, 16)]
     (call,) = summary.calls
-    call = f"{call[:-1]}, resamples=0, sensitivity=False)"
+    call = f"{call[:-1]}, resamples=0)"
     report = eval(call, {"aa": aa, "dataset": dataset})
     assert (report.n_rated, report.n_units, report.alpha.n_defined) == (200, 2121, 149)
     assert report.alpha.mean == pytest.approx(0.582387, abs=1e-6)

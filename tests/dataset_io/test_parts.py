@@ -56,7 +56,7 @@ def dataset(make_module_dataset):
                 label["confidence"] = float(rng.random())
         sample.save()
     made.add_dynamic_sample_fields()
-    compute(made, ANNOTATORS, resamples=200, sensitivity=False)
+    compute(made, ANNOTATORS, resamples=200)
     return made
 
 
@@ -159,7 +159,7 @@ def test_frames_are_parts_of_their_videos(private_fiftyone):
     dataset = videos_dataset("test-parts-of-videos", videos, (100, 100))
     try:
         dataset.set_values("camera", (["left", "right", "left", None] * 3))
-        run = compute(dataset, [f"frames.{name}" for name in ANNOTATORS], resamples=100, sensitivity=False)
+        run = compute(dataset, [f"frames.{name}" for name in ANNOTATORS], resamples=100)
         parts = run.by("camera")
         assert parts.what == "frames"
         assert [part.n_samples for part in parts.parts] == [24, 12, 12]
@@ -172,7 +172,7 @@ def test_frames_are_parts_of_their_videos(private_fiftyone):
 def test_hundreds_of_values_are_fifty_parts_and_the_others(make_dataset):
     dataset = make_dataset(random_annotators(80))
     dataset.set_values("place", [f"p{k // 2}" if k < 20 else f"p{k}" for k in range(80)])
-    run = compute(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+    run = compute(dataset, ANNOTATORS, resamples=0)
     parts = run.by("place")
     assert len(parts.parts) == 51
     assert parts.n_merged == 20
@@ -222,7 +222,7 @@ def test_what_no_field_of_the_type_holds_is_no_value(make_dataset):
     collection = changed._sample_collection
     for document, value in zip(collection.find(), ["a", {"a": 1}, ["b", {"c": 2}], b"x", True, 2.5], strict=False):
         collection.update_one({"_id": document["_id"]}, {"$set": {"place": value}})
-    parts = compute(changed, ANNOTATORS, resamples=0, sensitivity=False).by("place")
+    parts = compute(changed, ANNOTATORS, resamples=0).by("place")
     sizes = {part.name: part.n_samples for part in parts.parts}
     assert sizes == {"a": 1, "b": 1, "True": 1, "2.5": 1, "(none)": 4}
     assert {name: len(parts.view(name)) for name in sizes if name != "(none)"} == {
@@ -248,7 +248,7 @@ MANY = st.sampled_from(list(VALUES)).flatmap(
 def mixed(make_module_dataset):
     made = make_module_dataset(random_annotators(16))
     made.add_sample_field("value", fo.StringField)
-    compute(made, ANNOTATORS, resamples=0, sensitivity=False)
+    compute(made, ANNOTATORS, resamples=0)
     return made
 
 
@@ -278,7 +278,7 @@ def test_a_part_is_counted_and_viewed_by_one_rule(mixed, values):
 
 def test_the_panel_begins_with_a_field_that_divides_the_images(make_dataset):
     made = make_dataset(random_annotators(12))
-    compute(made, ANNOTATORS, resamples=0, sensitivity=False)
+    compute(made, ANNOTATORS, resamples=0)
     opened = open_parts(made, "agreement")
     assert (list(opened.offered()), opened.first_offered) == (["tags", "created_at"], "tags")
     made.set_values("site", ["north"] * 12)
@@ -297,7 +297,7 @@ def test_the_sentence_the_figure_and_the_table_speak_of_the_same_number(make_dat
         for place, label in enumerate(sample["bob"].detections if k % 2 and sample["bob"] else ()):
             label.label = f"other {place}"
         sample.save()
-    parts = compute(made, ["alice", "bob"], resamples=100, sensitivity=False).by("camera")
+    parts = compute(made, ["alice", "bob"], resamples=100).by("camera")
     first = parts.findings[0][1]
     assert first.key not in ("existence.f1", "localisation.mean_iou")
     name = first.name("IoU")
@@ -315,7 +315,7 @@ def test_parts_without_numbers_are_named_and_have_no_row(make_dataset):
     for sample in made.skip(10):
         sample["bob"] = sample["carol"] = None
         sample.save()
-    parts = compute(made, ANNOTATORS, resamples=0, sensitivity=False).by("camera")
+    parts = compute(made, ANNOTATORS, resamples=0).by("camera")
     assert {part.name: part.n_rated for part in parts.parts}["lonely"] == 0
     text = parts.to_markdown()
     assert "| lonely" not in text
@@ -331,7 +331,7 @@ def test_no_part_of_that_name(dataset):
 def test_a_trend_has_the_numbers_of_the_runs_in_their_order(dataset):
     from annotator_agreement import trend
 
-    second = compute(dataset, ANNOTATORS, run_key="second", iou=0.7, resamples=100, sensitivity=False)
+    second = compute(dataset, ANNOTATORS, run_key="second", iou=0.7, resamples=100)
     first = load(dataset)
     found = trend([second, first])
     assert [part.name for part in found.parts] == ["second", "agreement"]

@@ -195,7 +195,7 @@ def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> N
 @pytest.mark.long
 def test_each_half_takes_the_threshold_that_is_best_on_the_other(labelled: fo.Dataset) -> None:
     names = ["alice", "bob", "carol"]
-    options = {"models": "yolo", "resamples": 0, "sensitivity": False, "overwrite": True}
+    options = {"models": "yolo", "resamples": 0, "overwrite": True}
     found = (
         dataset_io.compute_agreement(labelled, names, confidence_threshold="best_f1", **options).models[0].thresholds
     )

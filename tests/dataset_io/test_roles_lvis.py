@@ -37,7 +37,7 @@ def lvis(private_fiftyone: Any) -> Any:
 
 
 def _against_the_reference(lvis: fo.Dataset, **options: Any) -> Any:
-    options |= {"resamples": 0, "sensitivity": False, "overwrite": True}
+    options |= {"resamples": 0, "overwrite": True}
     copy, one = aa.compute(lvis, ["r2", "copy"], reference="r1", **options).report.reference.annotators
     assert (copy.name, one.name, one.n_samples, one.n_labels, one.n_reference) == ("copy", "r2", 200, 1770, 1751)
     assert {copy.precision, copy.recall, copy.f1, copy.pq, copy.class_accuracy, copy.mean_iou} == {1.0}

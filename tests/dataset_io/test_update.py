@@ -412,7 +412,7 @@ def test_an_update_killed_before_any_of_its_writes(killable, make_dataset):
                 _numbers(update_agreement(dataset))["score"],
             )
         updated = update_agreement(dataset)
-        assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, resamples=0, sensitivity=False)
+        assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, resamples=0)
         delete_agreement(dataset)
         dataset.set_values("bob", bob)
         assert {**stored(dataset), "samples": None} == {**before, "samples": None}

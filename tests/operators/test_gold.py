@@ -18,7 +18,7 @@ ANNOTATORS = ["alice", "bob", "carol"]
 
 def _made(make_dataset):
     dataset = make_dataset(random_annotators(20, seed=4))
-    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+    compute_agreement(dataset, ANNOTATORS, resamples=0)
     return dataset
 
 

@@ -96,7 +96,6 @@ def test_numpy_stands_for_numbers_and_lists(make_dataset) -> None:
         "iou": np.float32(0.5),
         "resamples": np.int64(0),
         "seed": np.uint8(51),
-        "sensitivity": np.bool_(False),
         "run_key": np.str_("second"),
         "attributes": np.array([], str),
     }

@@ -88,7 +88,7 @@ def _cost(dataset, document_id, unit):
 @pytest.mark.long
 def test_deciding_one_after_the_other_goes_through_all_disputed_objects_the_costliest_first(event, make_dataset):
     dataset = make_dataset(random_annotators(9, seed=3))
-    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, progress=False)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
     sent, pressed = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}}), []
     n = sum(dataset.values("agreement_n_disputed")[k] or 0 for k in range(len(dataset)))
     while "Everything that you look for" not in sent.text:
@@ -509,7 +509,7 @@ def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(
     """Two lone objects of bob on one image; one is decided to be none and deleted, and the run updated."""
     boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
     dataset = make_dataset({"alice": [[]], "bob": [boxes], "carol": [[]]})
-    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, progress=False)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
     state = {"tab": "decide", "decide": {"by": "mia"}}
     sent = press(event, dataset, state, show(event, dataset, state), "No object")
     first = list_decisions(dataset)[0].unit
@@ -532,7 +532,7 @@ def test_an_object_is_shown_though_another_of_its_image_was_decided_and_deleted(
 def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(event, make_dataset, afterwards):
     boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.3, 0.2))]
     dataset = make_dataset({"alice": [[], []], "bob": [boxes, boxes], "carol": [[], []]})
-    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, progress=False)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
     decide(dataset, choice="version", annotator="bob", all=True)
     state = {"tab": "decide", "decide": {"by": "mia"}}
     assert "Everything that you look for" in show(event, dataset, state).text
@@ -542,7 +542,7 @@ def test_an_object_that_changed_is_offered_though_all_of_its_image_are_decided(e
     if afterwards == "update":
         update_agreement(dataset, progress=False)
     elif afterwards == "compute":
-        compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, overwrite=True, progress=False)
+        compute_agreement(dataset, ANNOTATORS, resamples=0, overwrite=True, progress=False)
     sent = show(event, dataset, state)
     assert "labels were changed since" in sent.text
     assert button(sent, "bob: dog")["params"]["document"] == sample.id

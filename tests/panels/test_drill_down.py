@@ -236,7 +236,7 @@ def test_labels_in_one_field_are_offered_colours_until_they_have_them(event, mak
 @pytest.mark.long
 def test_fields_of_annotators_are_offered_colours_unless_all_have_one(event, make_dataset):
     dataset = make_dataset(EXAMPLE)
-    compute_agreement(dataset, list(EXAMPLE), resamples=0, sensitivity=False, progress=False)
+    compute_agreement(dataset, list(EXAMPLE), resamples=0, progress=False)
     add_units(dataset)
     resolve_units(dataset)
     state = event("on_load", dataset).state
@@ -269,9 +269,9 @@ def test_the_tabs_stand_above_the_numbers_which_only_overview_shows_in_full(even
 
 
 def test_how_two_draw_is_said_once(make_dataset):
-    three = compute_agreement(make_dataset(EXAMPLE), list(EXAMPLE), resamples=0, sensitivity=False, progress=False)
+    three = compute_agreement(make_dataset(EXAMPLE), list(EXAMPLE), resamples=0, progress=False)
     two = three.config["fields"][:2]
-    report = compute_agreement(make_dataset(EXAMPLE), two, resamples=0, sensitivity=False, progress=False)
+    report = compute_agreement(make_dataset(EXAMPLE), two, resamples=0, progress=False)
     rows = {}
     for each in (three, report):
         (table,) = (item for item in annotator_items(each, Choices()) if item["name"] == "bias")

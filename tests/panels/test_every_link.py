@@ -232,7 +232,7 @@ def check_every_link(dataset, report):
 @pytest.mark.parametrize("in_one_field", [False, True])
 def test_with_crowd_regions(make_dataset, seed, in_one_field):
     dataset, fields, options = with_regions(make_dataset, seed, in_one_field=in_one_field)
-    report = compute_agreement(dataset, fields, resamples=0, sensitivity=False, progress=False, **options)
+    report = compute_agreement(dataset, fields, resamples=0, progress=False, **options)
     n_links = check_every_link(dataset, report)
     assert {"verdicts", "votes", "classes", "pairs", "Missed", "left_out", "confusion"} <= set(n_links)
 
@@ -244,7 +244,7 @@ def test_of_crowds_labels_are_found_by_their_ids(make_dataset, n, in_one_field):
     dataset, fields, options = with_regions(
         make_dataset, 3, in_one_field=in_one_field, names=names, n_samples=2 if in_one_field else 3
     )
-    report = compute_agreement(dataset, fields, resamples=0, sensitivity=False, progress=False, **options)
+    report = compute_agreement(dataset, fields, resamples=0, progress=False, **options)
     assert check_every_link(dataset, report)["pairs"] > 10
 
 

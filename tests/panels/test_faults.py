@@ -217,7 +217,7 @@ def test_of_patches_the_numbers_are_those_of_the_samples_they_are_of(event, data
 def test_a_large_view_says_that_it_has_no_intervals(event, private_fiftyone):
     dataset = generated_dataset("test-panel-large", 2_002)
     try:
-        compute_agreement(dataset, ANNOTATORS, sensitivity=False, resamples=50, progress=False)
+        compute_agreement(dataset, ANNOTATORS, resamples=50, progress=False)
         state = event("on_load", dataset).state
         small, _ = _computation(event, dataset, state, dataset.limit(2_000))
         assert "95 %" in small

@@ -23,7 +23,7 @@ from annotator_agreement.panels.tab_annotators import annotator_items
 def report() -> Any:
     habits = [*(Habits(name, miss=0.05) for name in ("alice", "bob", "carol")), Habits("yolo", miss=0.2)]
     simulated = simulate(habits, 40, np.random.default_rng(2), jitter=0.03)
-    config = make_config(simulated.names[:-1], models=["yolo"], resamples=50, sensitivity=False)
+    config = make_config(simulated.names[:-1], models=["yolo"], resamples=50)
     return build_report(with_model(simulated.batch(), config), context_of(simulated, config))
 
 

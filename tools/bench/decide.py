@@ -25,7 +25,7 @@ def measure() -> list[Row]:
     found: dict[str, float] = {}
     rule: dict[str, Any] = {"min_votes": 2, "one_class": True, "min_iou": 0.8, "progress": False}
     try:
-        plugin.compute(dataset, list(ANNOTATORS), resamples=0, sensitivity=False, progress=False)
+        plugin.compute(dataset, list(ANNOTATORS), resamples=0, progress=False)
         decisions = plugin.load(dataset).decisions
         found["a click in the panel, to the next object"] = click(dataset)
         found["preview of a rule"] = _seconds(lambda: decisions.decide(**rule, preview=True))

@@ -42,7 +42,7 @@ def report_on(data: GeneratedBoxes) -> Any:
     boxes = data.boxes_xywh_rel.copy()
     boxes[:, 2:] += boxes[:, :2]
     names = [f"worker {k + 1}" for k in range(data.n_annotators)]
-    config = make_config(names, resamples=0, sensitivity=False)
+    config = make_config(names, resamples=0)
     batch = Batch(Objects(data.sample, data.annotator, data.label + 1), Boxes(boxes), data.assigned)
     classes = ["(missing)", *(f"class {k}" for k in range(int(data.label.max()) + 1))]
     return build_object_report(

@@ -80,7 +80,7 @@ def _report(drawn: list[NDArray[np.float64]], n_annotators: int, n_classes: int)
 
     image, annotator = np.divmod(np.repeat(np.arange(len(drawn)), [len(each) for each in drawn]), n_annotators)
     labels = np.concatenate(drawn)
-    config = make_config([f"worker {k + 1}" for k in range(n_annotators)], resamples=0, sensitivity=False)
+    config = make_config([f"worker {k + 1}" for k in range(n_annotators)], resamples=0)
     objects = Objects(image, annotator, labels[:, 4].astype(np.int64))
     batch = Batch(objects, Boxes(labels[:, :4]), np.ones((len(drawn) // n_annotators, n_annotators), np.bool_))
     classes = ["(missing)", *(f"class {k + 1}" for k in range(n_classes))]
@@ -124,7 +124,7 @@ def outline_seconds() -> list[Row]:
     regions = Regions.of_polygons(drawn)
     block = np.repeat(np.arange(N_TIMED * N_ANNOTATORS), N_OBJECTS)
     objects = Objects(*np.divmod(block, N_ANNOTATORS), np.ones_like(block))
-    config = make_config([f"worker {k + 1}" for k in range(N_ANNOTATORS)], resamples=0, sensitivity=False)
+    config = make_config([f"worker {k + 1}" for k in range(N_ANNOTATORS)], resamples=0)
     batch = Batch(objects, regions, np.ones((N_TIMED, N_ANNOTATORS), np.bool_))
     records = record(compute_agreement_of(batch, config))
     context = ReportContext(config, config.annotators, ["(missing)", "cell"], ["Polylines"], RunFacts())

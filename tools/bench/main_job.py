@@ -20,8 +20,8 @@ N_EVALUATED = 1_000
 REPETITIONS = 3
 
 
-#: options of the main job alone: scores, verdicts and match ids, without what the report adds
-BARE: dict[str, Any] = {"sensitivity": False, "resamples": 0}
+#: options of the main job alone: scores, verdicts, match ids and the report, without intervals
+BARE: dict[str, Any] = {"resamples": 0}
 
 
 def our_seconds(dataset: fo.Dataset, **options: Any) -> float:
@@ -51,23 +51,21 @@ def measure() -> list[Row]:
     n_labels = sum(dataset.count(f"{name}.detections") for name in ANNOTATORS)
     say(f"main job: {N_SAMPLES} samples, {len(ANNOTATORS)} annotators, {n_labels} boxes")
     our_seconds(dataset), floor_seconds(dataset)  # warm up
-    bare, without_intervals, whole, floors = [], [], [], []
+    bare, whole, floors = [], [], []
     for _ in range(REPETITIONS):
         bare.append(our_seconds(dataset, **BARE))
         floors.append(floor_seconds(dataset))
-        without_intervals.append(our_seconds(dataset, resamples=0))
         whole.append(our_seconds(dataset))
     say(f"  main job {_shown(bare)}, MongoDB's floor {_shown(floors)}")
-    say(f"  with other thresholds and rules {_shown(without_intervals)}, with 1,000 resamples {_shown(whole)}")
+    say(f"  with 1,000 resamples {_shown(whole)}")
     evaluation = evaluation_seconds(dataset)
     dataset.delete()
-    own, floor, report, intervals = map(statistics.median, (bare, floors, without_intervals, whole))
+    own, floor, intervals = map(statistics.median, (bare, floors, whole))
     return [
         Row("compute(), main job / MongoDB's floor", own, floor, own / floor, at_most(1.1)),
         Row("default run, everything included / MongoDB's floor", intervals, floor, intervals / floor, at_most(1.5)),
         Row("evaluate_detections, 3 pairs / main job", evaluation, own, evaluation / own, at_least(50)),
-        Row("with thresholds and rules / main job", report, own, report / own, Limit(high=1.5, of_difference=True)),
-        Row("with 1,000 resamples / without", intervals, report, intervals / report, Limit(high=1, of_difference=True)),
+        Row("with 1,000 resamples / without", intervals, own, intervals / own, Limit(high=1, of_difference=True)),
     ]
 
 

@@ -31,7 +31,7 @@ def measure() -> list[Row]:
     for n_samples in SIZES:
         dataset = make_dataset(f"bench-panel-{n_samples}", n_samples)
         try:
-            load_plugin().compute(dataset, ["alice", "bob", "carol"], sensitivity=False, progress=False)
+            load_plugin().compute(dataset, ["alice", "bob", "carol"], progress=False)
             rows += _of(dataset, n_samples)
         finally:
             dataset.delete()

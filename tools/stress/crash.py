@@ -45,7 +45,7 @@ def _one_round(seed: int, private: PrivateFiftyOne, runner: Worker, opener: Work
     made = opener.do(Command(f"{OURS}:make_videos", [name, seed]))
     dataset = {"dataset": name}
     before = opener.do(Command(f"{OURS}:values_of_user", [dataset]))
-    options = {"run_key": "k0", "resamples": 0, "sensitivity": False}
+    options = {"run_key": "k0", "resamples": 0}
     runner.send(Command("annotator_agreement.dataset_io:compute_agreement", [dataset, _FIELDS], options))
     time.sleep(random.Random(seed).uniform(0.0, _LONGEST))
     private.crash()

@@ -38,7 +38,6 @@ _OBJECTS = {
     "crowd_attribute": ("iscrowd", None, "label"),
     "attributes": ((), ("label",)),
     "aliases": (None, {"cat": "dog"}),
-    "sensitivity": (False, False, True),
 }
 _CLASS_OPTIONS = {"level": ("auto", "nominal", "ordinal"), "categories": ((), ("cat", "dog", "a.b", "$x"))}
 _NUMBER_OPTIONS = {
@@ -96,11 +95,9 @@ class Labelled:
     def arguments(self, random: Random, folder: Path) -> dict[str, Any]:
         """The fields, and random options."""
         prefix = "frames." if self.on_frames else ""
-        given: dict[str, Any] = {"fields": [prefix + name for name in ANNOTATORS], "sensitivity": False}
+        given: dict[str, Any] = {"fields": [prefix + name for name in ANNOTATORS]}
         if self.in_one_field:
             given.update(fields=[f"{prefix}all"], annotator_attribute="who")
-        if "sensitivity" not in self.options:
-            del given["sensitivity"]
         known = {**_COMMON, **self.options}
         for name in random.sample(sorted(known), random.randrange(min(5, len(known)))):
             given[name] = random.choice(known[name])

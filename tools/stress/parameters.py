@@ -34,7 +34,7 @@ from annotator_agreement.names import DEFAULT_GOLD_FIELD, GOLD_MARK
 PLUGIN = "@annotator/agreement"
 FIELDS = ["alice", "bob", "carol"]
 BASE, SECOND = "base_run", "second_run"
-QUICKLY: dict[str, Any] = {"resamples": 0, "sensitivity": False}
+QUICKLY: dict[str, Any] = {"resamples": 0}
 #: a message may have so many bytes
 MOST_BYTES = 2_000
 #: what a call that is refused may have changed all the same is noticed after so many rounds
@@ -183,7 +183,6 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         "crowd_attribute": "iscrowd",
         "invalid": "error",
         "no_labels": "not_assigned",
-        "sensitivity": False,
         "resamples": 0,
         "seed": 51,
         **engine,
@@ -321,7 +320,6 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "run_key": "other",
             "overwrite": True,
             "resamples": 0,
-            "sensitivity": False,
             "iou": 0.5,
             "iou_from_data": False,
             "classes": "prefer",

@@ -91,7 +91,7 @@ class _Round:
         self._runner, self._opener, self._told = runner, opener, told
         self._name = f"shared-{seed}"
         self._shared: dict[str, Any] = {"scheduler": cluster.scheduler_address} if cluster else {}
-        self._options = {"run_key": _KEY, "resamples": 20, "sensitivity": self._rng.random() < 0.3}
+        self._options = {"run_key": _KEY, "resamples": 20}
         self._wrong: list[str] = []
         self._edits: list[list[str]] = []
         client: MongoClient[dict[str, Any]] = MongoClient(private.environment["FIFTYONE_DATABASE_URI"])

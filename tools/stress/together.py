@@ -26,7 +26,7 @@ PLUGIN = "annotator_agreement"
 OURS = f"{__package__}.on_dataset"
 FIELDS = ["alice", "bob", "carol"]
 #: what a run leaves out that takes time and has no part in this
-QUICKLY: dict[str, Any] = {"resamples": 0, "sensitivity": False}
+QUICKLY: dict[str, Any] = {"resamples": 0}
 _N_SAMPLES = 12
 _OF_OURS = ("touch", "open_and_list", "delete_everything", "decisions_taken_back", "add_user_field", "edit")
 #: what is done at once, and what users call a label that they edited

@@ -1,0 +1,252 @@
+"""Other thresholds and rules of a run, and the threshold from the data: computed when somebody asks for them.
+
+From the boxes and temporal intervals that are stored with the run; shapes and points only the labels have, which are
+read again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import fiftyone as fo
+import numpy as np
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.objects.build import object_reading
+from ...agreement.objects.records import ObjectRecords
+from ...agreement.objects.sensitivity import (
+    MAX_SAMPLES,
+    Block,
+    DataThreshold,
+    RuleNumbers,
+    Sensitivity,
+    SomeSamples,
+    ThresholdNumbers,
+    data_threshold,
+    found_threshold,
+    has_stored_geometry,
+    stored_blocks,
+    stored_in_order,
+)
+from ...agreement.settings.arguments import takes_arrays
+from ...agreement.settings.errors import AgreementInputError, shown
+from ...agreement.statistics.records import Records
+from ...agreement.statistics.report import ReportContext
+from ..database.fiftyone_private import frame_collection
+from ..families.objects import ObjectFamily, ObjectLabels
+from ..labels.source import Source
+from ..labels.stored import subsample_keys
+from ..record.run import Run
+from ..record.run_labels import changed_since, open_run_labels
+from ..record.sample_index import SampleIndex, ids_of, keys_of
+from ..run.read import Reader, read_ahead, some_ids
+from ..run.work_through import rare_collections
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+logger = logging.getLogger(__name__)
+
+#: what can be asked for
+THRESHOLDS, RULES, FROM_DATA = EVERYTHING = ("thresholds", "rules", "from_data")
+#: threshold used where the data suggest none
+WITHOUT_CROSSING = 0.5
+#: samples that are asked for together
+_SAMPLES_AT_ONCE = 200
+
+
+@takes_arrays
+def agreement_thresholds(samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> DataFrame:
+    """The main numbers at other matching thresholds, from 0.1 to 0.95, under the rules of the run; computed now.
+
+    Boxes and temporal intervals are those of the run. Shapes and points are read again, as they are now.
+
+    Args:
+        samples: the dataset, or a view to compare only its samples
+        run_key: key of the run
+
+    Returns:
+        a pandas DataFrame with ``threshold``, ``alpha`` (of objects), ``score``, ``f1``, ``n_units`` (objects),
+        ``n_hard`` (entangled groups of labels) and ``n_inexact`` (those too large for an exact solution); no row where
+        objects are matched without a threshold
+
+    Raises:
+        AgreementInputError: if there is no such run, it did not complete, it is not one of objects, or its labels
+            cannot be read again
+    """
+    return _table(samples, run_key, THRESHOLDS)
+
+
+@takes_arrays
+def agreement_rules(samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> DataFrame:
+    """Alpha of objects under other rules for matching and counting, at the threshold of the run; computed now.
+
+    Boxes and temporal intervals are those of the run. Shapes and points are read again, as they are now.
+
+    Args:
+        samples: the dataset, or a view to compare only its samples
+        run_key: key of the run
+
+    Returns:
+        a pandas DataFrame with the rules ``method``, ``classes``, ``missing``, ``empty``, ``undefined`` and
+        ``no_labels``, and ``pooled`` (alpha of all objects together), ``mean`` (over the samples' alphas) and
+        ``n_defined`` (samples that have one)
+
+    Raises:
+        AgreementInputError: as ``run.thresholds``
+    """
+    return _table(samples, run_key, RULES)
+
+
+@takes_arrays
+def agreement_threshold_from_data(
+    samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY
+) -> DataThreshold | None:
+    """The matching threshold that the labels suggest: where a match is as likely chance as agreement; computed now.
+
+    From at most 2,000 samples (200 of shapes and points), as ``iou="auto"`` takes it, rounded. Boxes and temporal
+    intervals are those of the run. Shapes and points are read again, as they are now.
+
+    Args:
+        samples: the dataset, or a view to take only its samples
+        run_key: key of the run
+
+    Returns:
+        the threshold (None if there is none), why there is none, and the thresholds of two halves of the samples: one
+        that is not alike on both is no suggestion; None without a sample that two annotators were asked to label
+
+    Raises:
+        AgreementInputError: as ``run.thresholds``
+    """
+    return _asked(samples, run_key, FROM_DATA).data_threshold
+
+
+def _table(samples: SampleCollection, run_key: str, asked: str) -> DataFrame:
+    from ...charts.reports.dataframes import sensitivity_frame  # imports pandas, which a run does not need
+
+    return sensitivity_frame(_asked(samples, run_key, asked), asked)
+
+
+def _asked(samples: SampleCollection, run_key: str, asked: str) -> Sensitivity:
+    found = sensitivity_on(samples, run_key, (asked,))
+    if found.note:
+        logger.warning("%s", found.note)
+    return found
+
+
+def sensitivity_on(samples: SampleCollection, run_key: str, asked: Collection[str] = EVERYTHING) -> Sensitivity:
+    """Thresholds, rules and the threshold from the data, of the samples of a run in a dataset or view.
+
+    Raises:
+        AgreementInputError: as ``run.thresholds``
+    """
+    run = Run(samples, run_key)
+    loaded = run.records()
+    records, index = loaded.records, loaded.index
+    if not isinstance(samples, fo.Dataset):
+        kept = index.among(keys_of(samples, on_frames=index.frame_numbers() is not None))
+        records, index = records.select(kept), index.select(kept)
+    return sensitivity_of(run, records, index, loaded.context, asked)
+
+
+def sensitivity_of(
+    run: Run, records: Records, index: SampleIndex, context: ReportContext, asked: Collection[str] = EVERYTHING
+) -> Sensitivity:
+    """The same of samples whose records are loaded."""
+    if not isinstance(records, ObjectRecords):
+        raise AgreementInputError(
+            f"Other thresholds and rules need labels of objects, such as boxes, got {shown(context.label_types)} in "
+            f"the run {run.key!r}"
+        )
+    config, note = context.config, ""
+    documents, reader = _documents(run, index), None
+    if not has_stored_geometry(records):
+        reader, note = _reader(run, index), _note(run, index)
+    thresholds, rules = ThresholdNumbers(config), RuleNumbers(config)
+    wanted = [each for name, each in ((THRESHOLDS, thresholds), (RULES, rules)) if name in asked]
+    found = None
+    with rare_collections():
+        if wanted:
+            for block in stored_blocks(records) if reader is None else _blocks(reader, documents):
+                for each in wanted:
+                    each.add(block)
+        if FROM_DATA in asked:
+            order = np.argsort(subsample_keys(documents), kind="stable")
+            order = order[records.rated[order]]
+            in_order = stored_in_order(records, order)
+            if reader is not None:
+                in_order = samples_in_order(reader, [documents[k] for k in order.tolist()])
+            found = data_threshold(in_order, config)
+    return Sensitivity(
+        thresholds=thresholds.points() if THRESHOLDS in asked else [],
+        rules=rules.alphas(object_reading(records, context)) if RULES in asked else [],
+        data_threshold=found,
+        note=note,
+    )
+
+
+def _documents(run: Run, index: SampleIndex) -> list[ObjectId]:
+    """The id of every sample; of a frame its own, not that of its video."""
+    ids, numbers = [ObjectId(each) for each in index.ids()], index.frame_numbers()
+    if numbers is None:
+        return ids
+    of_frames = {"_sample_id": {"$in": ids_of(index.sample_keys())}}
+    found = frame_collection(run.dataset).find(of_frames, {"_sample_id": True, "frame_number": True})
+    of_place = {(row["_sample_id"], row["frame_number"]): row["_id"] for row in found}
+    # a frame that is gone has the id of its video
+    return [of_place.get(place, place[0]) for place in zip(ids, numbers.tolist(), strict=True)]
+
+
+def _reader(run: Run, index: SampleIndex) -> Reader[ObjectLabels]:
+    """Reads the labels of annotators on some samples, as they are now."""
+    family = ObjectFamily(open_run_labels(run.dataset, run.key).source_of_run())
+    family.source = dataclasses.replace(family.source, among=tuple(ids_of(index.sample_keys())))
+    return Reader(family)
+
+
+def _note(run: Run, index: SampleIndex) -> str:
+    n, what = changed_since(run.dataset, run.key), "sample" if index.frame_numbers() is None else "video"
+    if not n:
+        return ""
+    return (
+        f"{n:,} {what}{'s' if n > 1 else ''} saved or deleted since this run: these are the numbers of the labels as "
+        "they are now"
+    )
+
+
+def _blocks(reader: Reader[ObjectLabels], documents: Sequence[ObjectId]) -> Iterator[Block]:
+    """The labels of some documents, in batches."""
+    wanted = set(documents)
+    for rows in read_ahead(reader.batches()):
+        read = reader.columns([row for row in rows if row["_id"] in wanted])
+        yield Block.of(read.labels.batch, reader.source.config)
+
+
+def samples_in_order(reader: Reader[ObjectLabels], ids: Sequence[ObjectId]) -> Iterator[SomeSamples]:
+    """The labels of some samples, or frames, in the order of their ids; read when they are asked for."""
+    for start in range(0, len(ids), _SAMPLES_AT_ONCE):
+        place = {each: k for k, each in enumerate(ids[start : start + _SAMPLES_AT_ONCE])}
+        rows = sorted(reader.again([*place]), key=lambda row: place[row["_id"]])
+        for batch in reader.batched(rows):
+            yield SomeSamples.of(reader.columns(batch).labels.batch)
+
+
+def source_with_iou_from_data(source: Source) -> Source:
+    """The source with the threshold suggested by its labels, rounded to two decimals.
+
+    Reads at most 2,000 samples (or frames), those with the smallest hashes of their ids, so that order does not matter.
+    """
+    # a separate family, because a family numbers classes in the order in which it reads them
+    reader = Reader(ObjectFamily(dataclasses.replace(source, roles=())))
+    found = found_threshold(samples_in_order(reader, some_ids(source, MAX_SAMPLES)), source.config)
+    iou = round(found.threshold, 2) if not math.isnan(found.threshold) else WITHOUT_CROSSING
+    if found.reason:
+        logger.warning("The labels suggest no matching threshold (%s); %s is used", found.reason, WITHOUT_CROSSING)
+    config = dataclasses.replace(source.config, iou=max(iou, 0.01))
+    return dataclasses.replace(source, config=config)

@@ -1,0 +1,243 @@
+"""Other thresholds and rules, computed when asked for: against runs at these thresholds and under these rules."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import fiftyone as fo
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.dataset_io.shaped import box, polygon, rectangle, shapes_dataset
+
+import annotator_agreement as aa
+from annotator_agreement import AgreementInputError
+from annotator_agreement.charts.figures import plot_thresholds
+from annotator_agreement.dataset_io import compute_agreement
+
+ANNOTATORS = ["alice", "bob", "carol"]
+RULES = ("method", "classes", "missing", "empty", "undefined")
+
+
+def _seen(n_samples: int, seed: int) -> list[dict[str, list[tuple[str, list[float]]] | None]]:
+    """Classes and boxes in pixels of every annotator on some samples, moved, missed and renamed now and then."""
+    rng = np.random.default_rng(seed)
+    samples = []
+    for _ in range(n_samples):
+        low = rng.uniform(0, [26, 10], (int(rng.integers(0, 5)), 2))
+        size, names = rng.uniform([5, 3], [12, 9], low.shape), rng.choice(["cat", "dog"], len(low))
+        seen: dict[str, Any] = dict.fromkeys(ANNOTATORS)
+        for name in ANNOTATORS[: 3 if rng.random() < 0.8 else 2]:
+            drawn = np.flatnonzero(rng.random(len(low)) < 0.8)
+            corners = np.clip(low[drawn] + rng.normal(0, 1.2, (len(drawn), 2)), 0, [28, 11])
+            boxes = np.hstack([corners, size[drawn]]).tolist()
+            seen[name] = [
+                (str(names[k]) if rng.random() < 0.9 else "dog", b) for k, b in zip(drawn, boxes, strict=True)
+            ]
+        samples.append(seen)
+    return samples
+
+
+def _shaped(make_dataset: Any, shape: Callable[..., fo.Label]) -> fo.Dataset:
+    samples = [
+        {name: None if seen is None else [shape(b, label) for label, b in seen] for name, seen in each.items()}
+        for each in _seen(14, seed=5)
+    ]
+    return shapes_dataset(make_dataset, *samples)
+
+
+def _boxes(make_dataset: Any) -> fo.Dataset:
+    return _shaped(make_dataset, lambda b, label: box(*b, label=label))
+
+
+def _polygons(make_dataset: Any) -> fo.Dataset:
+    return _shaped(make_dataset, lambda b, label: polygon(rectangle(*b), label=label))
+
+
+def _masks(make_dataset: Any) -> fo.Dataset:
+    mask = np.ones((6, 6), np.bool_)
+    mask[:2, :2] = False
+    return _shaped(make_dataset, lambda b, label: box(*b, label=label, mask=mask))
+
+
+def _keypoints(make_dataset: Any) -> fo.Dataset:
+    dataset = _boxes(make_dataset)
+    for sample in dataset.iter_samples(autosave=True):
+        for name in ANNOTATORS:
+            if sample[name] is not None:
+                ends = [(each.label, each.bounding_box) for each in sample[name].detections]
+                points = [(label, [(x, y), (x + w, y), (x + w, y + h)]) for label, (x, y, w, h) in ends]
+                made = [fo.Keypoint(label=label, points=found) for label, found in points]
+                sample[f"{name}_points"] = fo.Keypoints(keypoints=made)
+    return dataset
+
+
+def _temporal(make_dataset: Any) -> fo.Dataset:
+    dataset = make_dataset({})
+    for k, seen in enumerate(_seen(14, seed=5)):
+        sample = fo.Sample(f"/videos/{k}.mp4", metadata=fo.VideoMetadata(total_frame_count=80, frame_rate=10))
+        for name, labels in seen.items():
+            if labels is not None:
+                spans = [(label, [int(1 + b[0]), int(2 + b[0] + b[2])]) for label, b in labels]
+                made = [fo.TemporalDetection(label=label, support=span) for label, span in spans]
+                sample[name] = fo.TemporalDetections(detections=made)
+        dataset.add_sample(sample, dynamic=True)
+    return dataset
+
+
+KINDS = {"boxes": _boxes, "polygons": _polygons, "masks": _masks, "keypoints": _keypoints, "temporal": _temporal}
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def _fields(kind: str) -> dict[str, str]:
+    return {f"{name}_points" if kind == "keypoints" else name: name for name in ANNOTATORS}
+
+
+def _compute(dataset: Any, kind: str = "boxes", **options: Any) -> Any:
+    fields = _fields(kind)
+    return aa.compute(dataset, list(fields), annotators=fields, progress=False, **{"resamples": 0, **options})
+
+
+def _same(found: Any, expected: float | None) -> None:
+    assert found == pytest.approx(np.nan if expected is None else expected, rel=0, abs=1e-12, nan_ok=True)
+
+
+@each_kind
+def test_every_threshold_has_the_numbers_of_a_run_at_it(make_dataset: Any, kind: str) -> None:
+    dataset = KINDS[kind](make_dataset)
+    run = _compute(dataset, kind, iou=0.6)
+    found = run.thresholds().set_index("threshold")
+    assert len(found) == 18
+    for threshold in (0.3, 0.6, 0.75):
+        other = _compute(dataset, kind, iou=threshold, run_key="other", overwrite=True)
+        assert found["n_units"][threshold] == other.n_units
+        assert found["n_hard"][threshold] == other.report.n_hard_components
+        for name, value in (("f1", other.existence.f1), ("score", other.score.mean), ("alpha", other.alpha.pooled)):
+            _same(found[name][threshold], value)
+    assert found["n_units"][0.3] < found["n_units"][0.75]
+
+
+@each_kind
+def test_every_rule_has_the_alpha_of_a_run_under_it(make_dataset: Any, kind: str) -> None:
+    dataset = KINDS[kind](make_dataset)
+    found = _compute(dataset, kind).rules()
+    own = found[found["no_labels"] == "not_assigned"]
+    assert len(own) == 4 * 2 * 2 * 2
+    for row in (0, 13, 22, 31):
+        rules = {name: own[name][row] for name in RULES}
+        other = _compute(dataset, kind, run_key="other", overwrite=True, **rules)
+        _same(own["pooled"][row], other.alpha.pooled if rules["undefined"] == "none" else own["pooled"][row])
+        _same(own["mean"][row], other.alpha.mean)
+        assert own["n_defined"][row] == other.alpha.n_defined
+
+
+@each_kind
+def test_the_threshold_from_the_data_is_the_one_that_auto_takes(make_dataset: Any, kind: str) -> None:
+    dataset = KINDS[kind](make_dataset)
+    found = _compute(dataset, kind).threshold_from_data()
+    assert (found.n_samples, len(found.halves), sum(found.observed)) == (14, 2, found.n_observed)
+    assert 0 < found.threshold < 1
+    assert _compute(dataset, kind, iou="auto", run_key="auto").config["iou"] == round(found.threshold, 2)
+
+
+@each_kind
+def test_a_part_has_the_numbers_of_a_run_on_it(make_dataset: Any, kind: str) -> None:
+    dataset = KINDS[kind](make_dataset)
+    part = dataset.limit(8)
+    of_part, alone = _compute(dataset, kind).on(part), _compute(part, kind, run_key="alone")
+    for table in ("thresholds", "rules"):
+        found, expected = getattr(of_part, table)(), getattr(alone, table)()
+        pd.testing.assert_frame_equal(found, expected, rtol=0, atol=1e-12)
+    assert of_part.threshold_from_data() == alone.threshold_from_data()
+
+
+def test_frames_are_compared_as_in_the_run(make_videos: Any) -> None:
+    label = [("cat", (0.1, 0.2, 0.3, 0.4))]
+    moved = [("cat", (0.13, 0.2, 0.3, 0.4))]  # IoU 9/11
+    frames = [fo.Detections(detections=[fo.Detection(label=name, bounding_box=list(b)) for name, b in each])
+              for each in (label, moved, label)]  # fmt: skip
+    dataset = make_videos([{"alice": [frames[0]] * 3, "bob": [frames[1].copy() for _ in range(3)]}])
+    run = aa.compute(dataset, ["frames.alice", "frames.bob"], resamples=0, progress=False)
+    found = run.thresholds().set_index("threshold")["f1"]
+    assert (found[0.8], found[0.85]) == (1.0, 0.0)
+    assert run.threshold_from_data().n_samples == 3
+
+
+@pytest.mark.parametrize("kind", ["boxes", "polygons"])
+def test_boxes_are_those_of_the_run_and_shapes_are_read_as_they_are_now(
+    make_dataset: Any, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    dataset = KINDS[kind](make_dataset)
+    run = _compute(dataset, kind)
+    before = run.thresholds()
+    for sample in dataset.limit(3).iter_samples(autosave=True):
+        sample["alice"] = type(sample["bob"] or sample["alice"])()
+    dataset.delete_samples(dataset.skip(12))
+    after = run.thresholds()
+    assert before.equals(after) == (kind == "boxes")
+    text = io.StringIO()
+    aa.load(dataset).print_report(full=True, file=text)
+    noted = " ".join(text.getvalue().split())
+    sentence = "5 samples saved or deleted since this run: these are the numbers of the labels as they are now"
+    assert (sentence in noted, sentence in caplog.text) == (kind == "polygons",) * 2
+    if kind == "polygons":
+        again = _compute(dataset, kind, run_key="again")
+        assert after.equals(again.thresholds())
+
+
+def test_a_report_asks_for_them_and_one_that_nobody_loaded_has_none(make_dataset: Any) -> None:
+    report = _compute(_boxes(make_dataset)).report
+    assert not {"thresholds", "rules", "data_threshold"} & report.to_dict().keys()
+    short, full = io.StringIO(), io.StringIO()
+    report.print_report(file=short)
+    report.print_report(full=True, file=full)
+    assert "Thresholds side by side" not in short.getvalue()
+    assert "Alpha of objects under other rules" in full.getvalue()
+    assert len(report.to_dataframe("best_matches")) == 20
+    (f1, *_) = report.plot_thresholds().data
+    assert list(f1.y) == report.to_dataframe("thresholds")["f1"].tolist()
+    with pytest.raises(AgreementInputError, match="thresholds need a report that was loaded from a dataset"):
+        plot_thresholds(type(report).from_dict(report.to_dict()))
+
+
+def test_shapes_that_can_no_longer_be_read_are_a_sentence(make_dataset: Any, tmp_path: Any) -> None:
+    dataset = _polygons(make_dataset)
+    run = _compute(dataset, "polygons")
+    dataset.rename_sample_field("bob", "bobby")
+    with pytest.raises(AgreementInputError, match="got no `bob"):
+        run.thresholds()
+    text = io.StringIO()
+    aa.load(dataset).print_report(full=True, file=text)
+    assert "got no `bob" in " ".join(text.getvalue().split())
+    run.export(tmp_path / "report.zip")
+    run.export(tmp_path / "report.html")
+
+
+def test_the_page_and_the_tables_have_them(make_dataset: Any, tmp_path: Any) -> None:
+    run = _compute(_boxes(make_dataset))
+    page = run.export(tmp_path / "report.html").read_text(encoding="utf-8")
+    for part in ("Thresholds side by side", "Alpha of objects under other rules", "figure-thresholds"):
+        assert part in page
+    run.export(tmp_path, format="csv", overwrite=True)
+    assert {"thresholds.csv", "rules.csv", "best_matches.csv"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_method_without_a_threshold_has_no_others(make_dataset: Any) -> None:
+    run = _compute(_boxes(make_dataset), method="mutual_best")
+    assert len(run.thresholds()) == 0
+    assert set(run.rules()["method"]) == {"mutual_best", "optimal", "recursive"}
+    with pytest.raises(AgreementInputError, match="objects are matched without a threshold"):
+        run.plot_thresholds()
+
+
+def test_labels_that_are_not_matched_have_none(make_dataset: Any) -> None:
+    dataset = make_dataset({name: [[]] * 3 for name in ANNOTATORS})
+    for name, ratings in (("first", ["car", "bus", "car"]), ("second", ["car", "car", "bus"])):
+        dataset.set_values(name, [fo.Classification(label=rating) for rating in ratings])
+    compute_agreement(dataset, ["first", "second"], resamples=0, progress=False)
+    for method in ("thresholds", "rules", "threshold_from_data"):
+        with pytest.raises(AgreementInputError, match=r"need labels of objects, such as boxes, got Classification in"):
+            getattr(aa.load(dataset), method)()
