@@ -194,7 +194,9 @@ def convergence_of(
     ]
     return Convergence(
         **told,
-        **{name: number(found.means(name)[0]) for name in ("map", "map_50", "map_75")},
+        map=number(found.means()[0]),
+        map_50=number(found.means("map_50")[0]),
+        map_75=number(found.means("map_75")[0]),
         f1=[number(value) for value in labels.f1().tolist()],
         undefined=None,
         classes=sorted(classes, key=lambda entry: (-entry.n_labels, entry.name)),
