@@ -156,7 +156,7 @@ def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: 
                 found.add_label(page, DrawnLabel(text, value=number, question=question))
 
 
-def _shape(kind: str, entry: Answer) -> DrawnLabel:
+def _shape(kind: str, entry: Any) -> DrawnLabel:
     """Something drawn, in pixels."""
     label = DrawnLabel(None if entry.get("label") is None else str(entry["label"]))
     if kind == "boundingBoxes":

@@ -246,11 +246,10 @@ class AnnotationReader:
             numbers = {name: row[name] for name in self._numbers if as_number(row.get(name)) is not None}
             self.paths[row["_id"]] = path
             self.images[path] = StoredImage(path, path, stored_size(*row["size"]), numbers)
-        for field, kind in enumerate(self.source.kinds):
+        for field in range(len(self.source.kinds)):
             for k, (row, _) in enumerate(kept):
                 for label, owner in self._owned(field, row):
-                    made = self._drawn(kind, label, row)
-                    drawn.setdefault((k, owner), []).extend([made] if made is not None else [])
+                    drawn.setdefault((k, owner), []).extend([label] if label is not None else [])
         label_pairs = np.array(list(drawn), np.int64).reshape(-1, 2)
         if self.source.kinds[0].list_name is None:
             assigned = np.zeros((len(kept), len(self.source.annotators)), np.bool_)
@@ -265,8 +264,11 @@ class AnnotationReader:
             self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
         return LabelsRead.of(None, len(rows))
 
-    def _owned(self, field: int, row: Document) -> Iterator[tuple[Any, int]]:
-        """Labels in a field of a sample, and the number of the annotator of each; labels without one are left out."""
+    def _owned(self, field: int, row: Document) -> Iterator[tuple[DrawnLabel | None, int]]:
+        """Labels in a field of a sample as files have them, None where one cannot be used, and whose each is by number.
+
+        Labels without an annotator are left out.
+        """
         kind, attribute = self.source.kinds[field], self.source.config.annotator_attribute
         held = row.get(f"labels{field}") if row[f"id{field}"] is not None else None
         found = (held or []) if kind.list_name else [] if held is None else [held]
@@ -276,23 +278,19 @@ class AnnotationReader:
         said = [label.get(attribute) for label in labels] if attribute else []
         owners = annotators_of(self.source, field, len(labels), lambda _: said)
         for label, owner in zip(labels, owners.tolist(), strict=True):
-            if owner == NOT_NAMED:
-                self.found.left_out.add("labels that name no annotator", row["path"])
-            elif owner >= 0:
-                yield label, owner
-
-    def _drawn(self, kind: LabelKind, label: Any, row: Document) -> DrawnLabel | None:
-        """A label as files have it; None if it cannot be used."""
-        document = label if kind.is_label else {"value" if kind.is_number else "label": label}
-        kept = {name: value for name, value in document.items() if name not in self._written
-                and name != self.source.config.annotator_attribute}  # fmt: skip
-        said = [document.get(f"{self._run_key}_id"), document.get(self._run_key)] if self._run_key else []
-        of_run = {name: str(value) for name, value in zip(OF_RUN, said, strict=False) if value is not None}
-        try:
-            return drawn_label(kind, kept, self.images[row["path"]].size_px, of_run)
-        except (ValueError, TypeError) as error:
-            self.found.left_out.add(f"labels that cannot be used ({error})", row["path"])
-            return None
+            if owner < 0:
+                if owner == NOT_NAMED:
+                    self.found.left_out.add("labels that name no annotator", row["path"])
+                continue
+            document = label if kind.is_label else {"value" if kind.is_number else "label": label}
+            kept = {name: value for name, value in document.items() if name not in self._written and name != attribute}
+            by_run = [document.get(f"{self._run_key}_id"), document.get(self._run_key)] if self._run_key else []
+            of_run = {name: str(value) for name, value in zip(OF_RUN, by_run, strict=False) if value is not None}
+            try:
+                yield drawn_label(kind, kept, self.images[row["path"]].size_px, of_run), owner
+            except (ValueError, TypeError) as error:
+                self.found.left_out.add(f"labels that cannot be used ({error})", row["path"])
+                yield None, owner
 
 
 def _open(

@@ -328,7 +328,8 @@ def read_with_fiftyone(
         options: dict[str, Any] = {"labels_path": str(path)} if path.is_file() else {"dataset_dir": str(path)}
         if media_dir is not None:
             options["data_path"] = str(media_dir)
-        if "label_types" in inspect.signature(dataset_type().get_dataset_importer_cls()).parameters:
+        made: Any = dataset_type()
+        if "label_types" in inspect.signature(made.get_dataset_importer_cls()).parameters:
             options["label_types"] = [label_types] if isinstance(label_types, str) else [*(label_types or [DETECTIONS])]
         dataset = fo.Dataset()
         try:

@@ -332,7 +332,8 @@ def _via_label(region: dict[str, Any], class_name: str | None) -> DrawnLabel:
     elif kind in ("circle", "ellipse"):
         radii = (shape["r"], shape["r"]) if kind == "circle" else (shape["rx"], shape["ry"])
         turn = math.degrees(float(shape.get("theta") or 0.0))
-        label.rings = [ellipse_ring(*map(float, (shape["cx"], shape["cy"], *radii)), turn)]
+        x, y, radius_x, radius_y = map(float, (shape["cx"], shape["cy"], *radii))
+        label.rings = [ellipse_ring(x, y, radius_x, radius_y, turn)]
     else:
         raise ValueError(f"a shape of the type {kind!r}")
     return label

@@ -407,11 +407,12 @@ class _Plan:
             together: name of the one field in which labels name their annotator, beside which there is one with the
                 assigned; None: one field for each annotator and slot
         """
-        own = [
-            NewField(self._path(prefix + field_name(owner), slot), slot, _values(slot, pages), owner)
-            for owner, pages in (self._everybody if together is None else self._separate.items())
-            for slot in self._slots
-        ]
+        own = []
+        for owner, pages in self._everybody if together is None else self._separate.items():
+            for slot in self._slots:  # None where nothing could be read, which is not the same as nothing drawn
+                values = {key: None if is_unread and not (made[slot] or slot.is_answer) else slot.value(made[slot])
+                          for key, made, is_unread in pages if slot in made}  # fmt: skip
+                own.append(NewField(self._path(prefix + field_name(owner), slot), slot, values, owner))
         if together is None:
             paths: dict[str, list[str]] = defaultdict(list)
             for entry in own:
@@ -423,7 +424,7 @@ class _Plan:
                 f"One field holds a list of labels, got {shown(map(repr, answers))} with one class or number an image; "
                 'say into="fields", or leave them out with `label_types`'
             )
-        values: dict[TargetField, dict[Key, list[Document]]] = {slot: defaultdict(list) for slot in self._slots}
+        joined: dict[TargetField, dict[Key, list[Document]]] = {slot: defaultdict(list) for slot in self._slots}
         owners: dict[Key, list[str]] = defaultdict(list)
         assigned: dict[Key, dict[str, None]] = defaultdict(dict)
         for owner, pages in self._annotators.items():
@@ -431,9 +432,9 @@ class _Plan:
                 owners[key].append(owner)
                 assigned[key[0], 0] |= {owner: None} if not is_unread or any(made.values()) else {}
                 for slot in self._slots:
-                    values[slot][key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
+                    joined[slot][key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
         fields = [NewField(self._path(together, slot), slot, {key: slot.value(found) for key, found in of_slot.items()},
-                           "", owners) for slot, of_slot in values.items()]  # fmt: skip
+                           "", owners) for slot, of_slot in joined.items()]  # fmt: skip
         listed = NewField(assigned_name(together), None, {key: list(found) for key, found in assigned.items()}, "")
         unread = self._unread_names(f"{together}_{NOT_READ}", self._annotators.items(), {})
         return [*fields, listed, *own, *unread]
@@ -545,12 +546,6 @@ class _Plan:
             if slot.name == KEYPOINTS and self._maker.has_single_points:
                 arguments.append("point_radius=10.0")
             yield f"aa.compute(dataset, {', '.join(arguments)})"
-
-
-def _values(slot: TargetField, pages: Iterable[_Page]) -> dict[Key, Document | None]:
-    """The values of a field of somebody: None where nothing could be read, which is not the same as nothing drawn."""
-    return {key: None if is_unread and not (made[slot] or slot.is_answer) else slot.value(made[slot])
-            for key, made, is_unread in pages if slot in made}  # fmt: skip
 
 
 def _fits(page: ImageLabels, size: tuple[int, int] | None) -> bool:

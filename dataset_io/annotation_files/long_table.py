@@ -192,7 +192,7 @@ def read_table(
         found.notes.append(f"The table is read with {table.attrs['read_as']}")
     meant = _meanings(table, columns, annotator)
     is_in_cells = bool(meant.keys() & {*_IN_CELLS})
-    of_box = next((names for names in _BOXES if set(names) <= meant.keys()), ())
+    of_box: tuple[str, ...] = next((names for names in _BOXES if set(names) <= meant.keys()), ())
     if not of_box and not is_in_cells and {*_POINT} <= meant.keys():
         of_box = _POINT
     drawn = bool(of_box) or is_in_cells

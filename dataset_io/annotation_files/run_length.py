@@ -101,12 +101,23 @@ def _filled(starts: IntArray, stops: IntArray, length: int, *, is_by_column: boo
 def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> Mask:
     """The mask of a COCO annotation: run lengths by column, as a list or as COCO's text of six bits a character.
 
+    In the text a length has groups of five bits, and from the fourth on it is the difference to the last but one.
+
     Raises:
         ValueError: if the run lengths are not those of an image of this size
     """
-    if isinstance(counts, str):
-        counts = counts.encode("ascii")
-    lengths = _decoded_counts(counts) if isinstance(counts, bytes) else list(counts)
+    lengths: list[int] = [] if isinstance(counts, str | bytes) else list(counts)
+    value = shift = 0
+    for character in counts.encode("ascii") if isinstance(counts, str) else counts if not lengths else ():
+        bits = int(character) - 48
+        if shift > _MOST_BITS:
+            raise ValueError("A run length must be that of an image, got a longer number")
+        value |= (bits & 0x1F) << shift
+        shift += 5
+        if not bits & 0x20:
+            value |= -1 << shift if bits & 0x10 else 0
+            lengths.append(value + (lengths[-2] if len(lengths) > 2 else 0))
+            value = shift = 0
     return _decoded(lengths, height, width, is_by_column=True)
 
 
@@ -212,22 +223,3 @@ def _check_size(length: int, n_lines: int) -> None:
     """Refuse sides of an image whose pixels cannot be counted."""
     if length < 1 or n_lines < 1 or length * n_lines > 1 << _MOST_BITS:
         raise ValueError(f"A mask must have a width and height of an image, got {length} and {n_lines}")
-
-
-def _decoded_counts(text: bytes) -> list[int]:
-    """Run lengths from COCO's text: groups of five bits, and from the fourth on differences to the last but one."""
-    counts: list[int] = []
-    value = shift = 0
-    for character in text:
-        bits = character - 48
-        if shift > _MOST_BITS:
-            raise ValueError("A run length must be that of an image, got a longer number")
-        value |= (bits & 0x1F) << shift
-        shift += 5
-        if bits & 0x20:
-            continue
-        if bits & 0x10:
-            value |= -1 << shift
-        counts.append(value + (counts[-2] if len(counts) > 2 else 0))
-        value = shift = 0
-    return counts
