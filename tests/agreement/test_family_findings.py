@@ -125,6 +125,7 @@ def test_frames_of_one_video_are_one_draw() -> None:
 
 
 @pytest.mark.parametrize("family", SIMULATED)
+@pytest.mark.few(2)
 def test_findings_are_the_same_in_a_stored_report(family: str) -> None:
     simulated, habit, _ = SIMULATED[family]
     report = simulated(60, 4, 2, 2 * habit)

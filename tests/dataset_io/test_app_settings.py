@@ -42,7 +42,7 @@ def _without_run(dataset):
 
 
 @pytest.mark.parametrize("setting", [{name: value} for name, value in EVERYTHING.items()] + [EVERYTHING], ids=str)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_every_setting_is_undone_with_the_run(dataset, setting):
     before = stored(dataset)
     compute_quickly(dataset, ANNOTATORS)

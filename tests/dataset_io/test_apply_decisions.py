@@ -144,6 +144,7 @@ def test_labels_are_again_what_they_were_where_somebody_decided_again_since(make
     assert list_decisions(dataset) == before
 
 
+@pytest.mark.long
 def test_what_was_applied_last_is_taken_back_first(make_dataset):
     dataset = decided(make_dataset(random_annotators(24, seed=4)))
     labels = user_values(dataset, KEYS)
@@ -311,6 +312,7 @@ def test_what_was_said_of_whole_samples(make_dataset, kind):
         assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_frames_of_videos(make_videos):
     labels = random_annotators(6, seed=5)
     videos = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)

@@ -350,7 +350,7 @@ def test_options_that_do_not_change_the_numbers_are_not_listed(boxes):
 
 
 @pytest.mark.parametrize("on_frames", [False, True])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_labels_set_by_decisions_are_counted_and_the_numbers_without_them_given(make_dataset, make_videos, on_frames):
     labels = random_annotators(30, seed=8)
     if on_frames:

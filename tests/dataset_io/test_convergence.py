@@ -257,6 +257,7 @@ def test_what_is_no_value_of_the_attribute_and_no_field_is_refused(run_of) -> No
         of_values.convergence(model="alice")
 
 
+@pytest.mark.long
 def test_of_a_view_it_is_that_of_its_images_alone(run, run_of) -> None:
     of_part = run_of({name: labels[5:12] for name, labels in _many(3, 20).items()}).convergence()
     view = run.dataset[5:12].filter_labels("p000", fo.ViewField("label") == "cat", only_matches=False)

@@ -207,7 +207,7 @@ def nested(entries):
 
 
 @pytest.mark.parametrize(("kind", "n_times"), [("objects", 12), ("classes", 6), ("of an earlier version", 12)])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_an_object_can_be_decided_any_number_of_times_and_every_step_is_undone_exactly(make_dataset, kind, n_times):
     if kind == "classes":
         dataset = said_dataset(make_dataset, "labels", 1)

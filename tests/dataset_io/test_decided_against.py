@@ -178,6 +178,7 @@ def test_a_consensus_is_what_resolve_units_writes_and_the_majority_is_right_or_w
 
 
 @pytest.mark.parametrize("choice", ["version", "none"])
+@pytest.mark.few(1)
 def test_one_of_two_is_no_majority_whatever_was_decided(make_dataset, choice):
     places = [("cat", (0.1 * k, 0.1, 0.08, 0.2)) for k in range(9)]
     dataset = make_dataset({"alice": [places], "bob": [[]]})

@@ -187,7 +187,7 @@ def test_columns_can_be_named(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [fo.types.YOLOv5Dataset, fo.types.VOCDetectionDataset, fo.types.KITTIDetectionDataset])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_formats_that_fiftyone_reads(tmp_path, kind):
     names = ["1.png", "2.png", "3.png"]
     folder = images_in(tmp_path / "images", names)

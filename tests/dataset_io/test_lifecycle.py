@@ -218,7 +218,7 @@ def test_a_renamed_label_field_is_cleaned_all_the_same(make_dataset):
 
 
 @pytest.mark.parametrize("change", ["renamed", "cloned", "deleted"])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_renaming_a_run_follows_label_fields_that_were_changed(make_dataset, change):
     dataset = make_dataset()
     compute_agreement(dataset, ["alice", "bob"])

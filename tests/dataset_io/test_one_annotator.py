@@ -65,6 +65,7 @@ def test_the_numbers_are_those_of_a_run_with_others(labelled: fo.Dataset, kind: 
     assert run.update().report.reference == report.reference
 
 
+@pytest.mark.long
 def test_one_value_of_the_attribute_is_enough(labelled: fo.Dataset) -> None:
     labelled.add_sample_field("all", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     for sample in labelled:

@@ -64,7 +64,7 @@ def _by_sklearn(masks, background, ignore):
     [({}, 0, []), ({"background": 5}, 5, []), ({"background": None, "ignore_values": [9, 200]}, None, [9])],
     ids=["default", "other background", "ignore"],
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_every_number_of_a_sample_is_that_of_scikit_learn(
     make_dataset, tmp_path, in_files, options, background, ignore
 ):

@@ -178,6 +178,7 @@ def test_samples_have_the_f1_of_every_annotator(labelled: fo.Dataset) -> None:
     assert "reference_f1.alice" not in without.samples()
 
 
+@pytest.mark.long
 def test_predictions_below_the_threshold_are_left_out(labelled: fo.Dataset) -> None:
     report = dataset_io.compute_agreement(labelled, ["alice", "bob", "carol"], models="yolo", confidence_threshold=0.4)
     (model,) = report.models

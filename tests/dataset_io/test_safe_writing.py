@@ -200,6 +200,7 @@ def test_a_sample_without_room_is_found_before_anything_is_written(make_dataset)
     assert compute_agreement(dataset, ANNOTATORS).n_samples == 2
 
 
+@pytest.mark.long
 def test_of_a_run_that_found_no_room_while_it_wrote_nothing_is_left(make_dataset, monkeypatch):
     dataset, sample_id = _large_dataset(make_dataset, 500)
     before = stored(dataset)
@@ -365,6 +366,7 @@ def test_a_sample_that_is_tried_again_is_counted_once(make_dataset, before_each_
     assert (report.n_samples, report.run.n_invalid, report.run.n_added_assignments) == (5, 5, 5)
 
 
+@pytest.mark.long
 def test_of_a_repeated_sample_the_first_counts_also_when_it_is_tried_again(make_dataset, before_each_write):
     dataset = make_dataset()
     label = fo.ViewField("label")

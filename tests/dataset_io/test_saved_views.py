@@ -109,6 +109,7 @@ def test_a_view_that_the_user_renamed_or_deleted_is_made_again(dataset):
     assert _everything(dataset) == before
 
 
+@pytest.mark.long
 def test_renaming_the_run_renames_the_views_that_are_there(dataset):
     before = _everything(dataset)
     report = compute_agreement(dataset, NAMES)

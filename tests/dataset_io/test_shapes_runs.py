@@ -73,7 +73,7 @@ def _values(report):
 
 @EACH_OPTION
 @pytest.mark.parametrize(("n_samples", "n_labels"), [(1, 10**6), (5, 10**6), (10**6, 1), (10**6, 7)])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_batches_of_any_size_give_the_same_report(make_dataset, monkeypatch, options, n_samples, n_labels):
     dataset = shapes_dataset(make_dataset, *_random_samples(3))
     expected = compute_agreement(dataset, TRIO, **options)

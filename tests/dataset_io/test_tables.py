@@ -120,6 +120,7 @@ def test_the_rows_are_what_the_run_wrote_on_labels(boxes):
     assert report.to_dataframe("units").equals(report.units())
 
 
+@pytest.mark.long
 def test_labels_in_one_field_are_told_apart_by_their_annotator(make_dataset):
     dataset = make_dataset(random_annotators(60))
     join_fields(dataset, ANNOTATORS, "together")

@@ -180,6 +180,7 @@ def test_units_cannot_be_an_annotator(make_dataset):
         compute_agreement(dataset, ["alice", "agreement_units"], run_key="other")
 
 
+@pytest.mark.long
 def test_a_copy_of_units_belongs_to_the_user(make_dataset):
     dataset = make_dataset()
     compute_quickly(dataset)

@@ -81,7 +81,7 @@ def _first(dataset: fo.Dataset) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("content", UNREADABLE_ARRAYS.values(), ids=UNREADABLE_ARRAYS)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_unreadable_semantic_masks(make_dataset, content: Any) -> None:
     from tests.dataset_io.masked import masked_dataset
 
@@ -92,7 +92,7 @@ def test_unreadable_semantic_masks(make_dataset, content: Any) -> None:
 
 
 @pytest.mark.parametrize("content", UNREADABLE_ARRAYS.values(), ids=UNREADABLE_ARRAYS)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_unreadable_instance_masks(make_dataset, content: Any) -> None:
     from tests.dataset_io.shaped import box, shapes_dataset
 
@@ -214,7 +214,7 @@ def _with_sizes(dataset: fo.Dataset) -> fo.Dataset:
 
 @pytest.mark.parametrize("format", ["coco", "label_studio", "csv"])
 @pytest.mark.parametrize("entry", [5, b"x", MaxKey(), None, "text"], ids=repr)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 def test_exports_leave_out_and_count_what_are_no_labels(make_dataset, tmp_path, entry: Any, format: str) -> None:
     dataset = _with_sizes(make_dataset())
     _set(dataset, "alice.detections.0", entry)

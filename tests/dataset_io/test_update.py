@@ -176,7 +176,7 @@ def no_whole_run(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_updated_runs_are_like_new_ones_after_random_edits(make_dataset, no_whole_run, monkeypatch, kind):
     if kind == "crowd":  # of some samples the records do not tell what they had added
         monkeypatch.undo()

@@ -226,6 +226,7 @@ def test_frames_and_clips_are_the_frames_that_they_are_of(make_videos):
     assert_same(agreement_on(dataset.to_clips([[(1, 2)]] * 8)), first_two)
 
 
+@pytest.mark.long
 def test_patches_are_the_samples_that_they_are_of(make_dataset):
     dataset = make_dataset(random_annotators(20))
     compute_agreement(dataset, NAMES)
@@ -275,6 +276,7 @@ def test_a_run_on_a_view_knows_its_own_samples_only(make_dataset):
         agreement_on(dataset.skip(8))
 
 
+@pytest.mark.long
 def test_intervals_are_made_as_often_as_asked_for(make_dataset):
     dataset = make_dataset(random_annotators(30))
     compute_agreement(dataset, NAMES, resamples=50)

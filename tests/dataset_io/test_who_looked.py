@@ -125,6 +125,7 @@ def test_readings_that_hardly_differ_give_no_warning(make_dataset):
     assert "Warning" not in report_text(report)
 
 
+@pytest.mark.long
 def test_a_mapping_is_by_annotator_or_field(make_dataset):
     dataset = make_dataset(SPARSE)
     expected = compute_agreement(make_dataset(filled(SPARSE, ["alice"])), ["alice", "bob"])

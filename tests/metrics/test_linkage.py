@@ -118,6 +118,7 @@ def test_large_components_do_not_depend_on_other_samples(classes: optimal.ClassH
 
 
 @pytest.mark.parametrize("classes", ["ignore", "require", "prefer"])
+@pytest.mark.few(1)
 def test_a_large_component_has_the_same_units_whatever_other_thresholds_there_are(
     classes: optimal.ClassHandling,
 ) -> None:

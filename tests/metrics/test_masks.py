@@ -381,6 +381,7 @@ def _squares_and_stars(seed: int) -> tuple[list[np.ndarray], np.ndarray, np.ndar
 
 @pytest.mark.parametrize("seed", seeds(3))
 @pytest.mark.parametrize("band_pixels", [None, 1, 150], ids=["whole masks", "single rows", "bands of rows"])
+@pytest.mark.few(2)
 def test_masks_and_polygons_share_the_area_that_shapely_finds(
     seed: int, band_pixels: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,7 +175,7 @@ DISPUTED = {
 
 
 @pytest.mark.parametrize("ending", DISPUTED)
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_every_label_type_is_computed_by_uri(compute, make_labelled, ending):
     dataset, fields = make_labelled(ending)
     other = dataset.first().copy()

@@ -28,6 +28,7 @@ def _execute(operator, dataset, **params):
 
 
 @pytest.mark.parametrize("name", ["show_agreement", "rename_agreement", "delete_agreement"])
+@pytest.mark.few(1)
 def test_runs_are_offered_with_their_status(operator, dataset, form, name):
     dead = dataset.init_run(method="annotator_agreement", status="running", fields_written=[], results_id="0" * 24)
     dataset.register_run("died", dead)

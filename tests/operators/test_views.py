@@ -46,6 +46,7 @@ def test_the_form_offers_what_concerns_the_labels_of_the_run(view_agreement, dat
     assert "missed_by" not in inputs
 
 
+@pytest.mark.long
 def test_the_labels_of_a_model_can_be_asked_for(view_agreement, make_dataset, operator, form, run):
     made = make_dataset(random_annotators(20, (*ANNOTATORS, "yolo")))
     compute_agreement(made, ANNOTATORS, models=["yolo"])

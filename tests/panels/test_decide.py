@@ -283,6 +283,7 @@ def test_two_people_never_decide_on_one_object(event, dataset, named):
     assert button(late, "No object")["params"]["unit"] != params["unit"]
 
 
+@pytest.mark.long
 def test_undo_says_what_was_decided_and_what_it_takes_back(event, make_dataset):
     dataset = make_dataset(random_annotators(8))
     compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
@@ -376,6 +377,7 @@ def test_the_picture_of_an_object_with_a_mask_shows_the_edge_of_the_mask(event, 
     assert min(picture.getpixel((beyond, picture.height // 2))) > 200
 
 
+@pytest.mark.long
 def test_an_object_that_is_gone_is_passed_over(event, dataset, named):
     in_hand = {**named["decide"], "at": [dataset.first().id, "gone"]}
     sent = show(event, dataset, {**named, "decide": in_hand})

@@ -187,7 +187,7 @@ def test_disputed_objects_are_shown_at_once_with_a_title_and_a_way_back(event, d
     ("name", "title"),
     [("agreement_patches", "Disputed objects, the worst first"), ("view_agreement", "Labels found by their agreement")],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_view_that_a_form_showed_has_a_way_back_in_the_panel(event, dataset, state, name, title):
     before = dataset.limit(4)
     operator = foo.get_operator(f"@annotator/agreement/{name}")
