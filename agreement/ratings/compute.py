@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...metrics.consensus.consensus import majority_of_others, unit_votes
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
-from ..statistics.records import OF_SAMPLE, Records, SampleValues, compact, ids_of_given
+from ..statistics.records import OF_SAMPLE, Records, SampleValues, compact, ids_of_given, rows_by_column
 from ..statistics.values import masked_means
 
 VERDICTS = ("agreed", "class_conflict")
@@ -126,10 +126,9 @@ class RatingRecords(Records):
 
     family: ClassVar[str] = "ratings"
     scores_are_shares: ClassVar[bool] = True
-    rows: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("ratings", "score", "n_labels", "role_ratings", "role_label_id"), OF_SAMPLE),
-        "label_id": "n_labels",
-    }
+    rows: ClassVar[Mapping[str, str]] = rows_by_column(
+        {OF_SAMPLE: ("ratings", "score", "n_labels"), "n_labels": ("label_id",)}
+    )
     of_classes: ClassVar[str | None] = "ratings"
 
     @property

@@ -1,4 +1,4 @@
-"""Build the part of a report on a role (a reference or model) from records."""
+"""Build the part of a report on a role (a reference or model), and the tables of its labels."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ import numpy as np
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..objects.records import ObjectRecords
 from ..objects.sizes import SIZES
-from ..pixels.records import PixelRecords
 from ..statistics.content_order import Hashes, content_ranks
 from ..statistics.estimates import Fields, estimates
 from ..statistics.numbers import Numbers
 from ..statistics.records import Records, id_texts
 from ..statistics.report import ReportContext, mean_defined
 from ..statistics.role_reports import AttributeComparison, PartComparison, RoleComparison, RoleReport
-from ..tags.compute import TagRecords
-from .given_labels import AgainstClasses, AgainstMasks, AgainstNumbers, AgainstTags
-from .matching import EXTRA, LOOSELY, RIGHT, SAID, UNDECIDED, WRONG_ATTRIBUTE, WRONG_CLASS, most_matched
-from .numbers import COLUMNS, AgainstRole, AttributeValues, role_names
+from .matching import LOOSELY, RIGHT, UNDECIDED, WRONG_CLASS
+from .numbers import COLUMNS, Comparison, compared_roles, compared_with
 from .person import person_comparison
+from .role_labels import EXTRA, MISSED, SAID, Labels, role_names
 
 #: pairs of classes listed for an annotator
 MAX_LISTED = 20
@@ -31,38 +29,18 @@ MAX_LISTED = 20
 Contents: TypeAlias = Callable[[Any, ReportContext], tuple[Hashes, FloatArray]]
 #: keys of the numbers of a reference, and of models
 REFERENCE, MODELS = "reference", "models"
-#: what the reference says of its labels that an annotator did not draw
-MISSED = "missed"
 
 
-_AGAINST: dict[type[Records], type[AgainstRole]] = {
-    ObjectRecords: AgainstRole,
-    TagRecords: AgainstTags,
-    PixelRecords: AgainstMasks,
-}
-
-
-def against_role(records: Records, context: ReportContext, role: int) -> AgainstRole:
-    """The labels of annotators against those of one of the roles of a run."""
-    return role_kind(records, context).of(records, context, role)
-
-
-def role_kind(records: Records, context: ReportContext) -> type[AgainstRole]:
-    """The kind of comparison with roles that the labels of a run have."""
-    of_ratings = AgainstNumbers if context.details.get("numbers") else AgainstClasses
-    return _AGAINST.get(type(records), of_ratings)
-
-
-def compared_roles(records: Records, context: ReportContext) -> Iterator[tuple[tuple[str, ...], AgainstRole]]:
-    """Every role with what the keys of its numbers begin with."""
-    for number, (name, is_model) in enumerate(role_names(context)):
-        yield (MODELS, name) if is_model else (REFERENCE,), against_role(records, context, number)
+def _key(compared: Comparison) -> tuple[str, ...]:
+    """What the keys of the numbers of a role begin with."""
+    name, is_model = role_names(compared.context)[compared.who - compared.n_annotators]
+    return (MODELS, name) if is_model else (REFERENCE,)
 
 
 def role_numbers(records: Records, context: ReportContext) -> Iterator[Numbers]:
     """The numbers of all roles: ``("reference", "alice", "f1")``, ``("models", "yolo", "alice", "f1")``."""
-    for key, compared in compared_roles(records, context):
-        yield from compared.numbers(key, by_sample=context.config.resamples > 0)
+    for compared in compared_roles(records, context):
+        yield from compared.numbers(_key(compared), by_sample=context.config.resamples > 0)
 
 
 def role_reports(records: Records, context: ReportContext, contents: Contents) -> list[RoleReport]:
@@ -73,49 +51,44 @@ def role_reports(records: Records, context: ReportContext, contents: Contents) -
         context: of the report
         contents: content of samples, for resampling
     """
-    config, reports = context.config, []
-    for number, (key, every) in enumerate(compared_roles(records, context)):
-        name, stored = role_names(context)[number][0], every.stored
-        if not (stored.present & records.assigned.any(axis=1)).any():
-            reports.append(RoleReport(name, 0, records.n_samples, len(stored.sample), []))
+    config, reports, anybody = context.config, [], records.assigned.any(axis=1)
+    for number, every in enumerate(compared_roles(records, context)):
+        name, used = role_names(context)[number][0], np.flatnonzero(every.present & anybody)
+        n_labels, n_without = len(every.own), records.n_samples - int(every.present.sum())
+        if every.labels.kind == "masks":
+            n_labels = int(every.present.sum())
+        if not len(used):
+            reports.append(RoleReport(name, 0, records.n_samples, n_labels, []))
             continue
-        compared, ranks, clusters = on_shared(every, number, contents)
+        some = records.take(used)
+        clusters = None if context.clusters is None else context.clusters[used]
+        compared, key = compared_with(Labels.of(some, context), every.who), _key(every)
+        ranks = content_ranks(*contents(some, context), clusters) if config.resamples else np.empty(0, np.int64)
         numbers = compared.numbers(key, by_sample=config.resamples > 0)
         fields = Fields(estimates(numbers, ranks, resamples=config.resamples, seed=config.seed))
         summaries = _summaries(compared, fields, key)
         mean = {
             each: mean_defined([np.nan if (value := getattr(one, each)) is None else value for one in summaries])[0]
-            for each in (*compared.shown, *(["kappa"] if compared.has_kappa else []))
+            for each in (*compared.kind.shown, *(["kappa"] if compared.kind.has_kappa else []))
             if "." not in each
         }
-        thresholds = list(context.details["roles"][number].get("thresholds", []))
-        is_person = compared.is_model and compared.has_persons
-        n_without = records.n_samples - int(stored.present.sum())
+        is_person = compared.is_model and compared.kind.has_persons
         reports.append(
             RoleReport(
-                *(name, compared.records.n_samples, n_without, len(stored.sample), summaries, mean, thresholds),
+                *(name, len(used), n_without, n_labels, summaries, mean),
+                thresholds=list(context.details["roles"][number].get("thresholds", [])),
                 person=person_comparison(compared, ranks, clusters) if is_person else None,
-                n_undecided=int((compared.stored.pairs.kind == UNDECIDED).sum()),
+                n_undecided=int((compared.pairs.kind == UNDECIDED).sum()),
             )
         )
     return reports
 
 
-def on_shared(every: AgainstRole, number: int, contents: Contents) -> tuple[AgainstRole, IntArray, IntArray | None]:
-    """A role on the samples that it shares with any annotator; for resampling their ranks and clusters."""
-    records, context = every.records, every.context
-    used = np.flatnonzero(every.stored.present & records.assigned.any(axis=1))
-    some, clusters = records.take(used), None if context.clusters is None else context.clusters[used]
-    has_ranks = context.config.resamples > 0 and len(used) > 0
-    ranks = content_ranks(*contents(some, context), clusters) if has_ranks else np.empty(0, np.int64)
-    return against_role(some, context, number), ranks, clusters
-
-
-def _summaries(compared: AgainstRole, fields: Fields, key: tuple[str, ...]) -> list[RoleComparison]:
+def _summaries(compared: Comparison, fields: Fields, key: tuple[str, ...]) -> list[RoleComparison]:
     """The comparison of every annotator who shares a sample with the role."""
     counts, n_samples = _totals(compared, ""), compared.both.sum(axis=0).tolist()
-    titles = compared.titles() if compared.of_parts else {}
-    totals, pairs = {part: _totals(compared, part) for part in titles}, compared.stored.pairs
+    totals = {part: _totals(compared, part) for part in compared.titles}
+    value, pairs, names = compared.labels.value, compared.pairs, compared.labels.names
     summaries = []
     for k, name in enumerate(compared.context.annotators):
         if not n_samples[k]:
@@ -123,11 +96,13 @@ def _summaries(compared: AgainstRole, fields: Fields, key: tuple[str, ...]) -> l
         own = dict(zip(COLUMNS, counts[k, 0].astype(np.int64).tolist(), strict=False))
         found = fields.of(*key, name)
         bias = found.pop("bias", {})
-        wrong = pairs.annotator[compared.differing] == k
-        confusion, n_unlisted = _confusion(compared, k)
+        listed: tuple[list[dict[str, Any]], int] = [], 0
+        if compared.kind.of_parts:
+            wrong = (pairs.kind == WRONG_CLASS) & (compared.annotator == k)
+            listed = _listed(names, value[pairs.label[wrong]], value[pairs.drawn[wrong]])
         parts: dict[str, Any] = {
-            part: _parts(fields, (f"{key[0]}_{part}", *key[1:], name), names, totals[part][k])
-            for part, names in titles.items()
+            part: _parts(fields, (f"{key[0]}_{part}", *key[1:], name), titles, totals[part][k])
+            for part, titles in compared.titles.items()
         }
         summaries.append(
             RoleComparison(
@@ -137,11 +112,11 @@ def _summaries(compared: AgainstRole, fields: Fields, key: tuple[str, ...]) -> l
                 n_wrong_class=own["n_matched"] - own["n_right"],
                 n_extra=own["n_labels"] - own["n_matched"] - own["n_loose"],
                 n_missed=own["n_reference"] - own["n_matched"],
-                n_wrong_attribute=int(wrong.sum()),
+                n_wrong_attribute=int((compared.annotator[compared.differing] == k).sum()),
                 bias=bias if own["n_boxes"] else {},
-                confusion=confusion,
-                n_unlisted=n_unlisted,
-                attributes=[_attribute(compared, each, k, fields, key) for each in compared.attributes],
+                confusion=listed[0],
+                n_unlisted=listed[1],
+                attributes=list(_attributes(compared, k, fields, key)),
                 **parts,
                 **found,
             )
@@ -149,9 +124,9 @@ def _summaries(compared: AgainstRole, fields: Fields, key: tuple[str, ...]) -> l
     return summaries
 
 
-def _totals(compared: AgainstRole, part: str) -> FloatArray:
+def _totals(compared: Comparison, part: str) -> FloatArray:
     """Sums of the columns of every annotator and part, shape ``(R, K, C)``."""
-    group, _, columns, n_groups = compared.rows_once(part)
+    group, _, columns, n_groups = compared.rows(part)
     total = np.column_stack([sums_by(group, column, n_groups) for column in columns.T])
     return total.reshape(compared.n_annotators, -1, columns.shape[1])
 
@@ -162,33 +137,20 @@ def _parts(fields: Fields, key: tuple[str, ...], names: Sequence[str], total: Fl
     order: IntArray = np.flatnonzero(column["n_both"] > 0)
     if names is not SIZES:
         order = order[np.lexsort((np.array(names, object)[order].astype(str), -column["n_both"][order]))]
-    found = []
-    for place in order.tolist():
-        n_labels, n_reference, n_matched = (int(column[name][place]) for name in COLUMNS[:2] + COLUMNS[3:4])
-        numbers = fields.of(*key, names[place])
-        found.append(PartComparison(names[place], n_labels, n_reference, n_matched, **numbers))
-    return found
+    counts = np.column_stack([column[name] for name in ("n_labels", "n_reference", "n_matched")])
+    return [PartComparison(names[k], *counts[k].tolist(), **fields.of(*key, names[k])) for k in order.tolist()]
 
 
-def _confusion(compared: AgainstRole, annotator: int) -> tuple[list[dict[str, Any]], int]:
-    """The most frequent classes of the role and what the annotator said instead; and the number of other pairs."""
-    pairs = compared.stored.pairs
-    if not compared.of_parts:
-        return [], 0
-    rows = np.flatnonzero((pairs.kind == WRONG_CLASS) & (pairs.annotator == annotator))
-    names, drawn, wanted = compared.classes
-    return _listed(names, wanted[pairs.label[rows]], drawn[pairs.drawn[rows]])
-
-
-def _attribute(
-    compared: AgainstRole, of: AttributeValues, annotator: int, fields: Fields, key: tuple[str, ...]
-) -> AttributeComparison:
-    """An attribute of the labels of an annotator that are matched."""
-    own = compared.stored.pairs.annotator[of.rows] == annotator
-    numbers = fields.of(f"{key[0]}_attributes", *key[1:], compared.context.annotators[annotator], of.values.name)
-    wrong = own & of.differ
-    listed = _listed(of.values.values, of.true[wrong], of.own[wrong])
-    return AttributeComparison(of.values.name, int(own.sum()), int((own & ~of.differ).sum()), *listed, **numbers)
+def _attributes(
+    compared: Comparison, annotator: int, fields: Fields, key: tuple[str, ...]
+) -> Iterator[AttributeComparison]:
+    """The attributes of the labels of an annotator that are matched."""
+    for of in compared.attributes:
+        own = compared.annotator[of.rows] == annotator
+        numbers = fields.of(f"{key[0]}_attributes", *key[1:], compared.context.annotators[annotator], of.values.name)
+        wrong = own & of.differ
+        listed = _listed(of.values.values, of.true[wrong], of.own[wrong])
+        yield AttributeComparison(of.values.name, int(own.sum()), int((own & ~of.differ).sum()), *listed, **numbers)
 
 
 def _listed(names: Sequence[Any], wanted: IntArray, drawn: IntArray) -> tuple[list[dict[str, Any]], int]:
@@ -212,9 +174,9 @@ def reference_of_samples(records: Records, context: ReportContext) -> dict[str, 
     """
     if context.config.reference is None:
         return {}
-    _, compared = next(compared_roles(records, context))
+    compared = compared_roles(records, context)[0]
     columns = zip(context.annotators, compared.values_of_images().T, strict=True)
-    return {f"{REFERENCE}_{compared.of_image[1]}.{name}": values for name, values in columns}
+    return {f"{REFERENCE}_{compared.kind.of_image[1]}.{name}": values for name, values in columns}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,30 +193,24 @@ class Mistake:
 
 def mistakes(records: Records, context: ReportContext, annotator: str) -> list[Mistake]:
     """Everything that the reference of a run says against an annotator; of all label types but semantic masks."""
-    compared = next(each for (kind, *_), each in compared_roles(records, context) if kind == REFERENCE)
-    number, stored, pairs = context.annotators.index(annotator), compared.stored, compared.stored.pairs
-    names, of_drawn, of_wanted = compared.classes
-    kind, pair = compared.partner
-    differing = set(compared.differing.tolist())
+    compared, number = compared_roles(records, context)[0], context.annotators.index(annotator)
+    labels, pairs, first = compared.labels, compared.pairs, len(records.labels()[0])
 
-    def shown(value: Any) -> str:
-        return names[value] if compared.of_parts else f"{value:g}"
+    def shown(row: int) -> str | None:
+        value = labels.value[row]
+        return None if row < 0 else labels.names[value] if compared.kind.of_parts else f"{value:g}"
 
-    found, done = list[Mistake](), set(pairs.label[(pairs.annotator == number) & (pairs.kind <= LOOSELY)].tolist())
-    judged = compared.judged
-    for row in judged[compared.drawn_annotator[judged] == number].tolist():
-        said = WRONG_ATTRIBUTE if pair[row] in differing else SAID.get(int(kind[row]), EXTRA)
-        label = -1 if said == EXTRA else int(pairs.label[pair[row]])
+    found, of_pair = [], compared.partner[1]
+    for row in compared.judged[labels.who[compared.judged] == number].tolist():
+        said = compared.said[row]
         if said != SAID[RIGHT]:
-            right = None if label < 0 else shown(of_wanted[label])
-            wanted = -1 if label < 0 else int(stored.row[label])
-            found.append(Mistake(int(compared.drawn_sample[row]), row, wanted, shown(of_drawn[row]), right, said))
+            label = -1 if said == EXTRA else int(pairs.label[of_pair[row]])
+            wanted = -1 if label < 0 else label - first
+            found.append(Mistake(int(labels.sample[row]), row, wanted, shown(row), shown(label), said))
+    done = set(pairs.label[(compared.annotator == number) & (pairs.kind <= LOOSELY)].tolist())
     every, asked = compared.wanted
-    for each in every[asked == number].tolist():
-        if each not in done:
-            right = shown(of_wanted[each])
-            found.append(Mistake(int(stored.sample[each]), -1, int(stored.row[each]), None, right, MISSED))
-    return found
+    left = (row for row in every[asked == number].tolist() if row not in done)
+    return [*found, *(Mistake(int(labels.sample[row]), -1, row - first, None, shown(row), MISSED) for row in left)]
 
 
 def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
@@ -266,32 +222,26 @@ def role_table(records: Records, context: ReportContext) -> dict[str, Any]:
     of objects ``area``, and ``reference``, which has the rows of the labels of annotators.
     """
     columns: dict[str, list[Any]] = defaultdict(list)
-    drawn, said = [np.empty(0, np.int64)], np.full(len(records.labels()[0]), None, object)
-    of_attribute = {each["name"] for each in context.details.get("roles", ()) if each["of_attribute"]}
-    roles = zip(role_names(context), compared_roles(records, context), strict=True)
-    for number, ((name, _), (_, compared)) in enumerate(roles):
-        stored = compared.stored
-        n, places = len(stored.sample), stored.category.tolist()
-        names, _, of_role = compared.classes
-        unit = np.arange(len(said))
-        if isinstance(records, ObjectRecords):
-            of_part = np.concatenate([part["unit"].astype(np.int64) for part in records.parts])
-            n_units = records.column("n_units").astype(np.int64)
-            unit, places = of_part + (np.cumsum(n_units) - n_units)[compared.drawn_sample], of_role.tolist()
-            columns["area"] += records.column("role_area")[stored.row].astype(np.float64).tolist()
-        if "role_label_id" in records.parts[0]:
-            ids = records.column("role_label_id")[stored.row]  # of classes and numbers, those of all roles
-            columns["label_id"] += id_texts(ids[:, number] if ids.ndim == 3 else ids)
-        columns["row"] += stored.sample.tolist()
-        drawn.append(most_matched(stored.pairs, unit, n))
-        columns["annotator"] += [name] * n
+    n, drawn = len(records.labels()[0]), [np.empty(0, np.int64)]
+    said, unit = [None] * n, np.arange(n)
+    if isinstance(records, ObjectRecords):
+        of_part = np.concatenate([part["unit"].astype(np.int64) for part in records.parts])
+        n_units = records.column("n_units").astype(np.int64)
+        unit = of_part + (np.cumsum(n_units) - n_units)[records.labels()[0]]
+    for compared, role in zip(compared_roles(records, context), context.details.get("roles", ()), strict=True):
+        labels, own = compared.labels, compared.own
+        for column, stored in (("area", "role_area"), ("label_id", "role_label_id")):
+            if stored in records.parts[0]:
+                found = records.column(stored)[own - n]
+                columns[column] += id_texts(found) if column == "label_id" else found.astype(np.float64).tolist()
+        columns["row"] += labels.sample[own].tolist()
+        drawn.append(compared.most_matched(unit))
+        columns["annotator"] += [role["name"]] * len(own)
         verdicts = dict(zip(*compared.matched_by(range(records.n_annotators)), strict=True))
-        columns["verdict"] += [verdicts.get(k) for k in range(n)]
-        columns["role"] += ["model" if compared.is_model else "reference"] * n
-        columns["field"] += [context.config.fields[0] if name in of_attribute else name] * n
-        columns["label"] += [names[k] for k in places] if compared.of_parts else places
-        if not compared.is_model:
-            judged = compared.judged
-            said[judged] = [SAID.get(k, EXTRA) for k in compared.partner[0][judged].tolist()]
-            said[stored.pairs.drawn[compared.differing]] = WRONG_ATTRIBUTE
-    return {**columns, "drawn": np.concatenate(drawn), "reference": said.tolist()}
+        columns["verdict"] += [verdicts.get(row) for row in own.tolist()]
+        columns["role"] += ["model" if compared.is_model else "reference"] * len(own)
+        columns["field"] += [context.config.fields[0] if role["of_attribute"] else role["name"]] * len(own)
+        values = labels.value[own].tolist()
+        columns["label"] += [labels.names[k] for k in values] if compared.kind.of_parts else values
+        said = said if compared.is_model else compared.said[:n].tolist()
+    return {**columns, "drawn": np.concatenate(drawn), "reference": said}

@@ -18,21 +18,15 @@ AnyColumns = Mapping[str, NDArray[Any]]
 #: in ``Records.rows``: the column has one row per sample
 OF_SAMPLE = ""
 
-#: columns with codes of the classes of roles
-_ROLE_CODES = ("role_category", "role_ratings")
 #: samples of a part of records that are in order
 PART_SAMPLES = 2_000
-#: columns of the labels of roles, in the records of runs that have any: per sample, per label of a role, per pair of a
-#: label of a role and one of an annotator, and per value of a mask of a role and one of an annotator
+#: columns of the labels of roles, in the records of runs that have any: per sample, per label of a role, per pair of
+#: labels of two parties (roles and annotators), and per value of a mask of a role and one of an annotator
 _ROLE_ROWS = {
-    OF_SAMPLE: ("role_present", "n_role_labels", "n_role_pairs", "n_role_areas", "n_left_out"),
-    "n_role_labels": (
-        *("role", "role_label_id", "role_position", "role_category", "role_area", "role_boxes"),
-        *("role_confidence", "role_attributes"),
-    ),
-    "n_role_pairs": ("pair_role", "pair_label", "pair_object", "pair_annotator", "pair_kind", "pair_iou"),
+    OF_SAMPLE: ("role_present", "n_role_labels", "n_role_pairs", "n_role_areas"),
+    "n_role_labels": ("role", "role_category", "role_label_id", "role_area", "role_boxes", "role_attributes"),
+    "n_role_pairs": ("pair_party", "pair_label", "pair_drawn", "pair_kind", "pair_iou"),
     "n_role_areas": ("area_role", "area_annotator", "area_value", "area_drawn", "area_wanted", "area_shared"),
-    "n_left_out": tuple(f"left_out_{name}" for name in ("label", "drawn", "a", "b", "kind", "iou")),
 }
 
 #: columns of labels that make no unit: crowd regions, what lies within them, and tags that an annotator gave again
@@ -295,5 +289,5 @@ def id_texts(label_ids: NDArray[np.uint8]) -> list[str | None]:
 
 def _with_codes_of_roles(part: AnyColumns, roles: IntArray) -> AnyColumns:
     """The columns with other codes of the classes of roles; numbers are no codes."""
-    coded = [name for name in _ROLE_CODES if name in part and part[name].dtype.kind != "f"]
-    return {**part, **{name: compact(roles[part[name]]) for name in coded}}
+    codes = part.get("role_category")
+    return part if codes is None or codes.dtype.kind == "f" else {**part, "role_category": compact(roles[codes])}

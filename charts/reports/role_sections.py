@@ -15,12 +15,12 @@ from ...agreement.statistics.role_reports import (
     RoleReport,
 )
 from ..objects.annotators import BOX_SIDES, OFFSETS, offset_cell
-from ..text.sections import Cell, Column, Note, Part, Section, Table, part_of, share_of, table
+from ..text.sections import Cell, Column, Note, Part, Section, part_of, share_of, table
 from ..text.words import counted, documents, ends_of, listed, shown_number, shown_share, signed
 
 if TYPE_CHECKING:
     from ...agreement.statistics.report import AgreementReport
-    from ...agreement.statistics.role_reports import LeftOutTest, PersonComparison, SideBySide
+    from ...agreement.statistics.role_reports import LeftOutTest, PersonComparison
 
 
 #: rows of the tables of classes and sizes at most, and of annotators where there is little room
@@ -58,18 +58,10 @@ def person_sentence(role: RoleReport) -> str:
     total = person.total
     if total.difference is None:
         return f"{_VERDICTS[None].format(name=name)}: there are no labels to compare."
-    model, annotators, difference = (
-        show(value, 2)
-        for show, value in (
-            (shown_number, total.model),
-            (shown_number, total.annotators),
-            (signed, total.difference),
-        )
-    )
     ends = ends_of(total.intervals.get("difference"), lambda value: signed(value, 2)) or "without an interval"
     return (
-        f"{_VERDICTS[person.verdict].format(name=name)} "
-        f"({measure_of(role)} {model} against {annotators}, difference {difference} {ends})."
+        f"{_VERDICTS[person.verdict].format(name=name)} ({measure_of(role)} {shown_number(total.model, 2)} against "
+        f"{shown_number(total.annotators, 2)}, difference {signed(total.difference, 2)} {ends})."
     )
 
 
@@ -112,7 +104,18 @@ def person_section(model: RoleReport, what: str, *, full: bool, brief: bool) -> 
     parts: list[Part] = [person_sentence(model), *test_sentences(person, what)]
     tested = {entry.name: entry for entry in person.left_out}
     if not brief:
-        parts.append(_annotators(model, person.annotators, tested))
+        measure = measure_of(model)
+        of_test = (
+            (f"{model.name} at least as good", lambda entry: tested[entry.name].advantage, shown_share),
+            ("the one left out", lambda entry: tested[entry.name].advantage_of_annotator, shown_share),
+        )
+        columns = [
+            Column("left out", "name"),
+            *_sides(f"{measure} of {model.name}", f"{measure} of the one left out"),
+            *(Column(*each) for each in of_test),
+            Column(f"p (epsilon {EPSILON:g})", lambda entry: _p_value(tested[entry.name])),
+        ]
+        parts.append(table(columns, person.annotators, keys=[entry.name for entry in person.annotators]))
     if full:
         parts += [Note(_NOTE.format(measure=measure_of(model))), *([Note(_EPSILON)] if person.tests else [])]
         for title, entries in (("class", person.classes), ("size", person.sizes)):
@@ -130,23 +133,6 @@ def _sides(model: str, annotators: str) -> list[Column]:
         Column(annotators, "annotators", shown_number),
         Column("difference", "difference", signed, interval=True),
     ]
-
-
-def _annotators(role: RoleReport, entries: Sequence[SideBySide], tested: dict[str, LeftOutTest]) -> Table:
-    """Every annotator left out, and the test against each."""
-    model, measure = role.name, measure_of(role)
-
-    def share(name: str, mine: str) -> Column:
-        return Column(name, lambda entry: getattr(tested[entry.name], mine), shown_share)
-
-    columns = [
-        Column("left out", "name"),
-        *_sides(f"{measure} of {model}", f"{measure} of the one left out"),
-        share(f"{model} at least as good", "advantage"),
-        share("the one left out", "advantage_of_annotator"),
-        Column(f"p (epsilon {EPSILON:g})", lambda entry: _p_value(tested[entry.name])),
-    ]
-    return table(columns, entries, keys=[entry.name for entry in entries])
 
 
 def _p_value(entry: LeftOutTest) -> Cell:
@@ -274,15 +260,8 @@ def _counts(role: RoleReport, key: str, *, full: bool) -> list[Column]:
     kinds = (("right", "n_right"), ("wrong class", "n_wrong_class"), ("wrong attribute", "n_wrong_attribute"),
              ("loose", "n_loose"), ("extra" if key == "reference" else "annotator alone", "n_extra"))  # fmt: skip
     some = [kind for kind in kinds if any(getattr(one, kind[1]) for one in role.annotators)]
-    return [Column("labels", "n_labels"), *(_kind(title, name) for title, name in some), missed]
-
-
-def _kind(title: str, name: str) -> Column:
-    return Column(title, lambda one: part_of(getattr(one, name), one.n_labels))
-
-
-def _offset_column(side: str) -> Column:
-    return Column(side, lambda one: offset_cell(one.bias.get(side), one.intervals.get(f"bias.{side}")))
+    of_kinds = [Column(title, lambda one, name=name: part_of(getattr(one, name), one.n_labels)) for title, name in some]
+    return [Column("labels", "n_labels"), *of_kinds, missed]
 
 
 def _details(role: RoleReport, measure: str) -> list[Any]:
@@ -290,8 +269,12 @@ def _details(role: RoleReport, measure: str) -> list[Any]:
     tables = []
     biased = [one for one in role.annotators if one.bias]
     if biased:
-        columns = [Column("annotator", "name"), *map(_offset_column, BOX_SIDES)]
-        tables.append(table(columns, biased, f"Bias against the boxes of {role.name}, {OFFSETS}"))
+        offsets = [
+            Column(side, lambda one, side=side: offset_cell(one.bias.get(side), one.intervals.get(f"bias.{side}")))
+            for side in BOX_SIDES
+        ]
+        title = f"Bias against the boxes of {role.name}, {OFFSETS}"
+        tables.append(table([Column("annotator", "name"), *offsets], biased, title))
     confusions = [{**entry, "name": one.name} for one in role.annotators for entry in one.confusion]
     if confusions:
         confusions.sort(key=lambda entry: -entry["n"])

@@ -8,13 +8,12 @@ from typing import Any
 from ...agreement.families.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ...agreement.statistics.report import ReportContext
 from ..labels.source import Source
-from .object_roles import RoleFamily
 from .objects import ObjectFamily
-from .other_roles import MaskRoleFamily, RatingRoleFamily, TagRoleFamily
 from .pixels import PixelFamily
 from .protocol import LabelFamily
 from .ratings import RatingFamily
 from .tags import TagFamily
+from .with_roles import MasksWithRoles, ObjectsWithRoles, RatingsWithRoles, TagsWithRoles
 
 _FAMILIES: dict[str, Callable[[Source, ReportContext | None], LabelFamily[Any, Any]]] = {
     OBJECTS.name: ObjectFamily,
@@ -23,10 +22,10 @@ _FAMILIES: dict[str, Callable[[Source, ReportContext | None], LabelFamily[Any, A
     PIXELS.name: PixelFamily,
 }
 _WITH_ROLES: dict[str, Callable[[Any, ReportContext | None], LabelFamily[Any, Any]]] = {
-    OBJECTS.name: RoleFamily,
-    RATINGS.name: RatingRoleFamily,
-    TAGS.name: TagRoleFamily,
-    PIXELS.name: MaskRoleFamily,
+    OBJECTS.name: ObjectsWithRoles,
+    RATINGS.name: RatingsWithRoles,
+    TAGS.name: TagsWithRoles,
+    PIXELS.name: MasksWithRoles,
 }
 
 

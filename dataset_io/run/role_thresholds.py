@@ -9,15 +9,14 @@ import numpy as np
 
 from ...agreement.matching.compute import matching_of, without_crowd
 from ...agreement.objects.sensitivity import MAX_SAMPLES
-from ...agreement.roles.matching import Cells, covered_by, in_codes, optimal, role_without_crowd
+from ...agreement.roles.matching import Meetings, optimal, with_role
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import BEST_F1
 from ...agreement.statistics.numbers import ratio
 from ...metrics.numeric.arrays import FloatArray
 from ..families import open_family
-from ..families.family_with_roles import WithRoles
-from ..families.object_roles import RoleFamily
 from ..families.objects import ObjectLabels
+from ..families.with_roles import ObjectsWithRoles, WithRoles
 from ..labels.source import Source
 from ..labels.stored import half_of
 from .read import Reader, some_ids
@@ -37,7 +36,7 @@ def with_thresholds(source: Source) -> Source:
     if source.config.confidence_threshold != BEST_F1 or not any(role.is_model for role in source.roles):
         return source
     family = open_family(source)
-    if not isinstance(family, RoleFamily):
+    if not isinstance(family, ObjectsWithRoles):
         raise AgreementInputError(
             f"`confidence_threshold` must be a number for {source.kinds[0].title}, got {BEST_F1!r}: F1 needs objects"
         )
@@ -56,23 +55,22 @@ def with_thresholds(source: Source) -> Source:
     return dataclasses.replace(source, roles=tuple(roles))
 
 
-def _counts(family: RoleFamily, reader: Reader[WithRoles[ObjectLabels]], rows: list[dict[str, Any]]) -> FloatArray:
+def _counts(
+    family: ObjectsWithRoles, reader: Reader[WithRoles[ObjectLabels]], rows: list[dict[str, Any]]
+) -> FloatArray:
     """Matched pairs, and labels of either side, of every role, half and candidate, shape ``(roles, 2, C, 2)``."""
     read = reader.columns(rows)
     labels, half = read.labels, half_of(read.samples)
     found = np.zeros((len(family.readers), 2, len(CANDIDATES), 2))
-    drawn, _, _ = without_crowd(labels.own.batch)
+    own, (_, _, counted) = labels.own.batch, without_crowd(labels.own.batch)
     for number, of_role in enumerate(labels.roles):
         if not family.readers[number].role.is_model:
             continue
-        kept = role_without_crowd(labels.own.batch, of_role.batch)
-        role = in_codes(of_role.batch.among(kept), family.class_codes())
-        cells = Cells.of(drawn.among(~covered_by(drawn, of_role.batch)), role)
-        batch, confidence = cells.batch, np.append(of_role.confidence[kept], 0.0)
-        own = np.where(batch.objects.annotator == 0, cells.row, -1)
-        overlaps = batch.geometry.overlaps(batch.objects)
-        sure = np.where(own >= 0, confidence[own], np.inf)
-        of_half = half[cells.sample[batch.objects.sample]]
+        everyone, chosen, _ = with_role(own, counted, of_role.batch, family.class_codes())
+        meetings = Meetings.with_role(everyone, chosen)
+        batch, confidence = meetings.batch, np.r_[np.full(len(own.objects), np.inf), of_role.confidence]
+        overlaps, sure = batch.geometry.overlaps(batch.objects), confidence[meetings.row]
+        of_half = half[meetings.sample[batch.objects.sample]]
         for place, least in enumerate(CANDIDATES.tolist()):
             kept = sure >= least
             matching = matching_of(batch.among(kept).objects, overlaps.among(kept), optimal(family.source.config))

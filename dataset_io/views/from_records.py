@@ -14,8 +14,8 @@ from ...agreement.matching.relations import MOST_NAMED, differs_from, missed_by
 from ...agreement.objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, agreement_of_part
 from ...agreement.objects.sizes import SIZES
 from ...agreement.ratings.compute import RatingRecords, agreeing
-from ...agreement.roles.matching import EXTRA, SAID
-from ...agreement.roles.numbers import AgainstRole, role_names
+from ...agreement.roles.numbers import Comparison, compared_roles
+from ...agreement.roles.role_labels import EXTRA, SAID, role_names
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.records import AnyColumns
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
@@ -82,40 +82,35 @@ def labels_of_size(samples: SampleCollection, run_key: str, model: str, size: st
     """
     labels = open_run_labels(samples, run_key)
     compared = _compared_with(labels, model)
-    drawn, wanted, _ = compared.parts_of_labels("sizes")
-    place, shared, judged = SIZES.index(size), compared.both.sum(axis=1) >= 2, compared.judged
-    judged = judged[(drawn[judged] == place) & shared[compared.drawn_sample[judged]]]
-    of_model = np.flatnonzero((wanted == place) & shared[compared.stored.sample])
-    return _selected(samples, labels, compared, judged, of_model)
+    rows = np.concatenate([compared.judged, compared.own])
+    shared = compared.both.sum(axis=1)[compared.labels.sample[rows]] >= 2
+    return _selected(samples, labels, compared, rows[shared & (compared.part("sizes")[rows] == SIZES.index(size))])
 
 
 def labels_beside_model(view: DatasetView, labels: RunLabels, request: ViewRequest) -> DatasetView:
     """The labels of a model, and those of the requested annotators (all without any), with the requested verdicts."""
     compared, verdicts = _compared_with(labels, str(request.model)), request.verdicts
     asked = [labels.annotators.index(name) for name in request.annotators or labels.annotators]
-    pairs, judged = compared.stored.pairs, compared.judged
+    pairs, judged = compared.pairs, compared.judged
     kinds = [kind for kind, said in SAID.items() if said in verdicts]
-    paired = np.flatnonzero(np.isin(pairs.kind, kinds) & np.isin(pairs.annotator, asked))
-    missed = np.isin(compared.drawn_annotator[judged], asked) & (compared.partner[0][judged] < 0)
+    paired = np.flatnonzero(np.isin(pairs.kind, kinds) & np.isin(compared.annotator, asked))
+    missed = np.isin(compared.labels.who[judged], asked) & (compared.partner[0][judged] < 0)
     rows, said = compared.matched_by(asked)
     alone = rows if not verdicts else rows[(said == EXTRA) & (EXTRA in verdicts)]
-    drawn = np.concatenate([pairs.drawn[paired], judged[missed] if MISSED in verdicts else judged[:0]])
-    return _selected(view, labels, compared, drawn, np.concatenate([pairs.label[paired], alone]))
+    drawn = judged[missed] if MISSED in verdicts else judged[:0]
+    return _selected(view, labels, compared, np.concatenate([pairs.drawn[paired], drawn, pairs.label[paired], alone]))
 
 
-def _compared_with(labels: RunLabels, model: str) -> AgainstRole:
+def _compared_with(labels: RunLabels, model: str) -> Comparison:
     loaded = labels.run.records()
     number = [name for name, _ in role_names(loaded.context)].index(model)
-    return AgainstRole.of(loaded.records, loaded.context, number)
+    return compared_roles(loaded.records, loaded.context)[number]
 
 
-def _selected(
-    samples: SampleCollection, labels: RunLabels, compared: AgainstRole, drawn: IntArray, of_role: IntArray
-) -> DatasetView:
-    """Some labels of annotators, by row, and of a role alone."""
-    records = compared.records
-    ids = [records.column("label_id")[drawn], records.column("role_label_id")[compared.stored.row[of_role]]]
-    text = np.concatenate(ids).tobytes().hex()
+def _selected(samples: SampleCollection, labels: RunLabels, compared: Comparison, rows: IntArray) -> DatasetView:
+    """Some labels of annotators and of a role alone."""
+    records = compared.labels.records
+    text = np.concatenate([records.column("label_id"), records.column("role_label_id")])[rows].tobytes().hex()
     fields = [name for name in (*labels.config.fields, *labels.config.roles) if samples.has_field(name)]
     for name in fields:
         if not hasattr(field := samples.get_field(name), "document_type"):

@@ -12,8 +12,13 @@ from annotator_agreement.agreement.matching.batch import Batch
 from annotator_agreement.agreement.matching.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.build import sample_contents
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.roles.matching import matched_role, role_columns
-from annotator_agreement.agreement.roles.person import left_out_columns
+from annotator_agreement.agreement.roles.matching import (
+    RoleLabels,
+    match_annotators,
+    match_role,
+    role_columns,
+    role_pair_columns,
+)
 from annotator_agreement.agreement.roles.summary import role_reports
 from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
@@ -38,19 +43,15 @@ def with_model(batch: Batch, config: AgreementConfig) -> ObjectRecords:
     n = batch.assigned.shape[1] - 1
     people, model = of_annotators(batch, list(range(n))), of_annotators(batch, [n])
     agreement = compute_agreement_of(people, config)
-    n_labels = len(model.objects)
-    role = matched_role(
-        agreement,
-        people,
-        model,
-        np.arange(len(CLASSES)),
-        np.zeros((n_labels, 12), np.uint8),
-        np.arange(n_labels),
-        np.ones(n_labels),
-        config,
-    )
+    kept, pairs = match_role(agreement, people, model, np.arange(len(CLASSES)), config)
+    assert kept.all()
+    geometry, objects = model.geometry, model.objects
+    more = {"area": geometry.area.astype(np.float32), "boxes": geometry.boxes_xyxy().astype(np.float32)}
+    ids = np.zeros((len(objects), 12), np.uint8)
+    labels = [RoleLabels(model.assigned[:, 0], objects.sample, objects.category, ids, more)]
+    of_two = match_annotators(agreement.batch, config)
+    columns = role_columns(labels) | role_pair_columns(labels, [pairs], of_two, agreement.batch.objects, n)
     records = record(agreement)
-    columns = role_columns([role], agreement.n_objects) | left_out_columns(agreement, config)
     return dataclasses.replace(records, parts=({**records.parts[0], **columns},))
 
 
