@@ -41,7 +41,7 @@ from .geometry.regions import Regions
 from .geometry.temporal import Intervals
 from .matching import Matching, match_objects
 from .matching.pairs import Alignment, f1_score, panoptic_quality, segmentation_quality
-from .matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
+from .matching.sweep import THRESHOLDS, sweep_thresholds
 from .matching.threshold import ThresholdFromData, best_similarities, similarities_between_samples, threshold_from_data
 from .numeric.rate_tests import AlternativeAnnotatorTest, alternative_annotator_test
 from .pixels.boundaries import BoundaryAgreement, boundary_agreement
@@ -67,7 +67,6 @@ __all__ = [
     "Polygons",
     "Regions",
     "Resampling",
-    "Sweep",
     "TagSets",
     "ThresholdFromData",
     "Votes",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.geometry.objects import Geometry, Objects
-from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, pairs_within, ranges, sums_by
 
 #: track of an object without a track
 NO_TRACK = int(np.iinfo(np.int64).min)
@@ -51,24 +51,27 @@ class Batch:
 
     def select(self, samples: BoolArray) -> Batch:
         """The batch of the samples in a mask ``(S,)``."""
-        number = np.cumsum(samples) - 1
-        kept = self.among(samples[self.objects.sample])
-        objects = Objects(number[kept.objects.sample], kept.objects.annotator, kept.objects.category)
+        return self.take(np.flatnonzero(samples))
+
+    def take(self, samples: IntArray) -> Batch:
+        """The batch of the samples at some rows, in that order."""
+        n_objects = np.bincount(self.objects.sample, minlength=self.n_samples)
+        rows = ranges((np.cumsum(n_objects) - n_objects)[samples], n_objects[samples])
+        kept = self._with(rows, np.repeat(np.arange(len(samples)), n_objects[samples]))
         tracks = None if kept.tracks is None else Tracks(kept.tracks.video[samples], kept.tracks.track)
         size_px = None if self.size_px is None else self.size_px[samples]
         otherwise = None if self.otherwise is None else self.otherwise[samples]
         return dataclasses.replace(
-            kept,
-            objects=objects,
-            assigned=self.assigned[samples],
-            otherwise=otherwise,
-            tracks=tracks,
-            size_px=size_px,
+            kept, assigned=self.assigned[samples], otherwise=otherwise, tracks=tracks, size_px=size_px
         )
 
     def among(self, rows: BoolArray) -> Batch:
         """The batch with all samples, but only the objects in a mask ``(N,)``."""
-        kept = Objects(self.objects.sample[rows], self.objects.annotator[rows], self.objects.category[rows])
+        return self._with(rows, self.objects.sample[rows])
+
+    def _with(self, rows: IntArray | BoolArray, sample: IntArray) -> Batch:
+        """The batch with some of the objects, and the sample of each of them."""
+        kept = Objects(sample, self.objects.annotator[rows], self.objects.category[rows])
         crowd = None if self.crowd is None else self.crowd[rows]
         tracks = None if self.tracks is None else Tracks(self.tracks.video, self.tracks.track[rows])
         attributes = tuple(codes[rows] for codes in self.attributes)

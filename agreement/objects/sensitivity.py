@@ -7,7 +7,7 @@ numbers of other programs.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import get_args
@@ -16,7 +16,7 @@ import numpy as np
 
 from ...metrics.alpha.nominal import NominalTally, alpha_by_group
 from ...metrics.geometry.boxes import Boxes
-from ...metrics.geometry.objects import Geometry, Objects, Overlaps, Similarity
+from ...metrics.geometry.objects import Objects, Overlaps
 from ...metrics.geometry.temporal import Intervals
 from ...metrics.matching import ClassHandling, Matching, Method
 from ...metrics.matching.merging import TIE
@@ -162,17 +162,16 @@ def stored_geometry(part: AnyColumns) -> Boxes | Intervals:
 def stored_blocks(records: ObjectRecords) -> Iterator[Block]:
     """All samples of records with :func:`stored_geometry`."""
     for part in records.chunks("n_objects", MAX_OBJECTS_OF_BLOCK):
-        samples, units = _stored_samples(part, records.n_annotators), UnitColumns.of(part, records.n_annotators)
-        sample = np.arange(len(samples.assigned))
-        hard, inexact = (np.repeat(sample, part[name]) for name in ("n_hard", "n_inexact"))
-        overlaps = samples.geometry.overlaps(samples.objects)
-        yield Block(samples.objects, overlaps, samples.assigned, Matching(units.unit, len(units.sample), hard, inexact))
+        units = UnitColumns.of(part, records.n_annotators)
+        batch = _stored_batch(part, units)
+        hard, inexact = (np.repeat(np.arange(batch.n_samples), part[name]) for name in ("n_hard", "n_inexact"))
+        matching = Matching(units.unit, len(units.sample), hard, inexact)
+        yield Block(batch.objects, batch.geometry.overlaps(batch.objects), batch.assigned, matching)
 
 
-def _stored_samples(part: AnyColumns, n_annotators: int) -> SomeSamples:
-    units, n_objects = UnitColumns.of(part, n_annotators), part["n_objects"].astype(np.int64)
-    objects = Objects(np.repeat(np.arange(len(n_objects)), n_objects), units.annotator, units.category)
-    return SomeSamples(objects, stored_geometry(part), units.assigned)
+def _stored_batch(part: AnyColumns, units: UnitColumns) -> Batch:
+    sample = np.repeat(np.arange(len(units.assigned)), part["n_objects"])
+    return Batch(Objects(sample, units.annotator, units.category), stored_geometry(part), units.assigned)
 
 
 # ---- other thresholds and rules ----
@@ -229,7 +228,7 @@ class ThresholdNumbers:
             if abs(threshold - config.iou) <= TIE:
                 yield block.matching
             elif sweep is not None:
-                yield sweep.matching(at)
+                yield sweep[at]
             else:
                 yield matching_of(block.objects, block.overlaps, config, threshold)
 
@@ -294,9 +293,9 @@ class RuleNumbers:
             if (method, classes) == (config.method, config.classes):
                 yield block.matching
             elif method == "optimal":
-                yield sweep_thresholds(
+                yield from sweep_thresholds(
                     objects, overlaps, thresholds=(config.iou,), similarity=config.similarity, classes=classes
-                ).matching(0)
+                )
             else:
                 yield matching_of(objects, overlaps, replace(config, method=method, classes=classes))
 
@@ -332,112 +331,30 @@ def _tally(ratings: Ratings) -> NominalTally:
 # ---- the threshold from the data ----
 
 
-@dataclass(frozen=True, slots=True)
-class SomeSamples:
-    """The objects of some samples, without crowd, and their places."""
-
-    objects: Objects
-    geometry: Geometry
-    assigned: BoolArray  #: shape ``(S, R)``
-
-    @classmethod
-    def of(cls, batch: Batch) -> SomeSamples:
-        """The objects of labels that were read."""
-        batch, _, _ = without_crowd(batch)
-        return cls(batch.objects, batch.geometry, batch.assigned)
-
-    @property
-    def n_compared(self) -> IntArray:
-        """Best similarities of every sample: one for every object and other annotator assigned to it, ``(S,)``."""
-        sample = self.objects.sample
-        others = self.assigned.sum(axis=1)[sample] - self.assigned[sample, self.objects.annotator]
-        return sums_by(sample, others, len(self.assigned)).astype(np.int64)
-
-    def take(self, samples: IntArray) -> SomeSamples:
-        """The samples at some rows, in that order."""
-        n_objects = np.bincount(self.objects.sample, minlength=len(self.assigned))
-        rows = ranges((np.cumsum(n_objects) - n_objects)[samples], n_objects[samples])
-        sample = np.repeat(np.arange(len(samples)), n_objects[samples])
-        objects = Objects(sample, self.objects.annotator[rows], self.objects.category[rows])
-        return SomeSamples(objects, self.geometry.take(rows), self.assigned[samples])
-
-    def joined(self, others: Sequence[SomeSamples]) -> SomeSamples:
-        """These samples, followed by others."""
-        every = [self, *others]
-        before = np.cumsum([0, *(len(each.assigned) for each in every)])
-        columns = concatenated([each.objects for each in every], "annotator", "category")
-        sample = np.concatenate([each.objects.sample + n for each, n in zip(every, before, strict=False)])
-        geometry = self.geometry.joined([each.geometry for each in others]) if others else self.geometry
-        return SomeSamples(Objects(sample, **columns), geometry, np.concatenate([each.assigned for each in every]))
-
-    def threshold(self, similarity: Similarity, seed: int, observed: FloatArray) -> ThresholdFromData:
-        """The threshold; objects of different samples are compared as if all images had the same size.
-
-        Args:
-            similarity: IoU or Dice
-            seed: seed of the random choice of compared samples, if there are too many
-            observed: best similarities within the samples
-        """
-        expected = similarities_between_samples(
-            self.objects,
-            self.geometry,
-            self.assigned,
-            similarity=similarity,
-            rng=np.random.default_rng(seed),
-            max_pairs=MAX_PAIRS if self.geometry.is_quick else MAX_PAIRS_OF_SHAPES,
-        )
-        return threshold_from_data(observed, expected, len(self.objects))
-
-
-def subsample(parts: Iterable[SomeSamples]) -> SomeSamples | None:
-    """The first rated samples: at most 2,000 for boxes, 200 for other shapes, and 2,000,000 best similarities.
+def data_threshold(batches: Iterable[Batch], config: AgreementConfig, *, halves: bool = True) -> DataThreshold | None:
+    """The threshold that the first rated samples suggest; None without samples.
 
     Args:
-        parts: samples in the order in which they are chosen; None of them is asked for that is not needed
+        batches: samples without crowd in the order in which they are chosen; none is asked for that is not needed
+        halves: whether to find it of two halves of them, too
     """
-    kept: list[SomeSamples] = []
-    n_samples = n_compared = limit = 0
-    for part in parts:
-        limit = MAX_SAMPLES if part.geometry.is_quick else MAX_SAMPLES_OF_SHAPES
-        rated = part.take(np.flatnonzero(part.assigned.sum(axis=1) >= 2)[:limit])
-        kept.append(rated)
-        n_samples, n_compared = n_samples + len(rated.assigned), n_compared + int(rated.n_compared.sum())
-        if n_samples >= limit or (n_samples >= 2 and n_compared > MAX_OBSERVED):
-            break
-    if not n_samples:
-        return None
-    joined = kept[0].joined(kept[1:])
-    n = int(np.searchsorted(np.cumsum(joined.n_compared[:limit]), MAX_OBSERVED, side="right"))
-    return joined.take(np.arange(min(max(2, n), n_samples)))
-
-
-def found_threshold(parts: Iterable[SomeSamples], config: AgreementConfig) -> ThresholdFromData:
-    """The threshold that the first rated samples suggest (:func:`subsample`)."""
-    chosen = subsample(parts)
-    if chosen is None:
-        return threshold_from_data(np.empty(0), np.empty(0), 0)
-    return chosen.threshold(config.similarity, config.seed, _observed(chosen, config.similarity))
-
-
-def data_threshold(parts: Iterable[SomeSamples], config: AgreementConfig) -> DataThreshold | None:
-    """The threshold that the first rated samples suggest, and two halves of them; None without samples."""
-    chosen = subsample(parts)
+    chosen = subsample(batches)
     if chosen is None:
         return None
-    similarity, seed, n = config.similarity, config.seed, len(chosen.assigned)
-    observed, n_compared = _observed(chosen, similarity), chosen.n_compared
-    found = chosen.threshold(similarity, seed, observed)
-    halves = []
-    if n >= 2 * MIN_OF_HALF:
+    objects, n, n_compared = chosen.objects, chosen.n_samples, _n_compared(chosen)
+    overlaps = chosen.geometry.overlaps(objects)
+    observed = best_similarities(objects, overlaps, chosen.assigned, similarity=config.similarity)
+    found, of_halves = _threshold(chosen, observed, config), []
+    if halves and n >= 2 * MIN_OF_HALF:
         # every other sample, in an order by content: neither ids nor the order matter
         near = sums_by(np.repeat(np.arange(n), n_compared), observed, n).round(9)
-        area = sums_by(chosen.objects.sample, np.nan_to_num(chosen.geometry.area), n).round(9)
-        n_objects = np.bincount(chosen.objects.sample, minlength=n)
+        area = sums_by(objects.sample, np.nan_to_num(chosen.geometry.area), n).round(9)
+        n_objects = np.bincount(objects.sample, minlength=n)
         order = np.lexsort((area, near, chosen.assigned.sum(axis=1), n_compared, n_objects))
         for first in (0, 1):
             half = order[first::2][:MAX_OF_HALF]
-            own = observed[ranges((np.cumsum(n_compared) - n_compared)[half], n_compared[half])]
-            halves.append(number(chosen.take(half).threshold(similarity, seed, own).threshold))
+            rows = ranges((np.cumsum(n_compared) - n_compared)[half], n_compared[half])
+            of_halves.append(number(_threshold(chosen.take(half), observed[rows], config).threshold))
     return DataThreshold(
         threshold=number(found.threshold),
         ks=number(found.ks),
@@ -447,16 +364,52 @@ def data_threshold(parts: Iterable[SomeSamples], config: AgreementConfig) -> Dat
         observed=found.observed.tolist(),
         expected=found.expected.tolist(),
         reason=found.reason or None,
-        halves=halves,
+        halves=of_halves,
     )
 
 
-def _observed(samples: SomeSamples, similarity: Similarity) -> FloatArray:
-    overlaps = samples.geometry.overlaps(samples.objects)
-    return best_similarities(samples.objects, overlaps, samples.assigned, similarity=similarity)
+def subsample(batches: Iterable[Batch]) -> Batch | None:
+    """The first rated samples: at most 2,000 for boxes, 200 for other shapes, and 2,000,000 best similarities."""
+    kept: list[Batch] = []
+    n_samples = n_compared = limit = 0
+    for batch in batches:
+        limit = MAX_SAMPLES if batch.geometry.is_quick else MAX_SAMPLES_OF_SHAPES
+        kept.append(batch.take(np.flatnonzero(batch.assigned.sum(axis=1) >= 2)[:limit]))
+        n_samples, n_compared = n_samples + kept[-1].n_samples, n_compared + int(_n_compared(kept[-1]).sum())
+        if n_samples >= limit or (n_samples >= 2 and n_compared > MAX_OBSERVED):
+            break
+    if not n_samples:
+        return None
+    first = np.cumsum([0, *(each.n_samples for each in kept)])
+    sample = np.concatenate([each.objects.sample + n for each, n in zip(kept, first, strict=False)])
+    objects = Objects(sample, **concatenated([each.objects for each in kept], "annotator", "category"))
+    geometry = kept[0].geometry.joined([each.geometry for each in kept[1:]]) if len(kept) > 1 else kept[0].geometry
+    joined = Batch(objects, geometry, np.concatenate([each.assigned for each in kept]))
+    n = int(np.searchsorted(np.cumsum(_n_compared(joined)[:limit]), MAX_OBSERVED, side="right"))
+    return joined.take(np.arange(min(max(2, n), n_samples)))
 
 
-def stored_in_order(records: ObjectRecords, order: IntArray) -> Iterator[SomeSamples]:
+def _n_compared(batch: Batch) -> IntArray:
+    """Best similarities of every sample: one for every object and other annotator assigned to it, shape ``(S,)``."""
+    sample, annotator = batch.objects.sample, batch.objects.annotator
+    others = batch.assigned.sum(axis=1)[sample] - batch.assigned[sample, annotator]
+    return sums_by(sample, others, batch.n_samples).astype(np.int64)
+
+
+def _threshold(batch: Batch, observed: FloatArray, config: AgreementConfig) -> ThresholdFromData:
+    """The threshold; objects of different samples are compared as if all images had the same size."""
+    expected = similarities_between_samples(
+        batch.objects,
+        batch.geometry,
+        batch.assigned,
+        similarity=config.similarity,
+        rng=np.random.default_rng(config.seed),
+        max_pairs=MAX_PAIRS if batch.geometry.is_quick else MAX_PAIRS_OF_SHAPES,
+    )
+    return threshold_from_data(observed, expected, len(batch.objects))
+
+
+def stored_in_order(records: ObjectRecords, order: IntArray) -> Iterator[Batch]:
     """Rated samples of records with :func:`stored_geometry`, in an order of their rows; as many as can be needed."""
-    rated = order[records.rated[order]][:MAX_SAMPLES]
-    yield _stored_samples(records.take(rated).parts[0], records.n_annotators)
+    (part,) = records.take(order[records.rated[order]][:MAX_SAMPLES]).parts
+    yield _stored_batch(part, UnitColumns.of(part, records.n_annotators))

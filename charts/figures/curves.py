@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import plotly.graph_objects as go
 
@@ -30,7 +30,7 @@ from .theme import (
 if TYPE_CHECKING:
     from ...agreement.objects.sensitivity import DataThreshold, Sensitivity, ThresholdPoint
     from ...agreement.parts.result import AgreementParts
-    from ...agreement.statistics.report import AgreementReport
+    from ...agreement.statistics.report import AgreementReport, SampleReader
 
 
 _SIDE_BY_SIDE = 0.25
@@ -51,7 +51,7 @@ def plot_thresholds(report: AgreementReport, found: Sensitivity | None = None) -
     objects = require_objects(report, "Matching thresholds")
     if found is None:
         require(report.samples, "thresholds need a report that was loaded from a dataset")
-        found = report.samples.sensitivity
+        found = cast("SampleReader", report.samples).sensitivity
     points = found.thresholds
     require(points, found.note or "objects are matched without a threshold")
     thresholds = [entry.threshold for entry in points]

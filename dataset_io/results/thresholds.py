@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,8 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
+from ...agreement.matching.batch import Batch
+from ...agreement.matching.compute import without_crowd
 from ...agreement.objects.build import object_reading
 from ...agreement.objects.records import ObjectRecords
 from ...agreement.objects.sensitivity import (
@@ -26,10 +27,8 @@ from ...agreement.objects.sensitivity import (
     DataThreshold,
     RuleNumbers,
     Sensitivity,
-    SomeSamples,
     ThresholdNumbers,
     data_threshold,
-    found_threshold,
     has_stored_geometry,
     stored_blocks,
     stored_in_order,
@@ -38,6 +37,7 @@ from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.statistics.records import Records
 from ...agreement.statistics.report import ReportContext
+from ...metrics.matching.threshold import TOO_FEW
 from ..database.fiftyone_private import frame_collection
 from ..families.objects import ObjectFamily, ObjectLabels
 from ..labels.source import Source
@@ -228,13 +228,13 @@ def _blocks(reader: Reader[ObjectLabels], documents: Sequence[ObjectId]) -> Iter
         yield Block.of(read.labels.batch, reader.source.config)
 
 
-def samples_in_order(reader: Reader[ObjectLabels], ids: Sequence[ObjectId]) -> Iterator[SomeSamples]:
+def samples_in_order(reader: Reader[ObjectLabels], ids: Sequence[ObjectId]) -> Iterator[Batch]:
     """The labels of some samples, or frames, in the order of their ids; read when they are asked for."""
     for start in range(0, len(ids), _SAMPLES_AT_ONCE):
         place = {each: k for k, each in enumerate(ids[start : start + _SAMPLES_AT_ONCE])}
         rows = sorted(reader.again([*place]), key=lambda row: place[row["_id"]])
         for batch in reader.batched(rows):
-            yield SomeSamples.of(reader.columns(batch).labels.batch)
+            yield without_crowd(reader.columns(batch).labels.batch)[0]
 
 
 def source_with_iou_from_data(source: Source) -> Source:
@@ -244,9 +244,12 @@ def source_with_iou_from_data(source: Source) -> Source:
     """
     # a separate family, because a family numbers classes in the order in which it reads them
     reader = Reader(ObjectFamily(dataclasses.replace(source, roles=())))
-    found = found_threshold(samples_in_order(reader, some_ids(source, MAX_SAMPLES)), source.config)
-    iou = round(found.threshold, 2) if not math.isnan(found.threshold) else WITHOUT_CROSSING
-    if found.reason:
-        logger.warning("The labels suggest no matching threshold (%s); %s is used", found.reason, WITHOUT_CROSSING)
+    found = data_threshold(samples_in_order(reader, some_ids(source, MAX_SAMPLES)), source.config, halves=False)
+    iou = WITHOUT_CROSSING
+    if found is not None and found.threshold is not None:
+        iou = round(found.threshold, 2)
+    else:
+        reason = TOO_FEW if found is None else found.reason
+        logger.warning("The labels suggest no matching threshold (%s); %s is used", reason, WITHOUT_CROSSING)
     config = dataclasses.replace(source.config, iou=max(iou, 0.01))
     return dataclasses.replace(source, config=config)

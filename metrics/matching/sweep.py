@@ -30,44 +30,6 @@ _MAX_PAIRS_AT_ONCE = 250_000
 _BLOCK = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """Units at ``T`` thresholds.
-
-    Attributes:
-        thresholds: ascending
-        first: shape ``(T, N)``, row of the first object of every object's unit
-        hard: shape ``(2, H)``, index of the threshold, and sample, of every component that needed a decision between
-            several partitions
-        inexact: shape ``(2, X)``, the same of the hard components whose solution is not proven to be optimal
-    """
-
-    thresholds: tuple[float, ...]
-    first: IntArray
-    hard: IntArray
-    inexact: IntArray
-
-    @property
-    def n_hard(self) -> IntArray:
-        """Number of hard components at every threshold, shape ``(T,)``."""
-        return np.bincount(self.hard[0], minlength=len(self.thresholds))
-
-    @property
-    def n_inexact(self) -> IntArray:
-        """Number of inexact components at every threshold, shape ``(T,)``."""
-        return np.bincount(self.inexact[0], minlength=len(self.thresholds))
-
-    def matching(self, at: int) -> Matching:
-        """The matching at the threshold with index ``at``."""
-        first = self.first[at]
-        is_first = first == np.arange(len(first))
-        return Matching((np.cumsum(is_first) - 1)[first], int(is_first.sum()), *self.samples_at(at))
-
-    def samples_at(self, at: int) -> tuple[IntArray, IntArray]:
-        """Samples of the hard and of the inexact components at the threshold with index ``at``."""
-        return self.hard[1, self.hard[0] == at], self.inexact[1, self.inexact[0] == at]
-
-
 def sweep_thresholds(
     objects: Objects,
     overlaps: Overlaps,
@@ -75,8 +37,8 @@ def sweep_thresholds(
     thresholds: Sequence[float] = THRESHOLDS,
     similarity: Similarity = "iou",
     classes: ClassHandling = "prefer",
-) -> Sweep:
-    """Match objects at several thresholds, with the method ``optimal`` of :func:`~..matching.match_objects`.
+) -> list[Matching]:
+    """The units at each of several thresholds, with the method ``optimal`` of :func:`~..matching.match_objects`.
 
     Components of at most 9 objects, and larger ones with a fast proof, are solved exactly; the others by greedy merges
     and local moves (without the search for a proof of ``match_objects``).
@@ -117,8 +79,12 @@ def sweep_thresholds(
             waiting = []
     if large.objects.any():
         _link(objects, large, (i, j, values), levels, classes, first)
-    hard_at, inexact_at = (np.stack([at, objects.sample[row]]) for at, row in map(np.hstack, (hard, inexact)))
-    return Sweep(tuple(levels.tolist()), first, hard_at, inexact_at)
+    found = []
+    for at, first_of in enumerate(first):
+        is_first = first_of == np.arange(len(objects))
+        decided = (objects.sample[row[level == at]] for level, row in map(np.hstack, (hard, inexact)))
+        found.append(Matching((np.cumsum(is_first) - 1)[first_of], int(is_first.sum()), *decided))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

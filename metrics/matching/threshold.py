@@ -36,8 +36,6 @@ class ThresholdFromData:
     Attributes:
         threshold: similarity at which the densities cross
         ks: largest difference of the two cumulative distributions, in [0, 1]; 1 if a threshold separates them fully
-        missed: share of the observed best similarities below the threshold
-        by_chance: share of the expected best similarities at or above the threshold
         n_observed: number of observed best similarities
         n_expected: number of expected best similarities
         observed: shape ``(20,)``, histogram with bins of 0.05 from 0 to 1; the last bin includes 1
@@ -47,13 +45,11 @@ class ThresholdFromData:
             than chance, or is so even for objects that do not overlap)
 
     Undefined:
-        ``threshold``, ``missed`` and ``by_chance`` are nan if there is a ``reason``; ``ks`` is nan without values
+        ``threshold`` is nan if there is a ``reason``; ``ks`` is nan without values
     """
 
     threshold: float
     ks: float
-    missed: float
-    by_chance: float
     n_observed: int
     n_expected: int
     observed: IntArray
@@ -186,13 +182,9 @@ def threshold_from_data(observed: FloatArray, expected: FloatArray, n_objects: i
     """
     histograms = [np.histogram(values, bins=N_BINS, range=(0.0, 1.0))[0] for values in (observed, expected)]
     distance, reason = _crossing(1.0 - observed, 1.0 - expected, n_objects)
-    threshold = 1.0 - distance
-    defined = not reason
     return ThresholdFromData(
-        threshold=threshold,
+        threshold=1.0 - distance,
         ks=_largest_difference(observed, expected),
-        missed=float((observed < threshold).mean()) if defined else np.nan,
-        by_chance=float((expected >= threshold).mean()) if defined else np.nan,
         n_observed=len(observed),
         n_expected=len(expected),
         observed=histograms[0],

@@ -14,9 +14,7 @@ from annotator_agreement.agreement.objects import sensitivity
 from annotator_agreement.agreement.objects.sensitivity import (
     MAX_SAMPLES,
     MAX_SAMPLES_OF_SHAPES,
-    SomeSamples,
     data_threshold,
-    found_threshold,
     subsample,
 )
 from annotator_agreement.agreement.settings.config import make_config
@@ -45,17 +43,17 @@ def _batch(n_samples: int, seed: int = 3) -> Batch:
 CONFIG = make_config(["a", "b", "c"])
 
 
-def _parts(batch: Batch, numbers: np.ndarray) -> Iterator[SomeSamples]:
+def _parts(batch: Batch, numbers: np.ndarray) -> Iterator[Batch]:
     """The samples of a number together, as they are read."""
     for number in np.unique(numbers):
-        yield SomeSamples.of(batch.select(numbers == number))
+        yield batch.select(numbers == number)
 
 
-def _whole(batch: Batch) -> Iterator[SomeSamples]:
+def _whole(batch: Batch) -> Iterator[Batch]:
     return _parts(batch, np.zeros(batch.n_samples))
 
 
-def _assert_same(found: Iterator[SomeSamples], expected: Iterator[SomeSamples]) -> None:
+def _assert_same(found: Iterator[Batch], expected: Iterator[Batch]) -> None:
     a, b = (asdict(data_threshold(parts, CONFIG)) for parts in (found, expected))
     for name in ("threshold", "ks", "halves"):
         assert a.pop(name) == pytest.approx(b.pop(name), rel=0, abs=1e-12)
@@ -97,7 +95,7 @@ def test_no_more_values_are_kept_than_allowed_but_of_two_samples(monkeypatch: py
     batch = _batch(120)
     every = subsample(_whole(batch))
     monkeypatch.setattr(sensitivity, "MAX_OBSERVED", most)
-    n_kept = max(2, int(np.searchsorted(np.cumsum(every.n_compared), most, side="right")))
+    n_kept = max(2, int(np.searchsorted(np.cumsum(sensitivity._n_compared(every)), most, side="right")))
     assert n_kept < len(every.assigned)
     for found in (subsample(_whole(batch)), subsample(_parts(batch, np.arange(120) // 7))):
         assert_array_equal(found.assigned, every.assigned[:n_kept])
@@ -114,12 +112,12 @@ def _as_regions(boxes: np.ndarray) -> tuple[Geometry, Geometry]:
 def test_fewer_samples_of_shapes_are_kept() -> None:
     batch = _batch(MAX_SAMPLES_OF_SHAPES + 150)
     rated = batch.assigned.sum(axis=1) >= 2
-    of_boxes = found_threshold(_whole(batch.select(rated & (np.cumsum(rated) <= MAX_SAMPLES_OF_SHAPES))), CONFIG)
+    of_boxes = data_threshold(_whole(batch.select(rated & (np.cumsum(rated) <= MAX_SAMPLES_OF_SHAPES))), CONFIG)
     for geometry in _as_regions(batch.geometry.xyxy):
         of_shapes = replace(batch, geometry=geometry)
         found = subsample(_parts(of_shapes, np.arange(len(rated)) // 120))
         assert len(found.assigned) == MAX_SAMPLES_OF_SHAPES
-        threshold = found_threshold(_parts(of_shapes, np.arange(len(rated)) // 120), CONFIG)
+        threshold = data_threshold(_parts(of_shapes, np.arange(len(rated)) // 120), CONFIG)
         assert_array_equal(threshold.observed, of_boxes.observed)
         assert threshold.ks == pytest.approx(of_boxes.ks, rel=0, abs=0.02)  # fewer samples are compared
 
@@ -137,7 +135,6 @@ def test_without_rated_samples_there_is_no_threshold() -> None:
     nothing = Objects(*np.zeros((3, 0), np.int64))
     alone = Batch(nothing, Boxes(np.zeros((0, 4))), np.eye(3, dtype=bool)[np.zeros(5, np.int64)])
     assert data_threshold(_whole(alone), CONFIG) is None
-    assert found_threshold(_whole(alone), CONFIG).reason == "too_few_values"
     nothing_drawn = Batch(nothing, Boxes(np.zeros((0, 4))), np.ones((5, 3), bool))
-    assert found_threshold(_whole(nothing_drawn), CONFIG).reason == "too_few_values"
+    assert data_threshold(_whole(nothing_drawn), CONFIG).reason == "too_few_values"
     assert data_threshold(_whole(nothing_drawn), CONFIG).n_samples == 5

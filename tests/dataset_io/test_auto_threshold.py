@@ -11,8 +11,8 @@ import pytest
 from tests.datasets import detections, frames_of
 
 from annotator_agreement import AgreementInputError
-from annotator_agreement.agreement.objects.sensitivity import SomeSamples
 from annotator_agreement.dataset_io import compute_agreement, load, load_agreement
+from annotator_agreement.dataset_io.results import thresholds
 from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -71,14 +71,14 @@ def test_the_order_of_the_samples_changes_nothing(noisy):
 def test_labels_are_compared_in_batches_of_bounded_size(noisy, monkeypatch, limit, value):
     together = compute_agreement(noisy, ANNOTATORS, iou="auto").config["iou"]
     sizes = []
-    of_batch = SomeSamples.of
+    of_batch = thresholds.without_crowd
 
     def note(batch):
         sizes.append(batch.n_samples)
         return of_batch(batch)
 
     monkeypatch.setattr(read, limit, value)
-    monkeypatch.setattr(SomeSamples, "of", note)
+    monkeypatch.setattr(thresholds, "without_crowd", note)
     assert compute_agreement(noisy, ANNOTATORS, iou="auto", run_key="apart").config["iou"] == together
     assert max(sizes) <= 7
     assert len(sizes) > len(noisy) // 7

@@ -16,7 +16,7 @@ from annotator_agreement.metrics.geometry.boxes import Boxes
 from annotator_agreement.metrics.matching import match_objects, optimal, sequential
 from annotator_agreement.metrics.matching.merging import Nodes, average_linkage_of, places_of, sides_of
 from annotator_agreement.metrics.matching.optimal import annotator_bits
-from annotator_agreement.metrics.matching.sweep import sweep_thresholds
+from annotator_agreement.metrics.matching.sweep import THRESHOLDS, sweep_thresholds
 
 FLOOR = 0.1
 
@@ -113,7 +113,9 @@ def test_large_components_do_not_depend_on_other_samples(classes: optimal.ClassH
     start = 0
     for objects, geometry in crowds:
         alone = sweep_thresholds(objects, geometry.overlaps(objects), classes=classes)
-        assert (sweep.first[:, start : start + len(objects)] - start == alone.first).all()
+        for found, expected in zip(sweep, alone, strict=True):
+            unit = found.unit[start : start + len(objects)]
+            assert (unit - unit[0] == expected.unit).all()
         start += len(objects)
 
 
@@ -125,10 +127,10 @@ def test_a_large_component_has_the_same_units_whatever_other_thresholds_there_ar
     objects, boxes = _crowd(5, 60, 0.1)
     overlaps = boxes.overlaps(objects)
     sweep = sweep_thresholds(objects, overlaps, classes=classes)
-    assert (sweep.n_inexact > 0).any()
-    for at, threshold in enumerate(sweep.thresholds[:-1]):
+    assert any(found.n_inexact for found in sweep)
+    for found, threshold in zip(sweep[:-1], THRESHOLDS[:-1], strict=True):
         few = sweep_thresholds(objects, overlaps, thresholds=[threshold, 0.99], classes=classes)
-        assert (sweep.first[at] == few.first[0]).all()
+        assert (found.unit == few[0].unit).all()
 
 
 def test_assignments_of_few_candidates_are_as_good_as_those_of_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:

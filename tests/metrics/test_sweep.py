@@ -49,10 +49,10 @@ def test_every_threshold_gives_what_the_matching_at_that_threshold_gives(classes
     objects, boxes = crowded(150, n_annotators, seed=n_annotators, per_sample=3)
     overlaps = box_overlaps(objects, boxes)
     sweep = sweep_thresholds(objects, overlaps, classes=classes)
-    assert sweep.n_hard.max() > 10
-    assert not sweep.n_inexact.any()
-    for at, threshold in enumerate(THRESHOLDS):
-        expected, found = match_objects(objects, overlaps, threshold=threshold, classes=classes), sweep.matching(at)
+    assert max(found.n_hard for found in sweep) > 10
+    assert not any(found.n_inexact for found in sweep)
+    for found, threshold in zip(sweep, THRESHOLDS, strict=True):
+        expected = match_objects(objects, overlaps, threshold=threshold, classes=classes)
         np.testing.assert_array_equal(found.unit, expected.unit)
         assert (found.n_units, found.n_hard) == (expected.n_units, expected.n_hard)
 
@@ -61,10 +61,10 @@ def test_large_components_are_counted_where_their_solution_is_not_proven() -> No
     objects, boxes = crowded(5, 5, seed=5, per_sample=8)
     overlaps = box_overlaps(objects, boxes)
     sweep = sweep_thresholds(objects, overlaps, classes="ignore")
-    assert 0 < sweep.n_inexact.sum() < sweep.n_hard.sum()
+    assert 0 < sum(found.n_inexact for found in sweep) < sum(found.n_hard for found in sweep)
     similarity = overlaps.similarity("iou")
-    for at, threshold in enumerate(THRESHOLDS):
-        exact, found = match_objects(objects, overlaps, threshold=threshold, classes="ignore"), sweep.matching(at)
+    for found, threshold in zip(sweep, THRESHOLDS, strict=True):
+        exact = match_objects(objects, overlaps, threshold=threshold, classes="ignore")
         surplus = [_surplus(unit, overlaps, similarity, threshold) for unit in (exact.unit, found.unit)]
         assert len(np.unique(found.unit * 5 + objects.annotator)) == len(objects)  # one object of an annotator
         if not exact.n_inexact:
@@ -86,26 +86,25 @@ def test_solving_some_thresholds_at_a_time_changes_nothing(monkeypatch: pytest.M
     whole = sweep_thresholds(objects, overlaps)
     monkeypatch.setattr(sweep_module, "_MAX_OBJECTS_AT_ONCE", 200)
     parts = sweep_thresholds(objects, overlaps)
-    np.testing.assert_array_equal(parts.first, whole.first)
-    np.testing.assert_array_equal(parts.n_hard, whole.n_hard)
+    for found, expected in zip(parts, whole, strict=True):
+        np.testing.assert_array_equal(found.unit, expected.unit)
+        assert found.n_hard == expected.n_hard
 
 
 def test_a_pair_at_the_threshold_is_matched_and_one_below_it_is_not() -> None:
     # IoU 1/2, give or take the rounding of relative coordinates
     rows = [(0, 0, 1, 0.1, 0.3, 0.4, 0.5), (0, 1, 1, 0.2, 0.3, 0.5, 0.5)]
-    n_units = [sweep.n_units for sweep in map(_sweep(rows, thresholds=(0.45, 0.5, 0.55)).matching, range(3))]
-    assert n_units == [1, 1, 2]
+    assert [found.n_units for found in _sweep(rows, thresholds=(0.45, 0.5, 0.55))] == [1, 1, 2]
 
 
 def test_no_objects_have_no_units_at_any_threshold() -> None:
-    sweep = _sweep([])
-    assert sweep.first.shape == (18, 0)
-    assert sweep.n_hard.tolist() == sweep.n_inexact.tolist() == [0] * 18
-    assert sweep.matching(4).n_units == 0
+    assert [(len(found.unit), found.n_units, found.n_hard, found.n_inexact) for found in _sweep([])] == [
+        (0, 0, 0, 0)
+    ] * 18
 
 
 def test_an_object_alone_is_a_unit_at_every_threshold() -> None:
-    assert _sweep([(0, 0, 1, 0, 0, 2, 1)]).first.tolist() == [[0]] * 18
+    assert [found.unit.tolist() for found in _sweep([(0, 0, 1, 0, 0, 2, 1)])] == [[0]] * 18
 
 
 @pytest.mark.parametrize("thresholds", [(0.0, 0.5), (0.5, 1.5), (0.5, 0.5), (0.6, 0.5), 0.5, (float("nan"),)])

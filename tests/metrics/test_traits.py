@@ -39,7 +39,6 @@ NOT_METRICS = {
     "Regions": "columns, tested with regions",
     "Resampling": "options of bootstrap",
     "wilson_interval": "an interval, tested with coverage",
-    "Sweep": "result of sweep_thresholds",
     "THRESHOLDS": "numbers, tested with sweep",
     "TagSets": "columns, tested with sets",
     "ThresholdFromData": "result of threshold_from_data",
