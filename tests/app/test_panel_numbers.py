@@ -87,8 +87,9 @@ def test_every_tab_has_the_numbers_of_the_report(shared_report: Any, app: AppPag
 
     app.open_tab("Run", "This run: agreement")
     thresholds = {trace["name"]: trace for trace in drawn(chart(panel, "thresholds"))}
+    found = shared_report.to_dataframe("thresholds")
     for title, number in (("alpha of objects", "alpha"), ("score", "score"), ("F1", "f1"), ("objects", "n_units")):
-        assert thresholds[title]["y"] == pytest.approx([getattr(entry, number) for entry in shared_report.thresholds])
+        assert thresholds[title]["y"] == pytest.approx(found[number].tolist())
 
 
 @contextlib.contextmanager
