@@ -86,12 +86,12 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
     if not (tasks and isinstance(tasks[0], dict) and "data" in tasks[0]):
         tasks = _tasks_of_records(tasks)
     tasks = [task if isinstance(task, dict) else {} for task in tasks]
-    datas = [task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks]
+    data_of_tasks = [task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks]
     results = [list(_every_result(task)) for task in tasks]
     controls = {str(result["to_name"]) for own in results for result in own if result.get("to_name")}
     keys_of: dict[tuple[str, ...], dict[str, str]] = {}
     videos, others = [], []
-    for task, data, own in zip(tasks, datas, results, strict=True):
+    for task, data, own in zip(tasks, data_of_tasks, results, strict=True):
         images = _images_of(data, image_key)
         if images:
             keys = tuple(images)
@@ -115,7 +115,7 @@ def read_label_studio(found: AnnotationSet, content: Any, file: AnnotationFile) 
             "labels on frames of videos are read from CVAT's XML for video"
         )
     if others and not keys_of:
-        named = sorted({str(key) for data in datas for key in data})
+        named = sorted({str(key) for data in data_of_tasks for key in data})
         raise AgreementInputError(
             f"Tasks of Label Studio must have the address of an image in their data, got {len(others)} without (their "
             f"data has {shown(map(repr, named), 9) or 'nothing'}); if one of these is the image, say "
