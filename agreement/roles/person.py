@@ -70,21 +70,22 @@ def person_comparison(model: Comparison, ranks: IntArray, clusters: IntArray | N
     own = np.zeros((n_samples, model.n_annotators, 5))
     own[sample, group] = values
     columns[:, :, 0] = np.where(assigned[..., None], own.sum(axis=1)[:, None] - own[:, chosen], 0.0)
-    for place, (rows, compared) in enumerate(left_out):
+    for number_of, (rows, compared) in enumerate(left_out):
         _, sample, values = _values(compared, "")
-        columns[rows, place, 1] = np.column_stack([sums_by(sample, column, len(rows)) for column in values.T])
+        columns[rows, number_of, 1] = np.column_stack([sums_by(sample, column, len(rows)) for column in values.T])
     sums, of_model = columns[..., :3].reshape(*assigned.shape, 6), labels.sample[model.own]
     names = [context.annotators[k] for k in chosen.tolist()]
     sample, place = np.nonzero(assigned)
-    every = np.flatnonzero(assigned.any(axis=1))
+    anybody: BoolArray = np.logical_or.reduce(assigned, axis=1)
+    every = np.flatnonzero(anybody)
     # keys, number of labels of the model, and part, sample and columns of every (part, sample)
     parts: list[tuple[list[Key], IntArray, IntArray, IntArray, FloatArray]] = [
-        ([("total", "")], assigned.any(axis=1)[of_model].sum()[None], 0 * every, every, sums[every].sum(axis=1)),
+        ([("total", "")], np.array([anybody[of_model].sum()]), 0 * every, every, sums[every].sum(axis=1)),
         ([("annotators", name) for name in names], assigned[of_model].sum(axis=0), place, sample, sums[sample, place]),
     ]
     for part, titles in model.titles.items():
         code = model.part(part)[model.own]
-        n = np.bincount(code[assigned.any(axis=1)[of_model] & (code >= 0)], minlength=len(titles))
+        n = np.bincount(code[anybody[of_model] & (code >= 0)], minlength=len(titles))
         parts.append(([(part, title) for title in titles], n, *_of_part(model, left_out, part, shared, chosen)))
     keys = [key for of_part, *_ in parts for key in of_part]
     n_labels = np.concatenate([n for _, n, *_ in parts]).tolist()

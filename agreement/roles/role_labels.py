@@ -159,12 +159,12 @@ class Labels:
         sample = np.repeat(np.arange(len(n_pairs)), n_pairs)
         first, n, n_before = (np.cumsum(n_objects) - n_objects)[sample], n_objects[sample], int(n_objects.sum())
         first_of_role = (n_before + np.cumsum(n_labels) - n_labels)[sample] - n
-        rows = [
+        label, drawn = (
             np.where(place < 0, -1, place + np.where(place < n, first, first_of_role))
             for place in (column("pair_label").astype(np.int64), column("pair_drawn").astype(np.int64))
-        ]
+        )
         kind, party = (column(name).astype(np.int64) for name in ("pair_kind", "pair_party"))
-        return party, RolePairs(*rows, kind, column("pair_iou"))
+        return party, RolePairs(label, drawn, kind, column("pair_iou"))
 
     def pairs_of(self, who: int) -> RolePairs:
         """The labels of a role, or of an annotator left out, with those of all other annotators."""

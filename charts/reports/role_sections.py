@@ -260,8 +260,15 @@ def _counts(role: RoleReport, key: str, *, full: bool) -> list[Column]:
     kinds = (("right", "n_right"), ("wrong class", "n_wrong_class"), ("wrong attribute", "n_wrong_attribute"),
              ("loose", "n_loose"), ("extra" if key == "reference" else "annotator alone", "n_extra"))  # fmt: skip
     some = [kind for kind in kinds if any(getattr(one, kind[1]) for one in role.annotators)]
-    of_kinds = [Column(title, lambda one, name=name: part_of(getattr(one, name), one.n_labels)) for title, name in some]
-    return [Column("labels", "n_labels"), *of_kinds, missed]
+    return [Column("labels", "n_labels"), *(_kind(title, name) for title, name in some), missed]
+
+
+def _kind(title: str, name: str) -> Column:
+    return Column(title, lambda one: part_of(getattr(one, name), one.n_labels))
+
+
+def _offset_column(side: str) -> Column:
+    return Column(side, lambda one: offset_cell(one.bias.get(side), one.intervals.get(f"bias.{side}")))
 
 
 def _details(role: RoleReport, measure: str) -> list[Any]:
@@ -269,12 +276,8 @@ def _details(role: RoleReport, measure: str) -> list[Any]:
     tables = []
     biased = [one for one in role.annotators if one.bias]
     if biased:
-        offsets = [
-            Column(side, lambda one, side=side: offset_cell(one.bias.get(side), one.intervals.get(f"bias.{side}")))
-            for side in BOX_SIDES
-        ]
-        title = f"Bias against the boxes of {role.name}, {OFFSETS}"
-        tables.append(table([Column("annotator", "name"), *offsets], biased, title))
+        columns = [Column("annotator", "name"), *map(_offset_column, BOX_SIDES)]
+        tables.append(table(columns, biased, f"Bias against the boxes of {role.name}, {OFFSETS}"))
     confusions = [{**entry, "name": one.name} for one in role.annotators for entry in one.confusion]
     if confusions:
         confusions.sort(key=lambda entry: -entry["n"])

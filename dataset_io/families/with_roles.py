@@ -348,12 +348,9 @@ class RatingsWithRoles(FamilyWithRoles[RatingLabels]):
 
     def places(self, labels: RatingLabels, own: Any) -> list[str | None]:
         """The fields of labels; plain values have nothing to write on."""
-        source = self.source
-        of_annotator = dict(
-            zip(source.field_annotator, zip(source.kinds, source.label_paths, strict=True), strict=True)
-        )
-        paths = [path if kind.is_label else None for kind, path in map(of_annotator.get, range(len(source.annotators)))]
-        return [paths[annotator] for annotator in np.nonzero(own.given)[1].tolist()]
+        columns = zip(self.source.field_annotator, self.source.kinds, self.source.label_paths, strict=True)
+        paths = {annotator: path for annotator, kind, path in columns if kind.is_label}
+        return [paths.get(annotator) for annotator in np.nonzero(own.given)[1].tolist()]
 
     def _on_samples(self, compared: Comparison, updates: list[dict[str, Any]]) -> None:
         """Nothing: a label says it."""
