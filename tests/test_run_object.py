@@ -148,6 +148,7 @@ MISSPELT_NAMES = [
 
 
 @pytest.mark.parametrize(("look", "message"), MISSPELT_NAMES, ids=[message for _, message in MISSPELT_NAMES])
+@pytest.mark.few(5)
 def test_a_misspelt_name_is_corrected_in_the_message(aa, run, look, message):
     with pytest.raises(AttributeError) as error:
         look(aa, run)
@@ -195,6 +196,7 @@ def test_a_view_gives_a_part_of_a_run(run, dataset):
 
 
 @pytest.mark.parametrize("name", ["update", "delete", "export", "changed", "app", "save_views"])
+@pytest.mark.few(3)
 def test_what_concerns_a_whole_run_is_refused_for_a_part(run, dataset, aa, name):
     with pytest.raises(aa.AgreementInputError, match=rf"run\.{name}\(\) must be called on the whole run"):
         getattr(run.on(dataset.limit(2)), name)()
@@ -466,6 +468,7 @@ MISSPELT = [
 
 
 @pytest.mark.parametrize(("call", "message"), MISSPELT, ids=[message for _, message in MISSPELT])
+@pytest.mark.few(5)
 def test_a_misspelt_option_is_corrected(aa, run, call, message):
     with pytest.raises(TypeError) as error:
         call(aa, run)

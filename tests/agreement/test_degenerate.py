@@ -88,6 +88,7 @@ RULES = list(itertools.product(*(OPTIONS[name].choices for name in ("missing", "
 
 @pytest.mark.random
 @pytest.mark.parametrize("case", SAMPLES)
+@pytest.mark.few(4)
 def test_there_is_a_report_whatever_the_rules(case: str) -> None:
     n_annotators, samples = SAMPLES[case]
     combinations = list(zip(MATCHINGS, itertools.cycle(RULES)))

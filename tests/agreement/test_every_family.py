@@ -27,6 +27,7 @@ def assert_same(values: dict[str, Any], expected: dict[str, Any]) -> None:
 
 @each_case_and_method
 @pytest.mark.parametrize("batch_size", few([7, 1]))
+@pytest.mark.few(3)
 def test_batches_of_any_size_give_the_same_report(kind: str, options: dict, batch_size: int) -> None:
     samples = KINDS[kind].samples(1, N)
     whole, batches = (KINDS[kind].report(samples, batch_size=size, **options) for size in (0, batch_size))
@@ -50,6 +51,7 @@ def _with_ids(value: Any, ids: dict[str, str]) -> Any:
 
 
 @each_case
+@pytest.mark.few(3)
 def test_the_order_of_annotators_does_not_matter(kind: str, options: dict) -> None:
     order = (2, 0, 1)
     samples = KINDS[kind].samples(3, N)
@@ -94,6 +96,7 @@ def _turn(pair: dict[str, Any]) -> None:
 
 
 @each_case_and_method
+@pytest.mark.few(3)
 def test_the_order_of_labels_and_the_codes_of_classes_do_not_matter(kind: str, options: dict) -> None:
     samples, rng = KINDS[kind].samples(4, N), np.random.default_rng(4)
     classes = KINDS[kind].classes
@@ -147,6 +150,7 @@ def _floats(value: Any, name: str = "") -> set[str]:
 
 
 @each_kind
+@pytest.mark.few(2)
 def test_intervals_need_resamples_and_two_samples_and_follow_from_the_seed(kind: str) -> None:
     samples = KINDS[kind].samples(8, N)
     rated = [sample for sample in samples if len(sample) >= 2]
@@ -174,6 +178,7 @@ N_INTERVALS = {"classes": 3 + 3 * 2 + 3 * 2, "numbers": 3 + 3 * 2 + 3 * 2, "tags
     ),
     ids=str,
 )
+@pytest.mark.few(1)
 def test_intervals_are_those_of_reports_on_resampled_samples(kind: str, options: dict, clustered: bool) -> None:
     n = {"objects": 36, "masks": 24}.get(kind, 60)
     clusters = np.random.default_rng(0).integers(0, 66, n) if clustered else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from markupsafe import escape
 
 from tests.agreement.families import KINDS, each_kind
@@ -31,6 +32,7 @@ def _ends(interval: Interval | None) -> tuple[float, float]:
 
 
 @each_kind
+@pytest.mark.few(2)
 def test_every_main_number_is_shown_everywhere_with_its_interval(kind: str) -> None:
     samples = KINDS[kind].samples(1, 40)
     report: Any = KINDS[kind].report(samples)

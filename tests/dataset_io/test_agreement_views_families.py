@@ -75,7 +75,7 @@ def test_verdicts_of_classes_show_as_many_samples_as_the_report_counts(rated):
             assert len(view_agreement(dataset, verdict=verdict, annotators=annotator.name)) == n
 
 
-@pytest.mark.few(2)
+@pytest.mark.long
 def test_two_who_gave_different_classes_are_shown(rated):
     dataset, table, report, _ = rated
     for pair in report.pairs:
@@ -88,7 +88,7 @@ def test_two_who_gave_different_classes_are_shown(rated):
         assert view.get_field(other) is None
 
 
-@pytest.mark.few(2)
+@pytest.mark.long
 def test_classes_and_confusions_show_the_samples_with_them(rated):
     dataset, table, report, _ = rated
     assert _found(dataset, view_agreement(dataset, classes="dusk")) == _where(table, lambda row: "dusk" in row.values())
@@ -105,6 +105,7 @@ def test_classes_and_confusions_show_the_samples_with_them(rated):
         )
 
 
+@pytest.mark.long
 def test_votes_show_the_labels_with_which_so_many_agree(make_dataset):
     table = _classes()
     dataset = rated_dataset(make_dataset, table, "Classification")
@@ -126,7 +127,7 @@ def test_votes_show_the_labels_with_which_so_many_agree(make_dataset):
 
 @pytest.mark.parametrize("stored", ["Regression", "FloatField"])
 @pytest.mark.parametrize("tolerance", [0.0, 0.2])
-@pytest.mark.few(2)
+@pytest.mark.long
 def test_numbers_disagree_by_the_tolerance_of_the_run(make_dataset, stored, tolerance):
     table = _numbers()
     dataset = rated_dataset(make_dataset, table, stored)
@@ -145,6 +146,7 @@ def test_numbers_disagree_by_the_tolerance_of_the_run(make_dataset, stored, tole
     )
 
 
+@pytest.mark.long
 def test_numbers_that_were_left_out_are_not_shown(make_dataset):
     dataset = rated_dataset(make_dataset, {"alice": [1.0, 2.0], "bob": [float("nan"), 3.0]}, "Regression")
     report = compute_agreement(dataset, ["alice", "bob"], invalid="skip")
@@ -153,6 +155,7 @@ def test_numbers_that_were_left_out_are_not_shown(make_dataset):
     assert _found(dataset, view_agreement(dataset, annotators="bob")) == [1]
 
 
+@pytest.mark.long
 def test_true_is_the_same_as_the_text(make_dataset):
     table = {"alice": [True, True, False], "bob": ["True", "False", "True"]}
     dataset = rated_dataset(make_dataset, table, {"alice": "BooleanField", "bob": "StringField"})
@@ -162,6 +165,7 @@ def test_true_is_the_same_as_the_text(make_dataset):
     assert _found(dataset, view_agreement(dataset, annotators=["alice", "bob"], confusion=["True", "False"])) == [1]
 
 
+@pytest.mark.long
 def test_classes_on_frames_show_their_videos_and_only_such_labels(make_videos):
     table = _classes(5, 30)
     frames = {name: [None if c is None else fo.Classification(label=c) for c in table[name]] for name in NAMES}
@@ -230,6 +234,7 @@ def _shown(view, where):
     return table_of(view, **{**where, "fields": [name for name in where["fields"] if view.get_field(name) is not None]})
 
 
+@pytest.mark.long
 def test_tags_are_shown_by_verdict_miss_pair_and_votes(tagged):
     dataset, report, where = tagged
     table = table_of(dataset, **where)
@@ -264,6 +269,7 @@ def test_tags_are_shown_by_verdict_miss_pair_and_votes(tagged):
     assert keys(shown) == table.where(lambda label, unit: len(unit) == 2 and label.label in ("rain", "snow"))
 
 
+@pytest.mark.long
 def test_masks_are_shown_by_annotators_and_score(make_dataset):
     masks = random_masks(20)
     dataset = masked_dataset(make_dataset, masks)

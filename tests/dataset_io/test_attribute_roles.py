@@ -58,6 +58,7 @@ def _colour(label: Any) -> Any:
     return getattr(label, "colour", None)
 
 
+@pytest.mark.long
 def test_attributes_and_classes_are_those_of_scikit_learn(labelled: fo.Dataset) -> None:
     pairs = {name: _pairs(labelled, name) for name in FIELDS}
     report = dataset_io.compute_agreement(labelled, FIELDS, reference="gold", **OPTIONS)
@@ -111,6 +112,7 @@ def test_labels_say_that_an_attribute_is_wrong(labelled: fo.Dataset) -> None:
     }
 
 
+@pytest.mark.long
 def test_a_role_need_not_have_the_attribute(labelled: fo.Dataset) -> None:
     report = dataset_io.compute_agreement(labelled, FIELDS, models=["yolo"], **OPTIONS)
     colour, score = report.models[0].annotators[0].attributes
@@ -118,6 +120,7 @@ def test_a_role_need_not_have_the_attribute(labelled: fo.Dataset) -> None:
     assert (score.n_labels, score.accuracy) == (0, None)
 
 
+@pytest.mark.long
 def test_values_that_cannot_be_compared_are_refused_in_the_reference(labelled: fo.Dataset) -> None:
     sample = labelled.exists("gold.detections.0").first()
     sample.gold.detections[0]["colour"] = ["red"]
@@ -159,6 +162,7 @@ def test_an_update_and_a_view_give_the_report_of_a_new_run(labelled: fo.Dataset)
     assert "role_attributes" in Run(labelled, "n").records().records.parts[0]
 
 
+@pytest.mark.long
 def test_text_and_tables_show_attributes(labelled: fo.Dataset) -> None:
     report = dataset_io.compute_agreement(labelled, FIELDS, reference="gold", models="yolo", **OPTIONS)
     table = report.to_dataframe("reference_attributes")
@@ -179,6 +183,7 @@ def test_text_and_tables_show_attributes(labelled: fo.Dataset) -> None:
     assert "wrong attribute" in file.getvalue()
 
 
+@pytest.mark.long
 def test_attributes_that_are_not_declared_divide_the_images(labelled: fo.Dataset) -> None:
     run = aa.compute(labelled, FIELDS, attributes=["colour"], resamples=0)
     assert not labelled.has_field("alice.detections.colour")

@@ -125,7 +125,7 @@ def _at(report, path):
 
 
 @each_case
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_run_does_not_differ_from_itself(make, runs):
     dataset, *_ = runs(make)
     for other in ("one", "same"):
@@ -238,6 +238,7 @@ def _mean_f1(p):
     return total
 
 
+@pytest.mark.long
 def test_a_planted_improvement_is_found_in_sign_and_size(make_dataset):
     rng = np.random.default_rng(11)
     dataset = make_dataset(_noisy(rng, 80, 0.3))

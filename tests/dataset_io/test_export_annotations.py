@@ -139,7 +139,7 @@ def _lists(dataset, field):
     max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate]
 )
 @given(data=st.data())
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_exported_and_imported_again_all_is_the_same(tmp_path_factory, kind, format, data):
     dataset = _made(data.draw(_values(kind)))
     fields = [name for name in NAMES if dataset.has_field(name)]

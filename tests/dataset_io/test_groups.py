@@ -55,6 +55,7 @@ def test_all_slices_of_a_grouped_dataset_are_compared(grouped):
     assert len(grouped.load_run_view("agreement")) == 6
 
 
+@pytest.mark.long
 def test_whichever_slice_is_active_the_result_is_the_same(grouped):
     left = compute_agreement(grouped, ANNOTATORS, run_key="left")
     grouped.group_slice = "right"
@@ -63,6 +64,7 @@ def test_whichever_slice_is_active_the_result_is_the_same(grouped):
     assert left.pairs == right.pairs
 
 
+@pytest.mark.long
 def test_an_active_slice_without_samples_hides_nothing(grouped):
     for sample in grouped.select_group_slices("left"):
         grouped.delete_samples(sample.id)
@@ -70,12 +72,14 @@ def test_an_active_slice_without_samples_hides_nothing(grouped):
     assert compute_agreement(grouped, ANNOTATORS).n_samples == 3
 
 
+@pytest.mark.long
 def test_slices_can_be_chosen(grouped):
     report = compute_agreement(grouped.select_group_slices("right"), ANNOTATORS)
     assert report.n_samples == 3
     assert _values(grouped, "agreement_n_units") == {"left": [None] * 3, "right": [0, 2, 2]}
 
 
+@pytest.mark.long
 def test_a_view_of_groups_is_about_all_slices_of_its_groups(grouped):
     view = grouped.match(F("filepath").ends_with("left0.jpg"))
     assert view.media_type == "group"
@@ -95,6 +99,7 @@ def test_deleting_overwriting_and_renaming_leave_the_slices_as_they_were(grouped
     assert stored(grouped) == before
 
 
+@pytest.mark.long
 def test_slices_of_different_media_are_refused(grouped):
     group = fo.Group()
     grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=group.element("cloud")))
@@ -106,6 +111,7 @@ def test_slices_of_different_media_are_refused(grouped):
     assert compute_agreement(grouped.select_group_slices(media_type="image"), ANNOTATORS).n_samples == 6
 
 
+@pytest.mark.long
 def test_the_slices_to_choose_are_those_that_have_the_fields(grouped):
     group = fo.Group()
     sample = fo.Sample(filepath="/videos/top.mp4", group=group.element("top"))
@@ -115,12 +121,14 @@ def test_the_slices_to_choose_are_those_that_have_the_fields(grouped):
         compute_agreement(grouped, ["frames.alice", "frames.bob"])
 
 
+@pytest.mark.long
 def test_groups_made_by_a_field_are_refused(make_dataset):
     dataset = make_dataset()
     with pytest.raises(AgreementInputError, match=r"got a view of .* grouped by a field; pass the view that it was"):
         compute_agreement(dataset.group_by("filepath"), ANNOTATORS)
 
 
+@pytest.mark.long
 def test_frames_of_videos_in_groups_are_compared(make_dataset):
     dataset = make_dataset({})
     dataset.add_group_field("group", default="left")

@@ -78,6 +78,7 @@ def test_numbers_are_those_of_scikit_learn(masked: fo.Dataset, empty: str) -> No
                 assert part.iou == pytest.approx(jaccard_score(true, own, labels=value, average=None)[0], abs=1e-12)
 
 
+@pytest.mark.long
 def test_masks_and_images_have_their_iou(masked: fo.Dataset) -> None:
     aa.compute(masked, NAMES, reference="gold", ignore_values=[IGNORED])
     for sample in masked:
@@ -131,6 +132,7 @@ def test_an_update_and_a_view_give_what_a_new_run_gives(masked: fo.Dataset) -> N
     assert (found.reference, found.models) == (own.reference, own.models)
 
 
+@pytest.mark.long
 def test_a_single_annotator_is_compared_and_a_bad_mask_is_left_out(masked: fo.Dataset) -> None:
     first, second, third = masked.limit(3)
     for sample in (first, second, third):
@@ -148,6 +150,7 @@ def test_a_single_annotator_is_compared_and_a_bad_mask_is_left_out(masked: fo.Da
     assert masked.limit(3).values("alice.agreement_reference_iou") == [None, None, 1.0]
 
 
+@pytest.mark.long
 def test_annotators_are_judged_against_the_reference(masked: fo.Dataset) -> None:
     run = aa.compute(masked, NAMES, reference="gold", ignore_values=[IGNORED], resamples=0)
     wanted = {"annotator": "alice", "at_least": 0.99}
@@ -161,6 +164,7 @@ def test_annotators_are_judged_against_the_reference(masked: fo.Dataset) -> None
     assert {each.name: each.value for each in found} == iou
 
 
+@pytest.mark.long
 def test_what_cannot_be_is_refused(masked: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match=r"`confidence_threshold` concerns objects .* tags, but"):
         aa.compute(masked, NAMES, models="net", confidence_threshold=0.5)
@@ -175,6 +179,7 @@ def test_what_cannot_be_is_refused(masked: fo.Dataset) -> None:
         dataset_io.view_agreement(masked, reference="right")
 
 
+@pytest.mark.long
 def test_samples_have_the_iou_of_every_annotator(masked: fo.Dataset) -> None:
     table = aa.compute(masked, NAMES, reference="gold", ignore_values=[IGNORED], resamples=0).samples().set_index("id")
     masked.reload()

@@ -92,7 +92,7 @@ def assert_as_reports(run, parts, resamples=None):
 
 
 @pytest.mark.parametrize("field", [*FIELDS, "label", "occluded", "confidence", "alice.detections.label"])
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_parts_have_the_numbers_of_the_report_on_their_samples(dataset, field):
     run = load(dataset)
     parts = run.by(field)

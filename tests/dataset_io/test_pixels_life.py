@@ -50,6 +50,7 @@ def test_deleting_leaves_everything_as_it_was(dataset, folder, in_files):
     assert _files(folder) == files
 
 
+@pytest.mark.long
 def test_the_users_masks_are_not_changed(make_dataset, tmp_path):
     masks_folder = tmp_path / "masks"
     masks_folder.mkdir()
@@ -60,6 +61,7 @@ def test_the_users_masks_are_not_changed(make_dataset, tmp_path):
     assert _files(masks_folder) == files
 
 
+@pytest.mark.long
 def test_renaming_moves_the_heatmaps(dataset, folder):
     before, files = stored(dataset), _files(folder)
     compute_agreement(dataset, ANNOTATORS, map_folder=folder)
@@ -75,6 +77,7 @@ def test_renaming_moves_the_heatmaps(dataset, folder):
     assert _files(folder) == files
 
 
+@pytest.mark.long
 def test_overwriting_removes_what_is_not_asked_for_any_more(dataset, folder):
     before, files = stored(dataset), _files(folder)
     compute_agreement(dataset, ANNOTATORS, boundaries=True, map_folder=folder)
@@ -89,6 +92,7 @@ def test_overwriting_removes_what_is_not_asked_for_any_more(dataset, folder):
     assert _files(folder) == files
 
 
+@pytest.mark.long
 def test_two_runs_have_files_of_their_own(dataset, folder):
     compute_agreement(dataset, ANNOTATORS, run_key="one", map_folder=folder)
     with_one = _files(folder)
@@ -98,6 +102,7 @@ def test_two_runs_have_files_of_their_own(dataset, folder):
     assert dataset.first().one_map.get_map().max() >= 1
 
 
+@pytest.mark.long
 def test_files_that_delete_run_left_behind_are_deleted(dataset, folder):
     before, files = stored(dataset), _files(folder)
     compute_agreement(dataset, ANNOTATORS, map_folder=folder)
@@ -107,6 +112,7 @@ def test_files_that_delete_run_left_behind_are_deleted(dataset, folder):
     assert _files(folder) == files
 
 
+@pytest.mark.long
 def test_a_clone_does_not_delete_the_files_of_the_original(dataset, folder):
     compute_agreement(dataset, ANNOTATORS, map_folder=folder)
     files = _files(folder)
@@ -119,6 +125,7 @@ def test_a_clone_does_not_delete_the_files_of_the_original(dataset, folder):
     assert len(_files(folder)) == 3
 
 
+@pytest.mark.long
 def test_a_folder_that_is_gone_does_not_hinder_deleting(dataset, tmp_path):
     before = stored(dataset)
     compute_agreement(dataset, ANNOTATORS, map_folder=tmp_path / "maps")
@@ -152,6 +159,7 @@ def test_a_deletion_killed_before_any_of_its_writes(killable, dataset, folder):
     assert _files(folder) == files
 
 
+@pytest.mark.long
 def test_a_run_that_is_deleted_while_it_runs_leaves_no_files(dataset, folder, monkeypatch):
     before, files = stored(dataset), _files(folder)
     values = pixels.PixelFamily.values
@@ -167,6 +175,7 @@ def test_a_run_that_is_deleted_while_it_runs_leaves_no_files(dataset, folder, mo
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_a_mask_that_is_replaced_during_the_run_is_compared_again(dataset, monkeypatch):
     sample = dataset.first()
     same = sample.alice.mask
@@ -187,6 +196,7 @@ def test_a_mask_that_is_replaced_during_the_run_is_compared_again(dataset, monke
     assert (report.n_rated, report.run.n_changed) == (9, 0)
 
 
+@pytest.mark.long
 def test_a_file_that_breaks_during_the_run_stops_it(make_dataset, tmp_path, monkeypatch):
     dataset = masked_dataset(make_dataset, random_masks(4, gaps=False), tmp_path)
     before = stored(dataset)

@@ -67,6 +67,7 @@ def test_classes_against_a_reference_are_those_of_scikit_learn(rated: fo.Dataset
         assert one.accuracy == pytest.approx(accuracy_score(true, own))
 
 
+@pytest.mark.long
 def test_numbers_against_a_reference_have_errors(rated: fo.Dataset) -> None:
     fields = [f"{name}_size" for name in NAMES]
     report = dataset_io.compute_agreement(rated, fields, reference="gold_size", tolerance=0.2)
@@ -77,6 +78,7 @@ def test_numbers_against_a_reference_have_errors(rated: fo.Dataset) -> None:
         assert one.accuracy == pytest.approx(np.mean(np.abs(np.subtract(own, true)) <= 0.2 + 1e-12))
 
 
+@pytest.mark.long
 def test_numbers_and_fields_of_annotators_are_those_without_roles(rated: fo.Dataset) -> None:
     without = dataset_io.compute_agreement(rated, NAMES, run_key="r").to_dict()
     before = {path: rated.values(path) for path in Run(rated, "r").config["fields_written"]}
@@ -104,6 +106,7 @@ def test_an_update_gives_the_report_of_a_new_run(rated: fo.Dataset) -> None:
     assert (updated.reference, updated.models) == (new.reference, new.models)
 
 
+@pytest.mark.long
 def test_a_model_is_tested_on_classes_as_a_person_is(rated: fo.Dataset) -> None:
     (model,) = aa.compute(rated, NAMES, models=["net"]).report.models
     said = {name: [None if each is None else each.label for each in rated.values(name)] for name in (*NAMES, "net")}
@@ -149,6 +152,7 @@ def test_the_table_of_labels_has_those_of_the_reference(rated: fo.Dataset) -> No
     assert sorted(sizes[sizes.annotator == "gold_size"].label) == sorted(of_gold)
 
 
+@pytest.mark.long
 def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classification"):
         dataset_io.compute_agreement(rated, NAMES, models="net", confidence_threshold="best_f1")
@@ -158,7 +162,7 @@ def test_what_roles_cannot_do(rated: fo.Dataset) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", "_size"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_samples_say_whether_every_annotator_is_right(rated: fo.Dataset, ending: str) -> None:
     fields = [f"{name}{ending}" for name in NAMES]
     run = aa.compute(rated, fields, reference=f"gold{ending}", tolerance=0.2 if ending else 0.0, resamples=0)

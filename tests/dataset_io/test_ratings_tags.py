@@ -81,6 +81,7 @@ def test_values_of_an_example(make_dataset):
     assert worst == [(0.0, 1, 1), (pytest.approx(1 / 6), 3, 3)]
 
 
+@pytest.mark.long
 def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset):
     dataset = _tags_dataset(make_dataset)
     before = set(dataset.get_field_schema(flat=True))
@@ -96,6 +97,7 @@ def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset
     assert isinstance(schema["agreement_majority"], fo.ListField)
 
 
+@pytest.mark.long
 def test_runs_are_overwritten_renamed_and_deleted_without_a_trace(make_dataset):
     dataset = _tags_dataset(make_dataset, _random())
     before, values = stored(dataset), user_values(dataset, ["agreement"])
@@ -112,6 +114,7 @@ def test_runs_are_overwritten_renamed_and_deleted_without_a_trace(make_dataset):
     assert list_agreements(dataset) == []
 
 
+@pytest.mark.long
 def test_attribute_mode_gives_what_field_mode_gives(make_dataset):
     annotators = _random(1)
     by_field = compute_agreement(_tags_dataset(make_dataset, annotators), NAMES)
@@ -127,6 +130,7 @@ def test_attribute_mode_gives_what_field_mode_gives(make_dataset):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_an_annotator_who_tags_without_being_listed_counts_as_assigned(make_dataset):
     dataset = _attribute_dataset(make_dataset, EXAMPLE)
     sample = dataset.first()
@@ -143,6 +147,7 @@ def test_an_annotator_who_tags_without_being_listed_counts_as_assigned(make_data
     assert dataset.values("labels.classifications.two")[1] == ["lone", None, None, None, "lone"]
 
 
+@pytest.mark.long
 def test_what_a_view_shows_is_compared_and_lands_on_the_labels_of_the_dataset(make_dataset):
     dataset = _tags_dataset(make_dataset)
     view = dataset
@@ -162,7 +167,7 @@ def test_what_a_view_shows_is_compared_and_lands_on_the_labels_of_the_dataset(ma
 
 
 @pytest.mark.parametrize("kind", ["add", "delete", "empty", "unassign"])
-@pytest.mark.few(2)
+@pytest.mark.long
 def test_tags_that_are_edited_between_reading_and_writing_are_read_again(make_dataset, monkeypatch, kind):
     dataset = _tags_dataset(make_dataset)
     original, edited = write_module.Writer.write, []
@@ -195,6 +200,7 @@ def test_tags_that_are_edited_between_reading_and_writing_are_read_again(make_da
     assert dataset.values("agreement_n_annotators")[0] == expected[2]
 
 
+@pytest.mark.long
 def test_a_tag_without_a_name_and_a_list_that_was_emptied_are_read_as_such(make_dataset):
     dataset = _tags_dataset(make_dataset)
     sample = dataset.first()
@@ -207,6 +213,7 @@ def test_a_tag_without_a_name_and_a_list_that_was_emptied_are_read_as_such(make_
     assert dataset.values("agreement_majority")[0] == ["rain"]
 
 
+@pytest.mark.long
 def test_tags_without_an_annotator_are_counted_and_named(make_dataset):
     dataset = _attribute_dataset(make_dataset, EXAMPLE)
     sample = dataset.first()
@@ -218,6 +225,7 @@ def test_tags_without_an_annotator_are_counted_and_named(make_dataset):
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_tags_and_classes_are_not_compared_with_each_other(make_dataset):
     kinds = {"alice": "Classifications", "bob": "Classification"}
     dataset = rated_dataset(make_dataset, {"alice": [["rain"]], "bob": ["rain"]}, kinds)
@@ -225,6 +233,7 @@ def test_tags_and_classes_are_not_compared_with_each_other(make_dataset):
         compute_agreement(dataset, ["alice", "bob"])
 
 
+@pytest.mark.long
 def test_tags_of_frames_are_compared_frame_by_frame(make_videos):
     def tags(*names):
         return fo.Classifications(classifications=[fo.Classification(label=name) for name in names])

@@ -54,7 +54,7 @@ KINDS = {
 
 @pytest.mark.parametrize("first", KINDS)
 @pytest.mark.parametrize("second", KINDS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_labels_of_any_kind_are_compared_with_labels_of_any_other(make_dataset, first, second):
     dataset = shapes_dataset(make_dataset, {"alice": [KINDS[first](3)], "bob": [KINDS[second](5)]})
     assert iou_of_the_only_object(dataset) == pytest.approx(8 / 12, rel=1e-12)

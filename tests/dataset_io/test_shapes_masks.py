@@ -43,6 +43,7 @@ def test_masks_against_boxes_of_the_source_document_have_their_exact_iou(make_da
         assert dataset.values("alice.detections.agreement") == [["lone"]]
 
 
+@pytest.mark.long
 def test_masks_of_different_resolutions_are_compared_on_the_pixels_of_the_image(make_dataset):
     coarse = np.array([[1, 0], [1, 1]], np.bool_)
     fine = coarse.repeat(6, axis=0).repeat(12, axis=1)
@@ -54,6 +55,7 @@ def test_masks_of_different_resolutions_are_compared_on_the_pixels_of_the_image(
     )
 
 
+@pytest.mark.long
 def test_a_mask_on_disk_is_the_mask_in_the_database(make_dataset, tmp_path):
     image = np.random.default_rng(1).random((HEIGHT, WIDTH)) < 0.6
     in_database, on_disk = cut_out(image), cut_out(image)
@@ -62,6 +64,7 @@ def test_a_mask_on_disk_is_the_mask_in_the_database(make_dataset, tmp_path):
     assert iou_of_the_only_object(shapes_dataset(make_dataset, {"alice": [in_database], "bob": [on_disk]})) == 1.0
 
 
+@pytest.mark.long
 def test_a_mask_agrees_with_itself_where_its_box_keeps_to_no_pixels(make_dataset):
     labels = [box(3.4, 2.7, 11.3, 8.9, mask=np.random.default_rng(2).random((9, 13)) < 0.5)]
     labels += [box(0.5, 15.2, 30.1, 4.9, mask=np.eye(7, dtype=bool))]
@@ -70,6 +73,7 @@ def test_a_mask_agrees_with_itself_where_its_box_keeps_to_no_pixels(make_dataset
     assert (report.localisation.mean_iou, report.score.mean, report.n_units) == (1.0, 1.0, 2)
 
 
+@pytest.mark.long
 def test_an_object_is_matched_to_its_mask_not_to_its_box(make_dataset):
     rows, columns = np.mgrid[:10, :20]
     upper, lower = columns / 20 > rows / 10, columns / 20 < rows / 10
@@ -82,6 +86,7 @@ def test_an_object_is_matched_to_its_mask_not_to_its_box(make_dataset):
     assert dataset.values("alice.detections.agreement") == [["agreed"]]
 
 
+@pytest.mark.long
 def test_masks_need_image_sizes(make_dataset):
     mask = cut_out(image_with(2, 2, 10, 8))
     dataset = shapes_dataset(
@@ -95,6 +100,7 @@ def test_masks_need_image_sizes(make_dataset):
     assert_refused(dataset, "got 1 without", PAIR, run_key="zero")
 
 
+@pytest.mark.long
 def test_files_of_masks_that_do_not_exist_are_named_with_their_samples(make_dataset, tmp_path):
     mask = np.ones((4, 4), bool)
     there, gone = str(tmp_path / "there.png"), str(tmp_path / "gone.png")
@@ -114,6 +120,7 @@ def test_files_of_masks_that_do_not_exist_are_named_with_their_samples(make_data
     assert (report.run.n_invalid, report.n_objects, report.localisation.mean_iou) == (2, 4, 1.0)
 
 
+@pytest.mark.long
 def test_files_of_annotators_who_were_not_chosen_do_not_matter(make_dataset):
     labels = [box(1, 1, 4, 4, rater="ann"), box(1, 1, 4, 4, rater="bea")]
     labels.append(box(1, 1, 4, 4, rater="zoe", mask_path="/nowhere/gone.png"))
@@ -132,7 +139,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-@pytest.mark.few(2)
+@pytest.mark.long
 def test_masks_that_cannot_be_read_are_refused_or_left_out(make_dataset, name):
     mask = np.ones((4, 4), bool)
     labels = {"alice": [box(1, 1, 4, 4, mask=mask)], "bob": [box(1, 1, 4, 4, mask=mask)]}
@@ -146,7 +153,7 @@ def test_masks_that_cannot_be_read_are_refused_or_left_out(make_dataset, name):
 
 
 @pytest.mark.parametrize("mask", [np.zeros((0, 0), bool), np.zeros((3, 0), bool), np.zeros((5, 5), bool)], ids=str)
-@pytest.mark.few(2)
+@pytest.mark.long
 def test_a_mask_without_pixels_agrees_with_nothing(make_dataset, mask):
     dataset = shapes_dataset(
         make_dataset, {"alice": [box(1, 1, 4, 4, mask=mask)], "bob": [box(1, 1, 4, 4, mask=mask), box(1, 1, 4, 4)]}
@@ -168,7 +175,7 @@ def _symbols(nodes, size):
 
 
 @pytest.mark.parametrize("classes", ["require", "prefer"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_symbols_are_aligned_as_published_and_pooled_over_the_dataset(make_dataset, classes):
     case, size = GOLDEN["mung"]["synthetic"], (100, 90)
     truth, prediction = (_symbols(case[name], size) for name in ("truth", "prediction"))

@@ -105,6 +105,7 @@ def _n_batches(dataset, fields, **options):
     return [len(rows) for rows in read.Reader(family).batches()]
 
 
+@pytest.mark.long
 def test_batches_of_large_masks_and_large_painted_polygons_are_cut(make_dataset, monkeypatch):
     monkeypatch.setattr(read, "BATCH_LABELS", 1000)
     size = (1000, 500)
@@ -138,6 +139,7 @@ def test_runs_on_shapes_are_replaced_renamed_and_deleted_without_a_trace(make_da
     assert stored(dataset) == before
 
 
+@pytest.mark.long
 def test_views_of_polylines_are_about_the_labels_that_they_show(make_dataset):
     square = rectangle(2, 2, 8, 8)
     dataset = shapes_dataset(
@@ -153,6 +155,7 @@ def test_views_of_polylines_are_about_the_labels_that_they_show(make_dataset):
     assert dataset.values("bob.detections.agreement") == [[None, "agreed"]]
 
 
+@pytest.mark.long
 def test_masks_of_annotators_named_by_an_attribute_are_compared(make_dataset):
     first, second = image_with(2, 2, 10, 8), image_with(2, 2, 10, 6)
     labels = [cut_out(first, rater="ann"), cut_out(second, rater="bea"), box(20, 2, 6, 6, rater="ann")]

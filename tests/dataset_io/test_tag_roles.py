@@ -83,6 +83,7 @@ def _first_of_equal(labels: fo.Classifications | None) -> list[fo.Classification
     return [*found.values()]
 
 
+@pytest.mark.long
 def test_labels_and_images_say_what_the_reference_says(tagged: fo.Dataset) -> None:
     run = aa.compute(tagged, NAMES, reference="gold")
     true, given_by = _given(tagged, "gold"), {name: _given(tagged, name) for name in NAMES}
@@ -146,6 +147,7 @@ def test_an_update_and_a_view_give_what_a_new_run_gives(tagged: fo.Dataset) -> N
     assert (found.reference, found.models) == (own.reference, own.models)
 
 
+@pytest.mark.long
 def test_a_copy_of_an_annotator_is_as_good_as_a_person(tagged: fo.Dataset) -> None:
     tagged.clone_sample_field("bob", "copy")
     person = aa.compute(tagged, NAMES, models=["copy"]).report.models[0].person
@@ -173,6 +175,7 @@ def test_roles_can_be_values_of_the_attribute(tagged: fo.Dataset) -> None:
     assert found.annotators == expected.annotators
 
 
+@pytest.mark.long
 def test_annotators_are_judged_against_the_reference(tagged: fo.Dataset) -> None:
     run = aa.compute(tagged, NAMES, reference="gold", resamples=0)
     wanted = {"number": "reference.recall", "annotator": "alice", "at_least": 0.99}
@@ -189,6 +192,7 @@ def test_annotators_are_judged_against_the_reference(tagged: fo.Dataset) -> None
         assert n_shown == len([label for label in labels if name in ("all", label)]) > 0
 
 
+@pytest.mark.long
 def test_best_f1_is_for_objects(tagged: fo.Dataset) -> None:
     with pytest.raises(AgreementInputError, match="`confidence_threshold` must be a number for Classifications"):
         aa.compute(tagged, NAMES, models="net", confidence_threshold="best_f1")
@@ -213,6 +217,7 @@ def test_images_with_a_tag_that_nobody_decided_have_no_reference(tagged: fo.Data
     assert all(one.precision == 1.0 for one in reference.annotators)
 
 
+@pytest.mark.long
 def test_samples_have_the_f1_of_every_annotator(tagged: fo.Dataset) -> None:
     table = aa.compute(tagged, NAMES, reference="gold", resamples=0).samples().set_index("id").loc[tagged.values("id")]
     for name in NAMES:

@@ -44,6 +44,7 @@ def test_units_of_masks_are_the_mask_nearest_to_the_rest(make_dataset):
     assert dataset.first().agreement_units.detections[0].mask.dtype == bool
 
 
+@pytest.mark.long
 def test_masks_in_files_stay_in_their_files(make_dataset, tmp_path):
     images = _images()
     labels = {name: cut_out(images[k]) for k, name in enumerate(ANNOTATORS)}
@@ -58,6 +59,7 @@ def test_masks_in_files_stay_in_their_files(make_dataset, tmp_path):
     assert "mask" not in units_in(document)[unit_id]
 
 
+@pytest.mark.long
 def test_a_unit_of_boxes_among_masks_has_the_median_box(make_dataset):
     images = _images()
     places = {"alice": (20, 4, 10, 8), "bob": (21, 5, 10, 8), "carol": (22, 4, 10, 9)}
@@ -75,6 +77,7 @@ def test_a_unit_of_boxes_among_masks_has_the_median_box(make_dataset):
             assert found[unit_id]["bounding_box"] == pytest.approx(median_box(members), abs=1e-12)
 
 
+@pytest.mark.long
 def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
     places = [(3, 2, 12, 9), (4, 2, 12, 9), (4, 2.5, 12, 9)]
     dataset = shapes_dataset(
@@ -94,6 +97,7 @@ def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
     assert dataset.get_field("agreement_units").document_type is fo.Polylines
 
 
+@pytest.mark.long
 def test_equally_near_shapes_go_by_the_name_of_the_annotator(make_dataset):
     shape = rectangle(3, 2, 12, 9)
     dataset = shapes_dataset(make_dataset, {"bob": [polygon(shape[1:] + shape[:1])], "alice": [polygon(shape)]})
@@ -102,6 +106,7 @@ def test_equally_near_shapes_go_by_the_name_of_the_annotator(make_dataset):
     assert dataset.first().agreement_units.polylines[0].points == dataset.first().alice.polylines[0].points
 
 
+@pytest.mark.long
 def test_boxes_and_polylines_together_have_the_median_of_the_boxes_around_them(make_dataset):
     places = {"alice": (3, 2, 12, 9), "bob": (4, 2, 12, 9), "carol": (4, 3, 13, 9)}
     dataset = shapes_dataset(
@@ -119,6 +124,7 @@ def test_boxes_and_polylines_together_have_the_median_of_the_boxes_around_them(m
     assert unit.annotators == ANNOTATORS
 
 
+@pytest.mark.long
 def test_units_of_keypoints_are_medians_of_every_point(make_dataset):
     nan = math.nan
     points = {
@@ -146,6 +152,7 @@ def test_units_of_keypoints_are_medians_of_every_point(make_dataset):
     assert unit.annotators == ANNOTATORS
 
 
+@pytest.mark.long
 def test_units_of_temporal_detections_are_medians_of_their_ends(make_videos):
     dataset = make_videos([{}])
     sample = dataset.first()
@@ -160,6 +167,7 @@ def test_units_of_temporal_detections_are_medians_of_their_ends(make_videos):
     assert dataset.first().two_units.detections[0].support == [3, 21]  # 3.5 and 21.5
 
 
+@pytest.mark.long
 def test_samples_without_units_have_no_pixels_to_vote_on(make_dataset):
     labels = {name: [polygon(rectangle(3, 2, 12, 9))] for name in ("alice", "bob")}
     dataset = shapes_dataset(make_dataset, labels)
@@ -170,6 +178,7 @@ def test_samples_without_units_have_no_pixels_to_vote_on(make_dataset):
     assert dataset.values("agreement_units.detections") == [[]]
 
 
+@pytest.mark.long
 def test_units_of_frames_are_written_on_frames(make_videos):
     labels = random_annotators(6, seed=5)
     dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
@@ -198,6 +207,7 @@ def _painted(label, size=(WIDTH, HEIGHT)):
     return label.to_segmentation(frame_size=size).mask > 0
 
 
+@pytest.mark.long
 def test_the_pixels_of_a_unit_are_those_that_half_of_its_masks_have(make_dataset):
     images = _images()
     dataset = shapes_dataset(
@@ -211,6 +221,7 @@ def test_the_pixels_of_a_unit_are_those_that_half_of_its_masks_have(make_dataset
     assert (_painted(units[1]) == images[3]).all()
 
 
+@pytest.mark.long
 def test_the_pixels_of_polygons_and_boxes_are_voted_on_too(make_dataset):
     places = [(3, 2, 12, 9), (4, 2, 12, 9), (4, 3, 13, 8)]
     dataset = shapes_dataset(
@@ -230,6 +241,7 @@ def test_the_pixels_of_polygons_and_boxes_are_voted_on_too(make_dataset):
     assert dataset.get_field("agreement_units").document_type is fo.Detections
 
 
+@pytest.mark.long
 def test_boxes_have_no_pixels_to_vote_on(make_dataset):
     dataset = make_dataset()
     compute_quickly(dataset)
@@ -237,6 +249,7 @@ def test_boxes_have_no_pixels_to_vote_on(make_dataset):
     assert dataset.values("agreement_units.detections.mask", unwind=True) == [None] * 6
 
 
+@pytest.mark.long
 def test_lines_have_no_pixels(make_dataset):
     line = [[(0.1, 0.2), (0.6, 0.7)]]
     lines = {name: [fo.Polyline(label="lane", points=line)] for name in ("alice", "bob")}

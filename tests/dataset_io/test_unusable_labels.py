@@ -92,7 +92,7 @@ def test_unreadable_semantic_masks(make_dataset, content: Any) -> None:
 
 
 @pytest.mark.parametrize("content", UNREADABLE_ARRAYS.values(), ids=UNREADABLE_ARRAYS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_unreadable_instance_masks(make_dataset, content: Any) -> None:
     from tests.dataset_io.shaped import box, shapes_dataset
 
@@ -115,7 +115,7 @@ def test_paths_of_masks_that_are_no_texts(make_dataset) -> None:
 
 
 @pytest.mark.parametrize("entry", [None, "text", 5, [1], {}, {"label": "cat"}], ids=repr)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_entries_of_label_lists_that_are_no_labels(make_dataset, entry: Any) -> None:
     dataset = make_dataset()
     before = stored(dataset)

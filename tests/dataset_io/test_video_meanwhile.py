@@ -46,6 +46,7 @@ def test_an_edit_of_a_frame_between_reading_and_writing_is_seen(make_videos, bef
     assert dataset.values("agreement_score") == [pytest.approx(5 / 6)]
 
 
+@pytest.mark.long
 def test_a_video_that_is_deleted_meanwhile_is_not_made_again(make_videos, monkeypatch):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])} for _ in range(3)])
     gone = dataset.skip(1).first().id
@@ -76,6 +77,7 @@ def while_it_begins(monkeypatch):
     return install
 
 
+@pytest.mark.long
 def test_a_video_that_is_added_meanwhile_is_compared_too(make_videos, while_it_begins):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
 
@@ -93,6 +95,7 @@ def test_a_video_that_is_added_meanwhile_is_compared_too(make_videos, while_it_b
     assert dataset.values("agreement_score") == [1.0, 0.5]
 
 
+@pytest.mark.long
 def test_a_video_that_is_added_meanwhile_has_its_own_annotators(make_videos, while_it_begins):
     dataset = make_videos([{"labels": [_rated("ann", "bea")]}])
     dataset.set_values("raters", [["ann", "bea"]])
@@ -109,6 +112,7 @@ def test_a_video_that_is_added_meanwhile_has_its_own_annotators(make_videos, whi
 
 
 @pytest.mark.parametrize("size", [(200, 100), None])
+@pytest.mark.long
 def test_a_video_that_is_added_meanwhile_has_its_own_size(make_videos, while_it_begins, size):
     points = [[0.1, 0.2], [0.2, 0.6]]
     moved = [[0.11, 0.2], [0.21, 0.6]]  # 2 pixels; the box around the points has 20 x 40
@@ -132,6 +136,7 @@ def test_a_video_that_is_added_meanwhile_has_its_own_size(make_videos, while_it_
         assert dataset.values("agreement_iou")[1] == pytest.approx(np.exp(-4 / (2 * 800 * 0.1**2)), abs=1e-9)
 
 
+@pytest.mark.long
 def test_frames_whose_video_is_gone_are_left_out(make_videos):
     videos = [{"alice": frames_of([CAT]), "bob": frames_of([CAT])} for _ in range(2)]
     dataset = make_videos(videos)
@@ -142,6 +147,7 @@ def test_frames_whose_video_is_gone_are_left_out(make_videos):
     assert dataset._frame_collection.find_one({"_id": orphan["_id"]}) == orphan
 
 
+@pytest.mark.long
 def test_time_stamps_are_those_of_the_last_edit_and_an_edit_of_a_video_counts(make_videos):
     dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}] * 2)
     paths = ("last_modified_at", "frames.last_modified_at")

@@ -60,6 +60,7 @@ TAGS = [[["wet"], ["wet", "dark"], []], [["wet"], ["wet"], ["wet"]], [[], ["dark
 
 
 @pytest.mark.parametrize("kind", ["boxes", "classes", "tags", "masks"])
+@pytest.mark.few(1)
 def test_sidebar_table_of_samples_and_report_sort_by_the_same_cost(kind, make_dataset):
     names = ["alice", "bob", "carol"]
     dataset = {

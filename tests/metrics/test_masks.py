@@ -334,6 +334,7 @@ def test_masks_and_boxes_share_the_area_computed_by_hand(case: tuple) -> None:
     assert_allclose(mask_box_intersection(masks, np.array([0, 1]), boxes), [0, expected], rtol=0, atol=1e-14)
 
 
+@pytest.mark.long
 def test_masks_and_boxes_share_the_area_summed_pixel_by_pixel() -> None:
     images = random_images(25, 5)
     masks = MaskCrops.from_crops([cut_out(image, 2) for image in images])

@@ -38,7 +38,7 @@ def _star(rng: np.random.Generator, kind: str) -> shapely.Geometry:
 @pytest.mark.parametrize(
     ("kind", "bias", "spread"), [("blob", 3e-3, 8e-3), ("ring", 6e-3, 0.02), ("two", 6e-3, 0.02), ("bar", 4e-3, 0.01)]
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_iou_of_shapes_is_close_to_that_of_exact_areas(kind: str, bias: float, spread: float) -> None:
     rng = np.random.default_rng(3)
     shapes = [_star(rng, kind) for _ in range(60)]

@@ -104,7 +104,7 @@ def test_groups_are_numbered_in_the_order_of_their_first_node() -> None:
 @pytest.mark.parametrize(
     ("n", "n_annotators"), [(45, 4), (45, 9), (MAX_NODES_SEARCHED + 1, 4), (MAX_NODES_SEARCHED + 1, 9)]
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_beyond_the_limits_of_the_search_the_solution_is_valid_and_says_that_it_is_inexact(
     n: int, n_annotators: int
 ) -> None:

@@ -38,6 +38,7 @@ def _execute(operator, dataset, view=None, **params):
     return foo.execute_operator(operator.uri, request).result
 
 
+@pytest.mark.long
 def test_runs_of_one_kind_are_offered(operator, dataset, form):
     compare = operator("compare_agreement")
     _add_ratings(dataset, operator)

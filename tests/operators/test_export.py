@@ -118,7 +118,7 @@ def test_other_files_of_a_folder_are_left_alone(dataset, tmp_path):
         ("file", "csv", "`path` must be a folder, got .*, which is not"),
     ],
 )
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 def test_paths_that_cannot_be_are_refused(dataset, tmp_path, path, format, match):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder.html").mkdir()

@@ -53,7 +53,7 @@ def _with_a_run(make_dataset: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", OF_RUNS)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_forms_of_runs_that_are_gone(operator, context, form, lend, name: str) -> None:
     dataset, asked = lend(_with_a_run), operator(name)
     for key in ("gone", "", 5, ["agreement"], "a" * 100_000):
@@ -88,6 +88,7 @@ def test_an_unknown_format_is_said_in_the_form(operator, context, form, lend, gi
             asked.execute(context(asked, dataset, format=given, path="/tmp/x.html"))
 
 
+@pytest.mark.long
 def test_numpy_stands_for_numbers_and_lists(make_dataset) -> None:
     dataset = make_dataset()
     fields = np.array(["alice", "bob", "carol"])

@@ -112,6 +112,7 @@ def test_disputed_objects_open_one_by_one_and_units_are_made_for_them(operator, 
     assert "make_units" not in form(patches, dataset)
 
 
+@pytest.mark.long
 def test_what_the_form_asks_for_is_shown(operator, dataset, run, form_of):
     add_units(dataset)
     patches = operator("agreement_patches")

@@ -117,6 +117,7 @@ def test_the_usual_views_are_saved(operator, dataset, run):
     assert set(requests) == {"show_sidebar_groups", "reload_dataset", "notify"}
 
 
+@pytest.mark.long
 def test_the_app_is_set_up_and_the_form_shows_how(operator, dataset, run, form):
     configure = operator("configure_agreement_app")
     before = stored(dataset)

@@ -397,7 +397,7 @@ def test_an_object_that_is_gone_is_passed_over(event, dataset, named):
         ("masks", "alice: mask", "None is right"),
     ],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_tags_and_what_was_said_of_whole_samples_are_decided_as_objects(event, make_dataset, kind, version, none):
     dataset = said_dataset(make_dataset, kind, 4 if kind == "tags" else 10)
     sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia", "annotator": "alice"}})

@@ -129,7 +129,7 @@ def test_every_event_after_somebody_deleted_the_dataset(event, dataset, state):
 
 
 @pytest.mark.parametrize("gone", ["agreement_score", "alice", "alice.detections.agreement_of"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_every_event_after_somebody_deleted_a_field(event, dataset, state, gone):
     dataset.delete_sample_field(gone)
     for method, params in EVENTS:
