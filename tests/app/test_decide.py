@@ -13,7 +13,7 @@ import fiftyone as fo
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
-from tests.app.app_page import AppPage
+from tests.app.app_page import AppPage, wait_until
 from tests.datasets import join_fields
 from tools.dev.browser import still_picture
 
@@ -278,6 +278,7 @@ def test_the_tab_fits_small_windows_shows_what_it_uses_and_refuses_keys_that_com
     for _ in range(5):
         app.page.keyboard.press("0")
     expect(sign).to_be_visible()
+    wait_until(app.page, lambda: held)  # the sign may stand before the request is sent
     held.pop().continue_()
     expect(app.panel).to_contain_text(f"1 of {n:,} decided")
     expect(sign).to_have_count(0)
