@@ -51,7 +51,7 @@ def annotator_numbers(t: Tables, annotators: Sequence[str]) -> Iterator[GroupNum
     for part, ratios, columns in parts:
         names, formula, below = ratio_formula(ratios)
         yield GroupNumbers(
-            table=f"annotators{''.join(part)}",
+            table=".".join(("annotators", *part)),
             keys={k: ("annotators", name, *part) for k, name in enumerate(annotators)},
             n_groups=len(annotators),
             names=tuple(ratios),
@@ -232,7 +232,7 @@ def annotator_summaries(
                 n_majority=int(own["n_majority"][k]),
                 n_other_class=int(own["n_other_class"][k]),
                 bias=_bias_summary(fields, rest, name, k),
-                consensus=_consensus_summary(fields, joined.of_groups("annotatorsconsensus"), name, k),
+                consensus=_consensus_summary(fields, joined.of_groups("annotators.consensus"), name, k),
                 **found,
             )
         )
