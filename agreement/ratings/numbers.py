@@ -18,7 +18,7 @@ from ..evidence.hypotheses import SAMPLES_AT_ONCE, Column, EffectRows, effect_gr
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.content_order import Hashes, combined, hash_sums, mixed, name_hashes
 from ..statistics.estimates import sample_numbers
-from ..statistics.numbers import Key, Numbers, Rows, ratio
+from ..statistics.numbers import Joined, Key, Numbers, ratio
 from ..statistics.report import ReportContext
 from .compute import RatingRecords, agreeing, rating_of_others
 from .scale import RatingTable
@@ -65,7 +65,7 @@ def numbers_of_table(records: RatingRecords, table: RatingTable, context: Report
             _alpha((*key, "alpha"), of_alpha[np.ix_(rows, [a, b])], level, context, rows),
         )
         yield from (each if pair in resampled else each.summed() for each in numbers)
-    yield _annotators(ratings, table.tolerance, context)
+    yield from _annotators(ratings, table.tolerance, context)
 
 
 def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
@@ -100,10 +100,11 @@ def _alpha(
     return numbers if sums.few_values else replace(numbers, by_sample=False) if keep_rows else numbers.summed()
 
 
-def _annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -> Numbers:
+def _annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -> Iterator[Numbers]:
     """For every annotator, the share of the others' ratings that agree, and of ratings that differ from most."""
     n = ratings.shape[1]
-    rows = Rows(by_sample=context.config.resamples > 0)
+    keys = tuple(("annotators", name, number) for number in ("score", "other_class") for name in context.annotators)
+    joined = Joined(by_sample=context.config.resamples > 0)
     for start in range(0, max(len(ratings), 1), ROWS_AT_ONCE):
         some = ratings[start : start + ROWS_AT_ONCE]
         given = ~np.isnan(some)
@@ -112,13 +113,15 @@ def _annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -
         majority = rating_of_others(some)
         differ = given & ~np.isnan(majority) & ~agreeing(some, majority, tolerance)
         columns = [*n_agreeing, *differ.T, n_others, ~np.isnan(majority)]
-        rows.add(hstack([np.column_stack(columns).astype(np.float64)]))
-    numbers = rows.numbers(
-        tuple(("annotators", name, number) for number in ("score", "other_class") for name in context.annotators),
-        lambda sums: ratio(sums[..., : 2 * n], sums[..., 2 * n :]),
-        2 * n + np.arange(2 * n),
-    )
-    return replace(numbers, scores_are_shares=True)
+        found = Numbers(
+            keys,
+            hstack([np.column_stack(columns).astype(np.float64)]),
+            lambda sums: ratio(sums[..., : 2 * n], sums[..., 2 * n :]),
+            basis=2 * n + np.arange(2 * n),
+            scores_are_shares=True,
+        )
+        joined.add(0, [found], len(some))
+    return joined.numbers()
 
 
 def rating_effects(table: RatingTable, context: ReportContext) -> dict[str, Any]:

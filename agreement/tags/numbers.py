@@ -18,7 +18,7 @@ from ..matching.verdicts import LONE
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.estimates import sample_numbers
-from ..statistics.numbers import GroupRows, Numbers, ratio
+from ..statistics.numbers import GroupNumbers, Joined, Numbers, ratio
 from ..statistics.report import ReportContext
 from .compute import TagAgreement, TagRecords
 
@@ -100,19 +100,23 @@ def alpha_of_sets(agreement: TagAgreement, context: ReportContext, *, keep_rows:
 
 
 def _pairs(agreement: TagAgreement, assigned: BoolArray, context: ReportContext) -> Iterator[Numbers]:
-    """The mean Jaccard index of every pair of annotators, and the share of samples with the same tags."""
-    names, pairs = context.annotators, agreement.pairs
-    of_annotators = AnnotatorPairs.of(assigned)
-    rows = GroupRows(len(of_annotators), of_annotators.chosen(names))
-    columns = np.column_stack([pairs.jaccard, pairs.jaccard == 1.0, np.ones(len(pairs.a))]).astype(np.float64)
-    rows.add(of_annotators.rows(pairs.a, pairs.b), pairs.sample, hstack([columns]), len(assigned))
-    return rows.numbers(
-        {pair: ("pairs", *both) for pair, both in enumerate(of_annotators.names(names))},
-        ("score", "same_tags"),
-        lambda sums: ratio(sums[..., :2], sums[..., 2:]),
-        np.array([2, 2]),
-        3,
+    """The mean Jaccard index, and the share of equal sets, of every pair of annotators."""
+    pairs, met = agreement.pairs, AnnotatorPairs.of(assigned)
+    found = GroupNumbers(
+        table="pairs",
+        keys={pair: ("pairs", *both) for pair, both in enumerate(met.names(context.annotators))},
+        n_groups=len(met),
+        names=("score", "same_tags"),
+        group=met.rows(pairs.a, pairs.b),
+        sample=pairs.sample,
+        columns={"jaccard": pairs.jaccard, "same": pairs.jaccard == 1.0, "n": np.ones(len(pairs.a))},
+        formula=lambda sums: ratio(sums[..., :2], sums[..., 2:]),
+        basis=np.array([2, 2]),
+        resampled=met.chosen(context.annotators),
     )
+    joined = Joined(by_sample=True)
+    joined.add(0, [found], len(assigned))
+    return joined.numbers()
 
 
 def _annotators(agreement: TagAgreement, context: ReportContext) -> Numbers:
