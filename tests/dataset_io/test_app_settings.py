@@ -81,17 +81,6 @@ def test_making_a_setting_twice_is_making_it_once(dataset):
     assert stored(dataset) == before
 
 
-@pytest.mark.long
-def test_computing_the_run_again_undoes_its_settings(dataset):
-    before = stored(dataset)
-    compute_quickly(dataset, ANNOTATORS)
-    configure_agreement_app(dataset, **EVERYTHING)
-    compute_quickly(dataset, ANNOTATORS, overwrite=True)
-    assert (dataset.app_config.sidebar_groups, dataset.app_config.color_scheme) == (None, None)
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
 @pytest.mark.parametrize("step", ["set_entry", "create_indexes"])
 def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(dataset, monkeypatch, step):
     before = stored(dataset)
@@ -185,16 +174,6 @@ def test_the_settings_of_two_runs_are_undone_in_any_order(dataset, two_runs, ord
 
 
 @pytest.mark.long
-def test_the_settings_of_two_runs_are_undone_after_one_is_set_up_again_and_one_is_renamed(dataset, two_runs):
-    configure_agreement_app(dataset, "first", sidebar=True, color_by="id")
-    rename_agreement(dataset, "second", "third")
-    delete_agreement(dataset, "first")
-    assert {entry["colorByAttribute"] for entry in dataset.app_config.color_scheme.fields} == {"third_id"}
-    delete_agreement(dataset, "third")
-    assert stored(dataset) == two_runs
-
-
-@pytest.mark.long
 def test_a_run_that_fiftyone_deleted_takes_no_settings_of_another_along(dataset, two_runs):
     dataset.delete_run("first")
     delete_agreement(dataset, "first")
@@ -203,24 +182,6 @@ def test_a_run_that_fiftyone_deleted_takes_no_settings_of_another_along(dataset,
     assert "second" in sidebar_groups(dataset)
     delete_agreement(dataset, "second")
     assert stored(dataset) == two_runs
-
-
-@pytest.mark.long
-def test_a_run_without_settings_that_fiftyone_deleted_changes_nothing_of_another(dataset):
-    dataset.app_config.color_scheme = fo.ColorScheme(color_by="value")
-    dataset.app_config.sidebar_groups = [
-        *fo.DatasetAppConfig.default_sidebar_groups(dataset),
-        fo.SidebarGroupDocument(name="mine", paths=[]),
-    ]
-    dataset.save()
-    before = stored(dataset)
-    for key in ("first", "second"):
-        compute_quickly(dataset, ANNOTATORS, run_key=key)
-    configure_agreement_app(dataset, "first", sidebar=True, color_by="id")
-    dataset.delete_run("second")
-    delete_agreement(dataset, "second")
-    delete_agreement(dataset, "first")
-    assert stored(dataset) == before
 
 
 # ---- the sidebar ----
@@ -408,15 +369,6 @@ def test_the_fields_of_annotators_have_colours_but_for_those_that_have_one(datas
     configure_agreement_app(dataset, color_by="annotator")
     delete_agreement(dataset)
     assert dataset.app_config.color_scheme.to_dict() == before
-
-
-def test_colours_of_fields_that_the_user_changes_meanwhile_stay(dataset):
-    compute_quickly(dataset, ANNOTATORS)
-    configure_agreement_app(dataset, color_by="annotator")
-    dataset.app_config.color_scheme.fields[1]["fieldColor"] = "#123456"
-    dataset.save()
-    delete_agreement(dataset)
-    assert dataset.app_config.color_scheme.fields == [{"path": "bob", "fieldColor": "#123456"}]
 
 
 def test_of_many_annotators_fiftyone_chooses_the_colours(make_dataset):

@@ -8,10 +8,18 @@ import fiftyone as fo
 import pytest
 
 from tests.dataset_io.annotation_samples import coco, written
+from tests.dataset_io.app_state import EVERYTHING
 from tests.dataset_io.quick_runs import QUICKLY, compute_quickly
 from tests.datasets import detections, random_annotators, stored, user_values
 
-from annotator_agreement.dataset_io import delete_agreement, import_annotations, list_agreements, load_agreement
+from annotator_agreement.dataset_io import (
+    configure_agreement_app,
+    delete_agreement,
+    import_annotations,
+    list_agreements,
+    load_agreement,
+    save_agreement_views,
+)
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.record.lease import writing
 from annotator_agreement.dataset_io.record.schema import fields_marked
@@ -76,19 +84,34 @@ def test_an_overwriting_run_killed_before_every_third_of_its_writes(killable, da
     )
 
 
-def test_a_renaming_killed_before_any_of_its_writes(killable, dataset):
+#: what to kill of a run that has views and settings of the App: the call, its arguments, the least number of writes,
+#: and which of them are tried
+LIFE = {
+    "settings": (
+        "configure_agreement_app",
+        (),
+        EVERYTHING,
+        10,
+        3,
+    ),  # the record, the groups, seven indexes, the colours
+    "views": ("save_agreement_views", (), {}, 8, 2),  # four views, and the dataset for each
+    "rename": ("rename_agreement", ("agreement", "renamed"), {}, 30, 7),
+    "delete": ("delete_agreement", ("agreement",), {}, 15, 3),
+}
+
+
+@pytest.mark.parametrize("what", LIFE)
+def test_what_happens_to_a_run_killed_before_some_of_its_writes(killable, dataset, what):
+    function, arguments, options, least, step = LIFE[what]
+
     def prepare():
         compute_quickly(dataset, ANNOTATORS)
+        if what in ("rename", "delete"):
+            configure_agreement_app(dataset, **EVERYTHING)
+            save_agreement_views(dataset)
 
     keys = ("agreement", "renamed")
-    assert kill_everywhere(killable, dataset, prepare, "rename_agreement", "agreement", "renamed", keys=keys) > 6
-
-
-def test_a_deletion_killed_before_any_of_its_writes(killable, dataset):
-    def prepare():
-        compute_quickly(dataset, ANNOTATORS)
-
-    assert kill_everywhere(killable, dataset, prepare, "delete_agreement", "agreement") > 4
+    assert kill_everywhere(killable, dataset, prepare, function, *arguments, keys=keys, step=step, **options) > least
 
 
 @pytest.fixture
@@ -112,13 +135,6 @@ def test_a_renaming_of_frame_fields_killed_before_every_second_of_its_writes(kil
     keys = ("agreement", "renamed")
     n = kill_everywhere(killable, videos, prepare, "rename_agreement", "agreement", "renamed", keys=keys, step=2)
     assert n > 7
-
-
-def test_a_deletion_of_frame_fields_killed_before_every_second_of_its_writes(killable, videos):
-    def prepare():
-        compute_quickly(videos, FRAME_FIELDS)
-
-    assert kill_everywhere(killable, videos, prepare, "delete_agreement", "agreement", step=2) > 5
 
 
 def test_an_import_killed_before_any_of_its_writes_leaves_old_or_new_labels(killable, make_dataset, tmp_path):

@@ -93,16 +93,6 @@ def test_overwriting_removes_what_is_not_asked_for_any_more(dataset, folder):
 
 
 @pytest.mark.long
-def test_two_runs_have_files_of_their_own(dataset, folder):
-    compute_agreement(dataset, ANNOTATORS, run_key="one", map_folder=folder)
-    with_one = _files(folder)
-    compute_agreement(dataset, ["alice", "bob"], run_key="two", map_folder=folder)
-    delete_agreement(dataset, "two")
-    assert _files(folder) == with_one
-    assert dataset.first().one_map.get_map().max() >= 1
-
-
-@pytest.mark.long
 def test_files_that_delete_run_left_behind_are_deleted(dataset, folder):
     before, files = stored(dataset), _files(folder)
     compute_agreement(dataset, ANNOTATORS, map_folder=folder)
@@ -173,27 +163,6 @@ def test_a_run_that_is_deleted_while_it_runs_leaves_no_files(dataset, folder, mo
         compute_agreement(dataset, ANNOTATORS, map_folder=folder)
     assert _files(folder) == files
     assert stored(dataset) == before
-
-
-@pytest.mark.long
-def test_a_mask_that_is_replaced_during_the_run_is_compared_again(dataset, monkeypatch):
-    sample = dataset.first()
-    same = sample.alice.mask
-    values = pixels.PixelFamily.values
-
-    def edit_then_write(self, labels, result):
-        monkeypatch.setattr(pixels.PixelFamily, "values", values)
-        for name in ("bob", "carol"):
-            sample[name] = fo.Segmentation(mask=same)
-        sample.save()
-        return values(self, labels, result)
-
-    monkeypatch.setattr(pixels.PixelFamily, "values", edit_then_write)
-    report = compute_agreement(dataset, ANNOTATORS)
-    dataset.reload()
-    assert dataset.first().agreement_accuracy == 1.0
-    assert dataset.first().bob.agreement_of == 3
-    assert (report.n_rated, report.run.n_changed) == (9, 0)
 
 
 @pytest.mark.long

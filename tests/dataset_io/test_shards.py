@@ -13,7 +13,6 @@ import fiftyone as fo
 import psutil
 import pymongo
 import pytest
-from fiftyone import ViewField as F
 from fiftyone.core.odm import get_db_conn
 from pymongo.errors import AutoReconnect
 
@@ -106,16 +105,6 @@ def test_threads_and_processes_give_the_same(boxes, processes):
 
 
 @pytest.mark.long
-def test_the_order_in_the_database_does_not_matter(make_dataset):
-    dataset = make_dataset(random_annotators(30, seed=5))
-    documents = list(dataset._sample_collection.find())
-    random.Random(1).shuffle(documents)
-    dataset._sample_collection.delete_many({})
-    dataset._sample_collection.insert_many(documents)
-    assert_same(dataset, ANNOTATORS, Shuffled(3), resamples=50)
-
-
-@pytest.mark.long
 def test_a_reference_and_models_are_the_same(boxes):
     rng = random.Random(11)
     boxes.clone_sample_field("bob", "yolo")
@@ -125,64 +114,6 @@ def test_a_reference_and_models_are_the_same(boxes):
         sample.save()
     roles = {"reference": ANNOTATORS[0], "models": ["yolo"], "confidence_threshold": "best_f1"}
     assert_same(boxes, ANNOTATORS[1:], Shuffled(11), resamples=50, **roles)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["Classification", "Classifications"])
-def test_classes_and_tags_of_a_reference_and_a_model_are_the_same(make_dataset, kind):
-    rng = random.Random(12)
-
-    def value():
-        if kind == "Classifications":
-            return [*rng.sample(["b", "a", "d", "c", "zebra"], rng.randrange(4)), "d"]
-        return rng.choice(["b", "a", "d", "c", None])
-
-    values = {name: [value() for _ in range(30)] for name in (*ANNOTATORS, "net")}
-    dataset = rated_dataset(make_dataset, values, kind)
-    assert_same(dataset, ANNOTATORS[1:], Shuffled(12), resamples=50, reference=ANNOTATORS[0], models=["net"])
-
-
-@pytest.mark.long
-def test_masks_of_a_reference_and_a_model_are_the_same(make_dataset):
-    dataset = masked_dataset(make_dataset, random_masks(14))
-    assert_same(dataset, ANNOTATORS[2:], Shuffled(10), resamples=50, reference=ANNOTATORS[0], models=[ANNOTATORS[1]])
-
-
-@pytest.mark.long
-def test_attributes_are_the_same(boxes):
-    values = [True, 1, "1", 2.5, None, "x", False, 0]
-    for number, sample in enumerate(boxes):
-        for name in ANNOTATORS:
-            for k, label in enumerate(sample[name].detections if sample[name] else ()):
-                label["state"] = values[(number * 3 + k * k) % len(values)]
-        sample.save()
-    assert_same(boxes, ANNOTATORS, Shuffled(4), attributes="state", resamples=0)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("view", ["sorted", "filtered", "limited"])
-def test_views_are_the_same(boxes, view):
-    views = {
-        "sorted": boxes.sort_by("filepath", reverse=True),
-        "filtered": boxes.filter_labels("alice", F("label") != "cat", only_matches=False),
-        "limited": boxes.sort_by("filepath").limit(17),
-    }
-    assert_same(views[view], ANNOTATORS, Shuffled(5), resamples=0)
-
-
-@pytest.mark.long
-def test_labels_that_name_their_annotator_are_the_same(boxes):
-    boxes.add_sample_field("all", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
-    for sample in boxes:
-        sample["all"] = fo.Detections(
-            detections=[
-                fo.Detection(label=label.label, bounding_box=label.bounding_box, rater=name)
-                for name in ANNOTATORS
-                for label in (sample[name].detections if sample[name] else ())
-            ]
-        )
-        sample.save()
-    assert_same(boxes, "all", Shuffled(6), annotator_attribute="rater", resamples=0)
 
 
 @pytest.mark.parametrize("kind", few(["Classification", "FloatField", "Classifications", "StringField"], 2))
@@ -338,29 +269,6 @@ def test_an_executor_that_was_shut_down_fails_the_run_with_a_sentence(boxes):
         compute_agreement(boxes, ANNOTATORS, resamples=0, executor=executor)
 
 
-@pytest.mark.long
-def test_a_pool_of_the_user_whose_process_is_killed_fails_the_run_which_can_be_continued(boxes):
-    expected = contents(boxes, ANNOTATORS, resamples=0)
-
-    class Killed(ProcessPoolExecutor):
-        n_asked = 0
-
-        def submit(self, function, /, *arguments, **options):
-            self.n_asked += 1
-            if self.n_asked == 3:
-                os.kill(super().submit(os.getpid).result(), signal.SIGKILL)
-                super().submit(os.getpid).exception()
-            return super().submit(function, *arguments, **options)
-
-    message = r"take no more tasks \(BrokenProcessPool.*resume=True"
-    with Killed(1, get_context("spawn")) as pool, pytest.raises(AgreementInputError, match=message) as failed:
-        compute_agreement(boxes, ANNOTATORS, resamples=0, executor=pool)
-    assert type(failed.value.__cause__.__cause__).__name__ == "BrokenProcessPool"
-    assert Run(boxes, "agreement").status == FAILED
-    compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=99), resume=True)
-    assert contents_of(boxes) == expected
-
-
 def test_a_run_of_which_a_part_is_done_says_first_how_to_continue_it(boxes):
     with pytest.raises(AgreementInputError):
         compute_agreement(boxes, ANNOTATORS, resamples=0, executor=Odd(None, n_done=2))
@@ -513,17 +421,3 @@ def test_workers_of_this_machine_are_started_again_when_one_is_killed(make_datas
     assert killed
     assert found == expected
     assert not [each for each in own.children() if "spawn_main" in " ".join(each.cmdline())]
-
-
-@pytest.mark.long
-def test_a_run_says_that_its_process_is_gone(boxes):
-    compute_agreement(boxes, ANNOTATORS, resamples=0)
-    run = Run(boxes, "agreement")
-    assert not run.was_killed
-    run.update(status=RUNNING)
-    assert not run.was_killed  # this process
-    machine, process, started = run.config["process"].split(" ")
-    run.update(process=f"{machine} {process} {float(started) - 100}")
-    assert run.was_killed
-    with pytest.raises(AgreementInputError, match="'running', but its process is gone; compute it again"):
-        run.report()

@@ -60,24 +60,6 @@ def test_masks_in_files_stay_in_their_files(make_dataset, tmp_path):
 
 
 @pytest.mark.long
-def test_a_unit_of_boxes_among_masks_has_the_median_box(make_dataset):
-    images = _images()
-    places = {"alice": (20, 4, 10, 8), "bob": (21, 5, 10, 8), "carol": (22, 4, 10, 9)}
-    masks = dict(zip(ANNOTATORS, images, strict=False))
-    dataset = shapes_dataset(make_dataset, {name: [cut_out(masks[name]), box(*places[name])] for name in ANNOTATORS})
-    compute_quickly(dataset)
-    add_units(dataset)
-    (document,) = documents_of(dataset)
-    found = units_in(document)
-    for unit_id, members in units_of(document, LISTS).items():
-        if "mask" in members["alice"]:
-            assert found[unit_id]["mask"] == nearest(members)["mask"]
-        else:
-            assert "mask" not in found[unit_id]
-            assert found[unit_id]["bounding_box"] == pytest.approx(median_box(members), abs=1e-12)
-
-
-@pytest.mark.long
 def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
     places = [(3, 2, 12, 9), (4, 2, 12, 9), (4, 2.5, 12, 9)]
     dataset = shapes_dataset(
@@ -95,15 +77,6 @@ def test_units_of_polylines_are_the_one_nearest_to_the_rest(make_dataset):
         expected[name] for name in ("points", "closed", "filled")
     ]
     assert dataset.get_field("agreement_units").document_type is fo.Polylines
-
-
-@pytest.mark.long
-def test_equally_near_shapes_go_by_the_name_of_the_annotator(make_dataset):
-    shape = rectangle(3, 2, 12, 9)
-    dataset = shapes_dataset(make_dataset, {"bob": [polygon(shape[1:] + shape[:1])], "alice": [polygon(shape)]})
-    compute_quickly(dataset, ["bob", "alice"])
-    add_units(dataset)
-    assert dataset.first().agreement_units.polylines[0].points == dataset.first().alice.polylines[0].points
 
 
 @pytest.mark.long
@@ -168,17 +141,6 @@ def test_units_of_temporal_detections_are_medians_of_their_ends(make_videos):
 
 
 @pytest.mark.long
-def test_samples_without_units_have_no_pixels_to_vote_on(make_dataset):
-    labels = {name: [polygon(rectangle(3, 2, 12, 9))] for name in ("alice", "bob")}
-    dataset = shapes_dataset(make_dataset, labels)
-    compute_quickly(dataset, ["alice", "bob"], empty="agree")
-    update = {f"{name}.polylines": [] for name in labels}
-    dataset._sample_collection.update_many({}, {"$set": update})
-    assert add_units(dataset, shapes="vote").n_labels == 0
-    assert dataset.values("agreement_units.detections") == [[]]
-
-
-@pytest.mark.long
 def test_units_of_frames_are_written_on_frames(make_videos):
     labels = random_annotators(6, seed=5)
     dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
@@ -219,26 +181,6 @@ def test_the_pixels_of_a_unit_are_those_that_half_of_its_masks_have(make_dataset
     units = {len(unit.annotators): unit for unit in dataset.first().agreement_units.detections}
     assert (_painted(units[3]) == (images[:3].sum(axis=0) >= 2)).all()
     assert (_painted(units[1]) == images[3]).all()
-
-
-@pytest.mark.long
-def test_the_pixels_of_polygons_and_boxes_are_voted_on_too(make_dataset):
-    places = [(3, 2, 12, 9), (4, 2, 12, 9), (4, 3, 13, 8)]
-    dataset = shapes_dataset(
-        make_dataset,
-        {
-            "alice": [polygon(rectangle(*places[0]))],
-            "bob": [box(*places[1])],
-            "carol": [polygon(rectangle(*places[2]))],
-        },
-    )
-    compute_quickly(dataset)
-    add_units(dataset, shapes="vote")
-    expected = np.zeros((HEIGHT, WIDTH), np.int64)
-    for x, y, w, h in places:
-        expected[y : y + h, x : x + w] += 1
-    assert (_painted(dataset.first().agreement_units.detections[0]) == (expected >= 2)).all()
-    assert dataset.get_field("agreement_units").document_type is fo.Detections
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 
@@ -41,10 +40,6 @@ def objects_of(sample, label_type, name):
     return [] if label is None else label[OBJECT_LISTS[label_type]]
 
 
-def all_objects(samples, label_type, name):
-    return [obj for sample in samples for obj in objects_of(sample, label_type, name)]
-
-
 def polygon(polyline):
     outer, *holes = polyline.points
     return shapely.Polygon(outer, holes)
@@ -79,14 +74,6 @@ def test_the_images_are_there_and_the_boxes_are_on_them(samples):
                     assert 0 <= x <= x + width <= 1 + 1e-9
                     assert 0 <= y <= y + height <= 1 + 1e-9
                     assert width * height > 0
-
-
-def test_the_boxes_do_not_change_when_other_label_types_are_added(samples):
-    # measured before the dataset had any other labels
-    expected = {"alice": (327, 375.405542), "bob": (215, 249.872456), "carol": (301, 351.559138)}
-    for name in NAMES:
-        boxes = np.array([label.bounding_box for label in all_objects(samples, "boxes", name)])
-        assert (len(boxes), boxes.sum()) == (expected[name][0], pytest.approx(expected[name][1], abs=1e-5))
 
 
 def test_every_annotator_has_a_field_of_every_label_type(demo, samples):
@@ -127,80 +114,6 @@ def test_an_annotator_who_was_not_assigned_has_none_in_every_field(samples):
     assert not_assigned == {"alice": set(), "bob": {"cell"}, "carol": {"cell", "page", "retina", "galaxies_10"}}
 
 
-def test_empty_photographs_have_no_objects_but_a_class_and_a_rating(samples):
-    empty = [sample for sample in samples if source_of(sample) in ("grass", "gravel")]
-    assert len(empty) == 2
-    for sample in empty:
-        for name in NAMES:
-            assert all(objects_of(sample, label_type, name) == [] for label_type in OBJECT_LISTS)
-            assert sample[f"{name}_tags"].classifications == []
-            assert not sample[f"{name}_segmentation"].get_mask().any()
-            assert sample[f"{name}_class"].label
-            assert 1 <= sample[f"{name}_quality"] <= 5
-
-
-def test_polygons_are_closed_filled_valid_and_inside_the_image(samples):
-    for name in NAMES:
-        for polyline in all_objects(samples, "polygons", name):
-            assert polyline.closed
-            assert polyline.filled
-            shape = polygon(polyline)
-            assert shape.is_valid
-            assert shape.area > 0
-            assert shapely.box(-1e-9, -1e-9, 1 + 1e-9, 1 + 1e-9).contains(shape)
-
-
-def test_masks_fit_their_boxes(samples):
-    pixel = {"alice": 1, "bob": 2, "carol": 1}
-    for sample in samples:
-        for name in NAMES:
-            for label in objects_of(sample, "masks", name):
-                _, _, width, height = label.bounding_box
-                rows, columns = round(height * sample.metadata.height), round(width * sample.metadata.width)
-                mask = label.get_mask()
-                assert mask.shape == (math.ceil(rows / pixel[name]), math.ceil(columns / pixel[name]))
-                inside_rows, inside_columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-                for inside, length in ((inside_rows, mask.shape[0]), (inside_columns, mask.shape[1])):
-                    assert inside[-1] - inside[0] + 1 >= max(length - 2, 1)
-
-
-def test_carols_masks_are_image_files_and_the_others_are_in_the_database(samples):
-    for sample in samples:
-        for name in NAMES:
-            if sample[name] is None:
-                continue
-            folder = Path(sample.filepath).parent
-            labels = {f"{name}_masks": objects_of(sample, "masks", name)}
-            labels[f"{name}_segmentation"] = [sample[f"{name}_segmentation"]]
-            for field, found in labels.items():
-                for label in found:
-                    if name == "carol":
-                        assert label.mask is None
-                        assert Path(label.mask_path).parent == folder / field
-                        assert os.path.isfile(label.mask_path)
-                    else:
-                        assert label.mask is not None
-                        assert label.mask_path is None
-
-
-def test_semantic_masks_have_the_size_of_the_image_and_known_classes(demo, samples):
-    dataset, _ = demo
-    targets = dataset.default_mask_targets
-    assert targets[0] == "background"
-    seen = set()
-    for name in NAMES:
-        assert dataset.mask_targets[f"{name}_segmentation"] == targets
-        for sample in samples:
-            if sample[name] is None:
-                continue
-            mask = sample[f"{name}_segmentation"].get_mask()
-            assert mask.dtype == np.uint8
-            assert mask.shape == (sample.metadata.height, sample.metadata.width)
-            assert set(np.unique(mask)) <= set(targets)
-            seen |= set(np.unique(mask))
-    assert seen == set(targets)
-
-
 def test_the_label_types_show_the_same_coins(demo, samples):
     dataset, _ = demo
     for sample in (sample for sample in samples if "coins" in sample.tags):
@@ -223,21 +136,6 @@ def test_the_label_types_show_the_same_coins(demo, samples):
         assert n_clicked >= max(len(centres) - 1, 10)
 
 
-def test_keypoints_are_five_points_on_the_image_some_of_them_not_labelled(demo, samples):
-    dataset, _ = demo
-    assert dataset.default_skeleton.labels == ["top", "right", "bottom", "left", "centre"]
-    for name in NAMES:
-        points = np.array([keypoint.points for keypoint in all_objects(samples, "keypoints", name)])
-        assert points.shape[1:] == (5, 2)
-        labelled = points[~np.isnan(points).any(axis=2)]
-        assert 0 <= labelled.min() <= labelled.max() <= 1
-        assert np.isnan(points[:, :4]).any()
-        assert not np.isnan(points[:, 4]).any()
-        top, right, bottom, left, _ = np.moveaxis(points, 1, 0)
-        assert not (top[:, 1] > bottom[:, 1]).any()
-        assert not (left[:, 0] > right[:, 0]).any()
-
-
 @pytest.mark.long
 def test_building_twice_gives_the_same_labels(samples, tmp_path):
     from tools.demo.dataset import LABEL_TYPES, build_demo_dataset
@@ -251,15 +149,6 @@ def test_building_twice_gives_the_same_labels(samples, tmp_path):
                 assert plain(first[field]) == plain(second[field]), (source_of(first), field)
     finally:
         again.delete()
-
-
-def test_some_images_are_empty_and_some_annotators_not_assigned(demo):
-    _, report = demo
-    coverage = {entry.name: entry for entry in report.annotators}
-    assert report.n_empty >= 1
-    assert coverage["alice"].n_not_assigned == 0
-    assert coverage["carol"].n_not_assigned >= 3
-    assert report.alpha.undefined["one_annotator"] >= 1
 
 
 def test_the_report_finds_the_annotators_habits(demo):
