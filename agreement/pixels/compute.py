@@ -108,6 +108,7 @@ class PixelAgreement:
     numbers: FloatArray  #: shape ``(S, len(NUMBERS))``, means over the pairs of annotators; nan where undefined
     pair_numbers: FloatArray  #: shape ``(Q, len(NUMBERS))``, of every pair of annotators on every sample
     pair: IntArray  #: shape ``(Q, 2)``, the two annotators, sorted by sample, then annotators
+    agreed: IntArray  #: shape ``(Q,)``, pixels to which both gave the same value
     #: shape ``(S, R)``, mean class IoU of every mask with the others, without background; nan without others
     mask_iou: FloatArray
     alpha: FloatArray  #: shape ``(S,)``, nan where undefined
@@ -119,6 +120,7 @@ class PixelAgreement:
     is_empty: BoolArray  #: shape ``(S,)``, whether all masks are only background
     class_iou: FloatArray  #: shape ``(V,)``, for every value of every sample: mean over the pairs that used it
     class_dice: FloatArray  #: shape ``(V,)``
+    class_shared: IntArray  #: shape ``(V,)``, pixels of the value in both masks, summed over the pairs
     area: IntArray  #: shape ``(V, R)``, pixels of the value in every mask
 
     @property
@@ -159,6 +161,7 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
         numbers=np.full((n_samples, len(NUMBERS)), np.nan),
         pair_numbers=np.full((n_pairs, len(NUMBERS)), np.nan),
         pair=np.zeros((n_pairs, 2), np.int64),
+        agreed=np.zeros(n_pairs, np.int64),
         mask_iou=np.full((n_samples, n_annotators), np.nan),
         alpha=np.full(n_samples, np.nan),
         alpha_reason=np.full(n_samples, _ONE_ANNOTATOR),
@@ -169,6 +172,7 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
         is_empty=np.zeros(n_samples, np.bool_),
         class_iou=np.zeros(n_values),
         class_dice=np.zeros(n_values),
+        class_shared=np.zeros(n_values, np.int64),
         area=np.zeros((n_values, n_annotators), np.int64),
     )
     is_class = are_classes(counts.values, background)
@@ -213,6 +217,7 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
         numbers[:, :, _OF_BOUNDARIES] = found.counts.boundaries[rows].swapaxes(0, 1)
     found.pair_numbers[rows] = numbers.swapaxes(0, 1)
     found.pair[rows] = np.stack([members[:, a], members[:, b]], axis=2)
+    found.agreed[rows] = n_agreed.T
     found.numbers[samples] = means_defined(numbers)
     for m in range(members.shape[1]):
         found.mask_iou[samples, members[:, m]] = means_defined(numbers[(a == m) | (b == m), :, IOU])
@@ -222,6 +227,7 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
     n_present = np.maximum(present.sum(axis=0), 1)
     for column, values in ((found.class_iou, iou), (found.class_dice, dice)):
         column[table.of_value] = (np.where(present, values, 0.0).sum(axis=0) / n_present)[table.is_value]
+    found.class_shared[table.of_value] = shared.sum(axis=0)[table.is_value]
     of_value = np.nonzero(table.is_value)[0]
     for m in range(members.shape[1]):
         found.area[table.of_value, members[of_value, m]] = areas[m][table.is_value]

@@ -2,156 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from ...metrics.alpha import alpha_of
 from ...metrics.bootstrap.draws import hstack, sparse
-from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
-from ..evidence.hypotheses import EffectRows, Effects, effect_groups, findings_of, kind_mask
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ..evidence.hypotheses import Effects, effect_groups
 from ..image_alpha.expected import ExpectedDistances, image_distances, pair_alpha
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import Undefined
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..statistics.estimates import sample_numbers
-from ..statistics.numbers import GroupRows, Key, Numbers, Rows, ratio
+from ..statistics.numbers import GroupNumbers, Joined, Numbers, ratio, ratio_formula
 from ..statistics.report import ReportContext
 from .compute import NUMBERS, SCORE, PixelAgreement, kappa_of_areas
 from .counts import MaskValues, are_classes
 from .records import PixelRecords, mask_distances
-
-
-class PixelEffects:
-    """Collector of the effects on rated samples.
-
-    Args:
-        values: shape ``(K,)``, the values that occur, ascending
-        background: value of the background; None if there is none
-        clusters: shape ``(S,)``, video or group of every sample; None without
-    """
-
-    def __init__(self, values: IntArray, background: int | None, clusters: IntArray | None) -> None:
-        self._values, self._background = values, background
-        self._rows = EffectRows(clusters)
-
-    def add(self, agreement: PixelAgreement) -> None:
-        """Add the next samples."""
-        n_samples = len(agreement.n_pixels)
-        self._rows.add([self._pair_effects(agreement), *self._class_effects(agreement)], n_samples)
-
-    @staticmethod
-    def _pair_effects(agreement: PixelAgreement) -> Effects:
-        """Annotators' distance from the others, against that of the others among themselves."""
-        n_samples, n = agreement.counts.assigned.shape
-        score = agreement.pair_numbers[:, SCORE]
-        scored = ~np.isnan(score)
-        sample = np.repeat(np.arange(n_samples), agreement.counts.n_pairs)[scored]
-        ends = (sample[:, None] * n + agreement.pair[scored]).T.ravel()
-        apart = 1.0 - score[scored]
-        own = sums_by(ends, np.tile(apart, 2), n_samples * n).reshape(n_samples, n)
-        whole = np.bincount(ends, minlength=n_samples * n).reshape(n_samples, n)
-        others = [sums_by(sample, each, n_samples)[:, None] for each in (apart, np.ones(len(sample)))]
-        of_sample, annotator = np.nonzero(whole)
-        columns = [column[of_sample, annotator] for column in (own, whole, others[0] - own, others[1] - whole)]
-        return effect_groups("loose", annotator), of_sample, np.stack(columns)
-
-    def _class_effects(self, agreement: PixelAgreement) -> list[Effects]:
-        """Area that annotators give to each class, against the others', and classes with low agreement."""
-        counts = agreement.counts
-        drawn = are_classes(counts.values, self._background)
-        code = np.searchsorted(self._values, counts.values[drawn])
-        sample = counts.sample[drawn]
-        apart, n = 1.0 - agreement.class_iou[drawn], len(counts.n_values)
-        others = [sums_by(sample, each, n)[sample] - each for each in (apart, np.ones(len(sample)))]
-        loose = np.stack([apart, np.ones(len(sample)), *others])
-
-        assigned = counts.assigned[sample]
-        share = agreement.area[drawn] / np.maximum(agreement.n_pixels[sample], 1)[:, None]
-        mean = np.where(assigned, share, 0.0).sum(axis=1) / np.maximum(assigned.sum(axis=1), 1)
-        two = assigned.shape[1] == 2
-        # of two annotators the difference between them, counted once
-        own = share[:, :1] - share[:, 1:] if two else share - mean[:, None]
-        row, annotator = np.nonzero(assigned[:, : own.shape[1]] & (mean > 0)[:, None])
-        zero = np.zeros(len(row))
-        areas = np.stack([own[row, annotator], mean[row], zero, zero])
-        return [
-            (effect_groups("class_loose", code), sample, loose),
-            (effect_groups("class_area", annotator, code[row]), sample[row], areas),
-        ]
-
-    def found(self, annotators: Sequence[str], classes: Sequence[str]) -> dict[str, Any]:
-        """The fields of a report: what the tests confirm, and of how many.
-
-        Args:
-            classes: name of every value that occurs
-        """
-        moments = self._rows.moments()
-        areas = moments.group[kind_mask(moments.group, "class_area")].tolist()
-        # of two annotators, the difference between them is compared with none
-        expected = dict.fromkeys(areas, 0.0)
-        return findings_of(moments, annotators, classes, expected=expected)
-
 
 #: maximum number of values with intervals (those with the most pixels)
 MAX_VALUES = 200
 #: maximum number of different values for intervals of alpha and of pairs
 MAX_CATEGORIES = 5_000
 
-#: columns of every value: shared pixels, pixels of both, IoU, Dice, samples
-_N_COLUMNS_OF_CLASSES = 5
-
-#: columns of pairs before those of every value: ``_means``, pixels on which both agree, pixels, 1; for the alpha of
-#: images the distance, and 1 where there is one
-_N_PLAIN = 2 * len(NUMBERS) + 5
-_N_IMAGES = _N_PLAIN - 1
+#: numbers of every value, of all pairs together, as quotients of two columns
+_OF_CLASSES, _CLASS_FORMULA, _ = ratio_formula(
+    {
+        "iou": ("shared", "of_either"),
+        "dice": ("twice_shared", "of_both"),
+        "mean_iou": ("class_iou", "n_samples"),
+        "mean_dice": ("class_dice", "n_samples"),
+    }
+)
 #: names of ``NUMBERS`` in the summaries of pairs
 _NAMES = tuple("score" if name == "score" else f"mean.{name}" for name in NUMBERS)
+#: numbers of pairs as quotients of two columns; the distance is that of the alpha of images
+_OF_PAIRS, _PAIR_FORMULA, _ = ratio_formula(
+    {name: (name, f"n_{name}") for name in _NAMES}
+    | {"accuracy": ("agreed", "n_pixels"), "distance": ("distance", "n_images")}
+)
 
 
 def pixel_numbers(
     records: PixelRecords,
     context: ReportContext,
-    effects: PixelEffects | None = None,
+    look: Callable[[PixelAgreement], None] | None = None,
     expected: ExpectedDistances | None = None,
-    pair_scores: list[FloatArray] | None = None,
 ) -> Iterator[Numbers]:
     """All numbers of rated samples.
 
     Args:
-        effects: gets the samples too
+        look: gets the agreement on every block of samples, too
         expected: distances of masks of different images, if they are known
-        pair_scores: gets the scores of all pairs of masks
     """
     expected = mask_distances(records, context) if expected is None else expected
-    values = np.unique(records.column("values")).astype(np.int64)
-    pairs = _Pairs(records, context, values, expected.mean)
-    headline, classes = _Headline(values, context), _Classes(values, context)
+    met, values = AnnotatorPairs.of(records.assigned), np.unique(records.column("values")).astype(np.int64)
+    classes = np.arange(len(values))
+    if len(values) > MAX_VALUES:
+        n_pixels = np.zeros(len(values))
+        for _, _, value, area in records.areas():
+            n_pixels += sums_by(np.searchsorted(values, value), area, len(values))
+        classes = np.lexsort((values, -n_pixels))[:MAX_VALUES]
+    pairs = met.chosen(context.annotators) if len(values) <= MAX_CATEGORIES else classes[:0]
+    if not context.config.resamples:
+        classes, pairs = classes[:0], pairs[:0]
+    # images that everybody left empty are left out of all but the alpha of images if they have no score
+    is_empty = image_distances(records)[0] & np.isnan(records.column("score"))
+    empty, joined, start = records.assigned & is_empty[:, None], Joined(context.config.resamples > 0), 0
+    for agreement in records.agreements(MaskValues.from_dict(context.details).background, context.config):
+        n_samples = len(agreement.n_pixels)
+        joined.add(0, _headline(agreement, values, context.config.undefined), n_samples)
+        joined.add(1, [_class_numbers(agreement, values, classes)], n_samples)
+        own = empty[start : start + n_samples]
+        joined.add(2, _pair_numbers(agreement, values, context, met, pairs, expected.mean, own), n_samples)
+        if look is not None:
+            look(agreement)
+        start += n_samples
     yield sample_numbers(records)
     yield expected.numbers(records)
-    for agreement in records.agreements(MaskValues.from_dict(context.details).background, context.config):
-        headline.add(agreement)
-        classes.add(agreement)
-        pairs.add(agreement)
-        if effects is not None:
-            effects.add(agreement)
-        if pair_scores is not None:
-            pair_scores.append(agreement.pair_numbers[:, SCORE])
-    yield from headline.numbers()
-    yield from classes.numbers()
-    yield from pairs.numbers()
+    yield from joined.numbers()
 
 
 def headline_numbers(records: PixelRecords, context: ReportContext) -> Iterator[Numbers]:
     """The headline as functions of sums over any samples: without the alpha of images, whose chance is not one."""
-    config = replace(context.config, resamples=max(context.config.resamples, 1))  # else only the sums are kept
-    headline = _Headline(np.unique(records.column("values")).astype(np.int64), replace(context, config=config))
+    values, joined = np.unique(records.column("values")).astype(np.int64), Joined(by_sample=True)
+    for agreement in records.agreements(MaskValues.from_dict(context.details).background, context.config):
+        joined.add(0, _headline(agreement, values, context.config.undefined), len(agreement.n_pixels))
     yield sample_numbers(records)
-    for agreement in records.agreements(MaskValues.from_dict(context.details).background, config):
-        headline.add(agreement)
-    yield from (each for each in headline.numbers() if each.by_sample)
+    yield from (each for each in joined.numbers() if each.by_sample)
 
 
 def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
@@ -175,184 +114,180 @@ def _alpha(observed: FloatArray, counts: FloatArray, undefined: Undefined) -> Fl
     return alpha_of(observed, expected, n, undefined=undefined)
 
 
-def _kappa(sums: FloatArray) -> FloatArray:
-    """Cohen's kappa of pairs from sums of pixels, agreeing pixels and areas in the two masks."""
-    n, agreed = sums[..., 0], sums[..., 1]
-    areas_a, areas_b = np.split(sums[..., 2:], 2, axis=-1)
-    return kappa_of_areas(n, agreed, (areas_a * (n[..., None] - areas_b)).sum(axis=-1))[..., None]
-
-
-def _means(numbers: FloatArray) -> FloatArray:
-    """Columns for means: the values, then whether each is defined, ``(N, 2 len(NUMBERS))``."""
-    return np.hstack([np.nan_to_num(numbers), ~np.isnan(numbers)]).astype(np.float64)
-
-
-class _Headline:
+def _headline(agreement: PixelAgreement, values: IntArray, undefined: Undefined) -> Iterator[Numbers]:
     """Means over samples except the score, and pooled alpha over all pixels."""
+    counts, m, names = agreement.counts, agreement.counts.n_masks, (*_NAMES[1:], "alpha.mean")
+    n, found = len(names), np.column_stack([agreement.numbers[:, 1:], agreement.alpha])
+    observed = agreement.differing / np.maximum(m - 1, 1)
+    differing = np.column_stack([observed / np.maximum(m, 1), agreement.n_pixels])
 
-    def __init__(self, values: IntArray, context: ReportContext) -> None:
-        self._values, self._undefined = values, context.config.undefined
-        resampled = context.config.resamples > 0
-        self._means = Rows(by_sample=resampled)
-        self._alpha = Rows(by_sample=resampled and len(values) <= MAX_CATEGORIES)
+    def means(sums: FloatArray) -> FloatArray:
+        agreed = 1.0 - ratio(sums[..., 2 * n], sums[..., 2 * n + 1])
+        return np.concatenate([ratio(sums[..., :n], sums[..., n : 2 * n]), agreed[..., None]], axis=-1)
 
-    def add(self, agreement: PixelAgreement) -> None:
-        """Add the agreement on the next samples."""
-        counts, m = agreement.counts, agreement.counts.n_masks
-        observed = agreement.differing / np.maximum(m - 1, 1)
-        alpha = np.column_stack([np.nan_to_num(agreement.alpha), ~np.isnan(agreement.alpha)])
-        differing = np.column_stack([observed / np.maximum(m, 1), agreement.n_pixels])
-        self._means.add(hstack([np.hstack([_means(agreement.numbers[:, 1:]), alpha, differing]).astype(np.float64)]))
-        column = np.searchsorted(self._values, counts.values)
-        of_values = sparse(counts.sample, column, agreement.area.sum(axis=1), (len(m), len(self._values)))
-        self._alpha.add(hstack([observed[:, None], of_values]))
-
-    def numbers(self) -> Iterator[Numbers]:
-        """The means, and alpha."""
-        names, undefined = [f"mean.{name}" for name in NUMBERS[1:]], self._undefined
-        n = len(names)
-
-        def means(sums: FloatArray) -> FloatArray:
-            of_alpha = ratio(sums[..., 2 * n], sums[..., 2 * n + 1])
-            differing = ratio(sums[..., 2 * n + 2], sums[..., 2 * n + 3])
-            return np.concatenate(
-                [ratio(sums[..., :n], sums[..., n : 2 * n]), np.stack([of_alpha, 1.0 - differing], axis=-1)], axis=-1
-            )
-
-        yield self._means.numbers(tuple((name,) for name in (*names, "alpha.mean", "alpha.percent_agreement")), means)
-        yield self._alpha.numbers(
-            (("alpha.pooled",),), lambda sums: _alpha(sums[..., 0], sums[..., 1:], undefined)[..., None]
-        )
+    keys = tuple((name,) for name in (*names, "alpha.percent_agreement"))
+    yield Numbers(keys, hstack([np.hstack([np.nan_to_num(found), ~np.isnan(found), differing])]), means)
+    of_values = sparse(
+        counts.sample, np.searchsorted(values, counts.values), agreement.area.sum(axis=1), (len(m), len(values))
+    )
+    yield Numbers(
+        (("alpha.pooled",),),
+        hstack([observed[:, None], of_values]),
+        lambda sums: _alpha(sums[..., 0], sums[..., 1:], undefined)[..., None],
+        by_sample=len(values) <= MAX_CATEGORIES,
+    )
 
 
-class _Classes:
-    """The areas of every value over all pairs, and the means of its IoU and Dice over samples."""
-
-    def __init__(self, values: IntArray, context: ReportContext) -> None:
-        self._values = values
-        self._n_pixels = np.zeros(len(values))
-        self._rows = Rows(by_sample=context.config.resamples > 0)
-
-    def add(self, agreement: PixelAgreement) -> None:
-        """Add the agreement on the next samples."""
-        counts = agreement.counts
-        place, n_values = np.searchsorted(self._values, counts.values), len(self._values)
-        np.add.at(self._n_pixels, place, agreement.area.sum(axis=1))
-        shared, of_both = np.zeros(len(place)), np.zeros(len(place))
-        for table in counts.tables():
-            shared[table.of_value] = table.shared.sum(axis=0)[table.is_value]
-            # every mask is in n - 1 pairs
-            of_both[table.of_value] = (len(table.areas) - 1) * table.areas.sum(axis=0)[table.is_value]
-        entries = (shared, of_both, agreement.class_iou, agreement.class_dice, np.ones(len(place)))
-        self._rows.add(
-            sparse(
-                np.tile(counts.sample, len(entries)),
-                np.concatenate([k * n_values + place for k in range(len(entries))]),
-                np.concatenate(entries),
-                (len(counts.n_values), len(entries) * n_values),
-            )
-        )
-
-    def numbers(self) -> Iterator[Numbers]:
-        """IoU and Dice of the values, most pixels first; only the first ones have intervals."""
-        order = np.lexsort((self._values, -self._n_pixels))
-        rows = self._rows.columns()
-        for chosen, by_sample in ((order[:MAX_VALUES], self._rows.by_sample), (order[MAX_VALUES:], False)):
-            n = len(chosen)
-            if not n:
-                continue
-            names = [str(value) for value in self._values[chosen].tolist()]
-            kept = np.concatenate([k * len(self._values) + chosen for k in range(_N_COLUMNS_OF_CLASSES)])
-            numbers = Numbers(
-                tuple(("classes", name, key) for key in ("iou", "dice", "mean_iou", "mean_dice") for name in names),
-                rows[:, kept],
-                _class_numbers,
-                basis=np.tile(4 * n + np.arange(n), 4),
-                by_sample=by_sample,
-            )
-            yield numbers if by_sample else numbers.summed()
+def _class_numbers(agreement: PixelAgreement, values: IntArray, resampled: IntArray) -> GroupNumbers:
+    """IoU and Dice of every value: over the pixels of all pairs, and means over the samples with it."""
+    counts = agreement.counts
+    # every mask is in n - 1 pairs
+    of_both = (counts.n_masks[counts.sample] - 1) * agreement.area.sum(axis=1)
+    shared, n_samples = agreement.class_shared, np.ones(len(of_both))
+    columns = {
+        "shared": shared,
+        "of_either": of_both - shared,
+        "twice_shared": 2 * shared,
+        "of_both": of_both,
+        "class_iou": agreement.class_iou,
+        "class_dice": agreement.class_dice,
+        "n_samples": n_samples,
+    }
+    return GroupNumbers(
+        table="classes",
+        keys={k: ("classes", str(value)) for k, value in enumerate(values.tolist())},
+        n_groups=len(values),
+        names=("iou", "dice", "mean_iou", "mean_dice"),
+        group=np.searchsorted(values, counts.values),
+        sample=counts.sample,
+        columns={name: columns[name] for name in _OF_CLASSES},
+        formula=_CLASS_FORMULA,
+        basis=np.full(4, _OF_CLASSES.index("n_samples")),
+        resampled=resampled,
+    )
 
 
-def _class_numbers(sums: FloatArray) -> FloatArray:
-    shared, of_both, iou, dice, n_samples = np.split(sums, _N_COLUMNS_OF_CLASSES, axis=-1)
-    pooled = [ratio(shared, of_both - shared), ratio(2.0 * shared, of_both)]
-    return np.concatenate([*pooled, ratio(iou, n_samples), ratio(dice, n_samples)], axis=-1)
+def _pair_numbers(
+    agreement: PixelAgreement,
+    values: IntArray,
+    context: ReportContext,
+    met: AnnotatorPairs,
+    resampled: IntArray,
+    expected: float,
+    empty: BoolArray,
+) -> Iterator[Numbers | GroupNumbers]:
+    """The numbers of pairs and annotators; one row for every pair and shared sample.
+
+    Args:
+        met: the pairs of annotators
+        resampled: those with intervals
+        expected: expected distance of masks of different images
+        empty: shape ``(S, R)``, masks on images that are left out, as everybody left them empty
+    """
+    counts, names, found, n_samples = agreement.counts, context.annotators, agreement.pair_numbers, len(empty)
+    sample = np.repeat(np.arange(n_samples), counts.n_pairs)
+    n_values, n, undefined = counts.n_values[sample], len(names), context.config.undefined
+    row = np.repeat(np.arange(len(sample)), n_values)
+    of_value = ranges((np.cumsum(counts.n_values) - counts.n_values)[sample], n_values)
+    place, score = np.searchsorted(values, counts.values)[of_value], found[:, SCORE]
+    columns = dict(zip(_NAMES, np.nan_to_num(found).T, strict=True))
+    columns |= {f"n_{name}": column for name, column in zip(_NAMES, ~np.isnan(found).T, strict=True)}
+    columns |= {"agreed": agreement.agreed, "n_pixels": agreement.n_pixels[sample], "n_shared": np.ones(len(sample))}
+    columns |= {"distance": 1.0 - np.nan_to_num(score, nan=1.0), "n_images": ~np.isnan(score)}
+    # of images left out, the distance 0 alone
+    left_out = np.flatnonzero(empty.any(axis=1))
+    of_empty, *ends = np.nonzero(np.triu(empty[left_out, :, None] & empty[left_out, None, :], 1))
+    columns = {name: np.r_[column, np.full(len(of_empty), name == "n_images")] for name, column in columns.items()}
+    shape = len(sample) + len(of_empty), len(values)
+    areas = [sparse(row, place, agreement.area[of_value, end[row]], shape) for end in agreement.pair.T]
+
+    def formula(sums: FloatArray) -> FloatArray:
+        quotients, of_pixels = _PAIR_FORMULA(sums), sums[..., len(_OF_PAIRS) + 1 :]
+        agreed, n_pixels = (sums[..., _OF_PAIRS.index(name)] for name in ("agreed", "n_pixels"))
+        alpha = _alpha(2.0 * (n_pixels - agreed), of_pixels, undefined)
+        of_images = pair_alpha(quotients[..., -1], expected)
+        return np.concatenate([quotients[..., :-1], alpha[..., None], of_images[..., None]], axis=-1)
+
+    def kappa(sums: FloatArray) -> FloatArray:
+        of_a, of_b, _ = np.split(sums[..., 2:], 3, axis=-1)
+        by_chance = (of_a * (sums[..., :1] - of_b)).sum(axis=-1)
+        return kappa_of_areas(sums[..., 0], sums[..., 1], by_chance)[..., None]
+
+    every = {
+        "keys": {pair: ("pairs", *both) for pair, both in enumerate(met.names(names))},
+        "n_groups": len(met),
+        "group": np.r_[met.rows(*agreement.pair.T), met.rows(*ends)],
+        "sample": np.r_[sample, left_out[of_empty]],
+    }
+    yield GroupNumbers(
+        **every,
+        table="pairs",
+        names=(*_NAMES, "accuracy", "alpha", "image_alpha"),
+        columns={name: columns[name] for name in (*_OF_PAIRS, "n_shared")},
+        formula=formula,
+        basis=np.array([len(_OF_PAIRS)] * (len(_NAMES) + 2) + [_OF_PAIRS.index("n_images")]),
+        resampled=resampled,
+        categories=areas[0] + areas[1],
+    )
+    yield GroupNumbers(
+        **every,
+        table="areas",
+        names=("kappa",),
+        columns={name: columns[name] for name in ("n_pixels", "agreed")},
+        formula=kappa,
+        basis=np.zeros(1, np.int64),
+        resampled=np.empty(0, np.int64),
+        categories=hstack([*areas, areas[0] + areas[1]]),
+        n_blocks=3,
+    )
+    scored = np.tile(~np.isnan(score), 2)
+    member, of_sample, scores = (
+        each[scored] for each in (agreement.pair.T.ravel(), np.tile(sample, 2), np.tile(score, 2))
+    )
+    yield Numbers(
+        tuple(("annotators", name, "score") for name in names),
+        hstack([sparse(of_sample, member, each, (n_samples, n)) for each in (scores, np.ones(len(scores)))]),
+        lambda sums: ratio(sums[..., :n], sums[..., n:]),
+        basis=n + np.arange(n),
+    )
 
 
-class _Pairs:
-    """The numbers of pairs and annotators; one row for every pair and shared sample."""
+def pixel_effects(agreement: PixelAgreement, values: IntArray, background: int | None) -> Iterator[Effects]:
+    """The effects on some samples: of annotators, and of the classes.
 
-    def __init__(self, records: PixelRecords, context: ReportContext, values: IntArray, expected: float) -> None:
-        self._expected = expected
-        names, assigned, resampled = context.annotators, records.assigned, context.config.resamples > 0
-        self._pairs = pairs = AnnotatorPairs.of(assigned)
-        self._names, self._values, self._undefined = names, values, context.config.undefined
-        self._keys: dict[int, Key] = {pair: ("pairs", *both) for pair, both in enumerate(pairs.names(names))}
-        nobody = np.empty(0, np.int64)
-        few_values = len(values) <= MAX_CATEGORIES
-        self._rows = GroupRows(len(pairs), pairs.chosen(names) if resampled and few_values else nobody)
-        self._areas = GroupRows(len(pairs), nobody)
-        self._scores = Rows(by_sample=resampled)
-        # images that everybody left empty, which are left out of all other numbers if they have no score
-        counted, _ = image_distances(records)
-        empty = np.flatnonzero(counted & np.isnan(records.column("score")))
-        sample, a, b = np.nonzero(np.triu(assigned[empty, :, None] & assigned[empty, None, :], 1))
-        row, shape = np.arange(len(sample)), (len(sample), _N_PLAIN + len(values))
-        columns = sparse(row, np.full_like(row, _N_IMAGES), np.ones(len(row)), shape)
-        self._rows.add(pairs.rows(a, b), empty[sample], columns, 0)
-
-    def add(self, agreement: PixelAgreement) -> None:
-        """Add the agreement on the next samples."""
-        counts, n_samples, n = agreement.counts, len(agreement.n_pixels), len(self._names)
-        sample = np.repeat(np.arange(n_samples), counts.n_pairs)
-        pair = self._pairs.rows(agreement.pair[:, 0], agreement.pair[:, 1])
-        none = [np.empty(0, np.int64)]
-        rows, columns, areas_a, areas_b = none[:], none[:], none[:], none[:]
-        agreed = np.zeros(len(pair))
-        for table in counts.tables():
-            value = np.searchsorted(self._values, table.spread(counts.values))
-            for k, (a, b) in enumerate(zip(*table.pairs, strict=True)):
-                of_pair = np.broadcast_to((table.sample_pair + k)[:, None], value.shape)
-                rows.append(of_pair[table.is_value])
-                columns.append(value[table.is_value])
-                areas_a.append(table.areas[a][table.is_value])
-                areas_b.append(table.areas[b][table.is_value])
-                agreed[table.sample_pair + k] = table.shared[k].sum(axis=1)
-        n_pixels = agreement.n_pixels[sample].astype(np.float64)
-        shape = (len(pair), len(self._values))
-        row, column = np.concatenate(rows), np.concatenate(columns)
-        of_a, of_b = (sparse(row, column, np.concatenate(areas), shape) for areas in (areas_a, areas_b))
-        score = agreement.pair_numbers[:, SCORE]
-        of_images = (1.0 - np.nan_to_num(score, nan=1.0), ~np.isnan(score))
-        plain = np.column_stack([_means(agreement.pair_numbers), agreed, n_pixels, np.ones(len(pair)), *of_images])
-        self._rows.add(pair, sample, hstack([plain, of_a + of_b]), n_samples)
-        self._areas.add(pair, sample, hstack([np.column_stack([n_pixels, agreed]), of_a, of_b]), n_samples)
-
-        scored = np.tile(~np.isnan(score), 2)
-        member = agreement.pair.T.ravel()[scored]
-        of_sample, scores = np.tile(sample, 2)[scored], np.tile(score, 2)[scored]
-        total, number = (sparse(of_sample, member, each, (n_samples, n)) for each in (scores, np.ones(len(scores))))
-        self._scores.add(hstack([total, number]))
-
-    def numbers(self) -> Iterator[Numbers]:
-        """The numbers of every pair, and the score of every annotator."""
-        n, undefined = len(NUMBERS), self._undefined
-
-        def formula(sums: FloatArray) -> FloatArray:
-            agreed, n_pixels, counts = sums[..., 2 * n], sums[..., 2 * n + 1], sums[..., _N_PLAIN:]
-            alpha = _alpha(2.0 * (n_pixels - agreed), counts, undefined)
-            means = ratio(sums[..., :n], sums[..., n : 2 * n])
-            of_images = pair_alpha(ratio(sums[..., _N_IMAGES - 1], sums[..., _N_IMAGES]), self._expected)
-            pooled = np.stack([ratio(agreed, n_pixels), alpha, of_images], axis=-1)
-            return np.concatenate([means, pooled], axis=-1)
-
-        names = (*_NAMES, "accuracy", "alpha", "image_alpha")
-        basis = np.array([_N_IMAGES - 2] * (len(names) - 1) + [_N_IMAGES])
-        yield from self._rows.numbers(self._keys, names, formula, basis, _N_PLAIN)
-        yield from self._areas.numbers(self._keys, ("kappa",), _kappa, np.array([0]), 2 + 2 * len(self._values))
-        n_names = len(self._names)
-        yield self._scores.numbers(
-            tuple(("annotators", name, "score") for name in self._names),
-            lambda sums: ratio(sums[..., :n_names], sums[..., n_names:]),
-            n_names + np.arange(n_names),
-        )
+    Args:
+        values: shape ``(K,)``, the values that occur, ascending
+        background: value of the background; None if there is none
+    """
+    # annotators' distance from the others, against that of the others among themselves
+    counts, (n_samples, n) = agreement.counts, agreement.counts.assigned.shape
+    score = agreement.pair_numbers[:, SCORE]
+    scored = ~np.isnan(score)
+    sample, apart = np.repeat(np.arange(n_samples), counts.n_pairs)[scored], 1.0 - score[scored]
+    ends = (sample[:, None] * n + agreement.pair[scored]).T.ravel()
+    own = sums_by(ends, np.tile(apart, 2), n_samples * n).reshape(n_samples, n)
+    whole = np.bincount(ends, minlength=n_samples * n).reshape(n_samples, n)
+    others = [sums_by(sample, each, n_samples)[:, None] for each in (apart, np.ones(len(sample)))]
+    of_sample, annotator = np.nonzero(whole)
+    columns = [column[of_sample, annotator] for column in (own, whole, others[0] - own, others[1] - whole)]
+    yield effect_groups("loose", annotator), of_sample, np.stack(columns)
+    # classes with low agreement
+    drawn = are_classes(counts.values, background)
+    code, sample, apart = (
+        np.searchsorted(values, counts.values[drawn]),
+        counts.sample[drawn],
+        1.0 - agreement.class_iou[drawn],
+    )
+    one = np.ones(len(sample))
+    others = [sums_by(sample, each, n_samples)[sample] - each for each in (apart, one)]
+    yield effect_groups("class_loose", code), sample, np.stack([apart, one, *others])
+    # area that annotators give to each class, against the others'
+    assigned = counts.assigned[sample]
+    share = agreement.area[drawn] / np.maximum(agreement.n_pixels[sample], 1)[:, None]
+    mean = np.where(assigned, share, 0.0).sum(axis=1) / np.maximum(assigned.sum(axis=1), 1)
+    # of two annotators the difference between them, counted once
+    of_annotators = share[:, :1] - share[:, 1:] if n == 2 else share - mean[:, None]
+    row, annotator = np.nonzero(assigned[:, : of_annotators.shape[1]] & (mean > 0)[:, None])
+    areas = np.zeros((4, len(row)))
+    areas[:2] = of_annotators[row, annotator], mean[row]
+    yield effect_groups("class_area", annotator, code[row]), sample[row], areas

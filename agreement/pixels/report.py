@@ -9,13 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, IntArray
+from ..evidence.hypotheses import EffectRows, findings_of, kind_mask
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields, rated_only, report_estimates, report_of
 from ..statistics.main_numbers import PIXEL_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, mean_defined
-from .compute import ALPHA_REASONS
+from .compute import ALPHA_REASONS, SCORE, PixelAgreement
 from .counts import MaskValues
-from .numbers import PixelEffects, pixel_numbers, sample_contents
+from .numbers import pixel_effects, pixel_numbers, sample_contents
 from .records import PixelRecords, mask_distances
 
 #: number of listed classes; classes with the fewest pixels are left out
@@ -137,13 +138,20 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
     meaning = MaskValues.from_dict(context.details)
     rated, of_rated = rated_only(records, context)
     counts = _Counts.of(rated, len(context.annotators))
-    effects = PixelEffects(counts.values, meaning.background, of_rated.clusters)
-    expected, pair_scores = mask_distances(rated, of_rated), list[FloatArray]()
-    numbers = pixel_numbers(rated, of_rated, effects, expected, pair_scores)
+    effects, expected, pair_scores = EffectRows(of_rated.clusters), mask_distances(rated, of_rated), list[FloatArray]()
+
+    def look(agreement: PixelAgreement) -> None:
+        effects.add(pixel_effects(agreement, counts.values, meaning.background), len(agreement.n_pixels))
+        pair_scores.append(agreement.pair_numbers[:, SCORE])
+
+    numbers = pixel_numbers(rated, of_rated, look, expected)
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
     of_report = fields.of()
     pairs = _pairs(rated, fields, context.annotators)
     classes = _classes(counts, fields, meaning, is_rgb)
+    moments, names = effects.moments(), [meaning.name(value, is_rgb=is_rgb) for value in counts.values.tolist()]
+    # of two annotators, the difference between them is compared with none
+    of_areas = dict.fromkeys(moments.group[kind_mask(moments.group, "class_area")].tolist(), 0.0)
     alpha = rated.column("alpha")
     n_ignored = int(rated.column("n_ignored").sum(dtype=np.int64))
     n_pixels = int(counts.of_samples.sum())
@@ -181,7 +189,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
         classes=classes[:MAX_CLASSES],
         pairs=pairs,
         annotators=_annotators(records, counts, fields, context.annotators, classes),
-        **effects.found(context.annotators, [meaning.name(value, is_rgb=is_rgb) for value in counts.values.tolist()]),
+        **findings_of(moments, context.annotators, names, expected=of_areas),
     )
 
 

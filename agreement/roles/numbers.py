@@ -19,7 +19,7 @@ from ...metrics.numeric.arrays import FloatArray, IntArray, distinct, sums_by
 from ..objects.sizes import SIZES
 from ..objects.tables import MEASURES
 from ..pixels.counts import MaskValues, are_classes
-from ..statistics.numbers import GroupRows, Key, Numbers, ratio
+from ..statistics.numbers import GroupNumbers, Joined, Key, Numbers, ratio
 from ..statistics.records import Records
 from ..statistics.report import ReportContext
 from .matching import LOOSELY, RIGHT
@@ -234,18 +234,30 @@ class Comparison(RoleMeetings):
         group, sample, columns, n_groups = self.rows(part)
         total = np.bincount(group, columns[:, _PLACE["n_both"]], n_groups)
         order = np.argsort(-total, kind="stable")[:MAX_RESAMPLED]
-        rows = GroupRows(n_groups, order[total[order] > 0] if by_sample else np.empty(0, np.int64))
         computed = [_OF_MODELS.get(name, name) if self.is_model else name for name in shown.values()]
         named = {name for each in computed for name in NUMBERS[each][1:]} | {"n_both", "n_matched"}
         used = [name for name in _PLACE if name in named]
-        rows.add(group, sample, columns[:, [_PLACE[name] for name in used]], self.n_samples)
         basis = np.array([used.index(NUMBERS[name][2].replace("n_either", "n_both")) for name in computed])
         found = {k: owner for k, owner in enumerate(owners) if total[k] > 0}
 
         def of_sums(sums: FloatArray) -> FloatArray:
             return formula({name: sums[..., k] for k, name in enumerate(used)}, computed)
 
-        yield from rows.numbers(found, list(shown), of_sums, basis, len(used))
+        joined = Joined(by_sample)
+        of_groups = GroupNumbers(
+            table=part,
+            keys=found,
+            n_groups=n_groups,
+            names=list(shown),
+            group=group,
+            sample=sample,
+            columns={name: columns[:, _PLACE[name]] for name in used},
+            formula=of_sums,
+            basis=basis,
+            resampled=order[total[order] > 0][: None if by_sample else 0],
+        )
+        joined.add(0, [of_groups], self.n_samples)
+        yield from joined.numbers()
 
     def classes_said(self) -> list[Entry]:
         """Counted classes of annotators and of the role, over matched labels."""

@@ -10,7 +10,7 @@ import numpy as np
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct, sums_by
 from ...metrics.numeric.rate_tests import alternative_annotator_test
 from ..statistics.estimates import Fields, estimates
-from ..statistics.numbers import GroupRows, Key, ratio
+from ..statistics.numbers import GroupNumbers, Joined, Key, ratio
 from ..statistics.report import number
 from ..statistics.role_reports import EPSILON, EPSILONS, AlternativeTest, LeftOutTest, PersonComparison, SideBySide
 from .numbers import COLUMNS, Comparison
@@ -89,15 +89,26 @@ def person_comparison(model: Comparison, ranks: IntArray, clusters: IntArray | N
         parts.append(([(part, title) for title in titles], n, *_of_part(model, left_out, part, shared, chosen)))
     keys = [key for of_part, *_ in parts for key in of_part]
     n_labels = np.concatenate([n for _, n, *_ in parts]).tolist()
-    rows_of, counted, first = GroupRows(len(keys), np.arange(len(keys) if config.resamples else 0)), [], 0
-    for of_part, _, group, sample, values in parts:
-        some = values.any(axis=1)
-        rows_of.add(first + group[some], sample[some], values[some], 0)
-        counted += np.bincount(group, minlength=len(of_part)).tolist()
-        first += len(of_part)
+    n_parts = [len(of_part) for of_part, *_ in parts]
+    group = np.concatenate([first + each[2] for first, each in zip(np.cumsum([0, *n_parts]), parts, strict=False)])
+    sample, values = (np.concatenate([each[k] for each in parts]) for k in (3, 4))
+    counted, some = np.bincount(group, minlength=len(keys)).tolist(), values.any(axis=1)
     used: dict[int, Key] = {k: key for k, key in enumerate(keys) if counted[k]}
-    numbers = rows_of.numbers(used, NAMES, values_of_sides, np.array([0, 3, 0, 0, 3, 0]), 6)
-    fields = Fields(estimates(numbers, ranks, resamples=config.resamples, seed=config.seed))
+    joined = Joined(config.resamples > 0)
+    of_parts = GroupNumbers(
+        table="",
+        keys=used,
+        n_groups=len(keys),
+        names=NAMES,
+        group=group[some],
+        sample=sample[some],
+        columns={str(k): column for k, column in enumerate(values[some].T)},
+        formula=values_of_sides,
+        basis=np.array([0, 3, 0, 0, 3, 0]),
+        resampled=np.arange(len(keys) if config.resamples else 0),
+    )
+    joined.add(0, [of_parts], n_samples)
+    fields = Fields(estimates(joined.numbers(), ranks, resamples=config.resamples, seed=config.seed))
     found: dict[str, list[SideBySide]] = {part: [] for part in ("total", "annotators", "classes", "sizes")}
     for k, (part, name) in used.items():
         found[part].append(SideBySide(name, counted[k], n_labels[k], **fields.of(part, name)))

@@ -98,6 +98,7 @@ class GroupNumbers:
     basis: IntArray  #: shape ``(V,)``, see :class:`Numbers`
     resampled: IntArray  #: the groups with intervals
     categories: SparseColumns | None = None  #: shape ``(T, K)``, further columns, of which the formula needs those used
+    n_blocks: int = 1  #: columns of every category; the last one is 0 where it does not occur
     also: Mapping[str, FloatArray | IntArray] = field(default_factory=dict)  #: columns of which only sums are needed
 
 
@@ -144,7 +145,8 @@ class Joined:
         for place in sorted([*self._rows, *self._groups]):
             if place in self._groups:
                 found, of_groups = self._groups.pop(place)
-                yield from of_groups.numbers(found.keys, found.names, found.formula, found.basis, len(found.columns))
+                of_numbers = found.keys, found.names, found.formula, found.basis
+                yield from of_groups.numbers(*of_numbers, len(found.columns), found.n_blocks)
                 continue
             each, rows = self._rows.pop(place)
             if each.table in leave_out:
@@ -257,7 +259,13 @@ class GroupRows:
         return np.concatenate(self._group), np.concatenate(self._sample), self._chunks[0]
 
     def numbers(
-        self, groups: Mapping[int, Key], names: Sequence[str], formula: Statistic, basis: IntArray, n_fixed: int
+        self,
+        groups: Mapping[int, Key],
+        names: Sequence[str],
+        formula: Statistic,
+        basis: IntArray,
+        n_fixed: int,
+        n_blocks: int = 1,
     ) -> Iterator[Numbers]:
         """The numbers of some groups.
 
@@ -268,6 +276,7 @@ class GroupRows:
                 may be left out
             basis: shape ``(V,)``, see :class:`Numbers`
             n_fixed: columns that the formula always needs; the others are categories
+            n_blocks: columns of every category
         """
         group_of_row, sample, columns = self.rows()
         order = np.argsort(group_of_row, kind="stable")
@@ -280,7 +289,7 @@ class GroupRows:
         for start in range(0, len(only_sums), at_once):
             some = only_sums[start : start + at_once]
             owners = [groups[group] for group in some]
-            yield _group_numbers(owners, names, _used(sums[some], n_fixed), formula)
+            yield _group_numbers(owners, names, _used(sums[some], n_fixed, n_blocks), formula)
         for group, owner in groups.items():
             if not self._resampled[group]:
                 continue
@@ -288,10 +297,10 @@ class GroupRows:
             if self._moments is not None:
                 start = int(self._place[group]) * columns.shape[1]
                 own = self._moments.columns()[:, start : start + columns.shape[1]]
-                yield Numbers(keys, _used(own, n_fixed), formula, None, basis, by_sample="moments")
+                yield Numbers(keys, _used(own, n_fixed, n_blocks), formula, None, basis, by_sample="moments")
             else:
                 rows = order[ends[group] : ends[group + 1]]
-                yield Numbers(keys, _used(columns[rows], n_fixed), formula, sample[rows], basis)
+                yield Numbers(keys, _used(columns[rows], n_fixed, n_blocks), formula, sample[rows], basis)
 
 
 def _group_sums(columns: FloatArray | SparseColumns, group: IntArray, n_groups: int) -> SparseColumns:
