@@ -67,22 +67,19 @@ def _show(dataset: fo.Dataset, runs: list[Entry]) -> None:
     while True:  # until nobody changes the settings between reading and writing
         stored = stored_app_config(dataset)
         reload_dataset(dataset)
-        if replace_app_config(dataset, stored, _values_for(dataset, runs)):
+        state, groups, colors = _state(dataset), _Groups(dataset), _Colors(dataset)
+        shown, sidebar = _renewed(groups, state.get("sidebar"), [run for run in runs if run.get("paths")])
+        scheme, coloring = _renewed(
+            colors, state.get("colors"), [run for run in runs if run.get("attribute") or run.get("field_colors")]
+        )
+        of_groups = None if shown is None else [fo.SidebarGroupDocument(**group).to_dict() for group in shown]
+        values = {  # None removes one
+            "sidebar_groups": of_groups,
+            "color_scheme": None if scheme is None else _scheme(scheme).to_dict(),
+            f"plugins.{_NAME}": {"runs": runs, "sidebar": sidebar, "colors": coloring} if runs else None,
+        }
+        if replace_app_config(dataset, stored, values):
             return
-
-
-def _values_for(dataset: fo.Dataset, runs: list[Entry]) -> dict[str, Any]:
-    """The settings of the App with the groups and the colours of some runs; None removes one."""
-    state, groups, colors = _state(dataset), _Groups(dataset), _Colors(dataset)
-    shown, sidebar = _renewed(groups, state.get("sidebar"), [run for run in runs if run.get("paths")])
-    scheme, coloring = _renewed(
-        colors, state.get("colors"), [run for run in runs if run.get("attribute") or run.get("field_colors")]
-    )
-    return {
-        "sidebar_groups": None if shown is None else [fo.SidebarGroupDocument(**group).to_dict() for group in shown],
-        "color_scheme": None if scheme is None else _scheme(scheme).to_dict(),
-        f"plugins.{_NAME}": {"runs": runs, "sidebar": sidebar, "colors": coloring} if runs else None,
-    }
 
 
 def _renewed(

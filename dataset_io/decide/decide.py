@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, get_args
 
 import fiftyone.core.labels as fol
@@ -160,7 +159,17 @@ def decide(
         one_class=true_or_false("one_class", one_class),
         min_iou=_share_of("min_iou", min_iou),
     )
-    _refuse_without_effect(opened, choice, rule)
+    given = {"classes": rule.classes, "one_class": rule.one_class, "min_iou": rule.min_iou is not None}
+    superfluous = [name for name, value in given.items() if value and name in opened.units.without]
+    if superfluous:
+        raise AgreementInputError(
+            f"`{superfluous[0]}` must not be given for {opened.labels.title}, where it means nothing; leave it out"
+        )
+    if choice == "consensus" and not opened.units.has_consensus:
+        raise AgreementInputError(
+            f'`choice` must be "version", "own", "none" or "skip" for {opened.labels.title}, which have no consensus, '
+            f"got {choice!r}"
+        )
     OPTIONS["progress"].checked(progress)
     decision = NewDecision(
         choice=choice,
@@ -200,21 +209,6 @@ def _share_of(option: str, value: Any) -> float | None:
     if value is None or (is_real(value) and 0 <= value <= 1):
         return value
     raise AgreementInputError(f"`{option}` must be None or in [0, 1], got {value!r}")
-
-
-def _refuse_without_effect(opened: ObjectsToDecide, choice: str, rule: Rule) -> None:
-    """Refuse conditions, and choices, that do not apply to these labels."""
-    given = {"classes": rule.classes, "one_class": rule.one_class, "min_iou": rule.min_iou is not None}
-    superfluous = [name for name, value in given.items() if value and name in opened.units.without]
-    if superfluous:
-        raise AgreementInputError(
-            f"`{superfluous[0]}` must not be given for {opened.labels.title}, where it means nothing; leave it out"
-        )
-    if choice == "consensus" and not opened.units.has_consensus:
-        raise AgreementInputError(
-            f'`choice` must be "version", "own", "none" or "skip" for {opened.labels.title}, which have no consensus, '
-            f"got {choice!r}"
-        )
 
 
 def _annotator_of(labels: RunLabels, choice: str, annotator: Any) -> str | None:
@@ -378,7 +372,20 @@ class _Pass(CountingPass):
                 if not self._preview:
                     old = tuple(each for each in objects.found[unit] if each["id"] not in taken)
                     taken.update(each["id"] for each in old)
-                    made[k].append(self._made(objects, unit, label, old, at))
+                    new = self._new
+                    said = {
+                        "choice": "skip" if new.opens else new.choice,
+                        "annotator": None if new.opens else new.annotator,
+                        "run_key": self._objects.labels.run_key,
+                        "decided_by": new.by,
+                        "decided_at": at,
+                        "remark": new.remark,
+                        "step": new.step,
+                        BY_RULE: self._rule.objects is None,
+                    }
+                    basis = new.annotator if new.choice == "version" else new.choice
+                    facts = objects.facts(unit, self._objects.labels.annotators)
+                    made[k].append(Made.of(facts, label, self._objects.kind, basis=basis, said=said, replaces=old))
         for k, sample_decisions in made.items():
             for each in sample_decisions:
                 objects.logs[k].add(each)
@@ -433,19 +440,3 @@ class _Pass(CountingPass):
         basis_id = str(found[0]["_id"]) if "_id" in found[0] else None  # plain values have none
         label_type = self._objects.units.label_type.__name__
         return {"_cls": label_type, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}
-
-    def _made(self, objects: Decidable, unit: int, label: Stored | None, old: tuple[Stored, ...], at: datetime) -> Made:
-        new = self._new
-        said = {
-            "choice": "skip" if new.opens else new.choice,
-            "annotator": None if new.opens else new.annotator,
-            "run_key": self._objects.labels.run_key,
-            "decided_by": new.by,
-            "decided_at": at,
-            "remark": new.remark,
-            "step": new.step,
-            BY_RULE: self._rule.objects is None,
-        }
-        basis = new.annotator if new.choice == "version" else new.choice
-        facts = objects.facts(unit, self._objects.labels.annotators)
-        return Made.of(facts, label, self._objects.kind, basis=basis, said=said, replaces=old)

@@ -157,8 +157,13 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
                 n_unknown = np.bincount(joined.sample[joined.annotator == UNKNOWN], minlength=len(rows))
             joined = joined.rows(known)
         n_invalid = np.bincount(joined.sample[~joined.usable], minlength=len(rows))
-        if n_invalid.any():
-            self._refuse_unless_skipped(joined, samples)
+        if n_invalid.any() and self.source.config.invalid == "error":
+            unusable = ~joined.usable
+            fields = set(joined.field[unusable].tolist())
+            requirements = {self._readers[field].requirement for field in fields}
+            affected = joined.sample[unusable].tolist()
+            sample_ids = sorted({samples[k].title for k in affected})
+            raise unusable_labels_error(requirements, len(affected), sample_ids)
         joined = joined.sorted()
         of_labels = (joined.sample, joined.annotator)
         assignment = assigned_annotators(self.source, rows, samples, of_labels)
@@ -266,15 +271,6 @@ class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
         if without:
             raise unknown_sizes_error(sorted(map(str, without)))
         return np.where(unknown[:, None], 1.0, sizes)
-
-    def _refuse_unless_skipped(self, columns: ObjectColumns, samples: list[StoredSample]) -> None:
-        if self.source.config.invalid == "error":
-            unusable = ~columns.usable
-            fields = set(columns.field[unusable].tolist())
-            requirements = {self._readers[field].requirement for field in fields}
-            affected = columns.sample[unusable].tolist()
-            sample_ids = sorted({samples[k].title for k in affected})
-            raise unusable_labels_error(requirements, len(affected), sample_ids)
 
     # ---- comparing ----
 

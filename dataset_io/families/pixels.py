@@ -18,7 +18,6 @@ from ...agreement.disputes.costs import pair_costs
 from ...agreement.pixels.compute import NUMBERS, PixelAgreement, PixelBatch, TooManyValuesError, compare_masks, measure
 from ...agreement.pixels.counts import MaskCounts, SampleMasks, mask_values
 from ...agreement.pixels.records import PixelRecords, record_pixels
-from ...agreement.settings.config import AgreementConfig
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.statistics.report import ReportContext, RunFacts
 from ...metrics.numeric.arrays import BoolArray
@@ -87,7 +86,11 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
 
     def check(self) -> None:
         """Refuse options and masks that cannot be used."""
-        _check_options(self.source.config)
+        config, width = self.source.config, self.source.config.boundary_width
+        if width is not None and (width < 1 or width % 1):
+            raise AgreementInputError(f"`boundary_width` must be a whole number of pixels, at least 1, got {width!r}")
+        if config.map_folder is not None:
+            check_map_folder(config.map_folder)
         found = check_masks(self._stored_masks(), self.source.config)
         self.is_rgb = self.is_rgb if found is None else found
 
@@ -95,20 +98,17 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
         """Title and masks, by field, of every sample with masks."""
         naming = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
         labelled = [{f"{path}._cls": {"$type": "string"}} for path in self.source.label_paths]
+        ids = {
+            f"id{field}": {"$cond": [{"$eq": [{"$type": f"${path}._cls"}, "string"]}, [f"${path}._id"], None]}
+            for field, path in enumerate(self.source.label_paths)
+        }
         found = self.source.aggregate(
-            [{"$match": {"$or": labelled}}, {"$project": {**self._shown(), **self.projection(), **naming}}],
-            batchSize=100,
+            [{"$match": {"$or": labelled}}, {"$project": {**ids, **self.projection(), **naming}}], batchSize=100
         )
         for row in found:
             masks = {name: self.stored_mask(row, field) for field, name in enumerate(self.source.config.fields)}
             sample = StoredSample(row["_id"], None, (), row.get("_sample_id"), row.get("frame_number", 0))
             yield sample.title, {name: mask for name, mask in masks.items() if mask is not None}
-
-    def _shown(self) -> dict[str, Any]:
-        return {
-            f"id{field}": {"$cond": [{"$eq": [{"$type": f"${path}._cls"}, "string"]}, [f"${path}._id"], None]}
-            for field, path in enumerate(self.source.label_paths)
-        }
 
     def projection(self) -> dict[str, Any]:
         """The arrays and paths of the masks."""
@@ -231,10 +231,23 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
     def values(self, labels: PixelLabels, agreement: PixelAgreement) -> list[dict[str, Any]]:
         """The values of every sample by path; undefined ones are None on labels and left out on samples. Writes the
         files of heatmaps."""
-        updates = self._sample_values(agreement)
+        written = names.chosen_fields(names.PIXEL_FIELDS, self.source.config).sample
+        numbers, rated = agreement.numbers, agreement.rated
+        columns = {name: where_rated(rated, numbers[:, k]) for k, name in enumerate(NUMBERS) if f"_{name}" in written}
+        columns["cost"] = where_rated(rated, pair_costs(agreement.score, agreement.n_annotators))
+        for name in ("alpha", "ignored", "n_units", "n_disputed"):
+            columns[name] = where_rated(rated, getattr(agreement, name))
+        updates = values_by_path(self._key, {**columns, "n_annotators": agreement.n_annotators.tolist()})
         for k, content in enumerate(labels.maps):
             if content is not None:
-                updates[k][f"{self._key}_map"] = self._map_document(labels.ids[k], content)
+                document: dict[str, Any] = {"_id": ObjectId(), "_cls": "Heatmap", "tags": []}
+                folder = self.source.config.map_folder
+                if folder is None:
+                    document["map"] = Binary(content)
+                else:
+                    document["map_path"] = map_path(folder, labels.ids[k], self.source.run_id)
+                    write_map(document["map_path"], content)
+                updates[k][f"{self._key}_map"] = {**document, "range": [0.0, float(len(self.source.annotators) - 1)]}
         n_annotators, mask_iou = agreement.n_annotators.tolist(), agreement.mask_iou.tolist()
         compared = labels.batch.assigned
         for field, (path, annotator) in enumerate(
@@ -247,36 +260,7 @@ class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
                 updates[k][of_assigned] = n_annotators[k] if compared[k, annotator] else None
         return updates
 
-    def _sample_values(self, agreement: PixelAgreement) -> list[dict[str, Any]]:
-        written = names.chosen_fields(names.PIXEL_FIELDS, self.source.config).sample
-        numbers, rated = agreement.numbers, agreement.rated
-        columns = {name: where_rated(rated, numbers[:, k]) for k, name in enumerate(NUMBERS) if f"_{name}" in written}
-        columns["cost"] = where_rated(rated, pair_costs(agreement.score, agreement.n_annotators))
-        for name in ("alpha", "ignored", "n_units", "n_disputed"):
-            columns[name] = where_rated(rated, getattr(agreement, name))
-        return values_by_path(self._key, {**columns, "n_annotators": agreement.n_annotators.tolist()})
-
-    def _map_document(self, document_id: ObjectId, content: bytes) -> dict[str, Any]:
-        """The heatmap as FiftyOne stores it; its range is the same on all samples, so that colours are comparable."""
-        document: dict[str, Any] = {"_id": ObjectId(), "_cls": "Heatmap", "tags": []}
-        folder = self.source.config.map_folder
-        if folder is None:
-            document["map"] = Binary(content)
-        else:
-            document["map_path"] = map_path(folder, document_id, self.source.run_id)
-            write_map(document["map_path"], content)
-        return {**document, "range": [0.0, float(len(self.source.annotators) - 1)]}
-
 
 def n_workers() -> int:
     """Samples that are decoded at the same time."""
     return min(MAX_WORKERS, os.cpu_count() or 1)
-
-
-def _check_options(config: AgreementConfig) -> None:
-    """Refuse option values that do not fit masks."""
-    width = config.boundary_width
-    if width is not None and (width < 1 or width % 1):
-        raise AgreementInputError(f"`boundary_width` must be a whole number of pixels, at least 1, got {width!r}")
-    if config.map_folder is not None:
-        check_map_folder(config.map_folder)

@@ -64,11 +64,6 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
 
     def check(self) -> None:
         """Refuse numbers that cannot be compared, and classes that are not listed."""
-        self._check_values()
-        if self.source.config.categories:
-            check_listed(self._names_in_database(), self.source.config)
-
-    def _check_values(self) -> None:
         unusable = []
         negative = []
         for sample, value in self._conspicuous():
@@ -80,6 +75,15 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
             raise unusable_labels_error([self._requirement], len(unusable), sorted(set(unusable)))
         if negative and self._level == "ratio":
             raise _negative_error(len(negative), sorted(set(negative)))
+        if self.source.config.categories:
+            found: set[str] = set()
+            for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
+                there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
+                values = self.source.aggregate([{"$match": there}, {"$group": {"_id": f"${kind.value_path(path)}"}}])
+                given = [row["_id"] for row in values]
+                found.update(_name_of(value) for value in given if self._is_usable(value))
+            aliases = {} if self.numbers else self.source.config.aliases
+            check_listed({aliases.get(name, name) for name in found}, self.source.config)
 
     def _is_usable(self, value: Any) -> bool:
         """True if a rating can be compared."""
@@ -115,17 +119,6 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
                 elif not kind.is_label and held is not None:
                     yield document_title(document), held
 
-    def _names_in_database(self) -> set[str]:
-        """The names of all ratings at the start of the run; some may be gone when they are read."""
-        found: set[str] = set()
-        for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
-            there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
-            values = self.source.aggregate([{"$match": there}, {"$group": {"_id": f"${kind.value_path(path)}"}}])
-            given = [row["_id"] for row in values]
-            found.update(_name_of(value) for value in given if self._is_usable(value))
-        aliases = {} if self.numbers else self.source.config.aliases
-        return {aliases.get(name, name) for name in found}
-
     def projection(self) -> dict[str, Any]:
         """The value of every label; values of plain fields are read with the ids."""
         return {
@@ -160,16 +153,6 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
                     n_invalid[k] += 1
                 else:
                     ratings[k, annotator] = value if self.numbers else self.codes[_name_of(value)]
-        self._refuse(ratings, n_invalid, samples)
-        if len(self._class_names) != self.codes.n_codes:
-            # a new list, because batches that are being written use the old one
-            self._class_names = self.codes.names()
-        labels = RatingLabels(ratings, [] if self.numbers else self._class_names, label_ids)
-        none_unknown = np.zeros(len(rows), np.int64)
-        return LabelsRead(labels, n_invalid, none_unknown, none_unknown.copy())
-
-    def _refuse(self, ratings: FloatArray, n_invalid: Any, samples: list[StoredSample]) -> None:
-        """Refuse ratings that appeared or changed after the checks."""
         if n_invalid.any() and self.source.config.invalid == "error":
             affected = sorted(samples[k].title for k in np.flatnonzero(n_invalid).tolist())
             raise unusable_labels_error([self._requirement], int(n_invalid.sum()), affected)
@@ -177,6 +160,12 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
         if self.numbers and self._level == "ratio" and negative.any():
             affected = sorted(samples[k].title for k in np.flatnonzero(negative.any(axis=1)).tolist())
             raise _negative_error(int(negative.sum()), affected)
+        if len(self._class_names) != self.codes.n_codes:
+            # a new list, because batches that are being written use the old one
+            self._class_names = self.codes.names()
+        labels = RatingLabels(ratings, [] if self.numbers else self._class_names, label_ids)
+        none_unknown = np.zeros(len(rows), np.int64)
+        return LabelsRead(labels, n_invalid, none_unknown, none_unknown.copy())
 
     def without(self, labels: RatingLabels, kept: BoolArray) -> RatingLabels:
         """The ratings of some of the samples."""
@@ -205,7 +194,23 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
 
     def values(self, labels: RatingLabels, agreement: RatingAgreement) -> list[dict[str, Any]]:
         """The values of every sample by path; undefined ones are None on labels and left out on samples."""
-        updates = self._sample_values(labels, agreement)
+        cost = pair_costs(agreement.score, agreement.n_annotators)
+        of_rated = {
+            "score": agreement.score,
+            "cost": cost,
+            "entropy": agreement.entropy,
+            "disputed": agreement.disputed,
+        }
+        if self.numbers:
+            of_rated["mean"], of_rated["std"] = mean_and_spread(labels.ratings)
+        majority = where_rated(agreement.rated & ~np.isnan(agreement.majority), agreement.majority)
+        columns = {name: where_rated(agreement.rated, column) for name, column in of_rated.items()}
+        columns["majority"] = [
+            None if most is None else (value_name(most) if self.numbers else labels.class_names[int(most)])
+            for most in majority
+        ]
+        columns["n_annotators"] = agreement.n_annotators.tolist()
+        updates = values_by_path(self.source.config.run_key, columns)
         verdict = verdict_names(np.where(agreement.rated, agreement.disputed.astype(np.int64), NO_VERDICT)).tolist()
         n_annotators = agreement.n_annotators.tolist()
         given, votes = agreement.given, agreement.votes
@@ -236,25 +241,6 @@ class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
         differ = np.triu(given[:, :, None] & given[:, None, :] & ~agreement.agree, 1)
         for k, a, b in zip(*(axis.tolist() for axis in np.nonzero(differ)), strict=True):
             updates[k].setdefault(path, []).append(pair_name(annotators[a], annotators[b]))
-
-    def _sample_values(self, labels: RatingLabels, agreement: RatingAgreement) -> list[dict[str, Any]]:
-        cost = pair_costs(agreement.score, agreement.n_annotators)
-        of_rated = {
-            "score": agreement.score,
-            "cost": cost,
-            "entropy": agreement.entropy,
-            "disputed": agreement.disputed,
-        }
-        if self.numbers:
-            of_rated["mean"], of_rated["std"] = mean_and_spread(labels.ratings)
-        majority = where_rated(agreement.rated & ~np.isnan(agreement.majority), agreement.majority)
-        columns = {name: where_rated(agreement.rated, column) for name, column in of_rated.items()}
-        columns["majority"] = [None if most is None else self._named(most, labels) for most in majority]
-        columns["n_annotators"] = agreement.n_annotators.tolist()
-        return values_by_path(self.source.config.run_key, columns)
-
-    def _named(self, rating: float, labels: RatingLabels) -> str:
-        return value_name(rating) if self.numbers else labels.class_names[int(rating)]
 
 
 def _name_of(value: object) -> str:

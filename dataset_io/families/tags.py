@@ -110,7 +110,8 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
             return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
 
         given = values("label")
-        tag = codes_of(self.codes, [NO_LABEL if name is None else _tag_name(name) for name in given])
+        named = [value_name(name) if is_class(name) and name is not None else name for name in given]
+        tag = codes_of(self.codes, [NO_LABEL if name is None else name for name in named])
         annotator = annotators_of(self.source, field, n, values)
         label_ids = list(chain.from_iterable(ids))
         annotator = np.where(are_labels(label_ids, given), annotator, NOT_NAMED)
@@ -205,8 +206,3 @@ def counted_labels(batch: TagBatch) -> BoolArray:
     counts = np.zeros(len(batch.tag), np.bool_)
     counts[first_labels(batch)] = True
     return counts
-
-
-def _tag_name(value: object) -> object:
-    """A class as text; what is none, as it is."""
-    return value_name(value) if is_class(value) else value

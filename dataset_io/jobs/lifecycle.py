@@ -91,7 +91,12 @@ def _delete(run: Run) -> None:
     _delete_maps(dataset, documents, declared)
     delete_fields(dataset, declared, being_written=being_written)
     unset_undeclared(dataset, sorted(recorded - set(declared)))
-    _forget(run, documents)
+    # the run goes first, then its results, documents and records, so that no reference ever dangles
+    database().datasets.update_one({"_id": dataset_id(run.dataset)}, {"$unset": {f"runs.{run.key}": ""}})
+    for document in documents:
+        delete_results(document)
+    delete_orphans()
+    forget_cached_results(run.dataset, run.key)
     mend(dataset)
     refresh(dataset)
 
@@ -120,15 +125,6 @@ def _delete_maps(dataset: fo.Dataset, documents: Sequence[dict[str, Any]], decla
         # a cloned dataset has the files of the original
         if database().runs.find_one({"config.results_id": run_id, "_id": {"$nin": own}}) is None:
             delete_map_files(folder, run_id)
-
-
-def _forget(run: Run, documents: Sequence[dict[str, Any]]) -> None:
-    """Remove the run from the dataset, then its results, documents and records, so that no reference ever dangles."""
-    database().datasets.update_one({"_id": dataset_id(run.dataset)}, {"$unset": {f"runs.{run.key}": ""}})
-    for document in documents:
-        delete_results(document)
-    delete_orphans()
-    forget_cached_results(run.dataset, run.key)
 
 
 logger = logging.getLogger(__name__)

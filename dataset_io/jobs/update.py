@@ -30,7 +30,7 @@ from ..record.gold_fields import applied_steps
 from ..record.lease import unless_deleted, writing
 from ..record.run import Run, versions
 from ..record.run_labels import open_run_labels
-from ..record.sample_index import CHANGES_RECORD, Changes, changes_since, ids_of, new_changes_record, sample_keys
+from ..record.sample_index import CHANGES_RECORD, changes_since, ids_of, new_changes_record, sample_keys
 from ..record.schema import unset_values
 from ..record.stored_records import OpenRecords
 from ..results.load import with_samples
@@ -111,7 +111,26 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         known = loaded.context.details.get("roles", ())
         if [role.decided for role in source.roles] != [role.get("decided") for role in known]:
             raise WholeRunNeededError(WholeRunReason.OTHER_DECISIONS)
-        plan = _plan(source, loaded, changes)
+        if source.is_view:
+            cursor = source.aggregate_samples([{"$project": {"_id": True}}])
+        else:
+            cursor = sample_collection(source.dataset).find({}, {"_id": True}, hint="_id_")
+        found = sample_keys(row["_id"] for row in cursor)
+        now, rows = np.unique(found), loaded.index.sample_ids()
+        if len(now) < len(found) and source.on_frames:
+            raise WholeRunNeededError(WholeRunReason.REPEATED_VIDEOS)
+        before = np.unique(rows)
+        changed = np.intersect1d(now, sample_keys(changes.samples))
+        again = np.union1d(changed, np.setdiff1d(now, before))
+        gone = ids_of(np.setdiff1d(before, now))
+        still_there = sample_collection(source.dataset).find({"_id": {"$in": gone}}, {"_id": True}) if gone else ()
+        plan = _Plan(
+            again,
+            [row["_id"] for row in still_there],
+            ~np.isin(rows, np.setdiff1d(now, again)),
+            len(found) - len(now),
+            len(now),
+        )
         if not len(plan.again) and not plan.dropped.any():
             run.end_update(new_id, read)
             return loaded.report
@@ -146,29 +165,6 @@ def _source(run: Run, record: dict[str, Any]) -> Source:
     with_labels = [path for kind, path in zip(source.kinds, source.schema_paths, strict=True) if kind.is_label]
     refuse_read_only(run.dataset, [*with_labels, *source.config.fields] if with_labels else [])
     return source
-
-
-def _plan(source: Source, loaded: OpenRecords, changes: Changes) -> _Plan:
-    if source.is_view:
-        cursor = source.aggregate_samples([{"$project": {"_id": True}}])
-    else:
-        cursor = sample_collection(source.dataset).find({}, {"_id": True}, hint="_id_")
-    found = sample_keys(row["_id"] for row in cursor)
-    now, rows = np.unique(found), loaded.index.sample_ids()
-    if len(now) < len(found) and source.on_frames:
-        raise WholeRunNeededError(WholeRunReason.REPEATED_VIDEOS)
-    before = np.unique(rows)
-    changed = np.intersect1d(now, sample_keys(changes.samples))
-    again = np.union1d(changed, np.setdiff1d(now, before))
-    gone = ids_of(np.setdiff1d(before, now))
-    still_there = sample_collection(source.dataset).find({"_id": {"$in": gone}}, {"_id": True}) if gone else ()
-    return _Plan(
-        again,
-        [row["_id"] for row in still_there],
-        ~np.isin(rows, np.setdiff1d(now, again)),
-        len(found) - len(now),
-        len(now),
-    )
 
 
 def _family(source: Source, loaded: OpenRecords, plan: _Plan) -> LabelFamily[Any, Any]:

@@ -66,7 +66,13 @@ def assigned_annotators(
         of_labels: sample and annotator of every label, shapes ``(N,)``
     """
     if source.config.assigned_field is not None:
-        listed = _listed(source, rows)
+        number_of = source.number_of_name
+        listed = np.zeros((len(rows), len(source.annotators)), np.bool_)
+        for k, row in enumerate(rows):
+            for name in listed_names(row.get("assigned")):
+                number = number_of.get(name)
+                if number is not None:
+                    listed[k, number] = True
         assigned = listed.copy()
         assigned[of_labels] = True
         return Assignment(assigned, assigned, assigned.sum(axis=1) - listed.sum(axis=1))
@@ -127,18 +133,6 @@ def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> li
         FieldCounts(AnnotatorLists(name, found["n"] - empty - null, empty, null), found.get(f"labels{field}", 0))
         for field, (name, (empty, null)) in enumerate(zip(kinds, counts, strict=True))
     ]
-
-
-def _listed(source: Source, rows: Sequence[dict[str, Any]]) -> BoolArray:
-    """True where an annotator is listed in the field with the assigned annotators, shape ``(S, R)``."""
-    number_of = source.number_of_name
-    found = np.zeros((len(rows), len(source.annotators)), np.bool_)
-    for k, row in enumerate(rows):
-        for name in listed_names(row.get("assigned")):
-            number = number_of.get(name)
-            if number is not None:
-                found[k, number] = True
-    return found
 
 
 def listed_names(listed: Any) -> list[str]:

@@ -116,9 +116,14 @@ def _acquire(dataset: fo.Dataset, key: ObjectId) -> str:
     deadline = time.monotonic() + PATIENCE_SECONDS
     pause = _PAUSES[0]
     while True:
-        if database().datasets.update_one(_free(key), _lease_of(owner)).matched_count:
+        ended = {"$expr": {"$lt": [f"${names.LEASE}.until", "$$NOW"]}}
+        free = {"_id": key, "$or": [{names.LEASE: {"$exists": False}}, ended]}
+        if database().datasets.update_one(free, _lease_of(owner)).matched_count:
             return owner
-        holder = _holder(dataset, key)
+        document = database().datasets.find_one({"_id": key}, {names.LEASE: True})
+        if document is None:
+            raise deleted_error(dataset)
+        holder: str | None = (document.get(names.LEASE) or {}).get("owner")
         if holder is not None and has_died(holder):
             database().datasets.update_one(_held_by(key, holder), {"$unset": {names.LEASE: ""}})
             continue
@@ -131,11 +136,6 @@ def _acquire(dataset: fo.Dataset, key: ObjectId) -> str:
             )
         time.sleep(random.uniform(0.5, 1.0) * pause)
         pause = min(2 * pause, _PAUSES[1])
-
-
-def _free(key: ObjectId) -> dict[str, Any]:
-    ended = {"$expr": {"$lt": [f"${names.LEASE}.until", "$$NOW"]}}
-    return {"_id": key, "$or": [{names.LEASE: {"$exists": False}}, ended]}
 
 
 def _held_by(key: ObjectId, owner: str) -> dict[str, Any]:
@@ -152,15 +152,6 @@ def _renew(key: ObjectId, owner: str, ended: threading.Event) -> None:
     while not ended.wait(RENEWAL_SECONDS):
         with contextlib.suppress(PyMongoError):
             database().datasets.update_one(_held_by(key, owner), _lease_of(owner))
-
-
-def _holder(dataset: fo.Dataset, key: ObjectId) -> str | None:
-    """Holder of the lease of a dataset, by :func:`this_process`."""
-    document = database().datasets.find_one({"_id": key}, {names.LEASE: True})
-    if document is None:
-        raise deleted_error(dataset)
-    lease: dict[str, Any] = document.get(names.LEASE) or {}
-    return lease.get("owner")
 
 
 def this_process() -> str:

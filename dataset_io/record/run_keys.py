@@ -56,7 +56,13 @@ def check_key_is_free(
             kind = kind_of(dataset.get_field(prefix + run_key))
             if kind is not None and kind.is_label:
                 raise _taken(run_key, f"`{prefix}{run_key}` is a label field of the dataset")
-    _check_other_runs(dataset, run_key, paths, {run_key} if overwrite else set())
+    wanted = set(_all_paths(run_key, paths))
+    for other in list_agreements(dataset):
+        if other == run_key and overwrite:
+            continue
+        theirs = {*Run(dataset, other).config["fields_written"], *names.reserved_paths(other)}
+        if common := sorted(wanted & theirs):
+            raise _taken(run_key, f"`{common[0]}` belongs to the run {other!r}")
     _check_schema(dataset, run_key, paths, overwrite)
 
 
@@ -90,18 +96,6 @@ def _class_at(declared: Mapping[str, fo.Field], path: str) -> type:
         return fo.Frame
     field = declared.get(path)
     return getattr(field.field if isinstance(field, fo.ListField) else field, "document_type", object)
-
-
-def _check_other_runs(dataset: fo.Dataset, run_key: str, paths: Collection[str], own: set[str]) -> None:
-    wanted = set(_all_paths(run_key, paths))
-    for other in list_agreements(dataset):
-        if other in own:
-            continue
-        record = Run(dataset, other).config
-        theirs = set(record["fields_written"]) | set(names.reserved_paths(other))
-        common = sorted(wanted & theirs)
-        if common:
-            raise _taken(run_key, f"`{common[0]}` belongs to the run {other!r}")
 
 
 def _check_schema(dataset: fo.Dataset, run_key: str, paths: Collection[str], overwrite: bool) -> None:

@@ -286,7 +286,13 @@ def _numbers(ids: bytearray | bytes) -> IntArray:
 def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     """Keys of the samples, or frames, of a view."""
     if is_generated(view):
-        return _source_keys(view, on_frames=on_frames)
+        ids = [ObjectId(sample_id) for sample_id in view.values("sample_id")]
+        if not on_frames:
+            return sample_keys(ids)
+        if "frame_number" in view.get_field_schema():
+            return frame_keys(zip(ids, view.values("frame_number"), strict=True))
+        clips = zip(ids, view.values("support"), strict=True)
+        return frame_keys((video_id, number) for video_id, (first, last) in clips for number in range(first, last + 1))
     samples = flattened(view)
     if isinstance(samples, DatasetView):
         collection, stages = sample_collection(view), pipeline_of(samples, frames_only=on_frames)
@@ -297,17 +303,6 @@ def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
         found = collection.aggregate([*stages, {"$project": wanted}], allowDiskUse=True)
         return frame_keys((row["_sample_id"], row["frame_number"]) for row in found)
     return keys_in_batches(collection.aggregate_raw_batches([*stages, {"$project": {"_id": True}}], allowDiskUse=True))
-
-
-def _source_keys(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
-    """Keys of the samples, or frames, that patches, frames or clips were made from."""
-    ids = [ObjectId(sample_id) for sample_id in view.values("sample_id")]
-    if not on_frames:
-        return sample_keys(ids)
-    if "frame_number" in view.get_field_schema():
-        return frame_keys(zip(ids, view.values("frame_number"), strict=True))
-    clips = zip(ids, view.values("support"), strict=True)
-    return frame_keys((video_id, number) for video_id, (first, last) in clips for number in range(first, last + 1))
 
 
 #: entry of a run's config: when its samples were read, and how many there were

@@ -60,7 +60,11 @@ def compare_agreement(
     steps = first.applied_steps(before=key_b is None) ^ second.applied_steps()
     if key_b is None:
         key_a, key_b = a.context.config.run_key, key_a
-    _refuse_different_kinds(a, b, key_a, key_b)
+    kinds = [_kind(run) for run in (a, b)]
+    if kinds[0] != kinds[1]:
+        raise AgreementInputError(
+            f"The runs {key_a!r} and {key_b!r} must be on labels of one kind, got {kinds[0]} and {kinds[1]}"
+        )
     rows_a, rows_b = _shared(a, b, dataset)
     if not len(rows_a):
         raise AgreementInputError(
@@ -97,15 +101,6 @@ def _as_before(run: OpenRecords) -> OpenRecords:
     """The earlier state of a run, under a name of its own."""
     config = dataclasses.replace(run.context.config, run_key=f"{run.context.config.run_key}, before")
     return dataclasses.replace(run, context=dataclasses.replace(run.context, config=config))
-
-
-def _refuse_different_kinds(a: OpenRecords, b: OpenRecords, key_a: str, key_b: str) -> None:
-    """Raise :class:`AgreementInputError` unless two runs are on labels of one kind."""
-    kinds = [_kind(run) for run in (a, b)]
-    if kinds[0] != kinds[1]:
-        raise AgreementInputError(
-            f"The runs {key_a!r} and {key_b!r} must be on labels of one kind, got {kinds[0]} and {kinds[1]}"
-        )
 
 
 def _kind(run: OpenRecords) -> str:

@@ -281,7 +281,13 @@ def _against_reference(
     paths = {
         str(row["_id"]): row.get("filepath") for row in sample_collection(run.dataset).find(wanted, {"filepath": 1})
     }
-    drawn = _labels_by_id(run.dataset, pictured, {own_field, role_field})
+    fields = {own_field, role_field}
+    drawn: dict[tuple[str, str | None], dict[str, Any]] = {}
+    chosen = {"_id": {"$in": [ObjectId(each) for each in pictured]}}
+    for document in sample_collection(run.dataset).find(chosen, dict.fromkeys(fields, 1)):
+        for field in fields:
+            lists = [each for each in (document.get(field) or {}).values() if isinstance(each, list)]
+            drawn |= {(field, str(label["_id"])): label for each in lists for label in each if "_id" in label}
     listed = []
     for k, each in enumerate(found):
         own = own_ids[each.drawn] if of_objects and each.drawn >= 0 else None
@@ -308,19 +314,6 @@ def _against_reference(
         )
     unit = {"objects": "object", "tags": "tag"}.get(records.family, "image")
     return run.dataset.name, unit, listed, {"reference": name}
-
-
-def _labels_by_id(
-    dataset: fo.Dataset, sample_ids: Sequence[str], fields: Iterable[str]
-) -> dict[tuple[str, str | None], dict[str, Any]]:
-    """The labels in lists of some fields of some samples, as stored, by field and id, which cloned fields share."""
-    found: dict[tuple[str, str | None], dict[str, Any]] = {}
-    chosen = {"_id": {"$in": [ObjectId(each) for each in sample_ids]}}
-    for document in sample_collection(dataset).find(chosen, dict.fromkeys(fields, 1)):
-        for field in fields:
-            lists = [each for each in (document.get(field) or {}).values() if isinstance(each, list)]
-            found |= {(field, str(label["_id"])): label for each in lists for label in each if "_id" in label}
-    return found
 
 
 def _listed(opened: ObjectsToDecide, found: Sequence[Against], *, with_pictures: bool) -> Iterator[ListedError]:

@@ -131,12 +131,9 @@ def checked_path(path: str | os.PathLike[str], format: str | None, *, overwrite:
     """The absolute path, if a report can be written there."""
     true_or_false("overwrite", overwrite)
     with writing_to("path", path):
-        return _checked(Path(path_of("path", path)).absolute(), format, overwrite=overwrite)
-
-
-def _checked(found: Path, format: str | None, *, overwrite: bool) -> Path:
-    is_folder = format_of(found, format) == "csv" and found.suffix.lower() != ".zip"
-    return writable(found, is_folder=is_folder, overwrite=overwrite)
+        found = Path(path_of("path", path)).absolute()
+        is_folder = format_of(found, format) == "csv" and found.suffix.lower() != ".zip"
+        return writable(found, is_folder=is_folder, overwrite=overwrite)
 
 
 def _tables(

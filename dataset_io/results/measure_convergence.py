@@ -15,8 +15,7 @@ from ...agreement.convergence.measured import Detections
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.settings.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.settings.options import OPTIONS
-from ...metrics.numeric.arrays import FloatArray
-from ..families.objects import ObjectFamily, ObjectLabels
+from ..families.objects import ObjectFamily
 from ..labels.assignment import EMPTY_LIST, LABELS
 from ..labels.source import Source, comparable_fields, values_found
 from ..record.run_labels import RunLabels, open_run_labels
@@ -143,7 +142,8 @@ def _read(
                 if not (of_attribute and source.config.assigned_field):  # which says where it is, as of a role
                     least = LABELS if of_attribute else EMPTY_LIST
                     batch.assigned[:, n_annotators] = read.lists[:, n_annotators] >= least
-                score = _confidence(read.labels)
+                (codes,), (numbers,) = read.labels.batch.attributes, read.labels.batch.attribute_numbers
+                score = np.nan_to_num(numbers[codes], nan=0.0)
                 of_model.append(
                     Detections.of(batch, ids, source.config, in_pixels=in_pixels, score=score, model=n_annotators)
                 )
@@ -155,9 +155,3 @@ def _read(
     joined = [Detections.joined(parts, n_images) if parts else None for parts in (own, of_model)]
     assert joined[0] is not None  # a view without samples was refused
     return joined[0], joined[1], index, n_samples, family.codes.names()
-
-
-def _confidence(labels: ObjectLabels) -> FloatArray:
-    """The confidence of every label, 0 where it has none."""
-    (codes,), (numbers,) = labels.batch.attributes, labels.batch.attribute_numbers
-    return np.nan_to_num(numbers[codes], nan=0.0)

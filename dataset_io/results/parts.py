@@ -141,7 +141,25 @@ class OpenParts:
         if (field is None) == (views is None):
             raise AgreementInputError("`field` or `views` must be given, and one of them alone")
         if views is not None:
-            found = _named(self.dataset, views)
+            dataset = self.dataset
+            if isinstance(views, str | SampleCollection) or not isinstance(views, Sequence) or not views:
+                raise AgreementInputError(f"`views` must be a list of views, or of names of saved views, got {views!r}")
+            others = [each for each in views if not isinstance(each, str) and dataset_of(each).name != dataset.name]
+            if others:
+                raise AgreementInputError(
+                    f"`views` must be views of {dataset.name!r}, got one of {dataset_of(others[0]).name!r}"
+                )
+            known = dataset.list_saved_views()
+            unknown = [name for name in views if isinstance(name, str) and name not in known]
+            if unknown:
+                texts_of("views", unknown)
+                raise AgreementInputError(
+                    f"`views` must be saved views, got {shown(map(repr, unknown))}{did_you_mean(unknown[0], known)}"
+                )
+            found = [
+                (each, dataset.load_saved_view(each)) if isinstance(each, str) else (each.name or f"view {k}", each)
+                for k, each in enumerate(views, 1)
+            ]
             rows = [np.flatnonzero(self.index.among(keys_of(view, on_frames=self._on_frames))) for _, view in found]
             groups = groups_of_sets([name for name, _ in found], rows, len(self.index))
             return "view", groups, _PartViews(self, groups)
@@ -279,28 +297,6 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
             yield from _flat(value)
         elif isinstance(value, str | bool | int | float | date) and value == value:  # nan is none
             yield value
-
-
-def _named(dataset: fo.Dataset, views: Sequence[str | SampleCollection]) -> list[tuple[str, SampleCollection]]:
-    """Views with their names."""
-    if isinstance(views, str | SampleCollection) or not isinstance(views, Sequence) or not views:
-        raise AgreementInputError(f"`views` must be a list of views, or of names of saved views, got {views!r}")
-    others = [each for each in views if not isinstance(each, str) and dataset_of(each).name != dataset.name]
-    if others:
-        raise AgreementInputError(
-            f"`views` must be views of {dataset.name!r}, got one of {dataset_of(others[0]).name!r}"
-        )
-    known = dataset.list_saved_views()
-    unknown = [name for name in views if isinstance(name, str) and name not in known]
-    if unknown:
-        texts_of("views", unknown)
-        raise AgreementInputError(
-            f"`views` must be saved views, got {shown(map(repr, unknown))}{did_you_mean(unknown[0], known)}"
-        )
-    return [
-        (each, dataset.load_saved_view(each)) if isinstance(each, str) else (each.name or f"view {k}", each)
-        for k, each in enumerate(views, 1)
-    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,9 @@ def sensitivity_of(
     config, note = context.config, ""
     documents, reader = _documents(run, index), None
     if not has_stored_geometry(records):
-        reader, note = _reader(run, index), _note(run, index)
+        family = ObjectFamily(open_run_labels(run.dataset, run.key).source_of_run())
+        family.source = dataclasses.replace(family.source, among=tuple(ids_of(index.sample_keys())))
+        reader, note = Reader(family), _note(run, index)
     thresholds, rules = ThresholdNumbers(config), RuleNumbers(config)
     wanted = [each for name, each in ((THRESHOLDS, thresholds), (RULES, rules)) if name in asked]
     found = None
@@ -201,13 +203,6 @@ def _documents(run: Run, index: SampleIndex) -> list[ObjectId]:
     of_place = {(row["_sample_id"], row["frame_number"]): row["_id"] for row in found}
     # a frame that is gone has the id of its video
     return [of_place.get(place, place[0]) for place in zip(ids, numbers.tolist(), strict=True)]
-
-
-def _reader(run: Run, index: SampleIndex) -> Reader[ObjectLabels]:
-    """Reads the labels of annotators on some samples, as they are now."""
-    family = ObjectFamily(open_run_labels(run.dataset, run.key).source_of_run())
-    family.source = dataclasses.replace(family.source, among=tuple(ids_of(index.sample_keys())))
-    return Reader(family)
 
 
 def _note(run: Run, index: SampleIndex) -> str:

@@ -120,7 +120,7 @@ class Reader(Generic[Labels]):
     def _stored(self, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[StoredSample], list[ObjectId]]:
         """The stored samples; for a view, only samples that did not change between its two queries."""
         if not self.source.is_view:
-            return rows, [self._sample(row) for row in rows], []
+            return rows, [_stored_sample(self.source, row) for row in rows], []
         kept, samples, changed = [], [], []
         in_database = stored_samples(self.source, [row["_id"] for row in rows])
         for row in rows:
@@ -140,9 +140,6 @@ class Reader(Generic[Labels]):
             not kind.is_label or not shown or list(shown) == stored or set(shown) <= set(stored or ())
             for kind, shown, stored in zip(self.source.kinds_read, self._ids(row), sample.label_ids, strict=True)
         )
-
-    def _sample(self, row: dict[str, Any]) -> StoredSample:
-        return _stored_sample(self.source, row)
 
     def _ids(self, row: dict[str, Any]) -> list[list[Any] | None]:
         return _ids(self.source, row)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -13,10 +12,8 @@ from ...agreement.roles.matching import Meetings, optimal, with_role
 from ...agreement.settings.errors import AgreementInputError
 from ...agreement.settings.options import BEST_F1
 from ...agreement.statistics.numbers import ratio
-from ...metrics.numeric.arrays import FloatArray
 from ..families import open_family
-from ..families.objects import ObjectLabels
-from ..families.with_roles import ObjectsWithRoles, WithRoles
+from ..families.with_roles import ObjectsWithRoles
 from ..labels.source import Source
 from ..labels.stored import half_of
 from .read import Reader, some_ids
@@ -46,36 +43,29 @@ def with_thresholds(source: Source) -> Source:
     starts = range(0, len(ids), _SAMPLES_AT_ONCE)
     rows = (row for start in starts for row in reader.again(ids[start : start + _SAMPLES_AT_ONCE]))
     for some in reader.batched(rows):
-        counts += _counts(family, reader, some)
+        read = reader.columns(some)
+        labels, half = read.labels, half_of(read.samples)
+        found = np.zeros((len(family.readers), 2, len(CANDIDATES), 2))
+        own, (_, _, counted) = labels.own.batch, without_crowd(labels.own.batch)
+        for number, of_role in enumerate(labels.roles):
+            if not family.readers[number].role.is_model:
+                continue
+            everyone, chosen, _ = with_role(own, counted, of_role.batch, family.class_codes())
+            meetings = Meetings.with_role(everyone, chosen)
+            batch, confidence = meetings.batch, np.r_[np.full(len(own.objects), np.inf), of_role.confidence]
+            overlaps, sure = batch.geometry.overlaps(batch.objects), confidence[meetings.row]
+            of_half = half[meetings.sample[batch.objects.sample]]
+            for place, least in enumerate(CANDIDATES.tolist()):
+                kept = sure >= least
+                matching = matching_of(batch.among(kept).objects, overlaps.among(kept), optimal(family.source.config))
+                n = np.bincount(of_half[kept], minlength=2)
+                _, first = np.unique(matching.unit, return_index=True)
+                found[number, :, place, 0] = n - np.bincount(of_half[kept][first], minlength=2)
+                found[number, :, place, 1] = n
+        counts += found
     best = CANDIDATES[np.argmax(np.nan_to_num(ratio(2.0 * counts[..., 0], counts[..., 1])), axis=-1)]
     roles = [
         dataclasses.replace(role, thresholds=tuple(best[k, ::-1].tolist())) if role.is_model else role
         for k, role in enumerate(source.roles)
     ]
     return dataclasses.replace(source, roles=tuple(roles))
-
-
-def _counts(
-    family: ObjectsWithRoles, reader: Reader[WithRoles[ObjectLabels]], rows: list[dict[str, Any]]
-) -> FloatArray:
-    """Matched pairs, and labels of either side, of every role, half and candidate, shape ``(roles, 2, C, 2)``."""
-    read = reader.columns(rows)
-    labels, half = read.labels, half_of(read.samples)
-    found = np.zeros((len(family.readers), 2, len(CANDIDATES), 2))
-    own, (_, _, counted) = labels.own.batch, without_crowd(labels.own.batch)
-    for number, of_role in enumerate(labels.roles):
-        if not family.readers[number].role.is_model:
-            continue
-        everyone, chosen, _ = with_role(own, counted, of_role.batch, family.class_codes())
-        meetings = Meetings.with_role(everyone, chosen)
-        batch, confidence = meetings.batch, np.r_[np.full(len(own.objects), np.inf), of_role.confidence]
-        overlaps, sure = batch.geometry.overlaps(batch.objects), confidence[meetings.row]
-        of_half = half[meetings.sample[batch.objects.sample]]
-        for place, least in enumerate(CANDIDATES.tolist()):
-            kept = sure >= least
-            matching = matching_of(batch.among(kept).objects, overlaps.among(kept), optimal(family.source.config))
-            n = np.bincount(of_half[kept], minlength=2)
-            _, first = np.unique(matching.unit, return_index=True)
-            found[number, :, place, 0] = n - np.bincount(of_half[kept][first], minlength=2)
-            found[number, :, place, 1] = n
-    return found

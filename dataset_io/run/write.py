@@ -65,7 +65,14 @@ class Writer:
         for sample, values in zip(read.samples, updates, strict=True):
             update: dict[str, Any] = {"$set": values or {"_id": sample.sample_id}}
             if self._again or sample.sample_id in self._refused:  # it may have been written, and edited at once
-                update["$unset"] = self._left_out(sample, values)
+                paths = list(self._on_samples)
+                for kind, path, ids in zip(
+                    self._source.kinds_read, self._source.paths_read, sample.label_ids, strict=True
+                ):
+                    in_list = kind.list_name is not None
+                    labels = [f"{path}.{position}" if in_list else path for position in range(len(ids or ()))]
+                    paths += [f"{label}.{name}" for label in labels for name in self._on_labels[path]]
+                update["$unset"] = {path: "" for path in paths if path not in values}
             operations.append(UpdateOne(as_read(sample, self._source.kinds_read, self._source.paths_read), update))
         try:
             matched = self._source.collection.bulk_write(operations, ordered=False).matched_count
@@ -73,24 +80,12 @@ class Writer:
             raise _reworded(error, read.samples, updates) from None  # it quotes all values
         refused = list(read.changed)
         if matched < len(operations):
-            refused += self._not_written(read.samples, matched)
+            samples = read.samples
+            stored = stored_samples(self._source, [sample.sample_id for sample in samples])
+            changed = [sample.sample_id for sample in samples if not sample.is_unchanged(stored.get(sample.sample_id))]
+            refused += changed if len(samples) - len(changed) <= matched else [sample.sample_id for sample in samples]
         self._refused.update(refused)
         return Written(len(read.samples) + len(read.changed) - len(refused), refused)
-
-    def _left_out(self, sample: StoredSample, values: dict[str, Any]) -> dict[str, Any]:
-        """Paths at which a sample may have values of a former writing, and gets none."""
-        paths = list(self._on_samples)
-        for kind, path, ids in zip(self._source.kinds_read, self._source.paths_read, sample.label_ids, strict=True):
-            in_list = kind.list_name is not None
-            labels = [f"{path}.{position}" if in_list else path for position in range(len(ids or ()))]
-            paths += [f"{label}.{name}" for label in labels for name in self._on_labels[path]]
-        return {path: "" for path in paths if path not in values}
-
-    def _not_written(self, samples: Sequence[StoredSample], n_written: int) -> list[ObjectId]:
-        """The samples that are no longer as they were read; all samples if not all others were written."""
-        stored = stored_samples(self._source, [sample.sample_id for sample in samples])
-        changed = [sample.sample_id for sample in samples if not sample.is_unchanged(stored.get(sample.sample_id))]
-        return changed if len(samples) - len(changed) <= n_written else [sample.sample_id for sample in samples]
 
 
 #: MongoDB's codes for documents that are too large

@@ -231,7 +231,10 @@ class Tasks(Generic[Item]):
                 item = self._futures.pop(future)
                 answer = _answer(future)
                 if "refused" in answer:
-                    raise _refusal(answer)
+                    kind = NoRoomError if answer["kind"] == NoRoomError.__name__ else AgreementInputError
+                    error = kind.__new__(kind)
+                    error.args = (answer["refused"],)
+                    raise error
                 if "failed" in answer and not self._is_done(item):
                     self.attempts[item] += 1
                     if self.attempts[item] >= MOST_ATTEMPTS:
@@ -290,11 +293,3 @@ def _answer(future: Future[dict[str, Any]]) -> dict[str, Any]:
 
 def _said(error: BaseException) -> str:
     return short_message(f"{type(error).__name__}: {error}")
-
-
-def _refusal(answer: Mapping[str, str]) -> AgreementInputError:
-    """The error that a worker met."""
-    kind = NoRoomError if answer["kind"] == NoRoomError.__name__ else AgreementInputError
-    error = kind.__new__(kind)
-    error.args = (answer["refused"],)
-    return error

@@ -206,7 +206,11 @@ class PixelVote(_AsDetections):
         nearest = medoids(members.unit, members.iou, members.n_units)
         end = np.searchsorted(members.unit, np.arange(members.n_units + 1))
         extents: list[Extent] = []
-        for first, last in _parts(members, regions, size_px):
+        low, high = (np.clip(corner, 0.0, size_px) for corner in (regions.bounds[:, :2], regions.bounds[:, 2:]))
+        area = np.bincount(members.unit, weights=(high - low).prod(axis=1), minlength=members.n_units)
+        part = np.cumsum(area) // _PIXELS_AT_ONCE
+        edges = [*np.flatnonzero(np.diff(part, prepend=-1.0)).tolist(), members.n_units]
+        for first, last in itertools.pairwise(edges):  # whose pixels fit in memory
             rows = np.arange(end[first], end[last])
             pixels = region_pixels(regions.take(rows), np.rint(size_px[rows]).astype(np.int64))
             voted = majority_pixels(pixels, members.unit[rows] - first, last - first)
@@ -230,15 +234,6 @@ class PixelVote(_AsDetections):
         if not parts:
             return Regions.of_boxes(np.zeros((0, 4))), usable
         return parts[0].joined(parts[1:]).take(order), usable
-
-
-def _parts(members: UnitMembers, regions: Regions, size_px: FloatArray) -> list[tuple[int, int]]:
-    """Split the units into ranges ``(first, end)`` whose pixels fit in memory."""
-    low, high = (np.clip(corner, 0.0, size_px) for corner in (regions.bounds[:, :2], regions.bounds[:, 2:]))
-    area = np.bincount(members.unit, weights=(high - low).prod(axis=1), minlength=members.n_units)
-    part = np.cumsum(area) // _PIXELS_AT_ONCE
-    edges = [*np.flatnonzero(np.diff(part, prepend=-1.0)).tolist(), members.n_units]
-    return list(itertools.pairwise(edges))
 
 
 def _field_rows(members: UnitMembers, readers: Sequence[GeometryReader]) -> list[tuple[IntArray, GeometryReader]]:

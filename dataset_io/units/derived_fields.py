@@ -155,25 +155,20 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
                 run.withdraw(path, entry)
             raise
         except BaseException:
-            _after_failure(run, labels.field_key, path, lambda: record(FAILED))
+            with keeping_first_error(f"The derived labels of the run {run.key!r} could not be recorded"):
+                with writing(run.dataset):
+                    if run.is_current():
+                        record(FAILED)
+                    elif path not in run.recorded_paths():  # somebody deleted or replaced the run meanwhile
+                        if mark_of(run.dataset.get_field(path)) == labels.field_key:
+                            delete_fields(run.dataset, [path])
+                        run.remove_remains([path])
+                reload_samples(run.dataset)
             raise
         reload_samples(dataset)
     if result.n_changed:
         logger.warning("%d samples were edited while their objects were written, and are left out", result.n_changed)
     return result
-
-
-def _after_failure(run: Run, field_key: str, path: str, record_failure: Callable[[], None]) -> None:
-    """Record the failure; if somebody deleted or replaced the run meanwhile, remove the field."""
-    with keeping_first_error(f"The derived labels of the run {run.key!r} could not be recorded"):
-        with writing(run.dataset):
-            if run.is_current():
-                record_failure()
-            elif path not in run.recorded_paths():
-                if mark_of(run.dataset.get_field(path)) == field_key:
-                    delete_fields(run.dataset, [path])
-                run.remove_remains([path])
-        reload_samples(run.dataset)
 
 
 def _declare(dataset: fo.Dataset, field_key: str, path: str, derived: DerivedField) -> None:

@@ -70,7 +70,9 @@ def agreement_patches(
         view = view.to_clips(field, other_fields=shown)
     else:
         view = view.to_patches(field, other_fields=shown)
-    view = view.sort_by(_worst_first(field))
+    rank = {"$indexOfArray": [list(_RANKED), f"${field}.verdict"]}
+    share = {"$divide": [f"${field}.votes", {"$max": [f"${field}.of", 1]}]}
+    view = view.sort_by([(rank, 1), (share, 1), (f"{field}.mean_iou", 1), (f"{field}.unit", 1), ("sample_id", 1)])
     if max_units is not None:
         view = view.limit(int(max_units))
     for name in shown:
@@ -126,10 +128,3 @@ def _frames_view(labels: RunLabels) -> DatasetView:
         frames.count("frames.filepath")
     )
     return frames.to_frames(sample_frames=False if have_files else "dynamic", sparse=True)
-
-
-def _worst_first(field: str) -> list[tuple[Any, int]]:
-    """The sort key of objects; ties are broken by id."""
-    rank = {"$indexOfArray": [list(_RANKED), f"${field}.verdict"]}
-    share = {"$divide": [f"${field}.votes", {"$max": [f"${field}.of", 1]}]}
-    return [(rank, 1), (share, 1), (f"{field}.mean_iou", 1), (f"{field}.unit", 1), ("sample_id", 1)]

@@ -113,7 +113,8 @@ class UnitReader:
         projection: dict[str, Any] = {"compared": f"${self._key}_n_annotators"}
         for field, path in enumerate(self.source.label_paths):
             columns = {name: self._key + suffix for name, suffix in _WRITTEN.items()}
-            columns.update({"label": "label", **self._geometry(field)})
+            readers = self.source.geometry_readers
+            columns.update({"label": "label", **(readers[field].columns if readers else {})})
             if config.annotator_attribute is not None:
                 columns["annotator"] = config.annotator_attribute
             for name, attribute in columns.items():
@@ -123,11 +124,6 @@ class UnitReader:
         if not self.source.on_frames:
             projection["size"] = ["$metadata.width", "$metadata.height"]
         return projection
-
-    def _geometry(self, field: int) -> dict[str, str]:
-        """The attributes with the geometry of the labels in a field, by short name."""
-        readers = self.source.geometry_readers
-        return readers[field].columns if readers else {}
 
     def load(self, row: dict[str, Any]) -> int:
         """Size of a query result in labels."""
@@ -176,16 +172,13 @@ class UnitReader:
             field=columns.field,
             label_ids=columns.values("id"),
             labels=labels,
-            geometry={name: columns.values(name) for name in self._geometry_columns()},
+            geometry={name: columns.values(name) for reader in self.source.geometry_readers for name in reader.columns},
         )
         intact = _intact(members, _counts(columns.values("votes")))
         n_left_out = np.bincount(sample[~intact], minlength=len(rows))
         return LabelsRead(
             members if intact.all() else members.only(intact), n_left_out, *np.zeros((2, len(rows)), np.int64)
         )
-
-    def _geometry_columns(self) -> list[str]:
-        return list(dict.fromkeys(name for reader in self.source.geometry_readers for name in reader.columns))
 
     def _annotators(self, columns: LabelColumns) -> IntArray:
         """Annotator of every label; -1 for an annotator that the run did not know."""

@@ -120,7 +120,11 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
         ids = ids_by_pair_score(labels, request.annotators) if len(labels.annotators) > 2 else None
         by_score = ids is None
         view = view if ids is None else view.select(ids, ordered=True)
-    view = view.match(_sample_query(labels, request))
+    limits = {"$gte": request.min_score, "$lte": request.max_score}
+    query: dict[str, dict[str, float | None]] = {f"{labels.field_key}_n_annotators": {"$ne": None}}
+    if request.has_scores:
+        query[labels.score_field] = {operator: limit for operator, limit in limits.items() if limit is not None}
+    view = view.match(query)
     if request.reference == (MISSED,):
         return missed_of_reference(view, labels, request)
     # an index can sort only in the first stages; without an index, sorting the remaining samples last is faster
@@ -140,11 +144,6 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
 
 def shows_any(view: DatasetView) -> bool:
     """True if a view has any sample."""
-    return bool(len(_unsorted(view).limit(1)))
-
-
-def _unsorted(view: DatasetView) -> DatasetView:
-    """A view without its last sorting, for which the database would process all samples; unless that decides which."""
     stages = stages_of(view)
     last = max((k for k, stage in enumerate(stages) if isinstance(stage, fo.SortBy)), default=len(stages))
     if all(isinstance(stage, _OF_ONE_SAMPLE) for stage in stages[last + 1 :]):
@@ -152,16 +151,7 @@ def _unsorted(view: DatasetView) -> DatasetView:
     unsorted = stored_dataset(view).view()
     for stage in stages:
         unsorted = unsorted.add_stage(stage)
-    return unsorted
-
-
-def _sample_query(labels: RunLabels, request: ViewRequest) -> dict[str, dict[str, float | None]]:
-    """A query for the samples that the run compared and whose scores are in the range."""
-    limits = {"$gte": request.min_score, "$lte": request.max_score}
-    query: dict[str, dict[str, float | None]] = {f"{labels.field_key}_n_annotators": {"$ne": None}}
-    if request.has_scores:
-        query[labels.score_field] = {operator: limit for operator, limit in limits.items() if limit is not None}
-    return query
+    return bool(len(unsorted.limit(1)))
 
 
 def _left_out(labels: RunLabels, request: ViewRequest) -> list[str]:

@@ -114,10 +114,9 @@ class _LabelConditions:
 
     def _is_by(self, annotators: Sequence[str]) -> ViewExpression:
         """Condition that a label names one of some annotators."""
-        return is_one_of(F(self._attribute), [each for name in annotators for each in stored_as(self._value(name))])
-
-    def _value(self, annotator: str) -> str:
-        return self._labels.value_of(annotator)
+        return is_one_of(
+            F(self._attribute), [each for name in annotators for each in stored_as(self._labels.value_of(name))]
+        )
 
     def _has_class(self, *classes: str) -> ViewExpression:
         return is_one_of(F("label"), class_values(self._labels, classes))

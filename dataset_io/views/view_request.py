@@ -166,10 +166,28 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
         if asked.get(option) is not None:
             raise AgreementInputError(f"`{option}` must be None for a run on {labels.title}, got {asked[option]!r}")
     model = _model(labels, asked)
+    known = labels.family.verdicts if model is None else OF_MODEL
+    verdicts = _names("verdict", asked.get("verdict"))
+    unknown = [verdict for verdict in verdicts if verdict not in known]
+    if unknown:
+        raise AgreementInputError(
+            f"`verdict` must be one of {', '.join(known)}, got {unknown[0]!r}{did_you_mean(unknown[0], known)}"
+        )
+    annotators = _names("annotators", asked.get("annotators"))
+    models = [name for name in annotators if name in labels.config.models]
+    if models:
+        raise AgreementInputError(
+            f"`annotators` must be annotators, got the model {models[0]!r}; use model={models[0]!r} for its labels"
+        )
+    labels.check_annotators("annotators", list(annotators))
+    if len(annotators) > 2:
+        raise AgreementInputError(
+            f"`annotators` must be one annotator, or two who disagree, got {len(annotators)} ({', '.join(annotators)})"
+        )
     request = ViewRequest(
         model=model,
-        verdicts=_verdicts(labels.family.verdicts if model is None else OF_MODEL, asked.get("verdict")),
-        annotators=_annotators(labels, asked.get("annotators")),
+        verdicts=verdicts,
+        annotators=annotators,
         missed_by=asked.get("missed_by"),
         classes=_names("classes", asked.get("classes")),
         confusion=_confusion(asked.get("confusion")),
@@ -220,16 +238,6 @@ def _model(labels: RunLabels, asked: Mapping[str, Any]) -> str | None:
     return str(model)
 
 
-def _verdicts(known: Sequence[str], value: Any) -> tuple[str, ...]:
-    verdicts = _names("verdict", value)
-    unknown = [verdict for verdict in verdicts if verdict not in known]
-    if unknown:
-        raise AgreementInputError(
-            f"`verdict` must be one of {', '.join(known)}, got {unknown[0]!r}{did_you_mean(unknown[0], known)}"
-        )
-    return verdicts
-
-
 def _reference(labels: RunLabels, value: Any) -> tuple[str, ...]:
     said = _names("reference", value)
     unknown = [name for name in said if name not in OF_REFERENCE]
@@ -246,21 +254,6 @@ def _reference(labels: RunLabels, value: Any) -> tuple[str, ...]:
             f"`reference` must be {MISSED!r} alone, which shows labels of the reference, got {value!r}"
         )
     return said
-
-
-def _annotators(labels: RunLabels, value: Any) -> tuple[str, ...]:
-    annotators = _names("annotators", value)
-    models = [name for name in annotators if name in labels.config.models]
-    if models:
-        raise AgreementInputError(
-            f"`annotators` must be annotators, got the model {models[0]!r}; use model={models[0]!r} for its labels"
-        )
-    labels.check_annotators("annotators", list(annotators))
-    if len(annotators) > 2:
-        raise AgreementInputError(
-            f"`annotators` must be one annotator, or two who disagree, got {len(annotators)} ({', '.join(annotators)})"
-        )
-    return annotators
 
 
 def _check_missed_by(labels: RunLabels, request: ViewRequest) -> None:
