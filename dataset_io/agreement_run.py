@@ -128,12 +128,7 @@ class AgreementRun(Methods):
         return self.report.units()
 
     @takes_arrays
-    def by(
-        self,
-        field: str | None = None,
-        *,
-        views: Sequence[str | SampleCollection] | None = None,
-    ) -> AgreementParts:
+    def by(self, field: str | None = None, *, views: Sequence[str | SampleCollection] | None = None) -> AgreementParts:
         """The main numbers for each part of the samples, and which parts differ from the others by test.
 
         From the stored records: no label is compared again. A sample with several values (tags, labels) is in several

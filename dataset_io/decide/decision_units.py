@@ -205,10 +205,7 @@ class ObjectUnits(DecisionUnits):
             for reader in source.geometry_readers
         ]
         field = members.field.tolist()
-        return lambda row: {
-            "label": members.labels[row],
-            **{name: values[row] for name, values in columns[field[row]]},
-        }
+        return lambda row: {"label": members.labels[row], **{name: values[row] for name, values in columns[field[row]]}}
 
     def consensus(self, members: UnitMembers) -> list[Stored | None]:
         """The consensus; None without a majority, or a usable geometry."""

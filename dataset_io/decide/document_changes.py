@@ -73,13 +73,7 @@ class DocumentChanges:
     """
 
     def __init__(
-        self,
-        work: Applying,
-        objects: Decidable,
-        sample: int,
-        document: Stored,
-        log: DecisionLog,
-        counts: Counter[Any],
+        self, work: Applying, objects: Decidable, sample: int, document: Stored, log: DecisionLog, counts: Counter[Any]
     ) -> None:
         opened = work.objects
         self._work = work

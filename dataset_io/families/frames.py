@@ -69,10 +69,7 @@ class Videos:
 
     def _add(self, stages: list[dict[str, Any]]) -> None:
         """Read size and assigned annotators of the videos that the stages select."""
-        wanted: dict[str, Any] = {
-            "size": ["$metadata.frame_width", "$metadata.frame_height"],
-            "last_modified_at": True,
-        }
+        wanted: dict[str, Any] = {"size": ["$metadata.frame_width", "$metadata.frame_height"], "last_modified_at": True}
         if self._source.config.assigned_field is not None:
             wanted["listed"] = f"${self._source.config.assigned_field}"
         for row in self._source.aggregate_samples([*stages, {"$project": wanted}]):

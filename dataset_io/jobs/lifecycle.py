@@ -179,10 +179,7 @@ def _rename(run: Run, new_run_key: str) -> None:
     delete_fields(dataset, fields_marked(dataset, field_key))
     dataset.rename_run(run_key, new_run_key)
     Run(dataset, new_run_key).update(
-        status=COMPLETED,
-        renaming_to=None,
-        fields_written=new,
-        options={**config["options"], "run_key": new_run_key},
+        status=COMPLETED, renaming_to=None, fields_written=new, options={**config["options"], "run_key": new_run_key}
     )
     # create the saved views and App settings again, if their labels still exist
     try:

@@ -45,10 +45,7 @@ logger = logging.getLogger(__name__)
 
 @takes_arrays
 def update_agreement(
-    dataset: fo.Dataset | SampleCollection,
-    run_key: str = names.DEFAULT_RUN_KEY,
-    *,
-    progress: Progress = None,
+    dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, *, progress: Progress = None
 ) -> AgreementReport:
     """Compute a run again where samples were edited, added or deleted since, with the options of the run.
 
@@ -139,11 +136,7 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
         if plan.left:
             unset_values(dataset, list(source.fields_written(source.config.run_key)), plan.left)
         _require_same_kind(family, loaded, compared)
-        noticed = Noticed(
-            n_left_out,
-            plan.n_repeated,
-            plan.n_samples if source.on_frames else None,
-        )
+        noticed = Noticed(n_left_out, plan.n_repeated, plan.n_samples if source.on_frames else None)
         report, records = compared.report(family, run_facts(source, compared, noticed, started=started))
         run.require_current()
         run.exchange(report, records, new_id, read, applied_steps(dataset))
@@ -202,11 +195,7 @@ def _family(source: Source, loaded: OpenRecords, plan: _Plan) -> LabelFamily[Any
 
 
 def _compare(
-    run: Run,
-    family: LabelFamily[Any, Any],
-    loaded: OpenRecords,
-    plan: _Plan,
-    progress: Progress,
+    run: Run, family: LabelFamily[Any, Any], loaded: OpenRecords, plan: _Plan, progress: Progress
 ) -> tuple[Compared, int]:
     """The records of all samples, and how many were left out, as somebody kept on changing them."""
     one_pass = Pass(family, run, again=True)

@@ -310,11 +310,7 @@ class TemporalReader(GeometryReader):
         """A query for supports that are not two integers; :meth:`unusable_lists` finds those in the wrong order."""
         not_an_integer = {"$not": {"$type": ["int", "long"]}}
         return {
-            "$or": [
-                {"support": {"$not": {"$size": 2}}},
-                {"support.0": not_an_integer},
-                {"support.1": not_an_integer},
-            ]
+            "$or": [{"support": {"$not": {"$size": 2}}}, {"support.0": not_an_integer}, {"support.1": not_an_integer}]
         }
 
     def unusable_lists(self, path: str) -> list[dict[str, Any]]:

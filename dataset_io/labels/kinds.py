@@ -84,13 +84,7 @@ class LabelKind:
 #: the label types; detections are read with their masks if they have any (see ``label_facts``)
 KINDS = (
     LabelKind(
-        "Detections",
-        fol.Detections,
-        "detections",
-        OBJECTS,
-        "shapes",
-        BoxReader(),
-        mask_geometry=InstanceMaskReader(),
+        "Detections", fol.Detections, "detections", OBJECTS, "shapes", BoxReader(), mask_geometry=InstanceMaskReader()
     ),
     LabelKind("Polylines", fol.Polylines, "polylines", OBJECTS, "shapes", PolylineReader()),
     LabelKind("Keypoints", fol.Keypoints, "keypoints", OBJECTS, "keypoints", KeypointReader(), "OKS"),

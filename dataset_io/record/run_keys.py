@@ -20,12 +20,7 @@ from .run import Run, list_agreements
 
 
 def check_key_is_free(
-    dataset: fo.Dataset,
-    run_key: str,
-    paths: Collection[str],
-    *,
-    overwrite: bool = False,
-    argument: str = "run_key",
+    dataset: fo.Dataset, run_key: str, paths: Collection[str], *, overwrite: bool = False, argument: str = "run_key"
 ) -> None:
     """Refuse a run key if the schema or another run has one of its names.
 

@@ -67,11 +67,7 @@ class StoredRecords:
         columns: list[_Bytes | Callable[[], Iterator[_Bytes]]] = []
         start = 0
         where: dict[str, dict[str, Any]] = {}
-        for kind, arrays in (
-            ("records", _Joined(records)),
-            ("index", index.to_arrays()),
-            ("facts", facts.to_arrays()),
-        ):
+        for kind, arrays in (("records", _Joined(records)), ("index", index.to_arrays()), ("facts", facts.to_arrays())):
             where[kind] = {}
             for name, values in arrays.items():
                 packed, is_smaller = _packed(_content(values))

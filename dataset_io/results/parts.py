@@ -16,14 +16,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ...agreement.families.family import FAMILIES
-from ...agreement.parts.compute import (
-    NONE,
-    Groups,
-    PartColumns,
-    groups_of_sets,
-    groups_of_values,
-    parts_of,
-)
+from ...agreement.parts.compute import NONE, Groups, PartColumns, groups_of_sets, groups_of_values, parts_of
 from ...agreement.parts.result import AgreementParts, DataPart
 from ...agreement.settings.arguments import text_of, texts_of
 from ...agreement.settings.config import AgreementConfig

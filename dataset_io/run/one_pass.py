@@ -101,9 +101,7 @@ class Noticed:
     def __add__(self, other: Noticed) -> Noticed:
         videos = [n for n in (self.n_videos, other.n_videos) if n is not None]
         return Noticed(
-            self.n_changed + other.n_changed,
-            self.n_repeated + other.n_repeated,
-            sum(videos) if videos else None,
+            self.n_changed + other.n_changed, self.n_repeated + other.n_repeated, sum(videos) if videos else None
         )
 
 

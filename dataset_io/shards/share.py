@@ -23,15 +23,7 @@ from ..families.protocol import LabelFamily
 from ..labels.source import Shard, Source
 from ..record.lease import this_process
 from ..record.run import FAILED, RUNNING, Run, versions
-from ..record.stored_records import (
-    file_context,
-    open_file,
-    part_id,
-    part_names,
-    read_part,
-    write_journal,
-    write_part,
-)
+from ..record.stored_records import file_context, open_file, part_id, part_names, read_part, write_journal, write_part
 from ..run.one_pass import Compared, Noticed
 from ..run.work_through import Progress, return_memory
 from .engines import MOST_ATTEMPTS, Engine, GivenUpError, Submitted, Tasks
@@ -124,12 +116,7 @@ class _Sharing:
 
     def __init__(self, plan: _Plan, run: Run, engine: Submitted) -> None:
         self._plan, self._run, self._hint = plan, run, engine.hint
-        self._tasks = Tasks(
-            engine,
-            self._task,
-            run.require_current,
-            lambda shard: shard.number in _parts_by_shard(run),
-        )
+        self._tasks = Tasks(engine, self._task, run.require_current, lambda shard: shard.number in _parts_by_shard(run))
 
     def work(self) -> Iterator[int]:
         """Have everything done; yields the numbers of samples."""
