@@ -7,11 +7,10 @@ from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
 from .decide.against import decided_against, report_decisions
-from .decide.apply import apply_decisions
+from .decide.apply import apply_decisions, undo_applied
 from .decide.decide import decide
 from .decide.made_decisions import delete_decisions, list_decisions, undo_decisions
 from .decide.own_labels import record_own_labels
-from .decide.undo_applied import undo_applied
 from .jobs.compute import compute_agreement, run_agreement
 from .jobs.lifecycle import delete_agreement, rename_agreement
 from .jobs.update import update_agreement

@@ -10,11 +10,10 @@ from fiftyone.core.view import DatasetView
 from .. import names
 from ..agreement.settings.arguments import takes_arrays
 from .decide.against import decided_against, report_decisions
-from .decide.apply import apply_decisions
+from .decide.apply import apply_decisions, undo_applied
 from .decide.decide import decide
 from .decide.made_decisions import delete_decisions, list_decisions, undo_decisions
 from .decide.own_labels import record_own_labels
-from .decide.undo_applied import undo_applied
 from .results.decided_labels import export_decided, export_decided_against
 from .results.load import report_decisions_with
 from .run_methods import DatasetMethod, Method, RunPart, part_of_runs

@@ -12,10 +12,9 @@ from ..charts.reports.decided import applied_section
 from ..charts.text.sections import as_markdown
 from ..charts.text.words import counted
 from ..dataset_io import apply_decisions, decide, undo_applied, undo_decisions
-from ..dataset_io.decide.apply import Applied, possible_changes
+from ..dataset_io.decide.apply import Applied, latest_applied, possible_changes
 from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide, user_name
 from ..dataset_io.decide.gold import Gold
-from ..dataset_io.decide.undo_applied import latest_applied
 from .form import Filled, Form
 from .inputs import Choice, FormField, Notice, Number, Several, Switch, Text, warning
 

@@ -1,4 +1,4 @@
-"""Apply decisions to the annotators' own labels, as one step that can be undone.
+"""Apply decisions to the annotators' own labels, as one step that can be undone, and undo it.
 
 Every sample, or frame, gets its changed labels, and what was done beside its decisions, in one write that has no effect
 if anything that was read is different by then. A killed process leaves nothing half done, and two processes do nothing
@@ -7,11 +7,14 @@ twice. Samples get a new time stamp, so that ``run.update`` finds them.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 
 import fiftyone as fo
@@ -21,21 +24,25 @@ from pymongo import UpdateOne
 
 from ... import names
 from ...agreement.settings.arguments import one_of, print_to, takes_arrays, text_of, texts_of, true_or_false
-from ...agreement.settings.options import OPTIONS
+from ...agreement.settings.options import OPTIONS, value_name
 from ...charts.reports.decided import applied_section, but_left_out
 from ...charts.text.sections import as_text
 from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_samples
+from ..labels.kinds import LabelKind, kind_of
+from ..labels.paths import attributes_of_runs
 from ..labels.source import refuse_read_only
 from ..record.gold_fields import APPLIED
 from ..record.lease import unless_deleted
 from ..record.run_labels import open_run_labels
-from ..run.work_through import CountingPass, Progress, SentBatch, rare_collections
+from ..record.sample_index import now
+from ..run.work_through import MAX_ATTEMPTS, CountingPass, Progress, SentBatch, rare_collections
 from .decidable import Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
-from .document_changes import Applying, DocumentChanges
+from .decision_log import DecisionLog, is_edited
 from .gold import Gold
-from .stored_decisions import Stored, hash_of_label
+from .label_edits import LabelEdits, new_label
+from .stored_decisions import ADDED, DELETED, REPLACED_BY, Stored, hash_of_label, label_key
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,7 +53,6 @@ if TYPE_CHECKING:
 Change = Literal["class", "geometry", "attributes", "delete", "add"]
 
 _CHANGES: tuple[str, ...] = get_args(Change)
-_BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,11 @@ def apply_decisions(
     true_or_false("preview", preview)
     OPTIONS["progress"].checked(progress)
     refuse_read_only(labels.dataset, [*labels.label_paths, *labels.config.fields])
-    opened = open_to_decide(labels, gold, among=_decided_in(field, samples))
+    rows = field.collection.find(field.with_decisions, {"_sample_id": True})
+    decided = tuple(dict.fromkeys(row["_sample_id" if field.on_frames else "_id"] for row in rows))
+    if not isinstance(samples, fo.Dataset):
+        decided = tuple(each for each in documents_of(samples) if each in set(decided))
+    opened = open_to_decide(labels, gold, among=decided)
     if changes is None:
         wanted = [change for change, is_default in possible_changes(opened).items() if is_default]
     step, chosen = str(ObjectId()), chosen or labels.annotators
@@ -194,27 +204,41 @@ def possible_changes(opened: ObjectsToDecide) -> dict[Change, bool]:
     return {change: is_default for change, (is_possible, is_default) in found.items() if is_possible}
 
 
-def _decided_in(gold: Gold, samples: SampleCollection) -> tuple[ObjectId, ...]:
-    """Ids of the samples, or videos, of a dataset or view with decisions."""
-    rows = gold.collection.find(gold.with_decisions, {"_sample_id": True})
-    found: dict[ObjectId, None] = dict.fromkeys(row["_sample_id" if gold.on_frames else "_id"] for row in rows)
-    if isinstance(samples, fo.Dataset):
-        return tuple(found)
-    return tuple(each for each in documents_of(samples) if each in found)
-
-
-def _steps(decisions: Sequence[Stored]) -> list[tuple[str, int]]:
-    """Version of the decisions of a sample: it differs after another decision, or after they were applied."""
-    return [(each["id"], len(each.get(APPLIED) or ())) for each in decisions]
-
-
 class _Pass(CountingPass):
-    """One pass over the samples with decisions; those that somebody changes meanwhile are read again."""
+    """One pass over the samples with decisions; those that somebody changes meanwhile are read again.
 
-    def __init__(self, objects: ObjectsToDecide, *, preview: bool, **options: Any) -> None:
+    Attributes:
+        objects: the objects of the run, and the field of decisions
+        source: the labels of the run
+        chosen: annotators whose labels are changed, sorted
+        changes: kinds of changes
+        by: who does it
+        step: what ``run.decisions.undo_applied`` takes back
+        of_runs: attributes that runs wrote on labels
+    """
+
+    def __init__(
+        self,
+        objects: ObjectsToDecide,
+        *,
+        annotators: Sequence[str],
+        changes: Sequence[str],
+        by: str,
+        step: str,
+        preview: bool,
+    ) -> None:
         super().__init__(objects.reader())
-        self._objects, self._work, self._preview = objects, Applying(objects, **options), preview
-        self._numbers = [objects.labels.annotators.index(name) for name in self._work.chosen]
+        self.objects, self.source = objects, objects.units.reader.source
+        self.chosen = [name for name in objects.labels.annotators if name in annotators]
+        self.changes, self.by, self.step, self._preview = frozenset(changes), by, step, preview
+        self.of_runs = sorted(attributes_of_runs(objects.labels.dataset))
+        self._numbers = [objects.labels.annotators.index(name) for name in self.chosen]
+
+    @functools.cached_property
+    def values(self) -> dict[str, Any]:
+        """Values of the annotator attribute, as they are on labels, by what they are called."""
+        path = f"{self.source.label_paths[0]}.{self.source.config.annotator_attribute}"
+        return {value_name(value): value for value in self.source.collection.distinct(path)}
 
     def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> SentBatch:
         """Apply the decisions of a batch, and begin to write it."""
@@ -228,8 +252,8 @@ class _Pass(CountingPass):
                 decided[k] = decisions
             else:
                 counts[k]["n_right"] += n_right
-        gold = self._objects.gold
-        wanted = dict.fromkeys((*self._objects.fields, gold.name, gold.decisions), True)
+        gold = self.objects.gold
+        wanted = dict.fromkeys((*self.objects.fields, gold.name, gold.decisions), True)
         found = gold.collection.find({"_id": {"$in": [ids[k] for k in decided]}}, wanted)
         documents = {document["_id"]: document for document in found}
         between: list[ObjectId] = []
@@ -237,42 +261,315 @@ class _Pass(CountingPass):
         for k, decisions in decided.items():
             document = documents.get(ids[k], {})
             log = gold.log_of(document)
-            current = log.decisions
-            if _steps(current) != _steps(decisions):
+            steps = [
+                [(each["id"], len(each.get(APPLIED) or ())) for each in some] for some in (log.decisions, decisions)
+            ]
+            if steps[0] != steps[1]:  # somebody decided again, or applied the decisions
                 between.append(ids[k])
                 continue
-            applied = DocumentChanges(self._work, read.labels, k, document, log, counts[k]).apply(current)
+            applied = _Document(self, read.labels, k, document, log, counts[k]).apply()
             if applied is not None and not self._preview:
                 updates[ids[k]] = applied
         return SentBatch(ids, counts, writers.submit(lambda: [*between, *gold.swap(updates)]))
 
     def _n_right(self, objects: Decidable, sample: int) -> int | None:
-        """Number of decisions on a sample if what was read shows that there is nothing to do; None if it does not."""
-        if not self._work.changes.isdisjoint(("geometry", "attributes")):
+        """Number of decisions on a sample if all chosen annotators drew what was decided, and no label was changed.
+
+        None if that is not so, or cannot be told from what was read.
+        """
+        if not self.changes.isdisjoint(("geometry", "attributes")):
             return None
         n, of_decision = 0, {each["id"]: unit for unit in objects.of_sample(sample) for each in objects.found[unit]}
         for decision in objects.decided[sample]:
             if decision["choice"] == "skip":
                 continue
-            unit = of_decision.get(decision["id"])
-            if unit is None or APPLIED in decision or not self._is_right(objects, sample, unit, decision):
+            unit, right = of_decision.get(decision["id"]), objects.gold[sample].get(decision["gold_id"])
+            if unit is None or APPLIED in decision or right is None:
+                return None
+            if hash_of_label(right, self.objects.kind) != decision["gold_hash"]:
+                return None
+            rows = slice(objects.rows(unit).start, objects.rows(unit).stop)
+            annotator, category = objects.members.annotator[rows].tolist(), objects.members.category[rows].tolist()
+            drew = dict(zip(annotator, category, strict=True))
+            code = self.objects.units.code(right) if "class" in self.changes else None
+            for number in self._numbers:
+                if number in drew and code is not None and drew[number] != code:
+                    return None
+                if number not in drew and "add" in self.changes and objects.assigned[sample, number]:
+                    return None
+            named = dict(zip(decision["labels"], decision["hashes"], strict=True))
+            if not objects.is_of_same_labels(unit) or objects.hashes(unit) != named:
                 return None
             n += 1
         return n
 
-    def _is_right(self, objects: Decidable, sample: int, unit: int, decision: Stored) -> bool:
-        """True if the labels of an object are those that were decided on, and all chosen annotators drew it so."""
-        right, rows = objects.gold[sample].get(decision["gold_id"]), objects.rows(unit)
-        if right is None or hash_of_label(right, self._objects.kind) != decision["gold_hash"]:
-            return False
-        annotator, category = (each[rows.start : rows.stop].tolist() for each in (
-            objects.members.annotator, objects.members.category))  # fmt: skip
-        drew = dict(zip(annotator, category, strict=True))
-        code = self._objects.units.code(right) if "class" in self._work.changes else None
-        for number in self._numbers:
-            if number in drew and code is not None and drew[number] != code:
-                return False
-            if number not in drew and "add" in self._work.changes and objects.assigned[sample, number]:
-                return False
-        named = dict(zip(decision["labels"], decision["hashes"], strict=True))
-        return objects.is_of_same_labels(unit) and objects.hashes(unit) == named
+
+class _Document:
+    """The labels of one sample, or frame, to which its decisions are applied.
+
+    Args:
+        work: what is applied
+        objects: the objects of a batch
+        sample: number of the sample in the batch
+        document: the sample as it was read after them
+        log: its decisions by then
+        counts: what became of its objects and labels
+    """
+
+    def __init__(
+        self, work: _Pass, objects: Decidable, sample: int, document: Stored, log: DecisionLog, counts: Counter[Any]
+    ) -> None:
+        self._work, self._opened, self._objects, self._log, self._counts = work, work.objects, objects, log, counts
+        self._assigned = objects.assigned[sample]
+        self._edits = LabelEdits(document, work.objects.fields)
+        self._right = {label["_id"]: label for label in log.labels}
+        self._unit = {each["id"]: unit for unit in objects.of_sample(sample) for each in objects.found[unit]}
+
+    def apply(self) -> tuple[UpdateOne, list[Stored]] | None:
+        """The update, and the log after it; None if there is nothing to do."""
+        gold, counts, entries, is_changed = self._opened.gold, self._counts, list[Stored](), False
+        kind_of_name = {"label": "n_class", **dict.fromkeys(self._opened.units.config.attributes, "n_attributes")}
+        for decision in self._log.entries:
+            entries.append(decision)
+            if REPLACED_BY in decision or decision["choice"] == "skip":
+                continue
+            attempts = [part for part in decision.get(APPLIED) or () if part["step"] == self._work.step]
+            if attempts:  # of a process that died after it wrote
+                counts["n_applied"] += 1
+                for change in attempts[0]["changes"]:
+                    others = {DELETED: {"n_deleted"}, ADDED: {"n_added"}}.get(change["what"])
+                    kinds = others or {kind_of_name.get(name, "n_geometry") for name in change["after"]}
+                    counts.update((change["annotator"], kind) for kind in kinds)
+                continue
+            problem = self._problem(decision)
+            changes = [] if problem else list(self._changes(decision))
+            counts[problem or ("n_applied" if changes else "n_right")] += 1
+            if changes:
+                entries[-1], is_changed = self._after(decision, changes), True
+        return (self._edits.update({gold.decisions: entries}, (gold.name,)), entries) if is_changed else None
+
+    def _is_drawn(self, decision: Stored) -> bool:
+        """True if the adjudicator added this object."""
+        return decision["labels"] == [label_key(self._opened.gold.name, decision["gold_id"], self._opened.kind)]
+
+    def _problem(self, decision: Stored) -> str | None:
+        """Reason why a decision cannot be applied, as a field of :class:`Applied`; None if it can."""
+        if not self._is_drawn(decision):
+            unit = self._unit.get(decision["id"])
+            # until the run is updated, it does not know objects of which labels were deleted by applying
+            is_known = bool(decision.get(APPLIED)) if unit is None else self._objects.is_of_same_labels(unit)
+            named = zip(decision["labels"], decision["hashes"], strict=True)
+            if not is_known or any(self._edits.hash(key) != found for key, found in named):
+                return "n_changed"
+        return "n_edited" if is_edited(decision, self._right, self._opened.kind) else None
+
+    def _changes(self, decision: Stored) -> Iterator[Stored]:
+        """Change the labels of the object of a decision; returns the changes, label by label."""
+        work, edits, counts = self._work, self._edits, self._counts
+        labels, units, kind = self._opened.labels, self._opened.units, self._opened.kind
+        right = None if decision["gold_id"] is None else self._right[decision["gold_id"]]
+        is_drawn = self._is_drawn(decision)
+        drew = {self._annotator_of(key): key for key in decision["labels"] if not is_drawn}
+        for name in work.chosen:
+            key = drew.get(name)
+            if key is not None and right is not None:  # it gets class, geometry or attributes of the adjudicated one
+                wanted = units.corrections(edits.label(key) or {}, right, work.changes)
+                fitting = {what: values for what, values in wanted.items() if edits.fits(key, values)}
+                counts["n_unfit"] += len(fitting) < len(wanted)
+                counts.update((name, f"n_{what}") for what in fitting)
+                given = {each: value for values in fitting.values() for each, value in values.items()}
+                if fitting:
+                    yield {**edits.give(key, given), "annotator": name}
+            elif key is not None and "delete" in work.changes:  # there is no object
+                keys = [key]
+                if units.can_repeat:  # a tag goes as often as it was given
+                    field, label = key.rpartition(" ")[0], edits.label(key) or {}
+                    given_labels = [each for each in edits.of(field) if isinstance(each, dict)]
+                    same = [edits.key(field, each) for each in given_labels if not units.corrections(each, label)]
+                    keys = [each for each in same if self._annotator_of(each) == name]
+                for each in keys:
+                    counts[name, "n_deleted"] += 1
+                    yield {**edits.delete(each), "of_runs": work.of_runs, "annotator": name}
+            elif key is None and right is not None and "add" in work.changes:  # they missed it, if they were asked
+                is_known = decision["id"] in self._unit or is_drawn
+                if not is_known or not self._assigned[labels.annotators.index(name)]:
+                    continue
+                counts[name, "n_added"] += 1
+                values = {each: right[each] for each in ("label", *kind.content) if right.get(each) is not None}
+                if (attribute := labels.config.annotator_attribute) is not None:
+                    value = labels.value_of(name)
+                    values[attribute] = work.values.get(value, value)
+                    if value not in work.values and {type(each) for each in work.values.values()} == {int}:
+                        with contextlib.suppress(ValueError):  # an annotator without labels, among others with numbers
+                            values[attribute] = int(value)
+                field = labels.field_of(name).removeprefix(names.FRAMES_PREFIX)
+                yield {**edits.add(field, new_label(units.label_type.__name__, values)), "annotator": name}
+
+    def _annotator_of(self, key: str) -> str | None:
+        """The annotator of a label."""
+        source, field = self._work.source, key.rpartition(" ")[0]
+        if source.config.annotator_attribute is None:
+            return source.annotators[source.field_annotator[list(self._opened.fields).index(field)]]
+        value = value_name((self._edits.label(key) or {}).get(source.config.annotator_attribute))
+        number = source.annotator_numbers.get(value)
+        return None if number is None else source.annotators[number]
+
+    def _after(self, decision: Stored, changes: list[Stored]) -> Stored:
+        """A decision with its labels as they are now, and their changes."""
+        labels = () if self._is_drawn(decision) else zip(decision["labels"], decision["hashes"], strict=True)
+        hashes = {**dict(labels), **{change["key"]: self._edits.hash(change["key"]) for change in changes}}
+        there = {key: found for key, found in sorted(hashes.items()) if found is not None}
+        part = {
+            "step": self._work.step,
+            "by": self._work.by,
+            "at": now(),
+            "labels": decision["labels"],
+            "hashes": decision["hashes"],
+            "fields": sorted({change["key"].rpartition(" ")[0] for change in changes}),
+            "changes": changes,
+        }
+        parts = [*(decision.get(APPLIED) or ()), part]
+        return {**decision, "labels": list(there), "hashes": list(there.values()), APPLIED: parts}
+
+
+# ---- taking back what was applied ----
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TakenBack:
+    """Outcomes of undoing applied decisions, in labels."""
+
+    step: str | None  #: the step; None if there was none
+    n_objects: int = 0  #: objects whose labels are again what they were
+    n_changed: int = 0  #: objects left as they are, as labels were edited since
+    n_meanwhile: int = 0  #: samples or frames left as they are because others kept on changing them
+
+    def told(self) -> str:
+        """A sentence on the outcomes."""
+        others = [
+            (self.n_changed, "whose labels were edited since"),
+            (self.n_meanwhile, "samples that somebody changed"),
+        ]
+        return f"Took back what was applied to {counted(self.n_objects, 'object')}" + but_left_out(others)
+
+    def __repr__(self) -> str:
+        return f"<{self.told()}>"
+
+
+@takes_arrays
+def undo_applied(
+    dataset: fo.Dataset | SampleCollection, step: str | None = None, *, gold: str = names.DEFAULT_GOLD_FIELD
+) -> TakenBack:
+    """Undo the changes of one call of ``run.decisions.apply`` to the annotators' labels; the decisions stay.
+
+    Labels are again what they were, with their ids and all attributes: what was changed of them changes back, deleted
+    labels are there again at their places, added ones are gone. An object of which a label was edited since stays as it
+    is, and is counted. Where somebody decided again since, that decision stays.
+
+    Args:
+        dataset: the dataset, or a view of it
+        step: the step, as ``run.decisions.apply`` names it; None for the last one
+        gold: the field of decisions
+
+    Raises:
+        AgreementInputError: if there is no such field, or a label field is read-only
+    """
+    field = Gold.open(dataset, gold)
+    latest = latest_applied(field) if step is None else None
+    if step is None and latest is None:
+        return TakenBack(None)
+    wanted = latest.step if latest is not None else text_of("step", step)
+    step_query = {**field.with_decisions, f"{field.decisions}.{APPLIED}.step": wanted}
+    prefix, kinds = names.FRAMES_PREFIX if field.on_frames else "", dict[str, LabelKind]()
+    for name in sorted(field.collection.distinct(f"{field.decisions}.{APPLIED}.fields", step_query)):
+        if (kind := kind_of(field.dataset.get_field(prefix + name))) is not None:
+            kinds[name] = kind
+    refuse_read_only(field.dataset, [prefix + path for name, kind in kinds.items()
+                                     for path in (name, kind.label_path(name))])  # fmt: skip
+    of_runs = attributes_of_runs(field.dataset)
+
+    def undone(document: Stored) -> tuple[Counter[str], tuple[UpdateOne, list[Any]] | None]:
+        edits, counts = LabelEdits(document, kinds), Counter[str]()
+        log = field.log_of({field.decisions: document[field.decisions]}).entries
+        for at in reversed(range(len(log))):  # later ones first
+            _take_back(edits, log, at, wanted, of_runs, counts)
+        return counts, (edits.update({field.decisions: log}), log) if counts["n_objects"] else None
+
+    with unless_deleted(field.dataset), rare_collections():
+        total = field.change(step_query, (*kinds, field.decisions), undone, 1 + MAX_ATTEMPTS)
+        reload_samples(field.dataset)
+    return TakenBack(wanted, total["n_objects"], total["n_changed"], total["n_meanwhile"])
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedStep:
+    """Decisions that were applied at once."""
+
+    step: str
+    by: str
+    at: datetime  #: in UTC
+    n_objects: int
+
+
+def latest_applied(gold: Gold) -> AppliedStep | None:
+    """Step of the last application; None if nothing was applied."""
+    part = f"{gold.decisions}.{APPLIED}"
+    stages: list[Stored] = [
+        {"$match": {**gold.with_decisions, f"{part}.0": {"$exists": True}}},
+        {"$project": dict.fromkeys((f"{part}.step", f"{part}.at", f"{part}.by"), True)},
+        {"$unwind": f"${gold.decisions}"},
+        {"$unwind": f"${part}"},
+        {
+            "$group": {
+                "_id": f"${part}.step",
+                "by": {"$first": f"${part}.by"},
+                "at": {"$max": f"${part}.at"},
+                "n": {"$sum": 1},
+            }
+        },
+        {"$sort": {"at": -1, "_id": -1}},
+        {"$limit": 1},
+    ]
+    found = gold.collection.aggregate(stages, allowDiskUse=True)
+    return next((AppliedStep(row["_id"], row["by"], row["at"], row["n"]) for row in found), None)
+
+
+def _take_back(
+    edits: LabelEdits, log: list[Any], at: int, step: str, of_runs: Collection[str], counts: Counter[str]
+) -> None:
+    """Undo the changes to the labels of a decision in a step where possible, and note it in the log.
+
+    What runs wrote on a deleted label that were deleted since is left out.
+    """
+    decision, later = log[at], list[int]()
+    parts = decision.get(APPLIED) or []
+    if step not in (part["step"] for part in parts):
+        return
+    changes = []
+    for change in parts[-1]["changes"]:
+        gone = {*change.get("of_runs", ())} - {*of_runs}
+        before = {name: value for name, value in change["before"].items() if name not in gone} if gone else None
+        changes.append(change if before is None else {**change, "before": before})
+    hashes = dict(zip(decision["labels"], decision["hashes"], strict=True))
+    is_as_applied = all(
+        edits.can_take_back(change) and edits.hash(change["key"]) == hashes.get(change["key"]) for change in changes
+    )
+    replaced_by = decision.get(REPLACED_BY)
+    for k in range(at + 1, len(log)):  # the decisions that replaced it, the next one first; they follow it in the log
+        if log[k]["id"] == replaced_by:
+            later.append(k)
+            replaced_by = log[k].get(REPLACED_BY)
+    is_last = parts[-1]["step"] == step and not any(log[k].get(APPLIED) for k in later)
+    if not is_last or not is_as_applied:
+        counts["n_changed"] += 1
+        return
+    for change in reversed(changes):
+        edits.take_back(change)
+    counts["n_objects"] += 1
+    before = {name: parts[-1][name] for name in ("labels", "hashes")}
+    log[at] = {**decision, **before, APPLIED: parts[:-1]}
+    if len(parts) == 1:
+        del log[at][APPLIED]
+    for k in later:  # decided on the labels as they were applied, with those that were added or without
+        if set(zip(log[k]["labels"], log[k]["hashes"], strict=True)) <= hashes.items():
+            log[k] = {**log[k], **before}
