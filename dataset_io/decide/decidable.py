@@ -62,56 +62,29 @@ def _any_member(members: UnitMembers, chosen: BoolArray) -> BoolArray:
     return np.bincount(members.unit[chosen], minlength=members.n_units) > 0
 
 
+@dataclass(eq=False)
 class Decidable:
-    """The ``U`` objects of ``S`` samples, or frames, and their decisions.
+    """The ``U`` objects of ``S`` samples, or frames, and their decisions."""
 
-    Attributes:
-        members: the objects
-        document_ids: id of every sample
-        assigned: shape ``(S, R)``, who was assigned
-        votes: shape ``(U,)``, annotators who drew it, or who gave the leading value
-        logs: for every sample, its log of decisions
-        decided: for every sample, the current decisions
-        gold: for every sample, the labels in the field of decisions, by id
-        found: for every object, the decisions on any of its labels
-    """
+    members: UnitMembers  #: the objects
+    document_ids: list[ObjectId]  #: id of every sample
+    logs: Sequence[DecisionLog]  #: for every sample, its log of decisions
+    fields: Sequence[tuple[str, LabelKind]]  #: name and type of every label field
+    assigned: BoolArray  #: shape ``(S, R)``, who was assigned
+    votes: IntArray  #: shape ``(U,)``, annotators who drew it, or who gave the leading value
+    content: Callable[[int], Stored]  #: what the label in a row of the members says
 
-    def __init__(
-        self,
-        members: UnitMembers,
-        document_ids: list[ObjectId],
-        logs: Sequence[DecisionLog],
-        fields: Sequence[tuple[str, LabelKind]],
-        *,
-        assigned: BoolArray,
-        votes: IntArray,
-        content: Callable[[int], Stored],
-    ) -> None:
-        """
-        Args:
-            members: the objects
-            document_ids: id of every sample
-            logs: log of decisions of every sample
-            fields: name and type of every label field
-            assigned: shape ``(S, R)``
-            votes: shape ``(U,)``
-            content: what the label in a row of the members says
-        """
-        self.members = members
-        self.document_ids = document_ids
-        self.assigned = assigned
-        self.votes = votes
-        self.logs = logs
-        self.decided = [each.decisions for each in logs]
-        self.gold = [{label["_id"]: label for label in each.labels} for each in logs]
-        self._fields = fields
-        self._content = content
+    def __post_init__(self) -> None:
+        members = self.members
+        self.decided = [each.decisions for each in self.logs]  #: for every sample, the current decisions
+        #: for every sample, the labels in the field of decisions, by id
+        self.gold = [{label["_id"]: label for label in each.labels} for each in self.logs]
         self._field = members.field.tolist()
         self._first = np.searchsorted(members.unit, np.arange(members.n_units + 1)).tolist()
         self._first_unit = np.searchsorted(members.sample, np.arange(members.n_samples + 1)).tolist()
         self._hashes: dict[int, dict[str, str]] = {}
         self._asked: dict[int, list[int]] = {}
-        self.found: list[list[Stored]] = [[] for _ in members.unit_ids]
+        self.found: list[list[Stored]] = [[] for _ in members.unit_ids]  #: the decisions on any label of an object
         on_label = [{key: one for one in each for key in one["labels"]} for each in self.decided]
         for sample, decision_on in enumerate(on_label):
             for unit in self.of_sample(sample) if decision_on else ():
@@ -120,7 +93,7 @@ class Decidable:
 
     def member_key(self, row: int) -> str:
         """Name of a member in decisions."""
-        name, kind = self._fields[self._field[row]]
+        name, kind = self.fields[self._field[row]]
         return label_key(name, self.members.label_ids[row], kind)
 
     def of_sample(self, sample: int) -> range:
@@ -139,7 +112,7 @@ class Decidable:
         """Hashes of the labels of an object as they are now, sorted by what decisions call them."""
         if unit not in self._hashes:
             found = [
-                (self.member_key(row), hash_of_label(self._content(row), self._fields[self._field[row]][1]))
+                (self.member_key(row), hash_of_label(self.content(row), self.fields[self._field[row]][1]))
                 for row in self.rows(unit)
             ]
             self._hashes[unit] = dict(sorted(found))

@@ -21,7 +21,6 @@ from ...agreement.settings.errors import AgreementInputError, shown
 from ...agreement.settings.options import OPTIONS
 from ...charts.reports.decided import but_left_out
 from ...charts.text.words import counted
-from ...metrics.numeric.arrays import BoolArray
 from ..database.fiftyone_private import reload_samples
 from ..labels.paths import attributes_of_runs
 from ..record.lease import unless_deleted
@@ -34,7 +33,7 @@ from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decision_log import Made
 from .decision_units import DecidableReader, decision_units
 from .gold import Gold
-from .stored_decisions import BY_RULE, Choice, Stored, StoredLabel, stored_labels
+from .stored_decisions import BY_RULE, Choice, Stored, stored_labels
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -157,8 +156,10 @@ def decide(
         annotators=tuple(labels.annotators.index(name) for name in labels.annotators_asked(annotators)),
         min_votes=count_of("min_votes", min_votes),
         one_class=true_or_false("one_class", one_class),
-        min_iou=_share_of("min_iou", min_iou),
+        min_iou=min_iou,
     )
+    if min_iou is not None and not (is_real(min_iou) and 0 <= min_iou <= 1):
+        raise AgreementInputError(f"`min_iou` must be None or in [0, 1], got {min_iou!r}")
     given = {"classes": rule.classes, "one_class": rule.one_class, "min_iou": rule.min_iou is not None}
     superfluous = [name for name, value in given.items() if value and name in opened.units.without]
     if superfluous:
@@ -171,9 +172,15 @@ def decide(
             f"got {choice!r}"
         )
     OPTIONS["progress"].checked(progress)
+    if (choice == "version") != (annotator is not None):
+        raise AgreementInputError(
+            f'`annotator` must be given with the choice "version", and only then, got {annotator!r} with {choice!r}'
+        )
+    if annotator is not None:
+        labels.check_annotators("annotator", [text_of("annotator", annotator)])
     decision = NewDecision(
         choice=choice,
-        annotator=_annotator_of(labels, choice, annotator),
+        annotator=None if annotator is None else str(annotator),
         label=_label_of(opened, choice, label, rule),
         by=text_of("by", user_name() if by is None else by),
         remark=None if remark is None else text_of("remark", remark),
@@ -203,24 +210,6 @@ def user_name() -> str:
 def documents_of(samples: SampleCollection) -> tuple[ObjectId, ...]:
     """Ids of the samples of a view."""
     return tuple(map(ObjectId, samples.values("id")))
-
-
-def _share_of(option: str, value: Any) -> float | None:
-    if value is None or (is_real(value) and 0 <= value <= 1):
-        return value
-    raise AgreementInputError(f"`{option}` must be None or in [0, 1], got {value!r}")
-
-
-def _annotator_of(labels: RunLabels, choice: str, annotator: Any) -> str | None:
-    """Annotator whose label is chosen; None if none is."""
-    if (choice == "version") != (annotator is not None):
-        raise AgreementInputError(
-            f'`annotator` must be given with the choice "version", and only then, got {annotator!r} with {choice!r}'
-        )
-    if annotator is None:
-        return None
-    labels.check_annotators("annotator", [text_of("annotator", annotator)])
-    return str(annotator)
 
 
 def _label_of(opened: ObjectsToDecide, choice: str, label: Any, rule: Rule) -> Stored | None:
@@ -346,7 +335,7 @@ class _Pass(CountingPass):
 
     def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> SentBatch:
         """Decide on the objects of a batch, and begin to write it."""
-        read = self.reader.columns(rows)
+        read, new = self.reader.columns(rows), self._new
         objects, ids = read.labels, [sample.sample_id for sample in read.samples]
         counts = [Counter({"n_left_out": n}) for n in read.n_invalid.tolist()]
         chosen = self._rule.of(objects, self._objects.units.reader.codes.names())
@@ -355,24 +344,30 @@ class _Pass(CountingPass):
         samples = objects.members.sample.tolist()
         made: dict[int, list[Made]] = defaultdict(list)
         taken: set[str] = set()  # a decision on several objects gives way to one of them
-        some = objects.members.only(chosen)
-        no_majority, at = self._no_majority(chosen, some), now()
-        for unit, label in zip(units, self._labels(objects, chosen, some), strict=True):
+        some, at = objects.members.only(chosen), now()
+        no_majority = set[int]()
+        if new.choice == "consensus":
+            no_majority = {
+                unit for unit, has in zip(units, self._objects.units.has_majority(some), strict=True) if not has
+            }
+        for unit, label in zip(units, self._labels(objects, units, some), strict=True):
             k = samples[unit]
-            if any(each["step"] == self._new.step for each in objects.found[unit]):  # by an attempt before
+            if any(each["step"] == new.step for each in objects.found[unit]):  # by an attempt before
                 counts[k]["n_decided"] += 1
-            elif not self._is_open(objects.state(unit)):
+                continue
+            state = objects.state(unit)
+            is_open = new.again or state == OPEN or (state == SKIPPED and new.choice != "skip")
+            if not is_open and not (state == CHANGED and self._rule.objects is not None):
                 counts[k]["n_before"] += 1
             elif unit in no_majority:
                 counts[k]["n_no_majority"] += 1
-            elif label is None and self._new.choice not in ("none", "skip"):
+            elif label is None and new.choice not in ("none", "skip"):
                 counts[k]["n_without"] += 1
             else:
                 counts[k]["n_decided"] += 1
                 if not self._preview:
                     old = tuple(each for each in objects.found[unit] if each["id"] not in taken)
                     taken.update(each["id"] for each in old)
-                    new = self._new
                     said = {
                         "choice": "skip" if new.opens else new.choice,
                         "annotator": None if new.opens else new.annotator,
@@ -392,28 +387,14 @@ class _Pass(CountingPass):
         changed = {ids[k]: (objects.logs[k].update(ids[k]), objects.logs[k].entries) for k in made}
         return SentBatch(ids, counts, writers.submit(self._objects.gold.swap, changed))
 
-    def _is_open(self, state: int) -> bool:
-        """True if this call decides an object in such a state."""
-        if self._new.again or state == OPEN:
-            return True
-        if state == SKIPPED:
-            return self._new.choice != "skip"
-        return state == CHANGED and self._rule.objects is not None
+    def _labels(self, objects: Decidable, units: list[int], some: UnitMembers) -> list[Stored | None]:
+        """Adjudicated label of every chosen object, with some of the members; None if there is none to take.
 
-    def _no_majority(self, chosen: BoolArray, members: UnitMembers) -> set[int]:
-        """The chosen objects, with these members, without the majority that a consensus needs."""
-        if self._new.choice != "consensus":
-            return set()
-        has_majority = self._objects.units.has_majority(members)
-        found: list[int] = np.flatnonzero(chosen)[~has_majority].tolist()
-        return set(found)
-
-    def _labels(self, objects: Decidable, chosen: BoolArray, some: UnitMembers) -> list[Stored | None]:
-        """Adjudicated label of every chosen object, with some of the members; None if there is none to take."""
+        Of an annotator's label a copy, without what belongs to runs and to the annotator.
+        """
         new, members = self._new, objects.members
         if new.choice == "consensus":
             return self._objects.units.consensus(some)
-        units = np.flatnonzero(chosen).tolist()
         if new.choice != "version":
             return [new.label for _ in units]
         wanted = members.annotator == self._objects.labels.annotators.index(str(new.annotator))
@@ -426,17 +407,13 @@ class _Pass(CountingPass):
             {name: self._objects.fields[name]},
             whole=True,
         )
-        return [
-            self._copied(stored[documents[unit]].get(objects.member_key(row_of[unit]))) if unit in row_of else None
-            for unit in units
-        ]
-
-    def _copied(self, found: StoredLabel | None) -> Stored | None:
-        """A copy of an annotator's label, without what belongs to runs and to the annotator."""
-        if found is None:
-            return None
         left_out = {*self._of_runs, self._objects.labels.config.annotator_attribute, "tags"}
-        copied = {name: value for name, value in found[0].items() if name not in left_out}
-        basis_id = str(found[0]["_id"]) if "_id" in found[0] else None  # plain values have none
-        label_type = self._objects.units.label_type.__name__
-        return {"_cls": label_type, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}
+        label_type, copies = self._objects.units.label_type.__name__, list[Stored | None]()
+        for unit in units:
+            found = stored[documents[unit]].get(objects.member_key(row_of[unit])) if unit in row_of else None
+            copies.append(None)
+            if found is not None:
+                copied = {each: value for each, value in found[0].items() if each not in left_out}
+                basis_id = str(found[0]["_id"]) if "_id" in found[0] else None  # plain values have none
+                copies[-1] = {"_cls": label_type, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}
+        return copies

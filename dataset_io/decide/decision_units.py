@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -35,7 +35,7 @@ from ..units.units_field import unit_documents
 from .decidable import Decidable
 from .gold import Gold
 from .label_edits import is_same, new_label
-from .stored_decisions import Stored, label_key, stored_labels
+from .stored_decisions import Stored, StoredLabel, label_key, stored_labels
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
 _LEAST_IOU = 0.5
@@ -422,21 +422,16 @@ def decision_units(labels: RunLabels, among: tuple[ObjectId, ...] | None) -> Dec
     units, reader = _UNITS[labels.family.name]
     if labels.kinds[0].is_number:
         units = NumberUnits
-    source = replace(labels.source(), among=among)
-    return units(reader(source, labels.field_key), _kind_of_decisions(labels), labels.annotators)
-
-
-def _kind_of_decisions(labels: RunLabels) -> LabelKind:
-    """Type of the labels in the field of decisions: of the annotators, or the label type of their plain values."""
-    first = labels.kinds[0]
-    if all(kind.stored is first.stored for kind in labels.kinds) and first.is_label:
-        return first
-    found = [kind for kind in KINDS if kind.comparable == first.comparable and kind.is_label]
-    if len(found) > 1:
-        raise AgreementInputError(
-            f"Decisions need one label type in all fields, got {labels.title} in the run {labels.run_key!r}"
-        )
-    return found[0]
+    opened = reader(replace(labels.source(), among=among), labels.field_key)
+    # of the annotators, or the label type of their plain values
+    kind = first = labels.kinds[0]
+    if not first.is_label or any(each.stored is not first.stored for each in labels.kinds):
+        kind, *others = [each for each in KINDS if each.comparable == first.comparable and each.is_label]
+        if others:
+            raise AgreementInputError(
+                f"Decisions need one label type in all fields, got {labels.title} in the run {labels.run_key!r}"
+            )
+    return units(opened, kind, labels.annotators)
 
 
 class DecidableReader:
@@ -463,6 +458,16 @@ class DecidableReader:
         members = read.labels
         ids = [sample.sample_id for sample in samples]
         fields = dict(zip(self.source.fields, self.source.kinds, strict=True))
+        stored: dict[ObjectId, dict[str, StoredLabel]] = {}
+
+        def content_again(row: int) -> Stored:
+            """What was not read with the units: that of all samples is read when the first is asked for."""
+            if not stored:
+                stored.update(stored_labels(self._gold.collection, ids, fields))
+            name, kind = list(fields.items())[int(members.field[row])]
+            of_sample = stored[ids[int(members.sample[members.unit[row]])]]
+            return of_sample.get(label_key(name, members.label_ids[row], kind), ({}, kind))[0]
+
         decidable = Decidable(
             members,
             ids,
@@ -470,25 +475,6 @@ class DecidableReader:
             list(fields.items()),
             assigned=self.units.assigned(rows, samples, members),
             votes=self.units.votes(members),
-            content=self.units.content(members) or _ReadAgain(self._gold.collection, ids, fields, members),
+            content=self.units.content(members) or content_again,
         )
         return LabelsRead(decidable, read.n_invalid, read.n_unknown, read.n_added)
-
-
-class _ReadAgain:
-    """Content of labels that was not read with the units: that of all samples is read when the first is asked for."""
-
-    def __init__(
-        self, collection: Any, ids: Sequence[ObjectId], fields: Mapping[str, LabelKind], members: UnitMembers
-    ) -> None:
-        self._collection, self._ids, self._fields, self._members = collection, ids, fields, members
-        self._stored: dict[ObjectId, dict[str, Any]] | None = None
-
-    def __call__(self, row: int) -> Stored:
-        if self._stored is None:
-            self._stored = stored_labels(self._collection, self._ids, self._fields)
-        members = self._members
-        name, kind = list(self._fields.items())[int(members.field[row])]
-        sample_labels = self._stored[self._ids[int(members.sample[members.unit[row]])]]
-        found: tuple[Stored, LabelKind] = sample_labels.get(label_key(name, members.label_ids[row], kind), ({}, kind))
-        return found[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import html
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -19,13 +18,12 @@ from ...agreement.settings.arguments import takes_arrays, text_of
 from ...agreement.settings.errors import AgreementInputError
 from ...charts.text.words import counted
 from ..database.fiftyone_private import reload_samples
-from ..labels.kinds import kind_of
+from ..labels.kinds import LabelKind, kind_of
 from ..labels.source import whole_samples
 from ..record.gold_fields import APPLIED
 from ..run.work_through import rare_collections
-from .decision_log import DecisionLog
 from .gold import Gold
-from .stored_decisions import Choice, Stored, hash_of_label, is_by_rule, stored_labels
+from .stored_decisions import Choice, hash_of_label, is_by_rule, stored_labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -99,47 +97,33 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
         samples = whole_samples(dataset)
         ids = samples.values("frames.id", unwind=True) if opened.on_frames else samples.values("id")
         only = [ObjectId(each) for each in ids]
+    listed = list[Decision]()
     with rare_collections():
-        found = {each: (log, log.decisions, row) for each, (log, row) in opened.decided(only).items()}
-        current = _current_hashes(opened, {each: decisions for each, (_, decisions, _) in found.items()})
-    by_rule = opened.steps_by_rule()
-    listed = [
-        _decision(decision, row, log, current[each], by_rule)
-        for each, (log, decisions, row) in found.items()
-        for decision in decisions
-    ]
+        found = opened.decided(only)
+        made = [(each, log, row, decision) for each, (log, row) in found.items() for decision in log.decisions]
+        prefix, kinds = names.FRAMES_PREFIX if opened.on_frames else "", dict[str, LabelKind]()
+        for name in sorted({key.split(" ")[0] for *_, decision in made for key in decision["labels"]}):
+            if (kind := kind_of(opened.dataset.get_field(prefix + name))) is not None:
+                kinds[name] = kind
+        labels = stored_labels(opened.collection, list(found), kinds)  # as they are now
+    steps_by_rule = opened.steps_by_rule()
+    for document_id, log, row, stored in made:
+        there = labels[document_id]
+        hashes = [hash_of_label(*there[key]) if key in there else None for key in stored["labels"]]
+        decision = Decision(
+            sample_id=str(row.get("_sample_id", row["_id"])),
+            frame_number=row.get("frame_number"),
+            **{name: stored[name] for name in _AS_STORED},
+            labels=tuple(stored["labels"]),
+            gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
+            by_rule=is_by_rule(stored, steps_by_rule),
+            changed=hashes != stored["hashes"],
+            edited=log.is_edited(stored),
+            applied=bool(stored.get(APPLIED)),
+        )
+        listed.append(decision)
     listed.sort(key=lambda each: (each.decided_at, each.sample_id, each.frame_number or 0, each.unit))
     return Decisions(listed)
-
-
-def _decision(
-    stored: Stored, row: Stored, log: DecisionLog, hashes: Mapping[str, str], steps_by_rule: Set[str]
-) -> Decision:
-    return Decision(
-        sample_id=str(row.get("_sample_id", row["_id"])),
-        frame_number=row.get("frame_number"),
-        **{name: stored[name] for name in _AS_STORED},
-        labels=tuple(stored["labels"]),
-        gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
-        by_rule=is_by_rule(stored, steps_by_rule),
-        changed=[hashes.get(key) for key in stored["labels"]] != stored["hashes"],
-        edited=log.is_edited(stored),
-        applied=bool(stored.get(APPLIED)),
-    )
-
-
-def _current_hashes(gold: Gold, found: Mapping[ObjectId, Sequence[Stored]]) -> dict[ObjectId, dict[str, str]]:
-    """Hashes of the annotators' labels that decisions name, as they are now, by document and label."""
-    fields = {key.split(" ")[0] for decisions in found.values() for each in decisions for key in each["labels"]}
-    prefix = names.FRAMES_PREFIX if gold.on_frames else ""
-    declared = {name: kind_of(gold.dataset.get_field(prefix + name)) for name in sorted(fields)}
-    kinds = {name: kind for name, kind in declared.items() if kind is not None}
-    labels = stored_labels(gold.collection, list(found), kinds)
-    found_hashes: dict[ObjectId, dict[str, str]] = {}
-    for document_id, decisions in found.items():
-        named = {key for each in decisions for key in each["labels"]} & labels[document_id].keys()
-        found_hashes[document_id] = {key: hash_of_label(*labels[document_id][key]) for key in named}
-    return found_hashes
 
 
 @takes_arrays

@@ -25,7 +25,7 @@ from .decidable import Rule
 from .decide import Decided, NewDecision, ObjectsToDecide, open_decided, open_to_decide, user_name
 from .decision_log import DecisionLog, Made
 from .gold import Gold
-from .next_object import ShownObject, objects_of, shown_object
+from .next_object import objects_of, shown_object
 from .stored_decisions import BY_RULE, Choice, Stored, hash_of_label, label_key
 
 #: what a decision says of its object
@@ -105,8 +105,25 @@ class _Recording:
                 made[row["_id"]].append(self._made(decision, label, (decision,)))
             if left:
                 drawn[row["_id"]] = list(left.values())
-        for document_id, on_drawn in self._drawn(drawn).items():
-            made[document_id] += on_drawn
+        reader = self._opened.reader()
+        for batch in reader.batched(reader.again(list(drawn)) if drawn else ()):
+            objects = reader.columns(batch).labels
+            for k, document_id in enumerate(objects.document_ids):
+                undecided = [unit for unit in objects.of_sample(k) if not objects.found[unit]]
+                units = self._opened.units.drawn(objects.members, undecided, drawn[document_id])
+                for label, unit in zip(drawn[document_id], units, strict=True):
+                    before: Stored = {
+                        "labels": [label_key(gold.name, label["_id"], kind)],
+                        "hashes": [hash_of_label(label, kind)],
+                        "classes": [],
+                        "asked": [],
+                        "unit": str(label["_id"]),
+                        "verdict": None,
+                    }
+                    if unit is not None:
+                        before = objects.facts(unit, self._opened.labels.annotators)
+                    before |= {"run_key": self._opened.labels.run_key, "remark": None}
+                    made[document_id].append(self._made(before, label))
         for document_id, document_decisions in made.items():
             for each in document_decisions:
                 logs[document_id].add(each)
@@ -121,34 +138,6 @@ class _Recording:
         facts = {name: before[name] for name in _KEPT}
         others = {"replaces": replaces, "read": label, "written": before.get("written")}
         return Made.of(facts, label, self._opened.kind, basis=choice, said={**said, BY_RULE: False}, **others)
-
-    def _drawn(self, drawn: Mapping[ObjectId, list[Stored]]) -> dict[ObjectId, list[Made]]:
-        """Decisions for labels that were drawn."""
-        if not drawn:
-            return {}
-        reader = self._opened.reader()
-        found: dict[ObjectId, list[Made]] = {}
-        for batch in reader.batched(reader.again(list(drawn))):
-            objects = reader.columns(batch).labels
-            for k, document_id in enumerate(objects.document_ids):
-                undecided = [unit for unit in objects.of_sample(k) if not objects.found[unit]]
-                units = self._opened.units.drawn(objects.members, undecided, drawn[document_id])
-                found[document_id] = []
-                for label, unit in zip(drawn[document_id], units, strict=True):
-                    own = label_key(self._opened.gold.name, label["_id"], self._opened.kind)
-                    before: Stored = {
-                        "labels": [own],
-                        "hashes": [hash_of_label(label, self._opened.kind)],
-                        "classes": [],
-                        "asked": [],
-                        "unit": str(label["_id"]),
-                        "verdict": None,
-                    }
-                    if unit is not None:
-                        before = objects.facts(unit, self._opened.labels.annotators)
-                    before |= {"run_key": self._opened.labels.run_key, "remark": None}
-                    found[document_id].append(self._made(before, label))
-        return found
 
 
 #: types of labels on images that the App can edit
@@ -209,8 +198,13 @@ def edit_object(
     if shown is None:
         return None
     label, step = _label_of(labels, gold, document_id, unit_id), None
-    if label is None:
-        step = _open_label(opened, shown, by=by, again=again)
+    if label is None:  # put the consensus there, or the version that overlaps the others most
+        best = max(shown.versions, key=lambda each: -1.0 if each.iou is None else each.iou)
+        starts: list[tuple[Choice, str | None]] = [("consensus", None)] if opened.units.has_consensus else []
+        among = open_to_decide(labels, gold, among=(ObjectId(shown.sample_id),))
+        for choice, annotator in (*starts, ("version", best.annotator)):
+            new = NewDecision(choice, annotator, None, by, None, str(ObjectId()), again, opens=True)
+            step = step or among.decide(Rule(objects=frozenset([shown.unit])), new).step
         label = _label_of(labels, gold, document_id, unit_id)
     if label is None:
         return None
@@ -238,16 +232,3 @@ def _label_of(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> S
     if label is not None:
         opened.gold.keep_as_written(ObjectId(document_id), objects.found[unit][0], label)
     return label
-
-
-def _open_label(opened: ObjectsToDecide, shown: ShownObject, *, by: str, again: bool) -> str | None:
-    """Put the consensus, or the version that overlaps the others most, there to be edited; returns the step."""
-    best = max(shown.versions, key=lambda each: -1.0 if each.iou is None else each.iou)
-    starts: list[tuple[Choice, str | None]] = [("consensus", None)] if opened.units.has_consensus else []
-    among = open_to_decide(opened.labels, opened.gold.name, among=(ObjectId(shown.sample_id),))
-    for choice, annotator in (*starts, ("version", best.annotator)):
-        new = NewDecision(choice, annotator, None, by, None, str(ObjectId()), again, opens=True)
-        done = among.decide(Rule(objects=frozenset([shown.unit])), new)
-        if done.step is not None:
-            return done.step
-    return None

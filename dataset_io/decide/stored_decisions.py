@@ -62,13 +62,9 @@ _TYPES_OF_KEPT: dict[str, tuple[type, ...]] = {
 }
 #: the same for what was done to apply a decision, and for every change of a label
 _TYPES_OF_PART: dict[str, tuple[type, ...]] = {
-    "step": (str,),
-    "by": (str,),
+    **dict.fromkeys(("step", "by"), (str,)),
     "at": (datetime,),
-    "labels": (list,),
-    "hashes": (list,),
-    "fields": (list,),
-    "changes": (list,),
+    **dict.fromkeys(("labels", "hashes", "fields", "changes"), (list,)),
 }
 _TYPES_OF_CHANGES: dict[str, dict[str, tuple[type, ...]]] = {
     GIVEN: {"before": (dict,), "after": (dict,)},
@@ -106,21 +102,16 @@ def is_decision(entry: Any) -> bool:
         return False
     if not all(isinstance(entry[name], wanted) for name, wanted in _TYPES_OF_KEPT.items() if name in entry):
         return False
-    return all(map(_is_part, entry.get(APPLIED) or ()))
-
-
-def _is_part(part: Any) -> bool:
-    """True if an entry lists the changes that applied a decision."""
-    if not _has(part, _TYPES_OF_PART) or not _has_hashes(part) or not _are_texts(part["fields"]):
-        return False
-    return all(map(_is_change, part["changes"]))
-
-
-def _is_change(change: Any) -> bool:
-    if not _has(change, {"what": (str,), "key": (str,), "annotator": (str,)}):
-        return False
-    types = _TYPES_OF_CHANGES.get(change["what"])
-    return types is not None and _has(change, types)
+    for part in entry.get(APPLIED) or ():
+        if not _has(part, _TYPES_OF_PART) or not _has_hashes(part) or not _are_texts(part["fields"]):
+            return False
+        for change in part["changes"]:
+            if not _has(change, dict.fromkeys(("what", "key", "annotator"), (str,))):
+                return False
+            types = _TYPES_OF_CHANGES.get(change["what"])
+            if types is None or not _has(change, types):
+                return False
+    return True
 
 
 def _has(entry: Any, types: Mapping[str, tuple[type, ...]]) -> bool:
