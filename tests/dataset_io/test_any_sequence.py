@@ -1,11 +1,9 @@
-"""Any sequence of what people do: deciding, applying and taking back; editing and updating."""
+"""Any sequence of what people do: deciding, applying and taking back."""
 
 from __future__ import annotations
 
 import functools
 
-import fiftyone as fo
-import numpy as np
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
@@ -19,8 +17,7 @@ from hypothesis.stateful import (
 
 from tests.dataset_io.quick_runs import ANNOTATORS
 from tests.dataset_io.said import said_dataset
-from tests.dataset_io.test_update import KINDS, assert_like_a_new_run, random_edits, random_sample
-from tests.datasets import detections, random_annotators, user_values
+from tests.datasets import random_annotators, user_values
 
 from annotator_agreement import compute
 
@@ -121,53 +118,3 @@ def _right(label):
 @pytest.mark.parametrize("kind", ["boxes", "labels", "tags"])
 def test_decisions_are_taken_back_exactly_after_any_sequence(make_dataset, kind):
     run_state_machine_as_test(lambda: Adjudication(make_dataset, kind), settings=_few)
-
-
-class Editing(RuleBasedStateMachine):
-    """However labels, lists and samples are edited, added and deleted: an updated run is what a new run would be."""
-
-    def __init__(self, make_dataset, kind):
-        super().__init__()
-        self.make_dataset, (self.make_labels, options) = make_dataset, KINDS[kind]
-        self.options = {**options, "resamples": 0}
-
-    @initialize(seed=st.integers(0, 99))
-    def begin(self, seed):
-        self.rng, self.dataset = np.random.default_rng(seed), self.make_dataset({})
-        self.dataset.add_samples([random_sample(self.rng, self.make_labels) for _ in range(8)], dynamic=True)
-        self.run = compute(self.dataset, ANNOTATORS, **self.options)
-
-    @rule(what=st.sampled_from(["edit", "empty", "draw", "add", "update"]), name=st.sampled_from(ANNOTATORS))
-    def act(self, what, name):
-        getattr(self, what)(name)
-
-    def edit(self, name):
-        if len(self.dataset) > 4:
-            random_edits(self.rng, self.dataset, self.make_labels)
-
-    def empty(self, name):
-        sample = self.dataset.first()
-        sample[name] = None
-        sample.save()
-
-    def draw(self, name):
-        sample = self.dataset.last()
-        if isinstance(sample[name], fo.Detections):
-            sample[name].detections += detections([("owl", (0.1, 0.2, 0.3, 0.3))]).detections
-            sample.save()
-
-    def add(self, name):
-        self.dataset.add_samples([random_sample(self.rng, self.make_labels)], dynamic=True)
-
-    def update(self, name=None):
-        self.run.update()
-        assert not self.run.changed()
-        assert_like_a_new_run(self.dataset, self.run.report, self.dataset, ANNOTATORS, **self.options)
-
-    def teardown(self):
-        self.update()
-
-
-@pytest.mark.parametrize("kind", ["boxes", "tags"])
-def test_a_run_follows_any_sequence_of_edits(make_dataset, kind):
-    run_state_machine_as_test(lambda: Editing(make_dataset, kind), settings=_few)

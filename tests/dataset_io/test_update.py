@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from fiftyone import ViewField as F
 
+from tests.dataset_io.kinds import KINDS, boxes, dataset_of, fields_of, random_labels, random_sample
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.dataset_io.same_values import assert_same
-from tests.datasets import detections, random_annotators, stored
+from tests.datasets import random_annotators, stored
 
 from annotator_agreement import AgreementInputError
 from annotator_agreement.dataset_io import (
@@ -32,8 +33,6 @@ from annotator_agreement.dataset_io.jobs import update
 from annotator_agreement.dataset_io.record.run import Run
 
 _assert_same = functools.partial(assert_same, relative=1e-9, absolute=1e-12)
-
-CLASSES = ["cat", "dog", "owl", "lynx"]
 
 
 def _numbers(report):
@@ -64,97 +63,16 @@ def assert_like_a_new_run(dataset, updated, samples, fields, **options):
         _assert_same(json.loads(fo.core.odm.utils.json_util.dumps(a)), json.loads(fo.core.odm.utils.json_util.dumps(b)))
 
 
-def _boxes(rng):
-    labels = detections([(str(rng.choice(CLASSES)), _box(rng)) for _ in range(int(rng.integers(0, 4)))])
-    for label in labels.detections:
-        label["occluded"] = bool(rng.random() < 0.5)
-        label["index"] = int(rng.integers(0, 3))
-    return labels
-
-
-def _box(rng):
-    return (*rng.uniform(0.05, 0.5, 2), *rng.uniform(0.1, 0.4, 2))
-
-
-def _crowd_boxes(rng):
-    labels = _boxes(rng)
-    for label in labels.detections:
-        label["iscrowd"] = int(rng.random() < 0.15)
-    return labels
-
-
-def _polygons(rng):
-    """Polygons, some of which cross themselves."""
-    made = []
-    for _ in range(int(rng.integers(0, 4))):
-        x, y, width, height = _box(rng)
-        ring = [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
-        if rng.random() < 0.3:
-            ring[2:] = ring[:1:-1]
-        made.append(fo.Polyline(label=str(rng.choice(CLASSES)), points=[ring], closed=True, filled=True))
-    return fo.Polylines(polylines=made)
-
-
-def _instances(rng):
-    labels = _boxes(rng)
-    for label in labels.detections:
-        label.mask = rng.random((7, 9)) < np.linspace(0.2, 1, 9)
-    return labels
-
-
-def _keypoints(rng):
-    made = [
-        fo.Keypoint(label=str(rng.choice(CLASSES)), points=rng.uniform(0.2, 0.8, (int(rng.integers(1, 4)), 2)).tolist())
-        for _ in range(int(rng.integers(0, 3)))
-    ]
-    for keypoint in made:
-        keypoint.points += [[math.nan, math.nan]] * (3 - len(keypoint.points))
-    return fo.Keypoints(keypoints=made)
-
-
-def _masks(rng):
-    return fo.Segmentation(mask=rng.choice([0, 1, 1, 5], (6, 8)).astype(np.uint8))
-
-
-def _tags(rng):
-    chosen = rng.choice(CLASSES, int(rng.integers(0, 4)))
-    return fo.Classifications(classifications=[fo.Classification(label=str(tag)) for tag in chosen])
-
-
-#: what an annotator gives on a sample, and the options of the run
-KINDS = {
-    "boxes": (_boxes, {"attributes": ["occluded"], "resamples": 200}),
-    "empty agree": (_boxes, {"empty": "agree", "classes": "ignore"}),
-    "recursive": (_boxes, {"method": "recursive", "missing": "ignore"}),
-    "mutual_best": (_boxes, {"method": "mutual_best", "no_labels": "drew_nothing"}),
-    "crowd": (_crowd_boxes, {}),
-    "polygons": (_polygons, {}),
-    "instances": (_instances, {}),
-    "keypoints": (_keypoints, {}),
-    "masks": (_masks, {"boundaries": True, "disagreement_map": True}),
-    "tags": (_tags, {"resamples": 200}),
-    "classes": (lambda rng: fo.Classification(label=str(rng.choice(CLASSES))), {"categories": CLASSES}),
-    "numbers": (lambda rng: fo.Regression(value=float(rng.integers(0, 5))), {"tolerance": 1}),
-    "plain": (lambda rng: str(rng.choice(CLASSES)), {}),
-}
-
-
-def random_sample(rng, make_labels, names=ANNOTATORS):
-    labels = {name: make_labels(rng) for name in names if rng.random() < 0.9}
-    sample = fo.Sample(f"/images/{rng.integers(1 << 60)}.jpg", **labels)
-    sample.metadata = fo.ImageMetadata(width=200, height=100)
-    return sample
-
-
-def random_edits(rng, dataset, make_labels, names=ANNOTATORS):
+def random_edits(rng, dataset, kind):
     """What an editor does: edits, deletes and adds labels, lists and samples."""
     ids = dataset.values("id")
     for sample_id in rng.choice(ids, 3, replace=False).tolist():
-        sample, name = dataset[sample_id], str(rng.choice(names))
-        sample[name] = None if rng.random() < 0.2 else make_labels(rng)
+        sample, labels = dataset[sample_id], random_labels(rng, kind)
+        name = str(rng.choice(list(labels)))
+        sample[name] = None if rng.random() < 0.2 and name != "asked" else labels[name]
         sample.save()
     sample = dataset[str(rng.choice(ids))]
-    for name in names:  # one label of a list
+    for name in fields_of(kind):  # one label of a list
         if isinstance(sample[name], fo.Detections) and sample[name].detections:
             sample[name].detections = sample[name].detections[1:]
             break
@@ -162,7 +80,7 @@ def random_edits(rng, dataset, make_labels, names=ANNOTATORS):
     if rng.random() < 0.6:
         dataset.delete_samples(rng.choice(ids, 2, replace=False).tolist())
     if rng.random() < 0.6:
-        dataset.add_samples([random_sample(rng, make_labels, names)])
+        dataset.add_samples([random_sample(rng, kind)])
 
 
 @pytest.fixture
@@ -176,50 +94,24 @@ def no_whole_run(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 def test_updated_runs_are_like_new_ones_after_random_edits(make_dataset, no_whole_run, monkeypatch, kind):
     if kind == "crowd":  # of some samples the records do not tell what they had added
         monkeypatch.undo()
-    make_labels, options = KINDS[kind]
-    options = {"resamples": 0, **options}
     rng = np.random.default_rng(len(kind))
-    dataset = make_dataset({})
-    dataset.add_samples([random_sample(rng, make_labels) for _ in range(16)], dynamic=True)
-    compute_agreement(dataset, ANNOTATORS, **options)
+    dataset, fields, options = dataset_of(make_dataset, kind, seed=len(kind))
+    compute_agreement(dataset, fields, **options)
     for _ in range(2):
-        random_edits(rng, dataset, make_labels)
+        random_edits(rng, dataset, kind)
         assert changed_since(dataset) > 0
         updated = update_agreement(dataset)
-    assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, **options)
-
-
-def test_runs_with_an_annotator_attribute(make_dataset, no_whole_run):
-    def make_labels(rng):
-        labels = _boxes(rng)
-        for label in labels.detections:
-            label["rater"] = str(rng.choice(ANNOTATORS))
-        return labels
-
-    rng = np.random.default_rng(5)
-    dataset = make_dataset({})
-    dataset.add_samples([random_sample(rng, make_labels, ["labels"]) for _ in range(20)], dynamic=True)
-    for sample in dataset:
-        sample["asked"] = sorted(rng.choice(ANNOTATORS, 2, replace=False).tolist())
-        sample.save()
-    options = {"annotator_attribute": "rater", "assigned_field": "asked", "resamples": 0}
-    compute_agreement(dataset, "labels", **options)
-    random_edits(rng, dataset, make_labels, ["labels"])
-    sample = dataset.first()
-    sample["asked"] = ANNOTATORS
-    sample.save()
-    updated = update_agreement(dataset)
-    assert_like_a_new_run(dataset, updated, dataset, "labels", **options)
+    assert_like_a_new_run(dataset, updated, dataset, fields, **options)
 
 
 def test_runs_on_views_follow_what_is_in_the_view(make_dataset, no_whole_run):
     rng = np.random.default_rng(1)
     dataset = make_dataset({})
-    dataset.add_samples([random_sample(rng, _boxes) for _ in range(20)], dynamic=True)
+    dataset.add_samples([random_sample(rng, "boxes") for _ in range(20)], dynamic=True)
     for position, sample in enumerate(dataset):
         sample.tags = ["ready"] if position < 14 else []
         sample.save()
@@ -228,7 +120,7 @@ def test_runs_on_views_follow_what_is_in_the_view(make_dataset, no_whole_run):
     ids = dataset.values("id")
     for position, tags in ((1, []), (15, ["ready"]), (3, ["ready"])):
         sample = dataset[ids[position]]
-        sample.tags, sample["alice"] = tags, _boxes(rng)
+        sample.tags, sample["alice"] = tags, boxes(rng)
         sample.save()
     dataset.delete_samples(ids[7:9])
     updated = update_agreement(dataset)
@@ -239,17 +131,17 @@ def test_runs_on_views_follow_what_is_in_the_view(make_dataset, no_whole_run):
 @pytest.mark.long
 def test_runs_on_frames_compare_whole_videos_again(make_videos, no_whole_run):
     rng = np.random.default_rng(2)
-    videos = [{name: [_boxes(rng) for _ in range(4)] for name in ANNOTATORS} for _ in range(6)]
+    videos = [{name: [boxes(rng) for _ in range(4)] for name in ANNOTATORS} for _ in range(6)]
     dataset = make_videos(videos)
     fields = [f"frames.{name}" for name in ANNOTATORS]
     compute_agreement(dataset, fields, resamples=0)
     for seed in range(2):
         sample = dataset[dataset.values("id")[seed]]
-        sample.frames[2]["bob"] = _boxes(rng)
+        sample.frames[2]["bob"] = boxes(rng)
         sample.frames[3]["alice"] = None
         sample.save()
     sample = fo.Sample("/videos/new.mp4", metadata=fo.VideoMetadata(frame_width=200, frame_height=100))
-    sample.frames[1] = fo.Frame(**{name: _boxes(rng) for name in ANNOTATORS})
+    sample.frames[1] = fo.Frame(**{name: boxes(rng) for name in ANNOTATORS})
     dataset.add_sample(sample)
     dataset.delete_samples(dataset.values("id")[4:5])
     assert changed_since(dataset) == 4
@@ -267,13 +159,13 @@ def test_runs_on_groups(make_dataset, no_whole_run):
     for _ in range(6):
         group = fo.Group()
         for name in ("left", "right"):
-            sample = random_sample(rng, _boxes)
+            sample = random_sample(rng, "boxes")
             sample["group"] = group.element(name)
             samples.append(sample)
     dataset.add_samples(samples, dynamic=True)
     compute_agreement(dataset, ANNOTATORS, resamples=200)
     for sample in dataset.select_group_slices("right").limit(2):
-        sample["alice"] = _boxes(rng)
+        sample["alice"] = boxes(rng)
         sample.save()
     updated = update_agreement(dataset)
     assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, resamples=200)

@@ -10,10 +10,7 @@ import pytest
 from fiftyone import ViewField as F
 from fiftyone.core.odm import get_db_conn
 
-from tests.chance import few
-from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.rated import by_annotator, rated_dataset
-from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
+from tests.dataset_io.kinds import KINDS, dataset_of
 from tests.datasets import detections, frames_of, random_annotators, stored
 
 from annotator_agreement import AgreementInputError
@@ -56,130 +53,25 @@ def assert_same(found, expected):
             assert found[path] == value, path
 
 
-def _boxes(make_dataset):
-    return make_dataset(random_annotators(30)), NAMES, {}
-
-
-def _mutual_best(make_dataset):
-    return make_dataset(random_annotators(30)), NAMES, {"method": "mutual_best", "empty": "agree"}
-
-
-def _attribute(make_dataset):
-    dataset = make_dataset({})
-    rows = random_annotators(30)
-    dataset.add_samples(
-        [
-            fo.Sample(
-                filepath=f"/images/{k}.jpg",
-                labels=fo.Detections(
-                    detections=[
-                        fo.Detection(label=label, bounding_box=list(box), rater=name, iscrowd=int(n == 3))
-                        for name in NAMES
-                        for n, (label, box) in enumerate(rows[name][k] or [])
-                    ]
-                ),
-            )
-            for k in range(30)
-        ],
-        dynamic=True,
-    )
-    return dataset, "labels", {"annotator_attribute": "rater", "missing": "ignore"}
-
-
-def _polygons(make_dataset):
-    rng = np.random.default_rng(3)
-
-    def drawn():
-        x, y = rng.uniform(0, 20, 2)
-        return polygon(rectangle(x, y / 4, 12, 6)[: int(rng.integers(3, 5))], label=str(rng.choice(["cat", "dog"])))
-
-    samples = [{name: [drawn() for _ in range(int(rng.integers(4)))] for name in NAMES} for _ in range(24)]
-    return shapes_dataset(make_dataset, *samples), NAMES, {"iou": 0.2}
-
-
-def _keypoints(make_dataset):
-    rng = np.random.default_rng(4)
-    dataset = make_dataset({})
-    samples = []
-    for k in range(24):
-        true = rng.uniform(0.2, 0.8, (int(rng.integers(3)), 4, 2))
-        labels = {}
-        for name in NAMES:
-            points = true + rng.normal(0, 0.01, true.shape)
-            points[:, 1:][rng.random(points[:, 1:].shape[:2]) < 0.2] = np.nan
-            labels[name] = fo.Keypoints(keypoints=[fo.Keypoint(label="man", points=found.tolist()) for found in points])
-        size = fo.ImageMetadata(width=200, height=100)
-        samples.append(fo.Sample(filepath=f"/images/{k}.jpg", metadata=size, **labels))
-    dataset.add_samples(samples)
-    return dataset, NAMES, {}
-
-
-def _classes(make_dataset):
-    rng = np.random.default_rng(5)
-    rows = [[None if rng.random() < 0.2 else str(rng.choice(["a", "b", "c"])) for _ in NAMES] for _ in range(40)]
-    return rated_dataset(make_dataset, by_annotator(rows, NAMES), "Classification"), NAMES, {}
-
-
-def _numbers(make_dataset):
-    rng = np.random.default_rng(6)
-    rows = [[None if rng.random() < 0.2 else float(rng.integers(9)) / 2 for _ in NAMES] for _ in range(40)]
-    return rated_dataset(make_dataset, by_annotator(rows, NAMES), "FloatField"), NAMES, {"tolerance": 0.5}
-
-
-def _tags(make_dataset):
-    rng = np.random.default_rng(7)
-    tags = ["night", "rain", "snow", "crowd"]
-    rows = [
-        [None if rng.random() < 0.2 else [tag for tag in tags if rng.random() < 0.4] for _ in NAMES] for _ in range(40)
-    ]
-    return rated_dataset(make_dataset, by_annotator(rows, NAMES), "Classifications"), NAMES, {}
-
-
-def _masks(make_dataset):
-    dataset = masked_dataset(make_dataset, random_masks(24))
-    dataset.default_mask_targets = {1: "cat", 9: "dog"}
-    dataset.save()
-    return dataset, NAMES, {"boundaries": True, "ignore_values": [5]}
-
-
-CASES = [_boxes, _attribute, _classes, _tags, _masks, _numbers, _mutual_best, _polygons, _keypoints]
-each_case = pytest.mark.parametrize("make", few(CASES, 5), ids=lambda make: make.__name__.strip("_"))
-
-
-@each_case
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.few(2)
-def test_the_report_on_a_view_is_that_of_a_run_on_the_view(make, make_dataset):
-    dataset, fields, options = make(make_dataset)
-    compute_agreement(dataset, fields, resamples=50, **options)
+def test_the_report_on_a_view_is_that_of_a_run_on_the_view(make_dataset, kind):
+    dataset, fields, options = dataset_of(make_dataset, kind, 30)
+    options = {**options, "resamples": 50}
+    report = compute_agreement(dataset, fields, **options)
     view = dataset.select(dataset.values("id")[3:-4:2])
     found = agreement_on(view)
-    expected = compute_agreement(view, fields, run_key="of_the_view", resamples=50, **options)
+    expected = compute_agreement(view, fields, run_key="of_the_view", **options)
     assert_same(found, expected)
     for name in ("lists", "n_invalid", "n_unknown", "n_added_assignments"):
         assert getattr(found.run, name) == getattr(expected.run, name)
     assert (found.run_key, found.run.n_of, found.n_samples) == ("agreement", len(dataset), len(view))
     assert found.score.n > 5
-
-
-@each_case
-@pytest.mark.few(1)
-def test_the_report_on_the_whole_dataset_is_that_of_the_run(make, make_dataset):
-    dataset, fields, options = make(make_dataset)
-    report = compute_agreement(dataset, fields, resamples=50, **options)
     assert_same(agreement_on(dataset), report)
     assert_same(agreement_on(dataset.shuffle(seed=3)), report)
-
-
-@each_case
-@pytest.mark.few(1)
-def test_labels_that_were_edited_or_deleted_change_nothing(make, make_dataset):
-    dataset, fields, options = make(make_dataset)
-    compute_agreement(dataset, fields, **options)
-    view = dataset.skip(5)
-    before = agreement_on(view)
-    for name in [fields] if isinstance(fields, str) else fields[:2]:
+    for name in fields:  # labels that are edited or deleted change nothing
         dataset.clear_sample_field(name)
-    assert agreement_on(view) == before
+    assert agreement_on(view) == found
 
 
 def _random_videos():
