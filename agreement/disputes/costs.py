@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..matching.tables import Tables
 from ..matching.verdicts import AGREED, ATTRIBUTE_CONFLICT, CLASS_CONFLICT, NO_VERDICT
-from ..objects.records import ObjectRecords, UnitColumns, unit_columns
+from ..objects.records import ObjectRecords
 from ..statistics.records import Records
 from ..statistics.report import ReportContext
 from ..tags.compute import TagRecords
@@ -33,12 +34,20 @@ def object_costs(votes: IntArray, asked: IntArray, n_same_class: IntArray, confl
     return votes * (asked - votes) + np.where(conflict, votes * (votes - 1) - n_same_class, 0)
 
 
-def costs_of_units(units: UnitColumns) -> IntArray:
+def costs_of_units(t: Tables) -> IntArray:
     """Cost of every object, shape ``(U,)``; 0 on samples that are not rated."""
-    conflict = units.verdict == CLASS_CONFLICT
-    of_class, _, count = units.classes(conflict)
+    units, conflict = t.units, t.units.verdict == CLASS_CONFLICT
+    of_class, _, count = _classes(t, conflict)
     n_same_class = sums_by(of_class, count * (count - 1), len(conflict)).astype(np.int64)
-    return np.where(units.verdict != NO_VERDICT, object_costs(units.votes, units.asked, n_same_class, conflict), 0)
+    return np.where(t.rated_unit, object_costs(units.votes, units.assigned, n_same_class, conflict), 0)
+
+
+def _classes(t: Tables, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Every class of some units ``(U,)``: the unit, the class, and the number of labels with it."""
+    rows, category = kept[t.unit], t.objects.category
+    n = int(category.max(initial=0)) + 1
+    key, count = np.unique(t.unit[rows] * n + category[rows], return_counts=True)
+    return key // n, key % n, count
 
 
 def object_sample_costs(records: ObjectRecords) -> FloatArray:
@@ -115,11 +124,17 @@ def _sought_units(
 
 def costly_objects(records: ObjectRecords, sought: SoughtUnits) -> CostlyUnits:
     """The disputed objects of a run."""
-    rows, costs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for start, units in unit_columns(records):
-        kept = _sought_units(sought, units.assigned, (units.sample, units.verdict, units.votes), units.with_class)
-        rows.append(start + units.sample[kept])
-        costs.append(costs_of_units(units)[kept])
+    rows, costs, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    for t in records.tables():
+
+        def has_class(code: int, t: Tables = t) -> BoolArray:
+            return np.bincount(t.unit[t.objects.category == code], minlength=len(t.units.sample)) > 0
+
+        units = t.units.sample, t.units.verdict, t.units.votes
+        kept = _sought_units(sought, t.assigned, units, has_class)
+        rows.append(start + t.units.sample[kept])
+        costs.append(costs_of_units(t)[kept])
+        start += t.n_samples
     n_units = records.sample_values().n_units
     return _costly(np.concatenate(rows), np.concatenate(costs), n_units)
 
@@ -159,23 +174,25 @@ class LeftOut:
 def left_out(records: ObjectRecords, n_classes: int, annotators: Sequence[int]) -> LeftOut:
     """Count misses and lone objects by class, for some annotators (the others have zeros)."""
     found = LeftOut(*np.zeros((2, n_classes, records.n_annotators), np.int64))
-    for _, units in unit_columns(records):
-        lone = ((units.votes == 1) & (units.verdict != NO_VERDICT))[units.unit]
-        np.add.at(found.lone, (units.category[lone], units.annotator[lone]), 1)
-        of_unit, category, _ = units.classes((units.votes >= 2) & (units.votes < units.asked))
+    for t in records.tables():
+        units, objects = t.units, t.objects
+        lone = ((units.votes == 1) & t.rated_unit)[t.unit]
+        np.add.at(found.lone, (objects.category[lone], objects.annotator[lone]), 1)
+        of_unit, category, _ = _classes(t, (units.votes >= 2) & (units.votes < units.assigned))
         for annotator in annotators:
-            missed = category[units.missed_by(annotator)[of_unit]]
-            found.missed[:, annotator] += np.bincount(missed, minlength=n_classes)
+            missed = (units.votes >= 2) & t.rated_unit & t.assigned[units.sample, annotator]
+            missed[t.unit[objects.annotator == annotator]] = False
+            found.missed[:, annotator] += np.bincount(category[missed[of_unit]], minlength=n_classes)
     return found
 
 
 def disputed_by_class(records: ObjectRecords, n_classes: int) -> tuple[IntArray, IntArray]:
     """Objects to which somebody gave a class, and those of them that are disputed; shape ``(K,)`` each."""
     objects, disputed = np.zeros((2, n_classes), np.int64)
-    for _, units in unit_columns(records):
-        of_unit, category, _ = units.classes(units.verdict != NO_VERDICT)
+    for t in records.tables():
+        of_unit, category, _ = _classes(t, t.rated_unit)
         objects += np.bincount(category, minlength=n_classes)
-        disputed += np.bincount(category[units.verdict[of_unit] > AGREED], minlength=n_classes)
+        disputed += np.bincount(category[t.units.verdict[of_unit] > AGREED], minlength=n_classes)
     return objects, disputed
 
 
@@ -197,31 +214,29 @@ class Disputes:
 
 def disputes_of(records: ObjectRecords, context: ReportContext) -> list[Disputes]:
     """Disputes on every sample; meant for a few samples."""
-    found = [
-        _disputes(units, sample, context) for _, units in unit_columns(records) for sample in range(len(units.assigned))
-    ]
-    start = 0
-    for agreement in records.agreements(context.config):
-        pairs, iou = agreement.pairs, agreement.iou
-        sample = agreement.objects.sample[pairs.i[pairs.same_class]]
-        drawing = sums_by(sample, 2.0 * (1.0 - pairs.iou[pairs.same_class]), agreement.n_samples)
-        for k in np.flatnonzero(2.0 * drawing > agreement.cost).tolist():
-            found[start + k] = replace(found[start + k], drawn_iou=float(iou[k]))
-        start += agreement.n_samples
-    return found
+    every = []
+    for t in records.tables(context.config):
+        found, pairs, iou = [_disputes(t, sample, context) for sample in range(t.n_samples)], t.pairs, t.iou
+        alike = pairs.same_class
+        drawing = sums_by(t.pair_sample[alike], 2.0 * (1.0 - pairs.iou[alike]), t.n_samples)
+        for k in np.flatnonzero(2.0 * drawing > t.cost).tolist():
+            found[k] = replace(found[k], drawn_iou=float(iou[k]))
+        every += found
+    return every
 
 
-def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disputes:
+def _disputes(t: Tables, sample: int, context: ReportContext) -> Disputes:
+    units, objects = t.units, t.objects
     lone: Counter[str] = Counter()
     missed: Counter[str] = Counter()
     classes: Counter[tuple[str, ...]] = Counter()
     own = np.flatnonzero((units.sample == sample) & (units.verdict > AGREED))
-    asked = np.flatnonzero(units.assigned[sample]).tolist()
+    asked = np.flatnonzero(t.assigned[sample]).tolist()
     other_classes: Counter[tuple[str, str, str]] = Counter()
     n_missed = 0
     for unit in own.tolist():
-        rows = np.flatnonzero(units.unit == unit)
-        drew = units.annotator[rows].tolist()
+        rows = np.flatnonzero(t.unit == unit)
+        drew = objects.annotator[rows].tolist()
         if len(drew) == 1:
             lone[context.annotators[drew[0]]] += 1
             continue
@@ -229,7 +244,7 @@ def _disputes(units: UnitColumns, sample: int, context: ReportContext) -> Disput
         missed.update(context.annotators[k] for k in left)
         n_missed += bool(left)
         if units.verdict[unit] == CLASS_CONFLICT:
-            said = [context.class_names[k] for k in units.category[rows].tolist()]
+            said = [context.class_names[k] for k in objects.category[rows].tolist()]
             most, n = Counter(said).most_common(1)[0]
             if 2 * n > len(said):
                 named = zip(drew, said, strict=True)

@@ -16,7 +16,7 @@ from ...metrics.numeric.arrays import BoolArray, IntArray
 from ..disputes.costs import costs_of_units, pair_costs
 from ..matching.relations import who_left_out
 from ..matching.verdicts import AGREED, CLASS_CONFLICT, CROWD, NO_VERDICT, verdict_names
-from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, UnitColumns, agreement_of_part, unit_ids
+from ..objects.records import ObjectRecords, unit_ids
 from ..pixels.counts import MaskValues, are_classes
 from ..pixels.records import PixelRecords
 from ..ratings.compute import RatingRecords
@@ -83,21 +83,19 @@ def lists_by_row(row: IntArray, values: _Texts, n: int) -> list[list[Any]]:
 def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[RunTables]:
     """The tables of objects; labels have their id, their mean IoU with the others of the object, and their area."""
     classes, start = np.array([*context.class_names, None], object), 0
-    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
-        found = agreement_of_part(part, records.n_annotators, context.config)
-        units = UnitColumns.of(part, records.n_annotators)
-        label_ids = id_texts(part["label_id"])
+    for found in records.tables(context.config):
+        units, objects, label_ids = found.units, found.objects, id_texts(found.part["label_id"])
         first = np.full(len(units.sample), len(label_ids))
         np.minimum.at(first, found.unit, np.arange(len(label_ids)))
         names = unit_ids(
-            [str(label_ids[k]) for k in first.tolist()], units.sample, units.annotator[first], context.annotators
+            [str(label_ids[k]) for k in first.tolist()], units.sample, objects.annotator[first], context.annotators
         )
         iou, n_labels = found.object_iou, np.bincount(found.unit, minlength=len(first))
         of_unit = np.bincount(found.unit, np.nan_to_num(iou), len(first)) / n_labels
         labels = {
             "label_id": label_ids,
-            "annotator": units.annotator,
-            "label": classes[units.category],
+            "annotator": objects.annotator,
+            "label": classes[objects.category],
             "unit": found.unit,
             "verdict": verdict_names(found.object_verdict),
             "iou": iou,
@@ -107,11 +105,11 @@ def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[Ru
             "row": units.sample,
             "unit": names,
             "verdict": verdict_names(units.verdict),
-            "cost": costs_of_units(units).astype(np.float64),
+            "cost": costs_of_units(found).astype(np.float64),
             "iou": np.where(n_labels > 1, of_unit, np.nan),
         }
-        yield RunTables.of(labels, columns, found.assigned[found.units.sample], context, start)
-        start += len(part["n_units"])
+        yield RunTables.of(labels, columns, found.assigned[units.sample], context, start)
+        start += found.n_samples
 
 
 def tag_tables(records: TagRecords, context: ReportContext) -> Iterator[RunTables]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, IntArray, ranges
-from .compute import Agreement
+from .tables import Tables
 
 #: the most annotators asked for a unit whose labels name the others; lists of more would fill the documents
 MOST_NAMED = 64
@@ -57,12 +57,12 @@ def who_left_out(asked: BoolArray, unit: IntArray, annotator: IntArray) -> Relat
     return Relation(*np.nonzero(lacks))
 
 
-def missed_by(found: Agreement) -> Relation:
+def missed_by(found: Tables) -> Relation:
     """Annotators who missed the object of a label, for all ``N`` labels."""
     return who_left_out(found.assigned[found.units.sample], found.unit, found.objects.annotator).of_rows(found.unit)
 
 
-def differs_from(found: Agreement) -> Relation:
+def differs_from(found: Tables) -> Relation:
     """Annotators who gave the object of a label another class, for all ``N`` labels."""
     pairs, annotator = found.pairs, found.objects.annotator
     i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
@@ -71,7 +71,7 @@ def differs_from(found: Agreement) -> Relation:
     return Relation(row[order], other[order])
 
 
-def is_named(found: Agreement) -> BoolArray:
+def is_named(found: Tables) -> BoolArray:
     """Labels whose annotators can be named, shape ``(N,)``: few enough were asked for the object."""
     named: BoolArray = (found.units.assigned <= MOST_NAMED)[found.unit]
     return named

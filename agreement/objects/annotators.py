@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray
+from ..matching.tables import MEASURES, MIN_OTHERS, Tables
 from ..matching.verdicts import VERDICTS
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields
@@ -17,8 +18,8 @@ from .classes import Listed, listed_by_row
 from .pairs import persons_of
 from .records import ObjectRecords
 from .report import AnnotatorSummary, Bias, ConsensusAgreement
+from .rest import Rest, count_codes, moments
 from .sizes import SIZES
-from .tables import MEASURES, MIN_OTHERS, Rest, Tables, count_codes, moments
 
 #: pairs of classes listed for an annotator in a report
 MAX_LISTED = 20

@@ -12,7 +12,7 @@ import numpy as np
 from ...metrics.alpha.rated import MAX_VALUES, interval_alpha_of_sums
 from ...metrics.bootstrap.draws import hstack
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..matching.compute import Ratings
+from ..matching.tables import Ratings, Tables
 from ..ratings.compute import agreeing
 from ..statistics.codes import NOT_GIVEN, is_number
 from ..statistics.estimates import Estimate
@@ -21,7 +21,7 @@ from ..statistics.report import Describe, ReportContext, number
 from .headline import N_HEAD, N_UNITS, tally_coefficients, tally_columns
 from .records import ObjectRecords
 from .report import AttributeSummary
-from .tables import Rest, Tables, count_codes, described_worst
+from .rest import Rest, count_codes, described_worst
 
 #: pairs of values listed in a report
 MAX_LISTED = 20

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ..evidence.hypotheses import EffectRows
+from ..matching.tables import Tables
 from ..settings.annotators import AnnotatorPairs
 from ..settings.no_labels import OtherReading
 from ..statistics.content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
@@ -58,8 +59,8 @@ from .pairs import (
 )
 from .records import ObjectRecords, track_counts
 from .report import ObjectReport
+from .rest import Rest
 from .sizes import SizeRule, add_sizes, size_summaries
-from .tables import Rest, Tables
 from .vitality import vitality_numbers, with_vitality
 
 #: number of (pair, shared sample) whose columns are collected in one pass
@@ -93,8 +94,8 @@ class Blocks:
 
     def blocks(self) -> Iterator[Tables]:
         """The tables of the samples, about 100,000 labels at a time."""
-        for agreement in self.records.agreements(self.context.config):
-            yield Tables.of(agreement, self.n_categories, self.sizes.of_units(agreement), self.met)
+        known = {"n_categories": self.n_categories, "met_in_report": self.met, "sizes": self.sizes.of_units}
+        return self.records.tables(self.context.config, **known)
 
     def _subjects(self) -> Iterator[list[_Subject]]:
         """What gives numbers, in passes through the samples: columns of pairs may take much memory."""
@@ -156,8 +157,7 @@ def object_numbers(records: ObjectRecords, context: ReportContext) -> Iterator[N
 def headline_numbers_of(records: ObjectRecords, context: ReportContext) -> Iterator[Numbers]:
     """The headline as functions of sums over any samples: without the alpha of images, whose chance is not one."""
     joined = Joined(by_sample=True)
-    for agreement in records.agreements(context.config):
-        t = Tables.of(agreement, len(context.class_names), None, None)
+    for t in records.tables(context.config, n_categories=len(context.class_names)):
         joined.add(0, main_numbers(t), t.n_samples)
     yield sample_numbers(records)
     yield from joined.numbers()
@@ -174,16 +174,15 @@ def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Has
     of_values = [
         name_hashes([repr(value) for value in context.attribute_values.get(name, [None])]) for name in config.attributes
     ]
-    for agreement in records.agreements(config):
-        objects, n_samples = agreement.objects, agreement.n_samples
-        label = combined(mixed(annotators)[objects.annotator] + classes[objects.category], agreement.object_verdict)
-        label = combined(label, agreement.units.votes[agreement.unit])
-        for of_value, codes in zip(of_values, agreement.attributes, strict=False):
+    for t in records.tables(config):
+        objects = t.objects
+        label = combined(mixed(annotators)[objects.annotator] + classes[objects.category], t.object_verdict)
+        label = combined(label, t.units.votes[t.unit])
+        for of_value, codes in zip(of_values, t.attributes, strict=False):
             label = combined(label, of_value[codes].view(np.int64))
-        of_assigned = assignment_hashes(agreement.assigned, annotators)
-        hashes.append(of_assigned + hash_sums(objects.sample, label, n_samples))
-        iou = sums_by(objects.sample[agreement.pairs.i], agreement.pairs.iou, n_samples)
-        values.append(np.column_stack([agreement.score, iou]))
+        of_assigned = assignment_hashes(t.assigned, annotators)
+        hashes.append(of_assigned + hash_sums(objects.sample, label, t.n_samples))
+        values.append(np.column_stack([t.score, sums_by(t.pair_sample, t.pairs.iou, t.n_samples)]))
     return np.concatenate(hashes), np.concatenate(values)
 
 
@@ -191,9 +190,7 @@ def object_reading(records: ObjectRecords, context: ReportContext) -> OtherReadi
     """The main numbers if null label lists had the other meaning; None where as many would be assigned."""
     if not (records.otherwise != records.assigned).any():
         return None
-    config = context.config
-    found = headline_otherwise(records.agreements(config), len(context.class_names), config.undefined)
-    return other_reading(records, context, *found)
+    return other_reading(records, context, *headline_otherwise(records, len(context.class_names), context.config))
 
 
 def build_object_report(records: ObjectRecords, context: ReportContext) -> ObjectReport:
@@ -214,7 +211,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     confused = class_pairs(rest.counts("confused"), class_names)
     tracks = None
     if "track" in records.parts[0] and context.clusters is not None:
-        tracks = track_counts(records, context.clusters, config)
+        tracks = track_counts(records, context.clusters)
     pairs = pair_summaries(fields, of_pairs, rest, met, tracks, context)
     classes, n_classes_unlisted = class_summaries(fields, rest, own.n_labels, confused, class_names)
     tested = findings_on_objects(effects, of_rated, own.n_labels, met, of_pairs["n_a"] + of_pairs["n_b"])

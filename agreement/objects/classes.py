@@ -15,7 +15,7 @@ from ...metrics.bootstrap.draws import sparse
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..evidence.confusions import Confused
 from ..evidence.ranking import in_order, natural_key
-from ..matching.compute import Counting
+from ..matching.tables import Counting, Tables
 from ..settings.config import Undefined
 from ..statistics.codes import MISSING
 from ..statistics.estimates import Fields
@@ -23,7 +23,7 @@ from ..statistics.numbers import Numbers, ratio
 from ..statistics.records import compact
 from ..statistics.report import number
 from .report import ClassSummary, Confusion, Merge
-from .tables import Rest, Tables, count_codes, median, rows_by_code
+from .rest import Rest, count_codes, median, rows_by_code
 
 #: classes listed in a report
 MAX_CLASSES = 1_000

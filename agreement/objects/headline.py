@@ -9,7 +9,7 @@ Where a number comes from, for example ``report.alpha.pooled``: :func:`tally_col
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,15 +22,16 @@ from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.merging import TIE
 from ...metrics.matching.pairs import f1_score
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
-from ..matching.compute import ALPHA_REASONS, Agreement, Ratings, sample_scores
-from ..settings.config import Undefined
+from ..matching.compute import ALPHA_REASONS, sample_alpha, sample_scores
+from ..matching.tables import Ratings, Tables
+from ..settings.config import AgreementConfig, Undefined
 from ..statistics.codes import MISSING
 from ..statistics.numbers import Joined, Numbers, quotients, ratio
 from ..statistics.report import AlphaSummary, Coefficients, ReportContext, mean_defined
 from .classes import list_confusions
 from .records import ObjectRecords
 from .report import ClassGivenMatch, Existence, Localisation
-from .tables import Rest, Tables, count_codes, described_worst, distribution
+from .rest import Rest, count_codes, described_worst, distribution
 
 #: pairs of classes listed in a report
 MAX_LISTED = 100
@@ -194,7 +195,7 @@ def _coefficients(
 
 
 def headline_otherwise(
-    agreements: Iterable[Agreement], n_categories: int, undefined: Undefined
+    records: ObjectRecords, n_categories: int, config: AgreementConfig
 ) -> tuple[dict[str, float], int]:
     """The main numbers that the same units would give if a null label list had the other meaning.
 
@@ -203,8 +204,9 @@ def headline_otherwise(
         have an alpha of their own
     """
     joined, scores = Joined(by_sample=False), []
-    for agreement in agreements:
-        t = Tables.of(agreement.read_otherwise(), n_categories, None, None)
+    for read in records.tables(config, n_categories=n_categories):
+        t = read.with_columns(assigned=read.part["otherwise"])
+        t = t.with_columns(alpha=sample_alpha(t)[0])
         joined.add(0, main_numbers(t), t.n_samples)
         scores.append(np.column_stack([sample_scores(t.pair_score, t.sample_pairs, t.n_samples), t.alpha]))
     value = {
@@ -254,7 +256,7 @@ def headline_parts(
     """The headline parts of the report, by name.
 
     Args:
-        confused: counts of (class, other class) over all pairs of labels of one unit, see :func:`~.tables.count_codes`
+        confused: counts of (class, other class) over all pairs of labels of one unit, see :func:`~.rest.count_codes`
         records: of all samples
         context: of rated samples
     """

@@ -20,11 +20,11 @@ from ..evidence.hypotheses import (
     part_groups,
 )
 from ..evidence.ranking import MIN_IMAGES
+from ..matching.tables import Tables
 from ..settings.annotators import AnnotatorPairs
 from ..statistics.report import ReportContext
 from .annotators import missed_columns, verdict_columns
 from .sizes import SIZES
-from .tables import Tables
 
 #: kinds of findings on boxes
 _BOXES = ("box_size", "box_right", "box_down")

@@ -17,7 +17,7 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, s
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order
 from ..image_alpha.expected import pair_alpha
 from ..matching.batch import TrackCounts
-from ..matching.compute import Counting
+from ..matching.tables import Counting, Tables
 from ..settings.annotators import AnnotatorPairs
 from ..settings.config import AgreementConfig
 from ..statistics.codes import MISSING
@@ -28,7 +28,7 @@ from ..statistics.report import ReportContext, number, numbers_for_json
 from ..statistics.values import masked_means
 from .classes import Listed, listed_by_row
 from .report import Cluster, PairSummary, SampleMean, Sessions
-from .tables import Rest, Tables, count_codes, moments
+from .rest import Rest, count_codes, moments
 
 #: 95 % of normally distributed values are within this many standard deviations of their mean
 NORMAL_95 = 1.96
@@ -56,7 +56,7 @@ _MEANS = ("score", "f1", "mean_iou")
 def meeting_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
     """The columns of ``_RATIOS`` by name, shape ``(Q,)``. Units are those that at least one of the two drew."""
     meetings, pairs, rules = t.sample_pairs, t.pairs, Counting.of(t.config)
-    n, row = len(meetings.sample), _meeting_of_pairs(t)
+    n, row = len(meetings.sample), t.pair_meeting
     n_matched = np.bincount(row, minlength=n)
     n_same_class = np.bincount(row[pairs.same_class], minlength=n)
     n_both = meetings.n_a + meetings.n_b
@@ -80,12 +80,6 @@ def meeting_columns(t: Tables) -> dict[str, FloatArray | IntArray]:
     return {name: columns[name] for name in _COLUMNS}
 
 
-def _meeting_of_pairs(t: Tables) -> IntArray:
-    """Meeting of every pair of labels, shape ``(P,)``."""
-    annotator = t.objects.annotator
-    return t.sample_pairs.row(t.pair_sample, annotator[t.pairs.i], annotator[t.pairs.j])
-
-
 def _units_besides(t: Tables, n_matched: IntArray) -> tuple[IntArray, IntArray]:
     """Units of every meeting besides the matched ones: labels that only one of the two drew, images without any."""
     meetings, rules = t.sample_pairs, Counting.of(t.config)
@@ -96,7 +90,7 @@ def _units_besides(t: Tables, n_matched: IntArray) -> tuple[IntArray, IntArray]:
 
 def _rated_classes(t: Tables) -> SparseColumns:
     """Ratings of every category at every meeting, for alpha, shape ``(Q, K)``."""
-    meetings, objects, row = t.sample_pairs, t.objects, _meeting_of_pairs(t)
+    meetings, objects, row = t.sample_pairs, t.objects, t.pair_meeting
     n = len(meetings.sample)
     n_lone, n_empty = _units_besides(t, np.bincount(row, minlength=n))
     if Counting.of(t.config).rates_missing:  # all labels of both
@@ -160,14 +154,14 @@ def pair_numbers(
 
 def _more_of_meetings(t: Tables) -> dict[str, FloatArray | IntArray]:
     """Columns of meetings of which the report has sums."""
-    n, row, same = len(t.sample_pairs.sample), _meeting_of_pairs(t), t.pairs.same_class
+    n, row, same = len(t.sample_pairs.sample), t.pair_meeting, t.pairs.same_class
     columns: dict[str, FloatArray | IntArray] = {
         "n_a": t.sample_pairs.n_a,
         "n_b": t.sample_pairs.n_b,
         "iou_same_class": sums_by(row[same], t.pairs.iou[same], n),
     }
-    if t.aligned is not None:
-        columns |= zip(("n_aligned", "recall", "precision"), t.aligned.T, strict=True)
+    if "aligned" in t.part:
+        columns |= zip(("n_aligned", "recall", "precision"), t.part["aligned"].T, strict=True)
     if t.visibility is not None:
         columns["visibility"] = sums_by(row, t.visibility, n)
     return columns
@@ -274,8 +268,8 @@ def session_numbers(t: Tables, annotators: Sequence[str], *, by_sample: bool) ->
 def add_pairs(rest: Rest, t: Tables) -> None:
     """Add what is said of pairs besides numbers: confused classes, and means of the best IoU over samples."""
     met, n, category = t.meeting_met, len(t.met), t.objects.category
-    rest.add_counts({"confused": count_codes(t.pair_met, category[t.pairs.i], category[t.pairs.j])})
-    a_to_b, b_to_a = t.best_iou.T
+    rest.add_counts({"confused": count_codes(met[t.pair_meeting], category[t.pairs.i], category[t.pairs.j])})
+    a_to_b, b_to_a = t.part["best_iou"].T
     neither = np.isnan(a_to_b) & np.isnan(b_to_a)
     symmetric = np.where(neither, np.nan, (np.nan_to_num(a_to_b) + np.nan_to_num(b_to_a)) / 2.0)
     for name, values in (("a_to_b", a_to_b), ("b_to_a", b_to_a), ("symmetric", symmetric)):

@@ -31,20 +31,13 @@ from ...metrics.matching.threshold import (
 )
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, concatenated, ranges, sums_by
 from ..matching.batch import Batch, SamplePairs
-from ..matching.compute import (
-    Counting,
-    MatchedPairs,
-    Ratings,
-    matching_of,
-    pair_scores,
-    ratings_of,
-    without_crowd,
-)
+from ..matching.compute import matching_of, without_crowd
+from ..matching.tables import Counting, MatchedPairs, Ratings, Tables, pair_scores, ratings_of
 from ..settings.config import AgreementConfig, Empty, Missing, Undefined
 from ..settings.no_labels import NOT_ASSIGNED, OtherReading, null_policy
 from ..statistics.records import AnyColumns
 from ..statistics.report import number
-from .records import ObjectRecords, UnitColumns
+from .records import ANY_OPTIONS, ObjectRecords
 
 #: objects whose numbers at all thresholds are computed at once
 MAX_OBJECTS_OF_BLOCK = 40_000
@@ -162,16 +155,10 @@ def stored_geometry(part: AnyColumns) -> Boxes | Intervals:
 def stored_blocks(records: ObjectRecords) -> Iterator[Block]:
     """All samples of records with :func:`stored_geometry`."""
     for part in records.chunks("n_objects", MAX_OBJECTS_OF_BLOCK):
-        units = UnitColumns.of(part, records.n_annotators)
-        batch = _stored_batch(part, units)
-        hard, inexact = (np.repeat(np.arange(batch.n_samples), part[name]) for name in ("n_hard", "n_inexact"))
-        matching = Matching(units.unit, len(units.sample), hard, inexact)
-        yield Block(batch.objects, batch.geometry.overlaps(batch.objects), batch.assigned, matching)
-
-
-def _stored_batch(part: AnyColumns, units: UnitColumns) -> Batch:
-    sample = np.repeat(np.arange(len(units.assigned)), part["n_objects"])
-    return Batch(Objects(sample, units.annotator, units.category), stored_geometry(part), units.assigned)
+        t = Tables(part=part, n_annotators=records.n_annotators, config=ANY_OPTIONS)
+        hard, inexact = (np.repeat(np.arange(t.n_samples), part[name]) for name in ("n_hard", "n_inexact"))
+        matching = Matching(t.unit, int(t.n_units.sum()), hard, inexact)
+        yield Block(t.objects, stored_geometry(part).overlaps(t.objects), t.assigned, matching)
 
 
 # ---- other thresholds and rules ----
@@ -412,4 +399,5 @@ def _threshold(batch: Batch, observed: FloatArray, config: AgreementConfig) -> T
 def stored_in_order(records: ObjectRecords, order: IntArray) -> Iterator[Batch]:
     """Rated samples of records with :func:`stored_geometry`, in an order of their rows; as many as can be needed."""
     (part,) = records.take(order[records.rated[order]][:MAX_SAMPLES]).parts
-    yield _stored_batch(part, UnitColumns.of(part, records.n_annotators))
+    t = Tables(part=part, n_annotators=records.n_annotators, config=ANY_OPTIONS)
+    yield Batch(t.objects, stored_geometry(part), t.assigned)

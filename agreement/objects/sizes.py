@@ -9,13 +9,11 @@ import numpy as np
 from ...metrics.consensus.consensus import medians_by_group
 from ...metrics.geometry.boxes import box_area
 from ...metrics.numeric.arrays import FloatArray, IntArray
-from ..matching.compute import Agreement
-from ..matching.verdicts import NO_VERDICT
+from ..matching.tables import Tables
 from ..settings.config import AgreementConfig
-from ..statistics.records import Columns
-from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords, shown_area, units_of_objects
+from .records import ObjectRecords
 from .report import SizeSummary
-from .tables import Rest, Tables, count_codes, mean, median
+from .rest import Rest, count_codes, mean, median
 
 SIZES = ("small", "medium", "large")
 #: smallest area in px² of medium and large objects, as in COCO
@@ -47,31 +45,23 @@ class SizeRule:
         if in_pixels or _all_sizes_known(records):
             return cls(COCO_LIMITS, "px²", in_pixels)
         relative = cls(None, "share of the image", False)
-        areas = np.concatenate(
-            [_rated_areas(part, config) for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE)]
-        )
+        areas = np.concatenate([relative.areas_of_units(t)[t.rated_unit] for t in records.tables(config)])
         areas = areas[~np.isnan(areas)]
         if not len(areas):
             return relative
         low, high = np.quantile(areas, [1 / 3, 2 / 3]).tolist()
         return cls((low, high), relative.unit, False)
 
-    def areas_of_units(self, agreement: Agreement) -> FloatArray:
+    def areas_of_units(self, t: Tables) -> FloatArray:
         """Median area of the labels of every unit, shape ``(U,)``; nan if a label has no area."""
-        return medians_by_group(agreement.unit, self._areas(agreement)[:, None], len(agreement.units.sample))[:, 0]
-
-    def _areas(self, agreement: Agreement) -> FloatArray:
-        """Area of every object."""
-        area = own_areas(agreement.area, agreement.boxes_xyxy, agreement.visibility, agreement.config)
+        area = own_areas(t.area, t.boxes_xyxy, t.visibility, t.config)
         if self.unit == "px²" and not self.in_pixels:
-            area = area * agreement.size_px.prod(axis=1)[agreement.objects.sample]
-        return area
+            area = area * t.size_px.prod(axis=1)[t.objects.sample]
+        return medians_by_group(t.unit, area[:, None], len(t.units.sample))[:, 0]
 
-    def of_units(self, agreement: Agreement) -> IntArray:
+    def of_units(self, t: Tables) -> IntArray:
         """Index into ``SIZES`` for every unit, shape ``(U,)``; -1 without a size."""
-        if self.limits is None:
-            return np.full(len(agreement.units.sample), -1)
-        return self.of_areas(self.areas_of_units(agreement))
+        return np.full(len(t.units.sample), -1) if self.limits is None else self.of_areas(self.areas_of_units(t))
 
     def of_areas(self, areas: FloatArray) -> IntArray:
         """Index into ``SIZES`` for areas in ``unit``; -1 for nan."""
@@ -86,15 +76,6 @@ def own_areas(
     if boxes_xyxy is not None and (visibility is not None or config.line_tolerance is not None):
         return box_area(boxes_xyxy)
     return area
-
-
-def _rated_areas(part: Columns, config: AgreementConfig) -> FloatArray:
-    """Median areas of the units of rated samples, directly from columns of records (faster than unpacking them)."""
-    boxes = part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None
-    area = own_areas(shown_area(part), boxes, part.get("visibility"), config)
-    medians = medians_by_group(units_of_objects(part), area[:, None], len(part["unit_verdict"]))[:, 0]
-    of_rated: FloatArray = medians[part["unit_verdict"] != NO_VERDICT]
-    return of_rated
 
 
 def _all_sizes_known(records: ObjectRecords) -> bool:

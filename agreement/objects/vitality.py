@@ -12,10 +12,9 @@ from ...metrics.alpha.nominal import unit_disagreement
 from ...metrics.bootstrap.draws import SparseColumns, column_sums, hstack, sparse
 from ...metrics.geometry.objects import Objects
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
-from ..matching.compute import Counting, Ratings, ratings_of
+from ..matching.tables import Counting, Ratings, Tables, ratings_of
 from ..settings.config import Undefined
 from ..statistics.numbers import Numbers
-from .tables import Tables
 
 #: minimum number of annotators to leave one out: two others are needed
 MIN_ANNOTATORS = 3

@@ -16,8 +16,8 @@ from ...metrics.bootstrap.draws import sparse
 from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import iou_from_areas
 from ...metrics.numeric.arrays import FloatArray, IntArray, distinct, sums_by
+from ..matching.tables import MEASURES
 from ..objects.sizes import SIZES
-from ..objects.tables import MEASURES
 from ..pixels.counts import MaskValues, are_classes
 from ..statistics.numbers import GroupNumbers, Joined, Key, Numbers, ratio
 from ..statistics.records import Records

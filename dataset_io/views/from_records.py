@@ -9,9 +9,9 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
-from ...agreement.matching.compute import Agreement
 from ...agreement.matching.relations import MOST_NAMED, differs_from, missed_by
-from ...agreement.objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, agreement_of_part
+from ...agreement.matching.tables import Tables
+from ...agreement.objects.records import ObjectRecords
 from ...agreement.objects.sizes import SIZES
 from ...agreement.ratings.compute import RatingRecords, agreeing
 from ...agreement.roles.numbers import Comparison, compared_roles
@@ -43,7 +43,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     if not isinstance(loaded.records, ObjectRecords):
         return None
     a, b = sorted(labels.annotators.index(name) for name in pair)
-    parts = [_pair_scores(agreement, a, b) for agreement in loaded.records.agreements(loaded.context.config)]
+    parts = [_pair_scores(t, a, b) for t in loaded.records.tables(loaded.context.config)]
     score, n_disagreeing = (np.concatenate(column) for column in zip(*parts, strict=True))
     number = loaded.index.numbers()
     n = int(number.max(initial=-1)) + 1
@@ -57,7 +57,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     return chosen
 
 
-def _pair_scores(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray]:
+def _pair_scores(agreement: Tables, a: int, b: int) -> tuple[FloatArray, IntArray]:
     """Score of two annotators on every sample (nan where undefined), and number of labels on which they disagree."""
     shared, objects, pairs = agreement.sample_pairs, agreement.objects, agreement.pairs
     rows = np.flatnonzero((shared.a == a) & (shared.b == b))
@@ -164,14 +164,14 @@ def ids_of_labels_met_by(labels: RunLabels, classes: Sequence[str], annotators: 
     return _ids_by_field(labels, found)
 
 
-def _objects(labels: RunLabels) -> Iterator[tuple[AnyColumns, Agreement, Sequence[str]]]:
+def _objects(labels: RunLabels) -> Iterator[tuple[AnyColumns, Tables, Sequence[str]]]:
     """Columns of the records of objects, the agreement on them, and the names of the classes."""
     loaded = labels.run.records()
     records, context = loaded.records, loaded.context
     if not isinstance(records, ObjectRecords):
         raise _too_many(labels)
-    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
-        yield part, agreement_of_part(part, records.n_annotators, context.config), context.class_names
+    for t in records.tables(context.config):
+        yield t.part, t, context.class_names
 
 
 def _ids_by_field(labels: RunLabels, found: Sequence[tuple[AnyColumns, IntArray]]) -> dict[str, list[str]]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from annotator_agreement.agreement.matching.batch import Batch
-from annotator_agreement.agreement.matching.compute import Agreement, compute_agreement_of
+from annotator_agreement.agreement.matching.compute import compute_agreement_of
+from annotator_agreement.agreement.matching.tables import Tables
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
@@ -78,7 +79,7 @@ def _area(label: Label) -> float:
     return (label[3] - label[1]) * (label[4] - label[2])
 
 
-def units_of(samples: Sequence[Sample], agreement: Agreement) -> list[Unit]:
+def units_of(samples: Sequence[Sample], agreement: Tables) -> list[Unit]:
     """The units that the matching (tested with the metrics) found."""
     rows = [(s, r, label) for s, sample in enumerate(samples) for r in sorted(sample) for label in sample[r]]
     units: dict[int, Unit] = {}

@@ -16,7 +16,7 @@ from annotator_agreement.agreement.objects import pairs
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.classes import list_confusions as listing
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.tables import Rest, count_codes
+from annotator_agreement.agreement.objects.rest import Rest, count_codes
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.metrics import brennan_prediger, cohen_kappa, fleiss_kappa, gwet_ac1, percent_agreement

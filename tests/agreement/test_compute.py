@@ -102,7 +102,7 @@ def test_alpha_of_a_sample_is_undefined_for_a_reason(case: tuple) -> None:
     _, sample, options, alpha, reason = case
     agreement = compute_agreement_of(batch_of([sample], 3), config_of(3, **options))
     assert_allclose(agreement.alpha, [alpha], rtol=0, atol=1e-12)
-    assert ALPHA_REASONS[agreement.alpha_reason[0]] == reason
+    assert ALPHA_REASONS[agreement.part["alpha_reason"][0]] == reason
 
 
 @SETTINGS
@@ -117,7 +117,7 @@ def test_numbers_of_samples_are_those_of_loops(samples_of: tuple, options: dict)
         assert_allclose(agreement.score[s], score_of(sample, own, config.empty), rtol=0, atol=1e-12)
         alpha, reason = sample_alpha(sample, own, config)
         assert_allclose(agreement.alpha[s], alpha, rtol=0, atol=1e-12)
-        assert ALPHA_REASONS[agreement.alpha_reason[s]] == reason
+        assert ALPHA_REASONS[agreement.part["alpha_reason"][s]] == reason
         iou = [unit.iou(a, b) for unit in own for a, b in unit.pairs()]
         assert_allclose(agreement.iou[s], mean(iou), rtol=0, atol=1e-12)
         assert_allclose(agreement.dice[s], mean([2 * v / (1 + v) for v in iou]), rtol=0, atol=1e-12)

@@ -8,12 +8,12 @@ import shapely
 
 from tests.agreement.agreement_oracle import Sample, units_of, verdict_of
 
-from annotator_agreement.agreement.matching.compute import Agreement
+from annotator_agreement.agreement.matching.tables import Tables
 
 TOLERANCE = 1e-9
 
 
-def object_verdicts(samples: Sequence[Sample], agreement: Agreement, threshold: float) -> list[str | None]:
+def object_verdicts(samples: Sequence[Sample], agreement: Tables, threshold: float) -> list[str | None]:
     """The verdicts of all labels by sample, annotator and place in the list."""
     units = units_of(samples, agreement)
     numbers = iter(agreement.matching.unit.tolist())
