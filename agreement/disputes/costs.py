@@ -141,12 +141,11 @@ def costly_objects(records: ObjectRecords, sought: SoughtUnits) -> CostlyUnits:
 
 def costly_tags(records: TagRecords, sought: SoughtUnits) -> CostlyUnits:
     """The disputed tags of a run; a tag costs as an object: 1 for every two annotators of whom one gave it."""
-    found = records.agreement()
-    tags = found.tags
-    units = tags.sample, tags.verdict, tags.votes
-    kept = _sought_units(sought, records.assigned, units, lambda code: tags.tag == code)
-    cost = tags.votes * (found.n_annotators[tags.sample] - tags.votes)
-    return _costly(tags.sample[kept], cost[kept], records.sample_values().n_units)
+    t = records.agreement()
+    units = t.unit_sample, t.verdict, t.votes
+    kept = _sought_units(sought, t.assigned, units, lambda code: t.unit_tag == code)
+    cost = t.votes * (t.n_annotators[t.unit_sample] - t.votes)
+    return _costly(t.unit_sample[kept], cost[kept], records.sample_values().n_units)
 
 
 def costly_samples(records: Records, sought: SoughtUnits) -> CostlyUnits:

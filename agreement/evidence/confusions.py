@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
 from ...metrics.numeric.rate_tests import RateMoments, rate_tests
-from .hypotheses import ALL_CONFLICTS, effect_groups, group_subjects, kind_mask
-from .ranking import MIN_IMAGES, natural_key
+from .hypotheses import ALL_CONFLICTS, effect_groups, findings_of, group_subjects, kind_mask
+from .ranking import MIN_IMAGES, in_order, natural_key
 
 #: pairs of classes listed in a report
 MAX_LISTED = 1_000
@@ -66,46 +67,41 @@ def conflict_rows(
     return group[first], of_row[first], np.stack([n, n_conflicts[of_row[first]], zero, zero])
 
 
-@dataclass(frozen=True, slots=True)
-class Conflicts:
-    """The pairs of classes that met on enough images; shapes ``(P,)``."""
+def findings_and_confusions(
+    moments: RateMoments,
+    annotators: Sequence[str],
+    classes: Sequence[str],
+    sizes: Sequence[str] = (),
+    *,
+    of_classes: IntArray,
+    expected: Mapping[int, float] | None = None,
+    n_labels: Mapping[int, int] | None = None,
+) -> dict[str, Any]:
+    """As :func:`~.hypotheses.findings_of`, and ``confused``: the pairs of classes, the surest first.
 
-    row: IntArray  #: their rows in the moments
-    n_images: IntArray  #: images on which they met
-    by_chance: FloatArray  #: see :class:`Confused`
+    Args:
+        of_classes: shape ``(K,)``, labels of every class
+    """
+    is_all = moments.group == ALL_CONFLICTS
+    row = np.flatnonzero(kind_mask(moments.group, "confused") & (moments.n >= MIN_IMAGES) & ~is_all)
+    n_images, n = moments.n[row], moments.sums[row, 0].astype(np.int64)
+    # the whole of these pairs is all conflicts, also those of images where the two did not meet
+    for column, place in ((moments.sums, 1), (moments.products, 4)):
+        column[row, place] = column[is_all, place]
+    moments.n[row] = moments.n[is_all]
+    share = of_classes / max(of_classes.sum(), 1)
+    a, b = group_subjects(moments.group[row])
+    as_frequent = 2.0 * share[a] * share[b] / max(1.0 - (share**2).sum(), 1e-12)
+    by_chance = np.maximum(as_frequent, (share[a] + share[b]) / max(np.count_nonzero(of_classes) - 1, 1))
+    chance = dict(zip(moments.group[row].tolist(), by_chance.tolist(), strict=True))
+    found = findings_of(moments, annotators, classes, sizes, expected={**(expected or {}), **chance}, n_labels=n_labels)
 
-    @classmethod
-    def of(cls, moments: RateMoments, n_labels: IntArray) -> Conflicts:
-        """The pairs; from now on their whole is all conflicts, of images where the two did not meet too (in place).
-
-        Args:
-            moments: sums over images of all groups
-            n_labels: shape ``(K,)``, labels of every class
-        """
-        is_all = moments.group == ALL_CONFLICTS
-        row = np.flatnonzero(kind_mask(moments.group, "confused") & (moments.n >= MIN_IMAGES) & ~is_all)
-        n_images = moments.n[row]
-        for column, place in ((moments.sums, 1), (moments.products, 4)):
-            column[row, place] = column[is_all, place]
-        moments.n[row] = moments.n[is_all]
-        share = n_labels / max(n_labels.sum(), 1)
-        a, b = group_subjects(moments.group[row])
-        as_frequent = 2.0 * share[a] * share[b] / max(1.0 - (share**2).sum(), 1e-12)
-        evenly = (share[a] + share[b]) / max(np.count_nonzero(n_labels) - 1, 1)
-        return cls(row, n_images, np.maximum(as_frequent, evenly))
-
-    def named(self, moments: RateMoments, classes: Sequence[str]) -> list[Confused]:
-        """The pairs by name, the highest lower end of the interval first."""
-        row = self.row
-        of_pairs = RateMoments(moments.group[row], moments.n[row], moments.sums[row], moments.products[row])
-        found = rate_tests(of_pairs, self.by_chance, limits=(-self.by_chance, 1.0 - self.by_chance))
-        n = of_pairs.sums[:, 0].astype(np.int64)
-        ends = (self.by_chance + found.low, self.by_chance + found.high)
-        numbers = (n, self.n_images, found.rate, *ends, self.by_chance)
-        key = {name: natural_key(name) for name in classes}
-        names = [[classes[code] for code in pair] for pair in zip(*group_subjects(of_pairs.group), strict=True)]
-        pairs = [
-            Confused(sorted(own, key=key.__getitem__), *values)
-            for own, *values in zip(names, *(column.tolist() for column in numbers), strict=True)
-        ]
-        return sorted(pairs, key=lambda pair: (-round(pair.low, 9), [key[name] for name in pair.classes]))[:MAX_LISTED]
+    of_pairs = RateMoments(moments.group[row], moments.n[row], moments.sums[row], moments.products[row])
+    tested = rate_tests(of_pairs, by_chance, limits=(-by_chance, 1.0 - by_chance))
+    columns = (n, n_images, tested.rate, by_chance + tested.low, by_chance + tested.high, by_chance)
+    pairs = [
+        Confused(in_order([classes[first], classes[second]]), *values)
+        for first, second, *values in zip(a.tolist(), b.tolist(), *(each.tolist() for each in columns), strict=True)
+    ]
+    pairs.sort(key=lambda pair: (-round(pair.low, 9), [natural_key(name) for name in pair.classes]))
+    return {**found, "confused": pairs[:MAX_LISTED]}

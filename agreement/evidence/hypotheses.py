@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.numeric.rate_tests import N_COLUMNS, ROUNDING, RateMoments, false_discoveries, rate_tests
+from ...metrics.numeric.rate_tests import ROUNDING, RateMoments, false_discoveries, rate_tests
 from .ranking import MIN_IMAGES, MIN_LABELS, natural_key
 
 Column: TypeAlias = FloatArray | IntArray
 #: group of every row ``(T,)``, its sample ``(T,)``, and own count and whole, and those of the others ``(4, T)``
 Effects: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
-#: samples of a table that are added at once
-SAMPLES_AT_ONCE = 1_024
 #: classes, or tags, that are tested one by one
 _MOST_TESTED = 200
 #: expected share of wrong findings among all findings, at most
@@ -65,13 +63,15 @@ class Kind:
     by_image: bool = False  #: whether a label is a whole image
     of_median: bool = False  #: whether the others are the median annotator
     is_share: bool = True  #: whether what is counted is a share (of the scale, of the labels), from 0 to 1
+    #: what the first and the second code of a group are: ``annotator``, ``class``, ``size``
+    subjects: tuple[str, ...] = ("annotator",)
 
 
 #: all kinds of findings; the code of a kind is its place
 KINDS = (
     Kind("misses", "objects of two others that an annotator missed, against the other annotators"),
-    Kind("misses_size", "the same of objects of one size"),
-    Kind("misses_class", "the same of objects of one class"),
+    Kind("misses_size", "the same of objects of one size", subjects=("annotator", "size")),
+    Kind("misses_class", "the same of objects of one class", subjects=("annotator", "class")),
     Kind("lone", "labels of an annotator that nobody else drew, against the other annotators"),
     Kind("conflicts", "labels of an annotator with another class than the other label of the object, against pairs of "
          "others"),
@@ -83,22 +83,26 @@ KINDS = (
          MARGIN_OF_BOXES, of_median=True, is_share=False),
     Kind("box_down", "centre of the boxes below that of the median box, in heights; likewise", True, MARGIN_OF_BOXES,
          of_median=True, is_share=False),
-    Kind("class_missed", "annotators who missed objects of a class, against the other classes"),
-    Kind("class_conflicts", "labels of a class that met another class, against the other classes"),
+    Kind("class_missed", "annotators who missed objects of a class, against the other classes", subjects=("class",)),
+    Kind("class_conflicts", "labels of a class that met another class, against the other classes", subjects=("class",)),
     Kind("confused", "conflicts of two classes among all conflicts, against the share if conflicts fell on all other "
-         "classes evenly, or as frequent as these are, whichever is larger", of_others=False),
-    Kind("size_missed", "annotators who missed objects of a size, against the other sizes"),
-    Kind("close", "score of a pair, against the other pairs of either, whichever is closer"),
+         "classes evenly, or as frequent as these are, whichever is larger", of_others=False,
+         subjects=("class", "class")),
+    Kind("size_missed", "annotators who missed objects of a size, against the other sizes", subjects=("size",)),
+    Kind("close", "score of a pair, against the other pairs of either, whichever is closer",
+         subjects=("annotator", "annotator")),
     Kind("class_used", "ratings (tagged images) of an annotator with a class (tag), minus the share of all annotators "
-         "on the same image, against the median annotator (of two, the other)", True, of_median=True),
+         "on the same image, against the median annotator (of two, the other)", True, of_median=True,
+         subjects=("annotator", "class")),
     Kind("rates", "ratings of an annotator as shares of the scale from the lowest to the highest, minus the mean of "
          "all annotators on the same image, against the median annotator (of two, the other)", True, of_median=True),
     Kind("class_confused", "conflicts in which a class is one of the two among all conflicts, against chance as of two "
-         "classes", of_others=False),
+         "classes", of_others=False, subjects=("class",)),
     Kind("class_area", "area that an annotator gives a class, relative to the mean of all annotators on the image, "
          "against the median annotator (of two, the other)", True, by_image=True, of_median=True,
-         is_share=False),
-    Kind("class_loose", "1 - IoU of a class, against the other classes on the same images", by_image=True),
+         is_share=False, subjects=("annotator", "class")),
+    Kind("class_loose", "1 - IoU of a class, against the other classes on the same images", by_image=True,
+         subjects=("class",)),
 )  # fmt: skip
 CODES = {kind.name: code for code, kind in enumerate(KINDS)}
 #: a group is a kind, a second and a first code, packed, so that few subjects of a kind are numbers close together
@@ -134,7 +138,7 @@ def part_groups(kind: str, subject: IntArray | int, annotator: IntArray) -> IntA
 
 
 class EffectRows:
-    """Rows of effects on consecutive samples, summed up.
+    """Effects on samples, summed up.
 
     Args:
         clusters: shape ``(S,)``, video or group of every sample, which count as one image; None: every sample is its
@@ -145,8 +149,7 @@ class EffectRows:
         self._clusters = None if clusters is None else np.unique(clusters, return_inverse=True)[1]
         self._n_samples = 0
         self._moments: list[RateMoments] = []
-        self._rows: list[tuple[IntArray, IntArray, FloatArray]] = []
-        self._tables: list[RateMoments] = []
+        self._rows: list[Effects] = []
 
     def add(self, effects: Iterable[Effects], n_samples: int) -> None:
         """Add the rows of the next samples.
@@ -168,72 +171,53 @@ class EffectRows:
             self._rows = [_summed(self._rows)]
         self._n_samples += n_samples
 
-    def add_table(self, group: IntArray, n_samples: int, columns_of: Callable[[slice], Sequence[Column]]) -> None:
+    def add_table(
+        self, kind: str, first: Sequence[int] | IntArray, columns: Sequence[Column | BoolArray], second: int = 0
+    ) -> None:
         """Add groups that have a row for every one of all samples.
 
         Args:
-            group: shape ``(G,)``, ascending, groups that are added once
-            n_samples: number of all samples ``S``
-            columns_of: own count and whole, and those of the others, of a slice of the samples; shape ``(B, G)`` each
+            kind: see :data:`KINDS`
+            first: shape ``(G,)``, first codes of the groups, ascending
+            columns: own count and whole, and those of the others; shape ``(S, G)`` each
+            second: second code of the groups
         """
-        n = n_samples if self._clusters is None else int(self._clusters.max(initial=-1)) + 1
-        by_cluster = np.zeros((N_COLUMNS, n if self._clusters is not None else 0, len(group)))
-        found = []
-        for start in range(0, n_samples, SAMPLES_AT_ONCE):
-            some = slice(start, start + SAMPLES_AT_ONCE)
-            table = np.stack([np.asarray(column, np.float64) for column in columns_of(some)])
-            if self._clusters is None:
-                found.append(RateMoments.of_table(group, table))
-            else:
-                np.add.at(by_cluster.swapaxes(0, 1), self._clusters[some], table.swapaxes(0, 1))
-        if self._clusters is not None:
-            found.append(RateMoments.of_table(group, by_cluster))
-        self._tables.append(RateMoments.added(found))
+        table = np.stack([np.asarray(column, np.float64) for column in columns])
+        group = effect_groups(kind, np.asarray(first, np.int64), second)
+        self._moments.append(RateMoments.of_table(group, table, self._clusters))
 
-    def add_deviations(
-        self, kind: str, second: int, n_samples: int, values_of: Callable[[slice], tuple[FloatArray, BoolArray]]
-    ) -> None:
+    def add_deviations(self, kind: str, values: FloatArray | BoolArray, given: BoolArray, second: int = 0) -> None:
         """Add what annotators give, minus the mean of all on the same image; of two, the first against the second.
 
         Args:
             kind: see :data:`KINDS`
+            values: shape ``(S, R)``
+            given: shape ``(S, R)``, whether there is a value
             second: second code of the groups
-            n_samples: number of all samples
-            values_of: values of a slice of the samples, and whether there is one; shapes ``(B, R)``
         """
-
-        def columns(some: slice) -> Sequence[Column]:
-            values, given = values_of(some)
-            n = given.sum(axis=1, keepdims=True)
-            values = np.where(given, values, 0.0)
-            if values.shape[1] == 2:
-                both = (n == 2).astype(np.int64)
-                first, other = np.split(np.where(n == 2, values, 0.0), 2, axis=1)
-                return first, both, other, both
-            own = np.where(given, values - values.sum(axis=1, keepdims=True) / np.maximum(n, 1), 0.0)
-            zero = np.zeros_like(own)
-            return own, given.astype(np.int64), zero, zero
-
-        n_annotators = values_of(slice(0, 0))[0].shape[1]
-        who = np.arange(n_annotators if n_annotators > 2 else 1)
-        self.add_table(effect_groups(kind, who, second), n_samples, columns)
+        n = given.sum(axis=1, keepdims=True)
+        if given.shape[1] == 2:
+            first, other = np.split(np.where(n == 2, values, 0.0), 2, axis=1)
+            self.add_table(kind, [0], (first, n == 2, other, n == 2), second)
+        else:
+            total = np.where(given, values, 0.0).sum(axis=1, keepdims=True)
+            own = np.where(given, values - total / np.maximum(n, 1), 0.0)
+            self.add_table(kind, range(given.shape[1]), (own, given, *np.zeros((2, *own.shape))), second)
 
     def moments(self) -> RateMoments:
         """The sums over all images."""
-        return RateMoments.added([*self._tables, *self._moments, *self._cluster_moments()])
-
-    def _cluster_moments(self) -> Iterator[RateMoments]:
-        if not self._rows:
-            return
-        group, cluster, columns = _summed(self._rows)
-        # a video counts with all its conflicts, not only those of frames on which the two classes met
-        of_all, confused = group == ALL_CONFLICTS, kind_mask(group, "confused")
-        n_conflicts = sums_by(cluster[of_all], columns[1, of_all], int(cluster.max(initial=-1)) + 1)
-        columns[1, confused] = n_conflicts[cluster[confused]]
-        yield RateMoments.of(group, columns)
+        found = list(self._moments)
+        if self._rows:
+            group, cluster, columns = _summed(self._rows)
+            # a video counts with all its conflicts, not only those of frames on which the two classes met
+            of_all, confused = group == ALL_CONFLICTS, kind_mask(group, "confused")
+            n_conflicts = sums_by(cluster[of_all], columns[1, of_all], int(cluster.max(initial=-1)) + 1)
+            columns[1, confused] = n_conflicts[cluster[confused]]
+            found.append(RateMoments.of(group, columns))
+        return RateMoments.added(found)
 
 
-def _summed(parts: Sequence[tuple[IntArray, IntArray, FloatArray]]) -> tuple[IntArray, IntArray, FloatArray]:
+def _summed(parts: Sequence[Effects]) -> Effects:
     """The rows of every group and cluster, added up."""
     group, cluster = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     order = np.lexsort((cluster, group))
@@ -277,32 +261,51 @@ def findings_of(
     first, second = group_subjects(moments.group)
     known = np.array([(expected or {}).get(group, np.nan) for group in moments.group.tolist()])
     error_of_known = np.zeros(len(known))
+    margin, two_sided, of_others, by_image, of_median, is_share = (
+        np.array([getattr(kind, name) for kind in KINDS])[code]
+        for name in ("margin", "two_sided", "of_others", "by_image", "of_median", "is_share")
+    )
     if len(annotators) > 2:
-        _compare_with_median_annotator(moments, known, error_of_known)
-    margin = np.array([kind.margin for kind in KINDS])[code]
-    limits = _limits(code, known)
-    found = rate_tests(moments, known, margin, error_of_known, limits)
-    p_values = np.where(np.array([kind.two_sided for kind in KINDS])[code], found.p_different, found.p_greater)
-    by_image = np.array([kind.by_image for kind in KINDS])[code]
-    whole, of_others = np.where(by_image, moments.n, moments.sums[:, 1]), moments.sums[:, 3]
+        _compare_with_median_annotator(moments, of_median, known, error_of_known)
+    # the smallest and the largest possible difference: of shares -1 and 1, as far as a known one allows
+    chance = np.where(of_others | np.isnan(known), np.nan, known)
+    lowest = np.where(is_share, np.where(np.isnan(chance), -1.0, -chance), -np.inf)
+    highest = np.where(is_share, np.where(np.isnan(chance), 1.0, 1.0 - chance), np.inf)
+    tested = (known, margin, error_of_known, (lowest, highest))
+    found = rate_tests(moments, *tested)
+    whole = np.where(by_image, moments.n, moments.sums[:, 1])
     if n_labels:
         whole = np.array([n_labels.get(group, n) for group, n in zip(moments.group.tolist(), whole, strict=True)])
-    of_pairs = code == CODES["close"]
     enough = (moments.n >= MIN_IMAGES) & (whole >= MIN_LABELS)
-    enough &= (of_others >= MIN_LABELS) | ~np.isnan(known) | by_image
+    enough &= (moments.sums[:, 3] >= MIN_LABELS) | ~np.isnan(known) | by_image
+    p_values = np.where(two_sided, found.p_different, found.p_greater)
     p_values = np.where(enough, np.where(of_one, 1.0, p_values), np.nan)
-    _require_both(p_values, of_pairs, first, second)
+    # a pair is close only if it is so for both: the larger p-value counts, at the first of the two
+    pairs = np.flatnonzero(code == CODES["close"]).tolist()
+    place = {(int(first[row]), int(second[row])): row for row in pairs}
+    for (a, b), row in place.items():
+        if (b, a) not in place:
+            p_values[row] = np.nan
+        elif a < b:
+            p_values[row] = np.maximum(p_values[row], p_values[place[b, a]])
+            p_values[place[b, a]] = np.nan
     rows, n_tested = np.flatnonzero(false_discoveries(p_values, FALSE_DISCOVERY_RATE)), np.sum(~np.isnan(p_values))
     # intervals of what was selected by a test (Benjamini and Yekutieli 2005): 5 % of them, not of all, may be wrong
     level = 1.0 - FALSE_DISCOVERY_RATE * max(len(rows), 1) / max(int(n_tested), 1)
-    found = rate_tests(moments, known, margin, error_of_known, limits, level)
+    found = rate_tests(moments, *tested, level)
+    names = {"annotator": annotators, "class": classes, "size": sizes}
     entries = []
     for row in rows.tolist():
-        kind = KINDS[code[row]].name
+        kind = KINDS[code[row]]
+        subjects: dict[str, list[str]] = {"annotator": [], "class": [], "size": []}
+        for of, number in zip(kind.subjects, (first[row], second[row]), strict=False):
+            subjects[of] = sorted([*subjects[of], names[of][number]], key=natural_key)
         entries.append(
             Finding(
-                kind,
-                *_subject(kind, int(first[row]), int(second[row]), annotators, classes, sizes),
+                kind.name,
+                subjects["annotator"],
+                subjects["class"],
+                subjects["size"][0] if subjects["size"] else None,
                 value=float(found.rate[row]),
                 others=float(found.others[row]),
                 difference=float(found.difference[row]),
@@ -323,29 +326,20 @@ def _due_to_one(moments: RateMoments) -> tuple[RateMoments, BoolArray]:
     is_part = np.isin(moments.group >> 2 * _WIDTH, [CODES[name] for name in _OF_CLASSES]) & (second > 0)
     tested = moments.only(~is_part)
     whole = np.searchsorted(tested.group, moments.group[is_part] - (second[is_part] << _WIDTH))
-    due = ~(_difference(tested.sums[whole] - moments.sums[is_part]) >= _difference(tested.sums[whole]) / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        without, with_it = (
+            own / n - count / n_others
+            for own, n, count, n_others in ((tested.sums[whole] - moments.sums[is_part]).T, tested.sums[whole].T)
+        )
+    due = ~(without >= with_it / 2)
     of_one = np.zeros(len(tested.group), np.bool_)
     of_one[whole[due]] = True
     return tested, of_one
 
 
-def _difference(sums: FloatArray) -> FloatArray:
-    """Own rate minus that of the others, shape ``(G,)``; nan without a whole."""
-    own, whole, count, of_others = sums.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: FloatArray = own / whole - count / of_others
-    return found
-
-
-def _limits(code: IntArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The smallest and the largest possible difference of groups: of shares -1 and 1, as far as a known one allows."""
-    is_share = np.array([kind.is_share for kind in KINDS])[code]
-    chance = np.where(np.array([kind.of_others for kind in KINDS])[code], np.nan, known)
-    low, high = (np.where(np.isnan(chance), end, share) for end, share in ((-1.0, -chance), (1.0, 1.0 - chance)))
-    return np.where(is_share, low, -np.inf), np.where(is_share, high, np.inf)
-
-
-def _compare_with_median_annotator(moments: RateMoments, known: FloatArray, error_of_known: FloatArray) -> None:
+def _compare_with_median_annotator(
+    moments: RateMoments, of_median: BoolArray, known: FloatArray, error_of_known: FloatArray
+) -> None:
     """Let the median annotator stand for the others, in place: one who deviates moves it less than the mean.
 
     The rate of the median annotator is estimated, too, and what an annotator has more than the mean of all, the others
@@ -355,10 +349,10 @@ def _compare_with_median_annotator(moments: RateMoments, known: FloatArray, erro
 
     Args:
         moments: sums over images of all groups
+        of_median: shape ``(G,)``, the groups whose others are the median annotator
         known: shape ``(G,)``, where the rates of the median annotator are written
         error_of_known: shape ``(G,)``, where their standard errors are written
     """
-    of_median = np.array([kind.of_median for kind in KINDS])[moments.group >> 2 * _WIDTH]
     chosen = np.flatnonzero(of_median & (moments.n >= MIN_IMAGES))
     own = rate_tests(moments, np.zeros(len(known)))
     _, place = np.unique(moments.group[chosen] >> _WIDTH, return_inverse=True)
@@ -369,35 +363,6 @@ def _compare_with_median_annotator(moments: RateMoments, known: FloatArray, erro
         error_of_known[rows] = np.sqrt(2 * len(rows) - 1) / np.maximum(weights.sum() - weights, ROUNDING)
         if len(rows) == 1:
             error_of_known[rows] = 0.0
-
-
-def _require_both(p_values: FloatArray, of_pairs: np.ndarray, first: IntArray, second: IntArray) -> None:
-    """A pair is close only if it is so for both: the larger p-value counts, at the first of the two, in place."""
-    rows = np.flatnonzero(of_pairs)
-    place = {(int(first[row]), int(second[row])): row for row in rows.tolist()}
-    for (a, b), row in place.items():
-        other = place.get((b, a))
-        if other is None:
-            p_values[row] = np.nan
-        elif a < b:
-            p_values[row] = np.maximum(p_values[row], p_values[other])
-            p_values[other] = np.nan
-
-
-def _subject(
-    kind: str, first: int, second: int, annotators: Sequence[str], classes: Sequence[str], sizes: Sequence[str]
-) -> tuple[list[str], list[str], str | None]:
-    """Annotators, classes and size."""
-    if kind in ("class_missed", "class_conflicts", "class_confused", "class_loose"):
-        return [], [classes[first]], None
-    if kind == "confused":
-        return [], sorted((classes[first], classes[second]), key=natural_key), None
-    if kind == "size_missed":
-        return [], [], sizes[first]
-    if kind == "close":
-        return sorted((annotators[first], annotators[second]), key=natural_key), [], None
-    of_class = [classes[second]] if kind in ("misses_class", "class_used", "class_area") else []
-    return [annotators[first]], of_class, sizes[second] if kind == "misses_size" else None
 
 
 def _order(finding: Finding) -> tuple[object, ...]:

@@ -114,23 +114,18 @@ def object_tables(records: ObjectRecords, context: ReportContext) -> Iterator[Ru
 
 def tag_tables(records: TagRecords, context: ReportContext) -> Iterator[RunTables]:
     """The tables of tags; a tag is a unit of its sample, and costs 1 for every two annotators of whom one gave it."""
-    found, classes = records.agreement(), np.array([*context.class_names, None], object)
-    sets, tags = found.sets, found.tags
-    cost = tags.votes * (found.n_annotators[tags.sample] - tags.votes)
+    t, classes = records.agreement(), np.array([*context.class_names, None], object)
+    verdict = verdict_names(t.verdict)
     labels: dict[str, Any] = {
-        "annotator": found.annotator[sets.row],
-        "label": classes[sets.tag],
-        "unit": found.of_given,
-        "verdict": verdict_names(tags.verdict[found.of_given]),
+        "annotator": t.annotator,
+        "label": classes[t.tag],
+        "unit": t.unit,
+        "verdict": verdict[t.unit],
         **_label_ids(records),
     }
-    units = {
-        "row": tags.sample,
-        "unit": classes[tags.tag],
-        "verdict": verdict_names(tags.verdict),
-        "cost": cost.astype(np.float64),
-    }
-    yield RunTables.of(labels, units, records.assigned[tags.sample], context, 0)
+    cost = (t.votes * (t.n_annotators[t.unit_sample] - t.votes)).astype(np.float64)
+    units = {"row": t.unit_sample, "unit": classes[t.unit_tag], "verdict": verdict, "cost": cost}
+    yield RunTables.of(labels, units, t.assigned[t.unit_sample], context, 0)
 
 
 def rating_tables(records: RatingRecords, context: ReportContext) -> Iterator[RunTables]:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, distinct, ranges, sums_by
-from ..evidence.confusions import Conflicts, conflict_rows
+from ..evidence.confusions import conflict_rows, findings_and_confusions
 from ..evidence.hypotheses import (
     Column,
     EffectRows,
     Effects,
     effect_groups,
-    findings_of,
     group_subjects,
     kind_mask,
     part_groups,
@@ -58,15 +57,14 @@ def findings_on_objects(
         met: the pairs of annotators
         n_of_pairs: shape ``(M,)``, labels of every pair of annotators on the samples that they share
     """
-    moments, classes = rows.moments(), context.class_names
-    conflicts = Conflicts.of(moments, n_labels)
-    expected = dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
+    moments = rows.moments()
     close = moments.group[kind_mask(moments.group, "close")]
     ends = np.sort(group_subjects(close), axis=0)
     of_close = n_of_pairs[met.rows(ends[0], ends[1])].astype(np.int64)
     counted = dict(zip(close.tolist(), of_close.tolist(), strict=True))
-    found = findings_of(moments, context.annotators, classes, SIZES, expected=expected, n_labels=counted)
-    return {**found, "confused": conflicts.named(moments, classes)}
+    return findings_and_confusions(
+        moments, context.annotators, context.class_names, SIZES, of_classes=n_labels, n_labels=counted
+    )
 
 
 def _table(*columns: Column) -> FloatArray:

@@ -17,6 +17,9 @@ from ..statistics.values import masked_means
 VERDICTS = ("agreed", "class_conflict")
 AGREED, CLASS_CONFLICT = range(len(VERDICTS))
 
+#: samples that are compared at once
+ROWS_AT_ONCE = 4_096
+
 #: relative tolerance for rounding of decimals, so that 0.4 and 0.3 differ by exactly 0.1
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
@@ -84,6 +87,12 @@ def agreeing(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
     return agree
 
 
+def n_agreeing(ratings: FloatArray, tolerance: float) -> IntArray:
+    """Number of annotators who agree with every rating, including its own, shape ``(S, R)``; 0 where there is none."""
+    columns = [agreeing(ratings, ratings[:, [k]], tolerance).sum(axis=1) for k in range(ratings.shape[1])]
+    return np.stack(columns, axis=1) if columns else np.zeros(ratings.shape, np.int64)
+
+
 def rating_of_others(ratings: FloatArray) -> FloatArray:
     """Majority rating of the others, at least two of them, on every sample, shape ``(S, R)``; nan without.
 
@@ -92,13 +101,13 @@ def rating_of_others(ratings: FloatArray) -> FloatArray:
     Args:
         ratings: shape ``(S, R)``, nan where an annotator did not rate
     """
-    n_annotators = ratings.shape[1]
-    sample, annotator = np.nonzero(~np.isnan(ratings))
-    alike = np.column_stack([(ratings == ratings[:, k : k + 1]).sum(axis=1) for k in range(n_annotators)])
-    found = np.full(ratings.shape, np.nan)
-    found[sample, annotator] = majority_of_others(
-        sample, ratings[sample, annotator], alike[sample, annotator], len(ratings), 2 if n_annotators > 2 else 1
-    )
+    found, least = np.full(ratings.shape, np.nan), 2 if ratings.shape[1] > 2 else 1
+    for start in range(0, len(ratings), ROWS_AT_ONCE):
+        some = ratings[start : start + ROWS_AT_ONCE]
+        given, alike = np.nonzero(~np.isnan(some)), n_agreeing(some, 0.0)
+        found[start : start + len(some)][given] = majority_of_others(
+            given[0], some[given], alike[given], len(some), least
+        )
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -29,8 +28,8 @@ from ..statistics.estimates import Fields, rated_only, report_estimates, report_
 from ..statistics.main_numbers import RATING_NUMBERS, MainNumber
 from ..statistics.report import AgreementReport, AlphaSummary, OfOne, OfPair, ReportContext, number
 from .compute import VERDICTS, RatingRecords, agreeing, mean_and_spread, rating_of_others
-from .numbers import ROWS_AT_ONCE, numbers_of_table, rating_effects, sample_contents
-from .scale import RatingTable, ScaledRatings
+from .numbers import numbers_of_table, rating_effects, sample_contents
+from .scale import RatingTable
 
 #: kinds of weights; the first treats all disagreements equally, the last is not used for pairs
 WEIGHTS: tuple[Weights, ...] = ("identity", "linear", "quadratic", "ordinal")
@@ -40,6 +39,7 @@ _COEFFICIENTS = {
     "fleiss_kappa": fleiss_kappa,
     "conger_kappa": conger_kappa,
     "brennan_prediger": brennan_prediger,
+    "gwet_ac2": gwet_ac2,
 }
 
 #: approximate number of confusion entries of all pairs together; the rarest are left out
@@ -131,7 +131,7 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
         AgreementInputError: if a class is not in the user's list of categories
     """
     table, (rated, of_rated) = RatingTable.of(records.ratings, context), rated_only(records, context)
-    scaled, rated_table = table.scaled, table.select(records.rated)
+    rated_table = table.select(records.rated)
     numbers = numbers_of_table(rated, rated_table, of_rated)
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
     n_rated, of_report = rated.n_samples, fields.of()
@@ -153,142 +153,99 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
             n_units=n_rated,
         ),
         level=table.level,
-        categories=list(scaled.categories) if scaled is not None else [],
-        coefficients=coefficients_of(scaled) if scaled is not None else {},
+        categories=list(table.categories),
+        coefficients={} if table.positions is None else _coefficients(table, table.positions),
         pairs=_pairs(rated, rated_table, fields, context),
         annotators=_raters(records, table, fields, context),
         **rating_effects(rated_table, of_rated),
     )
 
 
-def coefficients_of(scaled: ScaledRatings) -> dict[str, dict[str, float | None]]:
+def _coefficients(table: RatingTable, positions: FloatArray) -> dict[str, dict[str, float | None]]:
     """The coefficients of the whole table by name, then weights; None where undefined."""
-    categories = np.arange(len(scaled.categories), dtype=np.float64)
-    weights = WEIGHTS if scaled.weighted else WEIGHTS[:1]
+    categories = np.arange(len(table.categories), dtype=np.float64)
     found: dict[str, dict[str, float | None]] = {
         name: {
-            kind: number(function(scaled.positions, weights=scaled.weights(kind), categories=categories))
-            for kind in weights
+            kind: number(function(positions, weights=table.weights(kind), categories=categories))
+            for kind in (WEIGHTS if table.weighted else WEIGHTS[:1])
         }
         for name, function in _COEFFICIENTS.items()
     }
-    gwet: dict[str, float | None] = {
-        kind: number(gwet_ac2(scaled.positions, weights=scaled.weights(kind), categories=categories))
-        for kind in weights
-    }
+    gwet = found.pop("gwet_ac2")
     found["gwet_ac1"] = {"identity": gwet.pop("identity")}
-    if gwet:
-        found["gwet_ac2"] = gwet
-    return found
+    return {**found, "gwet_ac2": gwet} if gwet else found
 
 
 def _pairs(rated: RatingRecords, table: RatingTable, fields: Fields, context: ReportContext) -> list[RatingPairSummary]:
     """The summaries of all pairs with a shared sample."""
-    names, assigned, scaled = context.annotators, rated.assigned, table.scaled
-    ratings = table.ratings if table.are_numbers else None
+    names, assigned, categories = context.annotators, rated.assigned, table.categories
+    every, k = np.arange(len(categories), dtype=np.float64), len(categories)
     pairs = AnnotatorPairs.of(assigned)
     longest = min(MAX_CONFUSIONS_OF_PAIR, max(20, MAX_CONFUSIONS // max(len(pairs), 1)))
     summaries = []
     for a, b, n in zip(pairs.a.tolist(), pairs.b.tolist(), pairs.n_shared.tolist(), strict=True):
         both = assigned[:, a] & assigned[:, b]
-        distance = None if ratings is None else float(np.abs(ratings[both, a] - ratings[both, b]).mean())
-        on_scale: dict[str, Any] = {"kappa": {}, "scott_pi": None, "confusion": [], "n_unlisted": 0}
-        if scaled is not None:
-            on_scale = _on_scale(scaled.positions[both, a], scaled.positions[both, b], scaled, longest)
-        summaries.append(
-            RatingPairSummary(
-                a=names[a],
-                b=names[b],
-                n_samples=n,
-                mean_distance=distance,
-                **on_scale,
-                **fields.of("pairs", names[a], names[b]),
-            )
-        )
+        own: dict[str, Any] = {"kappa": {}, "scott_pi": None, "confusion": [], "n_unlisted": 0, "mean_distance": None}
+        if table.are_numbers:
+            own["mean_distance"] = float(np.abs(table.ratings[both, a] - table.ratings[both, b]).mean())
+        if table.positions is not None:
+            first, second = table.positions[both, a], table.positions[both, b]
+            own["kappa"] = {
+                kind: number(cohen_kappa(first, second, weights=table.weights(kind), categories=every))
+                for kind in WEIGHTS[: 3 if table.weighted else 1]
+            }
+            own["scott_pi"] = number(scott_pi(first, second, categories=every))
+            # the most frequent pairs of categories; ties in the order of the categories
+            cells, counts = np.unique(first.astype(np.int64) * k + second.astype(np.int64), return_counts=True)
+            order = np.argsort(-counts, kind="stable")[:longest]
+            own["confusion"] = [
+                {"a": categories[cell // k], "b": categories[cell % k], "n": count}
+                for cell, count in zip(cells[order].tolist(), counts[order].tolist(), strict=True)
+            ]
+            own["n_unlisted"] = n - int(counts[order].sum())
+        of_pair = fields.of("pairs", names[a], names[b])
+        summaries.append(RatingPairSummary(a=names[a], b=names[b], n_samples=n, **own, **of_pair))
     return summaries
 
 
-def _on_scale(first: FloatArray, second: FloatArray, scaled: ScaledRatings, longest: int) -> dict[str, Any]:
-    """The fields of a pair's summary that need categories: kappas, Scott's pi and confusion."""
-    every = np.arange(len(scaled.categories), dtype=np.float64)
-    weights = WEIGHTS[:3] if scaled.weighted else WEIGHTS[:1]
-    confusion = _confusion(first, second, scaled.categories, longest)
-    return {
-        "kappa": {
-            kind: number(cohen_kappa(first, second, weights=scaled.weights(kind), categories=every)) for kind in weights
-        },
-        "scott_pi": number(scott_pi(first, second, categories=every)),
-        "confusion": confusion,
-        "n_unlisted": len(first) - sum(entry["n"] for entry in confusion),
-    }
-
-
 def _raters(records: RatingRecords, table: RatingTable, fields: Fields, context: ReportContext) -> list[RaterSummary]:
-    score, assigned = records.column("score"), records.assigned
-    n_given = assigned.sum(axis=0).tolist()
-    verdicts = np.stack([assigned[samples].sum(axis=0) for samples in (score == 1.0, score < 1.0)], axis=1).tolist()
-    undefined = np.full(len(n_given), np.nan)
-    n_majority, others = _against_most(records, table.tolerance)
+    """The summaries of all annotators: ratings of all samples, verdicts of rated samples."""
+    score, assigned, ratings = records.column("score"), records.assigned, records.ratings
+    n_given, undefined = assigned.sum(axis=0).tolist(), np.full(records.n_annotators, np.nan)
+    verdicts = [assigned[samples].sum(axis=0) for samples in (score == 1.0, score < 1.0)]
     means, spreads = mean_and_spread(table.ratings.T) if table.are_numbers else (undefined, undefined)
-    return [
-        RaterSummary(
-            name=name,
-            n_assigned=n_given[k],
-            n_not_assigned=len(score) - n_given[k],
-            n_objects=n_given[k],
-            verdicts=dict(zip(VERDICTS, verdicts[k], strict=True)),
-            classes=_most_frequent(table.scaled.counts(k)) if table.scaled is not None else {},
-            mean=number(means[k]),
-            std=number(spreads[k]),
-            n_majority=n_majority[k],
-            n_other_class=sum(others[k].values()),
-            other_classes=_other_classes(others[k], context),
-            **fields.of("annotators", name),
+    majority = rating_of_others(ratings)
+    n_majority = (~np.isnan(majority)).sum(axis=0)
+    differs = np.nonzero(~np.isnan(majority) & ~agreeing(ratings, majority, table.tolerance))
+    said = Counter(zip(differs[1].tolist(), ratings[differs].tolist(), majority[differs].tolist(), strict=True))
+    name_of = value_name if table.are_numbers else lambda code: context.class_names[int(code)]
+    others: list[list[tuple[str, str, int]]] = [[] for _ in context.annotators]
+    for (k, own, most), n in said.items():
+        others[k].append((name_of(own), name_of(most), n))
+    raters = []
+    for k, name in enumerate(context.annotators):
+        classes: dict[str, int] = {}
+        if table.positions is not None:
+            given = table.positions[:, k]
+            position, counts = np.unique(given[~np.isnan(given)].astype(np.int64), return_counts=True)
+            classes = {table.categories[p]: n for p, n in zip(position.tolist(), counts.tolist(), strict=True)}
+            frequent = set(sorted(classes, key=lambda category: (-classes[category], category))[:MAX_CLASSES])
+            classes = {category: n for category, n in classes.items() if category in frequent}
+        ordered = sorted(others[k], key=lambda entry: (-entry[2], entry[0], entry[1]))
+        raters.append(
+            RaterSummary(
+                name=name,
+                n_assigned=n_given[k],
+                n_not_assigned=len(score) - n_given[k],
+                n_objects=n_given[k],
+                verdicts={verdict: int(n[k]) for verdict, n in zip(VERDICTS, verdicts, strict=True)},
+                classes=classes,
+                mean=number(means[k]),
+                std=number(spreads[k]),
+                n_majority=int(n_majority[k]),
+                n_other_class=sum(n for *_, n in ordered),
+                other_classes=[{"a": own, "b": most, "n": n} for own, most, n in ordered[:MAX_OTHER_CLASSES]],
+                **fields.of("annotators", name),
+            )
         )
-        for k, name in enumerate(context.annotators)
-    ]
-
-
-def _against_most(records: RatingRecords, tolerance: float) -> tuple[list[int], list[Counter[tuple[float, float]]]]:
-    """Number of majorities of the others, and counts of (own, majority) where they differ, by annotator."""
-    n_annotators = records.n_annotators
-    n_majority, said = np.zeros(n_annotators, np.int64), [Counter[tuple[float, float]]() for _ in range(n_annotators)]
-    table = records.ratings
-    for start in range(0, len(table), ROWS_AT_ONCE):
-        some = table[start : start + ROWS_AT_ONCE]
-        majority = rating_of_others(some)
-        n_majority += (~np.isnan(majority)).sum(axis=0)
-        sample, annotator = np.nonzero(~np.isnan(majority) & ~agreeing(some, majority, tolerance))
-        for k, own, most in zip(
-            annotator.tolist(), some[sample, annotator].tolist(), majority[sample, annotator].tolist(), strict=True
-        ):
-            said[k][own, most] += 1
-    return n_majority.tolist(), said
-
-
-def _other_classes(said: Counter[tuple[float, float]], context: ReportContext) -> list[dict[str, Any]]:
-    """Most frequent pairs of an annotator's own value and the majority's, where they differ."""
-
-    def name(value: float) -> str:
-        return value_name(value) if context.details["numbers"] else context.class_names[int(value)]
-
-    named = [(name(own), name(most), n) for (own, most), n in said.items()]
-    ordered = sorted(named, key=lambda entry: (-entry[2], entry[0], entry[1]))[:MAX_OTHER_CLASSES]
-    return [{"a": own, "b": most, "n": n} for own, most, n in ordered]
-
-
-def _confusion(first: FloatArray, second: FloatArray, categories: Sequence[str], longest: int) -> list[dict[str, Any]]:
-    """The most frequent pairs of categories of two columns; ties in the order of the categories."""
-    k = len(categories)
-    keys, counts = np.unique(first.astype(np.int64) * k + second.astype(np.int64), return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:longest]
-    return [
-        {"a": categories[key // k], "b": categories[key % k], "n": n}
-        for key, n in zip(keys[order].tolist(), counts[order].tolist(), strict=True)
-    ]
-
-
-def _most_frequent(counts: dict[str, int]) -> dict[str, int]:
-    """The counts of the most frequent classes, in the order of the categories."""
-    kept = set(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_CLASSES])
-    return {name: count for name, count in counts.items() if name in kept}
+    return raters

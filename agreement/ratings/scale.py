@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,6 @@ from ...metrics.numeric.arrays import BoolArray, FloatArray
 from ..settings.config import AgreementConfig
 from ..settings.errors import AgreementInputError, shown
 from ..settings.options import value_name
-from ..statistics.codes import NO_LABEL as NO_LABEL
 from ..statistics.report import ReportContext
 
 #: maximum number of categories (weights are ``K x K``)
@@ -56,16 +55,55 @@ def check_listed(names: Iterable[str], config: AgreementConfig) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaledRatings:
-    """Ratings as positions in a list of categories."""
+class RatingTable:
+    """Ratings as they are compared, and their positions in a list of categories."""
 
-    positions: FloatArray  #: shape ``(S, R)``, position of the category of every rating, nan where not rated
+    level: Level
+    are_numbers: bool
+    #: shape ``(S, R)``, numbers, or positions, which agree exactly where classes agree: they replace these, for memory
+    ratings: FloatArray
+    tolerance: float  #: numbers that differ by at most this agree
+    #: shape ``(S, R)``, position of the category of every rating, nan where not rated; None for numbers with too many
+    positions: FloatArray | None = None
     #: the ``K`` categories: as listed by the user, else all that occur, by name (classes) or value (numbers); for
     #: integers at the levels interval and ratio all integers from smallest to largest, so that one step is 1
-    categories: tuple[str, ...]
-    ordered: bool  #: whether the order of the categories matters
+    categories: tuple[str, ...] = ()
     #: shape ``(K,)``, the numbers that the categories are, where weights go by their differences; None: by steps
     values: FloatArray | None = None
+
+    @classmethod
+    def of(cls, ratings: FloatArray, context: ReportContext) -> RatingTable:
+        """The table of ratings ``(S, R)``, class codes or numbers; it does not depend on the coding.
+
+        Raises:
+            AgreementInputError: if a class is not in the user's list of categories
+        """
+        config, are_numbers = context.config, bool(context.details["numbers"])
+        level, tolerance = level_of(config, numbers=are_numbers), config.tolerance if are_numbers else 0.0
+        used = np.unique(ratings[~np.isnan(ratings)])
+        categories, scale, by_value = config.categories, used, level in ("interval", "ratio")
+        if are_numbers and not categories:
+            is_whole = by_value and len(used) > 0 and not (used % 1).any()
+            if len(used) > MAX_CATEGORIES or (is_whole and used[-1] - used[0] >= MAX_CATEGORIES):
+                return cls(level, are_numbers, ratings, tolerance)
+            if is_whole:
+                scale = np.arange(used[0], used[-1] + 1)
+            categories = tuple(value_name(value) for value in scale.tolist())
+        names = [value_name(value) if are_numbers else context.class_names[int(value)] for value in used.tolist()]
+        check_listed(names, config)
+        categories = categories or tuple(sorted(names))
+        place = {name: position for position, name in enumerate(categories)}
+        of_used, positions = np.array([place[name] for name in names], np.float64), np.full(ratings.shape, np.nan)
+        for column, of_column in zip(ratings.T, positions.T, strict=True):  # one at a time, to take less memory
+            given = ~np.isnan(column)
+            of_column[given] = of_used[np.searchsorted(used, column[given])]
+        values = scale if are_numbers and by_value and not config.categories else None
+        return cls(level, are_numbers, ratings if are_numbers else positions, tolerance, positions, categories, values)
+
+    @property
+    def of_alpha(self) -> FloatArray:
+        """The numbers at the levels interval and ratio, else positions in the list of categories."""
+        return self.ratings if self.level in ("interval", "ratio") or self.positions is None else self.positions
 
     def weights(self, kind: Weights) -> Weights | FloatArray:
         """Weights of a kind: of steps in the list of categories, or of differences of the numbers."""
@@ -76,112 +114,12 @@ class ScaledRatings:
     @property
     def weighted(self) -> bool:
         """True if weights can give partial credit for close categories."""
-        return self.ordered and len(self.categories) <= MAX_CATEGORIES
-
-    def select(self, samples: BoolArray) -> ScaledRatings:
-        """The ratings of the samples in a mask ``(S,)``."""
-        return self if samples.all() else replace(self, positions=self.positions[samples])
-
-    def counts(self, annotator: int) -> dict[str, int]:
-        """Number of times an annotator gave each category, by name."""
-        given = self.positions[:, annotator]
-        positions, counts = np.unique(given[~np.isnan(given)].astype(np.int64), return_counts=True)
-        return {self.categories[k]: n for k, n in zip(positions.tolist(), counts.tolist(), strict=True)}
-
-
-@dataclass(frozen=True, slots=True)
-class RatingTable:
-    """Ratings as they are compared."""
-
-    level: Level
-    scaled: ScaledRatings | None  #: None for numbers with too many categories
-    #: shape ``(S, R)``, numbers, or positions, which agree exactly where classes agree: they replace these, for memory
-    ratings: FloatArray
-    are_numbers: bool
-    tolerance: float  #: numbers that differ by at most this agree
-
-    @classmethod
-    def of(cls, ratings: FloatArray, context: ReportContext) -> RatingTable:
-        """The table of ratings ``(S, R)``, class codes or numbers.
-
-        Raises:
-            AgreementInputError: if a class is not in the user's list of categories
-        """
-        config, numbers = context.config, bool(context.details["numbers"])
-        level = level_of(config, numbers=numbers)
-        if numbers:
-            return cls(level, scale_numbers(ratings, level, config), ratings, True, config.tolerance)
-        scaled = scale_classes(ratings, context.class_names, level, config)
-        return cls(level, scaled, scaled.positions, False, 0.0)
-
-    @property
-    def of_alpha(self) -> FloatArray:
-        """The numbers at the levels interval and ratio, else positions in the list of categories."""
-        by_value = self.level in ("interval", "ratio")
-        return self.ratings if by_value or self.scaled is None else self.scaled.positions
+        return self.level != "nominal" and len(self.categories) <= MAX_CATEGORIES
 
     def select(self, samples: BoolArray) -> RatingTable:
         """The table of the samples in a mask ``(S,)``."""
-        scaled = None if self.scaled is None else self.scaled.select(samples)
-        ratings = self.ratings[samples] if self.are_numbers or scaled is None else scaled.positions
-        return replace(self, scaled=scaled, ratings=ratings)
-
-
-def scale_classes(
-    codes: FloatArray, class_names: Sequence[str], level: Level, config: AgreementConfig
-) -> ScaledRatings:
-    """Class codes as positions; the result does not depend on the coding.
-
-    Args:
-        codes: shape ``(S, R)``, nan where one did not rate
-        class_names: name of every code
-        level: nominal or ordinal
-
-    Raises:
-        AgreementInputError: if a class is not in the user's list of categories
-    """
-    used = np.unique(codes[~np.isnan(codes)])
-    names = [class_names[code] for code in used.astype(np.int64).tolist()]
-    check_listed(names, config)
-    categories = config.categories or tuple(sorted(names))
-    return _placed(codes, used, names, categories, ordered=level != "nominal")
-
-
-def scale_numbers(numbers: FloatArray, level: Level, config: AgreementConfig) -> ScaledRatings | None:
-    """Numbers as positions; None if there would be too many categories.
-
-    Args:
-        numbers: shape ``(S, R)``, nan where one did not rate
-        level: any
-
-    Raises:
-        AgreementInputError: if a number is not in the user's list of categories
-    """
-    used = np.unique(numbers[~np.isnan(numbers)])
-    ordered = level != "nominal"
-    if config.categories:
-        names = [value_name(number) for number in used.tolist()]
-        check_listed(names, config)
-        return _placed(numbers, used, names, config.categories, ordered=ordered)
-    if len(used) > MAX_CATEGORIES:
-        return None
-    names = [value_name(number) for number in used.tolist()]
-    scale = used
-    if level in ("interval", "ratio") and len(used) and not (used % 1).any():
-        if used[-1] - used[0] >= MAX_CATEGORIES:
-            return None
-        scale = np.arange(used[0], used[-1] + 1)
-    placed = _placed(numbers, used, names, tuple(value_name(number) for number in scale.tolist()), ordered=ordered)
-    return replace(placed, values=scale) if level in ("interval", "ratio") else placed
-
-
-def _placed(
-    table: FloatArray, used: FloatArray, names: Sequence[str], categories: tuple[str, ...], *, ordered: bool
-) -> ScaledRatings:
-    place = {name: position for position, name in enumerate(categories)}
-    of_used = np.array([place[name] for name in names], np.float64)
-    positions = np.full(table.shape, np.nan)
-    for column, of_column in zip(table.T, positions.T, strict=True):  # one at a time, to take less memory
-        given = ~np.isnan(column)
-        of_column[given] = of_used[np.searchsorted(used, column[given])]
-    return ScaledRatings(positions, categories, ordered)
+        if samples.all():
+            return self
+        positions = None if self.positions is None else self.positions[samples]
+        ratings = self.ratings[samples] if positions is None or self.are_numbers else positions
+        return replace(self, ratings=ratings, positions=positions)

@@ -18,61 +18,37 @@ VERDICTS = {"agreed": AGREED, "missed": MISSED, "lone": LONE}
 
 
 @dataclass(frozen=True, slots=True)
-class TagBatch:
-    """The tags of a batch of samples, and the assigned annotators."""
+class TagAgreement:
+    """The agreement on a batch of samples, as four tables: samples, tags of annotators, units, and meetings.
 
-    sample: IntArray  #: shape ``(N,)``, sample of every label
-    annotator: IntArray  #: shape ``(N,)``
-    tag: IntArray  #: shape ``(N,)``, code of the tag, from 1; an annotator may give it twice
+    A unit is a tag of a sample, whoever gave it; a meeting is a sample and two of its assigned annotators.
+    """
+
+    # a row for every sample, (S,)
     assigned: BoolArray  #: shape ``(S, R)``, whether an annotator is assigned; includes all who gave a tag
-    #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning; None: the same
-    otherwise: BoolArray | None = None
-
-    def select(self, samples: BoolArray) -> TagBatch:
-        """The batch of the samples in a mask ``(S,)``."""
-        rows = samples[self.sample]
-        number = np.cumsum(samples) - 1
-        otherwise = None if self.otherwise is None else self.otherwise[samples]
-        columns = (number[self.sample[rows]], self.annotator[rows], self.tag[rows])
-        return TagBatch(*columns, self.assigned[samples], otherwise)
-
-
-@dataclass(frozen=True, slots=True)
-class SetPairs:
-    """The sets of two annotators on one sample, for all pairs; shapes ``(Q,)``."""
-
-    sample: IntArray  #: the sample
+    otherwise: BoolArray  #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning
+    n_annotators: IntArray  #: assigned annotators
+    score: FloatArray  #: mean Jaccard index over pairs; nan with fewer than two annotators
+    # a row for every tag of an annotator, (T,), by sample, annotator and tag; a tag that was given twice counts once
+    sample: IntArray
+    annotator: IntArray
+    tag: IntArray  #: code of the tag, from 1
+    unit: IntArray  #: row of the unit
+    label: IntArray  #: row of the label, the first one with this tag
+    # a row for every unit, (U,), by sample, then tag
+    unit_sample: IntArray
+    unit_tag: IntArray
+    votes: IntArray  #: annotators who gave it
+    verdict: IntArray  #: code as of objects
+    of_label: IntArray  #: shape ``(N,)``, unit of every label
+    # a row for every meeting, (Q,)
+    met_on: IntArray  #: the sample
     a: IntArray  #: first annotator
     b: IntArray  #: second annotator
     shared: IntArray  #: tags that both gave
-    size_a: IntArray  #: number of tags of the first
-    size_b: IntArray  #: number of tags of the second
+    n_a: IntArray  #: number of tags of the first
+    n_b: IntArray  #: number of tags of the second
     jaccard: FloatArray  #: shared tags / tags in either set; 1 for two empty sets
-
-
-@dataclass(frozen=True, slots=True)
-class SampleTags:
-    """The different tags of every sample, by sample, then tag; shapes ``(T,)``."""
-
-    sample: IntArray  #: the sample
-    tag: IntArray  #: code of the tag
-    votes: IntArray  #: annotators who gave it
-    verdict: IntArray  #: code as of objects
-
-
-@dataclass(frozen=True, slots=True)
-class TagAgreement:
-    """The agreement on a batch."""
-
-    sets: TagSets  #: the set of every assigned annotator; samples are units
-    annotator: IntArray  #: shape ``(B,)``, annotator of every set
-    pairs: SetPairs  #: all pairs of sets of one sample
-    tags: SampleTags  #: the tags of every sample
-    of_given: IntArray  #: shape ``(T',)``, row in ``tags`` of every tag in ``sets``
-    of_label: IntArray  #: shape ``(N,)``, row in ``tags`` of every label
-    n_annotators: IntArray  #: shape ``(S,)``, assigned annotators
-    score: FloatArray  #: shape ``(S,)``, mean Jaccard index over pairs; nan with fewer than two annotators
-    otherwise: BoolArray | None = None  #: as in :class:`TagBatch`
 
     @property
     def rated(self) -> BoolArray:
@@ -80,85 +56,77 @@ class TagAgreement:
         return self.n_annotators >= 2
 
     @property
-    def n_tags(self) -> IntArray:
-        """Different tags of every sample, shape ``(S,)``."""
-        return np.bincount(self.tags.sample, minlength=len(self.n_annotators))
-
-    @property
-    def n_disputed(self) -> IntArray:
-        """Number of tags of every sample that not all annotators gave, shape ``(S,)``."""
-        disputed = self.tags.sample[self.tags.verdict > AGREED]
-        return np.bincount(disputed, minlength=len(self.n_annotators))
+    def sets(self) -> TagSets:
+        """The set of every assigned annotator; samples are units."""
+        sample = np.nonzero(self.assigned)[0]
+        row = np.cumsum(self.assigned).reshape(self.assigned.shape)[self.sample, self.annotator] - 1
+        return TagSets(sample, row, self.tag, len(self.assigned), int(self.tag.max(initial=-1)) + 1)
 
 
-def compute_tags(batch: TagBatch) -> TagAgreement:
-    """Score the samples of a batch, and judge their tags."""
-    n_samples = len(batch.assigned)
-    n_annotators = batch.assigned.sum(axis=1)
-    sample, annotator = np.nonzero(batch.assigned)
-    sets = TagSets.from_columns(
-        np.concatenate([sample, batch.sample]),
-        np.concatenate([annotator, batch.annotator]),
-        np.concatenate([np.full(len(sample), -1), batch.tag]),
-        n_units=n_samples,
-    )
-    pairs = _pairs(sets, annotator)
+def compute_tags(
+    sample: IntArray, annotator: IntArray, tag: IntArray, assigned: BoolArray, otherwise: BoolArray | None = None
+) -> TagAgreement:
+    """Score the samples of a batch, and judge their tags.
+
+    Args:
+        sample: shape ``(N,)``, sample of every label
+        annotator: shape ``(N,)``
+        tag: shape ``(N,)``, code of the tag, from 1; an annotator may give it twice
+        assigned: shape ``(S, R)``, whether an annotator is assigned; includes all who gave a tag
+        otherwise: shape ``(S, R)``, the same if a null label list had the other meaning; None: no difference
+    """
+    (n_samples, n), n_tags = assigned.shape, int(tag.max(initial=0)) + 1
+    n_annotators = assigned.sum(axis=1)
+    label = first_labels(sample, annotator, tag)
+    key, of_label = np.unique(sample * n_tags + tag, return_inverse=True)
+    unit_sample, unit = key // n_tags, of_label[label]
+    votes = np.bincount(unit, minlength=len(key))
+
+    seat_sample, seat_annotator = np.nonzero(assigned)
+    seat = np.searchsorted(seat_sample * n + seat_annotator, sample[label] * n + annotator[label])
+    i, j = pairs_within(seat_sample)
+    # any two tags of one unit are a tag that two annotators share
+    order = np.argsort(unit, kind="stable")
+    first, second = (seat[order][rows] for rows in pairs_within(unit[order]))
+    meeting = np.searchsorted(i * len(seat_sample) + j, first * len(seat_sample) + second)
+    shared, size = np.bincount(meeting, minlength=len(i)), np.bincount(seat, minlength=len(seat_sample))
+    union = size[i] + size[j] - shared
+    jaccard = np.where(union > 0, shared / np.maximum(union, 1), 1.0)
     n_pairs = n_annotators * (n_annotators - 1) // 2
-    total = sums_by(pairs.sample, pairs.jaccard, n_samples)
-    tags, of_given, of_label = _sample_tags(sets, batch, n_annotators)
+    total = sums_by(seat_sample[i], jaccard, n_samples)
     return TagAgreement(
-        sets=sets,
-        annotator=annotator,
-        pairs=pairs,
-        tags=tags,
-        of_given=of_given,
-        of_label=of_label,
+        assigned=assigned,
+        otherwise=assigned if otherwise is None else otherwise,
         n_annotators=n_annotators,
         score=np.where(n_pairs > 0, total / np.maximum(n_pairs, 1), np.nan),
-        otherwise=batch.otherwise,
+        sample=sample[label],
+        annotator=annotator[label],
+        tag=tag[label],
+        unit=unit,
+        label=label,
+        unit_sample=unit_sample,
+        unit_tag=key % n_tags,
+        votes=votes,
+        verdict=unit_verdicts(tag[label], (), unit, votes, n_annotators[unit_sample], 0.0),
+        of_label=of_label,
+        met_on=seat_sample[i],
+        a=seat_annotator[i],
+        b=seat_annotator[j],
+        shared=shared,
+        n_a=size[i],
+        n_b=size[j],
+        jaccard=jaccard,
     )
 
 
-def first_labels(batch: TagBatch) -> IntArray:
+def first_labels(sample: IntArray, annotator: IntArray, tag: IntArray) -> IntArray:
     """Rows of the labels that stand for the tags of annotators, by sample, annotator and tag.
 
     If an annotator gave a tag more than once, the first label counts.
     """
-    annotator = batch.sample * batch.assigned.shape[1] + batch.annotator
-    key = annotator * (int(batch.tag.max(initial=0)) + 1) + batch.tag
-    first: IntArray = np.unique(key, return_index=True)[1]
+    key = sample * (int(annotator.max(initial=0)) + 1) + annotator
+    first: IntArray = np.unique(key * (int(tag.max(initial=0)) + 1) + tag, return_index=True)[1]
     return first
-
-
-def _keys(sets: TagSets, sample: IntArray, tag: IntArray) -> IntArray:
-    """One number for every (sample, tag), ascending by sample, then tag."""
-    keys: IntArray = sample * max(sets.n_tags, 1) + tag
-    return keys
-
-
-def _pairs(sets: TagSets, annotator: IntArray) -> SetPairs:
-    i, j = pairs_within(sets.unit)
-    size = np.bincount(sets.row, minlength=len(sets.unit))
-    # each pair of rows with the same (sample, tag) is a tag shared by two sets
-    keys = _keys(sets, sets.unit[sets.row], sets.tag)
-    order = np.argsort(keys, kind="stable")
-    first, second = (sets.row[order][rows] for rows in pairs_within(keys[order]))
-    n_sets = len(sets.unit)
-    shared = np.bincount(np.searchsorted(i * n_sets + j, first * n_sets + second), minlength=len(i))
-    union = size[i] + size[j] - shared
-    jaccard = np.where(union > 0, shared / np.maximum(union, 1), 1.0)
-    return SetPairs(sets.unit[i], annotator[i], annotator[j], shared, size[i], size[j], jaccard)
-
-
-def _sample_tags(sets: TagSets, batch: TagBatch, n_annotators: IntArray) -> tuple[SampleTags, IntArray, IntArray]:
-    """The tags of every sample, the row of every tag of the sets in them, and the row of every label."""
-    keys, of_given, votes = np.unique(
-        _keys(sets, sets.unit[sets.row], sets.tag), return_inverse=True, return_counts=True
-    )
-    sample, tag = keys // max(sets.n_tags, 1), keys % max(sets.n_tags, 1)
-    verdict = unit_verdicts(sets.tag, (), of_given, votes, n_annotators[sample], 0.0)
-    of_label = np.searchsorted(keys, _keys(sets, batch.sample, batch.tag))
-    return SampleTags(sample, tag, votes, verdict), of_given, of_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +147,11 @@ class TagRecords(Records):
 
     def agreement(self) -> TagAgreement:
         """The agreement on all samples at once."""
-        return compute_tags(self.batch())
+        return compute_tags(*self.labels(), self.assigned)
 
     def read_otherwise(self) -> TagRecords:
         """The records of the same tags if a null label list had the other meaning."""
-        return record_tags(compute_tags(self.batch(self.otherwise)), self.n_annotators)
+        return record_tags(compute_tags(*self.labels(), self.otherwise))
 
     def _recoded(self, part: AnyColumns, classes: IntArray, attributes: Sequence[IntArray]) -> AnyColumns:
         """The tags of an annotator stand in the order of their codes."""
@@ -193,29 +161,18 @@ class TagRecords(Records):
         order = np.lexsort((found["tag"], part["annotator"], sample))
         return {**found, **{name: found[name][order] for name in ("tag", "label_id") if name in found}}
 
-    def batch(self, assigned: BoolArray | None = None) -> TagBatch:
-        """The tags, with who is assigned, or was by another reading."""
-        assigned = self.assigned if assigned is None else assigned
-        sample = np.repeat(np.arange(self.n_samples), self.column("n_objects"))
-        annotator, tag = (self.column(name).astype(np.int64) for name in ("annotator", "tag"))
-        return TagBatch(sample, annotator, tag, assigned)
 
-
-def record_tags(agreement: TagAgreement, n_annotators: int) -> TagRecords:
-    """The records of a batch with ``R`` annotators."""
-    sets, n_samples = agreement.sets, len(agreement.score)
-    assigned = np.zeros((n_samples, n_annotators), np.bool_)
-    assigned[sets.unit, agreement.annotator] = True
-    of_sample = sets.unit[sets.row]
+def record_tags(agreement: TagAgreement) -> TagRecords:
+    """The records of a batch."""
+    n_samples, disputed = len(agreement.score), agreement.unit_sample[agreement.verdict > AGREED]
     columns: Columns = {
-        "assigned": packed(assigned),
+        "assigned": packed(agreement.assigned),
+        "otherwise": packed(agreement.otherwise),
         "score": agreement.score,
-        "n_objects": compact(np.bincount(of_sample, minlength=n_samples)),
-        "n_units": compact(agreement.n_tags),
-        "n_disputed": compact(agreement.n_disputed),
-        "annotator": compact(agreement.annotator[sets.row]),
-        "tag": compact(sets.tag),
+        "n_objects": compact(np.bincount(agreement.sample, minlength=n_samples)),
+        "n_units": compact(np.bincount(agreement.unit_sample, minlength=n_samples)),
+        "n_disputed": compact(np.bincount(disputed, minlength=n_samples)),
+        "annotator": compact(agreement.annotator),
+        "tag": compact(agreement.tag),
     }
-    if agreement.otherwise is not None:
-        columns["otherwise"] = packed(agreement.otherwise)
-    return TagRecords(n_annotators, (columns,))
+    return TagRecords(agreement.assigned.shape[1], (columns,))

@@ -8,13 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...metrics.numeric.arrays import IntArray, sums_by
 from ..matching.verdicts import AGREED
 from ..settings.annotators import AnnotatorPairs
 from ..settings.no_labels import OtherReading
 from ..statistics.estimates import (
     Fields,
-    estimates,
     other_reading,
     rated_only,
     report_estimates,
@@ -108,12 +106,12 @@ class TagReport(AgreementReport):
 
 def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
     """The report on samples."""
-    config = context.config
     rated, of_rated = rated_only(records, context)
-    agreement = rated.agreement()
-    numbers = [sample_numbers(rated), *numbers_of_sets(agreement, rated.assigned, of_rated)]
+    t = rated.agreement()
+    numbers = [sample_numbers(rated), *numbers_of_sets(t, of_rated)]
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), rated, of_rated))
     of_report, n_rated = fields.of(), rated.n_samples
+    met = AnnotatorPairs.of(t.assigned)
     return report_of(
         TagReport,
         fields,
@@ -121,8 +119,8 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
         context,
         n_rated=n_rated,
         n_units=n_rated,
-        n_objects=len(rated.column("tag")),
-        n_disputed=int((agreement.score < 1.0).sum()),
+        n_objects=len(t.tag),
+        n_disputed=int((t.score < 1.0).sum()),
         alpha=AlphaSummary(
             pooled=of_report["alpha"].get("pooled"),
             mean=None,
@@ -131,12 +129,15 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
             percent_agreement=of_report["alpha"]["percent_agreement"],
             n_units=n_rated,
         ),
-        set_distance=config.set_distance,
+        set_distance=context.config.set_distance,
         too_many_sets="pooled" not in of_report["alpha"],
-        tags=_tags(agreement, fields, context.class_names),
-        pairs=_pairs(rated, fields, context.annotators),
-        annotators=_taggers(records, agreement, fields, context),
-        **tag_effects(agreement, of_rated),
+        tags=_tags(t, fields, context.class_names),
+        pairs=[
+            TagPairSummary(a=a, b=b, n_samples=n, **fields.of("pairs", a, b))
+            for (a, b), n in zip(met.names(context.annotators), met.n_shared.tolist(), strict=True)
+        ],
+        annotators=_taggers(records, t, fields, context),
+        **tag_effects(t, of_rated),
         other_reading=_other_reading(records, context),
     )
 
@@ -147,20 +148,16 @@ def _other_reading(records: TagRecords, context: ReportContext) -> OtherReading 
         return None
     rated, of_rated = rated_only(records.read_otherwise(), context)
     numbers = [sample_numbers(rated), *alpha_of_sets(rated.agreement(), of_rated)]
-    found = {
-        key: estimate.value for key, estimate in estimates(numbers, np.empty(0, np.int64), resamples=0, seed=0).items()
-    }
+    found = {key: value for each in numbers for key, value in zip(each.keys, each.values().tolist(), strict=True)}
     numbers_found = {"score": found["score.mean",], "alpha": found.get(("alpha.pooled",), np.nan)}
     return other_reading(records, context, numbers_found)
 
 
-def _tags(agreement: TagAgreement, fields: Fields, names: Sequence[str]) -> list[TagSummary]:
+def _tags(t: TagAgreement, fields: Fields, names: Sequence[str]) -> list[TagSummary]:
     """The tags that were given on rated samples, the most frequent first."""
-    tags = agreement.tags
-    n_samples, n_agreed = (
-        np.bincount(codes, minlength=len(names)) for codes in (tags.tag, tags.tag[tags.verdict == AGREED])
+    n_samples, n_agreed, votes = (
+        np.bincount(codes, minlength=len(names)) for codes in (t.unit_tag, t.unit_tag[t.verdict == AGREED], t.tag)
     )
-    votes = sums_by(tags.tag, tags.votes, len(names)).astype(np.int64)
     found = [
         TagSummary(
             tag=names[code],
@@ -174,55 +171,30 @@ def _tags(agreement: TagAgreement, fields: Fields, names: Sequence[str]) -> list
     return sorted(found, key=lambda entry: (-entry.n_samples, entry.tag))
 
 
-def _pairs(rated: TagRecords, fields: Fields, names: Sequence[str]) -> list[TagPairSummary]:
-    pairs = AnnotatorPairs.of(rated.assigned)
-    return [
-        TagPairSummary(a=a, b=b, n_samples=n, **fields.of("pairs", a, b))
-        for (a, b), n in zip(pairs.names(names), pairs.n_shared.tolist(), strict=True)
-    ]
-
-
-def _taggers(
-    records: TagRecords, agreement: TagAgreement, fields: Fields, context: ReportContext
-) -> list[TaggerSummary]:
+def _taggers(records: TagRecords, t: TagAgreement, fields: Fields, context: ReportContext) -> list[TaggerSummary]:
     """The summaries of all annotators: tags on all samples, verdicts on rated samples."""
-    assigned, names = records.assigned, context.class_names
-    n, n_tags = len(context.annotators), len(names)
-    annotator, tag = (records.column(name).astype(np.int64) for name in ("annotator", "tag"))
-    given = np.bincount(annotator * n_tags + tag, minlength=n * n_tags).reshape(n, n_tags)
-    sample = np.repeat(np.arange(records.n_samples), records.column("n_objects"))
+    assigned, names, n = records.assigned, context.class_names, len(context.annotators)
+    sample, annotator, tag = records.labels()
+    given = np.bincount(annotator * len(names) + tag, minlength=n * len(names)).reshape(n, len(names))
     gave_nothing = assigned.copy()
     gave_nothing[sample, annotator] = False
-    of_tag = agreement.annotator[agreement.sets.row]
-    verdict = agreement.tags.verdict[agreement.of_given]
-    verdicts = np.stack([np.bincount(of_tag[verdict == code], minlength=n) for code in VERDICTS.values()], axis=1)
-    n_missed = _n_missed(agreement, n)
-    taggers = []
-    for k, name in enumerate(context.annotators):
-        classes = {names[code]: int(given[k, code]) for code in np.flatnonzero(given[k]).tolist()}
-        n_assigned = int(assigned[:, k].sum())
-        taggers.append(
-            TaggerSummary(
-                name=name,
-                n_assigned=n_assigned,
-                n_gave_nothing=int(gave_nothing[:, k].sum()),
-                n_not_assigned=len(assigned) - n_assigned,
-                n_objects=int(given[k].sum()),
-                n_missed=int(n_missed[k]),
-                verdicts=dict(zip(VERDICTS, verdicts[k].tolist(), strict=True)),
-                classes=dict(sorted(classes.items())),
-                **fields.of("annotators", name),
-            )
+    n_assigned, n_nothing = assigned.sum(axis=0), gave_nothing.sum(axis=0)
+    verdict, by_several = t.verdict[t.unit], t.votes >= 2
+    verdicts = [np.bincount(t.annotator[verdict == code], minlength=n) for code in VERDICTS.values()]
+    # tags that two others gave, where the annotator is assigned, less those that the annotator gave
+    of_sample = np.bincount(t.unit_sample[by_several], minlength=len(t.score))
+    n_missed = of_sample @ t.assigned - np.bincount(t.annotator[by_several[t.unit]], minlength=n)
+    return [
+        TaggerSummary(
+            name=name,
+            n_assigned=int(n_assigned[k]),
+            n_gave_nothing=int(n_nothing[k]),
+            n_not_assigned=len(assigned) - int(n_assigned[k]),
+            n_objects=int(given[k].sum()),
+            n_missed=int(n_missed[k]),
+            verdicts={verdict: int(found[k]) for verdict, found in zip(VERDICTS, verdicts, strict=True)},
+            classes=dict(sorted((names[code], int(given[k, code])) for code in np.flatnonzero(given[k]).tolist())),
+            **fields.of("annotators", name),
         )
-    return taggers
-
-
-def _n_missed(agreement: TagAgreement, n_annotators: int) -> IntArray:
-    """Number of tags that at least two others gave and an assigned annotator did not, shape ``(R,)``."""
-    tags, sets, annotator = agreement.tags, agreement.sets, agreement.annotator
-    by_several = tags.votes >= 2
-    of_sample = np.bincount(tags.sample[by_several], minlength=sets.n_units)
-    could_give = sums_by(annotator, of_sample[sets.unit], n_annotators).astype(np.int64)
-    gave = np.bincount(annotator[sets.row][by_several[agreement.of_given]], minlength=n_annotators)
-    missed: IntArray = could_give - gave
-    return missed
+        for k, name in enumerate(context.annotators)
+    ]

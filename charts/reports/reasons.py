@@ -86,12 +86,8 @@ def _who_said_what(ratings: Any, context: ReportContext, *, of_classes: bool) ->
 
 def tag_reasons(records: TagRecords, context: ReportContext) -> list[str]:
     """The tags of every sample that not everybody gave, and who gave them."""
-    batch = records.agreement()
     given: list[dict[str, list[str]]] = [{} for _ in range(records.n_samples)]
-    sets = batch.sets
-    for sample, annotator, tag in zip(
-        sets.unit[sets.row].tolist(), batch.annotator[sets.row].tolist(), sets.tag.tolist(), strict=True
-    ):
+    for sample, annotator, tag in zip(*(column.tolist() for column in records.labels()), strict=True):
         given[sample].setdefault(context.class_names[tag], []).append(context.annotators[annotator])
     asked = records.assigned.sum(axis=1).tolist()
     return [

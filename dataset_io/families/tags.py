@@ -20,7 +20,7 @@ from ...agreement.settings.options import value_name
 from ...agreement.statistics.codes import NO_LABEL, ClassCodes, CodeNames
 from ...agreement.statistics.records import uncounted_columns
 from ...agreement.statistics.report import ReportContext, RunFacts
-from ...agreement.tags.compute import TagAgreement, TagBatch, TagRecords, compute_tags, first_labels, record_tags
+from ...agreement.tags.compute import TagAgreement, TagRecords, compute_tags, record_tags
 from ...metrics.numeric.arrays import BoolArray, IntArray
 from ...names import MISSED_BY
 from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
@@ -35,7 +35,11 @@ from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, w
 class TagLabels:
     """Tags of some samples, and the position of every label in the database."""
 
-    batch: TagBatch  #: the ``N`` tags
+    sample: IntArray  #: shape ``(N,)``, sample of every label
+    annotator: IntArray  #: shape ``(N,)``
+    tag: IntArray  #: shape ``(N,)``, code of the tag, from 1; an annotator may give it twice
+    assigned: BoolArray  #: shape ``(S, R)``, whether an annotator is assigned; includes all who gave a tag
+    otherwise: BoolArray  #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning
     field: IntArray  #: shape ``(N,)``, index of the field of every tag
     position: IntArray  #: shape ``(N,)``, index of every tag in the label list in the database
     label_ids: NDArray[np.uint8]  #: shape ``(N, 12)``, ids of the labels
@@ -94,8 +98,17 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
         drew[sample, annotator] = True
         if len(self._tag_names) != self.codes.n_codes:
             self._tag_names = self.codes.names()  # a new list, because batches that are being written use the old one
-        batch = TagBatch(sample, annotator, tag, assignment.assigned, assignment.otherwise)
-        labels = TagLabels(batch, field[known], position[known], label_ids[known], self._tag_names)
+        labels = TagLabels(
+            sample,
+            annotator,
+            tag,
+            assignment.assigned,
+            assignment.otherwise,
+            field[known],
+            position[known],
+            label_ids[known],
+            self._tag_names,
+        )
         return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
 
     def _field_columns(
@@ -110,8 +123,9 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
             return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
 
         given = values("label")
-        named = [value_name(name) if is_class(name) and name is not None else name for name in given]
-        tag = codes_of(self.codes, [NO_LABEL if name is None else name for name in named])
+        # what is no class stays as it is
+        named = [NO_LABEL if name is None else value_name(name) if is_class(name) else name for name in given]
+        tag = codes_of(self.codes, named)
         annotator = annotators_of(self.source, field, n, values)
         label_ids = list(chain.from_iterable(ids))
         annotator = np.where(are_labels(label_ids, given), annotator, NOT_NAMED)
@@ -123,24 +137,29 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
 
     def without(self, labels: TagLabels, kept: BoolArray) -> TagLabels:
         """The tags of some of the samples."""
-        rows = kept[labels.batch.sample]
-        columns = (labels.field[rows], labels.position[rows], labels.label_ids[rows])
-        return TagLabels(labels.batch.select(kept), *columns, labels.tag_names)
+        rows = kept[labels.sample]
+        columns = {name: getattr(labels, name)[rows] for name in ("annotator", "tag", "field", "position", "label_ids")}
+        return dataclasses.replace(
+            labels,
+            sample=(np.cumsum(kept) - 1)[labels.sample[rows]],
+            assigned=labels.assigned[kept],
+            otherwise=labels.otherwise[kept],
+            **columns,
+        )
 
     # ---- comparing ----
 
     def compute(self, labels: TagLabels) -> TagAgreement:
         """Score the samples, and judge their tags."""
-        return compute_tags(labels.batch)
+        return compute_tags(labels.sample, labels.annotator, labels.tag, labels.assigned, labels.otherwise)
 
     def record(self, labels: TagLabels, result: TagAgreement) -> TagRecords:
         """The records of a batch."""
-        records, batch = record_tags(result, len(self.source.annotators)), labels.batch
-        again = np.flatnonzero(~counted_labels(batch))
-        again = again[np.argsort(batch.sample[again], kind="stable")]
-        columns = (batch.sample[again], batch.annotator[again], batch.tag[again], labels.label_ids[again])
-        uncounted = uncounted_columns(*columns, len(batch.assigned))
-        part = {**records.parts[0], "label_id": labels.label_ids[first_labels(batch)], **uncounted}
+        records, again = record_tags(result), np.setdiff1d(np.arange(len(labels.tag)), result.label)
+        again = again[np.argsort(labels.sample[again], kind="stable")]
+        columns = (labels.sample[again], labels.annotator[again], labels.tag[again], labels.label_ids[again])
+        uncounted = uncounted_columns(*columns, len(labels.assigned))
+        part = {**records.parts[0], "label_id": labels.label_ids[result.label], **uncounted}
         return dataclasses.replace(records, parts=(part,))
 
     def context(self, run: RunFacts) -> ReportContext:
@@ -158,51 +177,36 @@ class TagFamily(LabelFamily[TagLabels, TagAgreement]):
 
         Of the labels of a tag that an annotator gave more than once the first has them; those of the others are None.
         """
-        updates = self._sample_values(labels, agreement)
-        tags, row, counts = agreement.tags, agreement.of_label, counted_labels(labels.batch)
-        columns = zip(
-            labels.batch.sample.tolist(),
-            labels.field.tolist(),
-            labels.position.tolist(),
-            verdict_names(tags.verdict[row]).tolist(),
-            tags.votes[row].tolist(),
-            agreement.n_annotators[labels.batch.sample].tolist(),
-            counts.tolist(),
-            strict=True,
+        rated, n_annotators = agreement.rated, agreement.n_annotators
+        of_majority = np.flatnonzero(2 * agreement.votes > n_annotators[agreement.unit_sample])
+        majority: list[list[str]] = [[] for _ in rated]
+        for unit in of_majority.tolist():
+            insort(majority[agreement.unit_sample[unit]], labels.tag_names[agreement.unit_tag[unit]])
+        run_key, paths = self.source.config.run_key, self.source.label_paths
+        updates = values_by_path(
+            run_key,
+            {
+                "score": where_rated(rated, agreement.score),
+                "cost": where_rated(rated, pair_costs(agreement.score, n_annotators)),
+                "disputed": where_rated(rated, agreement.score < 1.0),
+                "majority": [tags if is_rated else None for tags, is_rated in zip(majority, rated, strict=True)],
+                "n_annotators": n_annotators.tolist(),
+            },
         )
-        paths, run_key = self.source.label_paths, self.source.config.run_key
-        for sample, field, position, verdict, votes, assigned, is_counted in columns:
-            values, path = updates[sample], f"{paths[field]}.{position}.{run_key}"
-            values[path] = verdict if is_counted else None
-            values[path + "_votes"] = votes if is_counted else None
-            values[path + "_of"] = assigned if is_counted else None
-        asked = labels.batch.assigned[tags.sample] & (agreement.n_annotators <= MOST_NAMED)[tags.sample, None]
-        missed = who_left_out(asked, row, labels.batch.annotator).of_rows(row).where(counts)
+        of_label, counts = agreement.of_label, np.zeros(len(labels.tag), np.bool_)
+        counts[agreement.label] = True
+        verdicts, votes = verdict_names(agreement.verdict[of_label]).tolist(), agreement.votes[of_label].tolist()
+        at = [
+            f"{paths[field]}.{position}.{run_key}"
+            for field, position in zip(labels.field.tolist(), labels.position.tolist(), strict=True)
+        ]
+        for label, (sample, is_counted) in enumerate(zip(labels.sample.tolist(), counts.tolist(), strict=True)):
+            values = (verdicts[label], votes[label], int(n_annotators[sample])) if is_counted else (None, None, None)
+            updates[sample] |= {
+                at[label] + ending: value for ending, value in zip(("", "_votes", "_of"), values, strict=True)
+            }
+        asked = (labels.assigned & (n_annotators <= MOST_NAMED)[:, None])[agreement.unit_sample]
+        missed = who_left_out(asked, of_label, labels.annotator).of_rows(of_label).where(counts)
         for label, named in missed.names(self.source.annotators).items():
-            path = f"{paths[labels.field[label]]}.{labels.position[label]}.{run_key}{MISSED_BY}"
-            updates[labels.batch.sample[label]][path] = named
+            updates[labels.sample[label]][at[label] + MISSED_BY] = named
         return updates
-
-    def _sample_values(self, labels: TagLabels, agreement: TagAgreement) -> list[dict[str, Any]]:
-        rated, tags = agreement.rated, agreement.tags
-        majority: list[list[str] | None] = [[] if is_rated else None for is_rated in rated.tolist()]
-        of_majority = 2 * tags.votes > agreement.n_annotators[tags.sample]
-        for sample, tag in zip(tags.sample[of_majority].tolist(), tags.tag[of_majority].tolist(), strict=True):
-            of_sample = majority[sample]
-            if of_sample is not None:
-                insort(of_sample, labels.tag_names[tag])
-        columns = {
-            "score": where_rated(rated, agreement.score),
-            "cost": where_rated(rated, pair_costs(agreement.score, agreement.n_annotators)),
-            "disputed": where_rated(rated, agreement.score < 1.0),
-            "majority": majority,
-            "n_annotators": agreement.n_annotators.tolist(),
-        }
-        return values_by_path(self.source.config.run_key, columns)
-
-
-def counted_labels(batch: TagBatch) -> BoolArray:
-    """True for labels that count, shape ``(N,)``: the first with its tag by its annotator."""
-    counts = np.zeros(len(batch.tag), np.bool_)
-    counts[first_labels(batch)] = True
-    return counts

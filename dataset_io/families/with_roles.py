@@ -111,7 +111,9 @@ class RoleReader:
         read = self.family.read(self.rows(rows), alone)
         labels = read.labels
         if self._needs_label and read.drew is not None:  # nobody says that it is there on other samples
-            labels = dataclasses.replace(labels, batch=dataclasses.replace(labels.batch, assigned=read.drew))
+            drew = {"assigned": read.drew}
+            more = drew if isinstance(labels, TagLabels) else {"batch": dataclasses.replace(labels.batch, **drew)}
+            labels = dataclasses.replace(labels, **more)
         if isinstance(labels, ObjectLabels) and self.role.thresholds:
             least = np.array(self.role.thresholds)[half_of(samples)][labels.batch.objects.sample]
             return self.family.among(labels, labels.confidence >= least)  # type: ignore[attr-defined]
@@ -365,19 +367,18 @@ class TagsWithRoles(FamilyWithRoles[TagLabels]):
         Decisions are no reference where somebody gave a tag that nobody decided.
         """
         given, found, positions = labels.own, [], []
-        undecided = labels.undecided(given.batch.sample, id_texts(given.label_ids))
+        undecided = labels.undecided(given.sample, id_texts(given.label_ids))
         for role, each in zip(self.source.roles, labels.roles, strict=True):
-            batch, first = each.batch, np.sort(first_labels(each.batch))
-            present = batch.assigned[:, 0].copy()
+            first, present = np.sort(first_labels(each.sample, each.annotator, each.tag)), each.assigned[:, 0].copy()
             if undecided is not None and role.log is not None:
-                present[given.batch.sample[undecided]] = False
-            found.append(RoleLabels(present, batch.sample[first], batch.tag[first], each.label_ids[first]))
+                present[given.sample[undecided]] = False
+            found.append(RoleLabels(present, each.sample[first], each.tag[first], each.label_ids[first]))
             positions.append(each.position[first])
         return role_columns(found), positions
 
     def places(self, labels: TagLabels, own: Any) -> list[str | None]:
         """The labels that count."""
-        first, paths = first_labels(labels.batch), self.source.label_paths
+        first, paths = first_labels(labels.sample, labels.annotator, labels.tag), self.source.label_paths
         columns = labels.field[first].tolist(), labels.position[first].tolist()
         return [f"{paths[field]}.{position}" for field, position in zip(*columns, strict=True)]
 

@@ -48,15 +48,19 @@ class RateMoments:
         return cls(different + lowest, n_observed, _sums(place, columns, n), _sums(place, products, n))
 
     @classmethod
-    def of_table(cls, group: IntArray, columns: FloatArray) -> RateMoments:
+    def of_table(cls, group: IntArray, columns: FloatArray, clusters: IntArray | None = None) -> RateMoments:
         """The moments of groups that have a row for every image.
 
         Args:
             group: shape ``(G,)``, ascending, each once
             columns: shape ``(4, S, G)``
+            clusters: shape ``(S,)``, number of the video or group of every image, which count as one; None: each alone
         """
-        first, second = _UPPER
-        products = [(columns[i] * columns[j]).sum(axis=0) for i, j in zip(first, second, strict=True)]
+        if clusters is not None:
+            added = np.zeros((int(clusters.max(initial=-1)) + 1, N_COLUMNS, len(group)))
+            np.add.at(added, clusters, columns.swapaxes(0, 1))
+            columns = added.swapaxes(0, 1)
+        products = [(columns[i] * columns[j]).sum(axis=0) for i, j in zip(*_UPPER, strict=True)]
         n = np.count_nonzero(columns[1], axis=0)
         return cls(group, n, columns.sum(axis=1).T, np.stack(products, axis=1))
 
@@ -273,13 +277,9 @@ def alternative_annotator_test(
     model_wins, annotator_wins, given = ahead >= -ROUNDING, ahead <= ROUNDING, ~np.isnan(ahead)
     table = np.zeros((N_COLUMNS, *ahead.shape))
     table[0], table[1] = model_wins.astype(np.float64) - annotator_wins, given
-    if clusters is not None:
-        number = np.unique(np.asarray(clusters), return_inverse=True)[1].ravel()
-        added = np.zeros((int(number.max(initial=-1)) + 1, N_COLUMNS, ahead.shape[1]))
-        np.add.at(added, number, table.swapaxes(0, 1))
-        table = added.swapaxes(0, 1)
+    number = None if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1].ravel()
     n_annotators = ahead.shape[1]
-    moments = RateMoments.of_table(np.arange(n_annotators), table)
+    moments = RateMoments.of_table(np.arange(n_annotators), table, number)
     tested = moments.n >= MIN_ITEMS
     tested &= tested.sum() >= MIN_ANNOTATORS
     p_value = rate_tests(moments, np.full(n_annotators, -epsilon)).p_greater

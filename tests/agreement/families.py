@@ -27,7 +27,7 @@ from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.codes import AttributeCodes
 from annotator_agreement.agreement.statistics.records import Records
 from annotator_agreement.agreement.statistics.report import AgreementReport, ReportContext, RunFacts
-from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags, record_tags
+from annotator_agreement.agreement.tags.compute import compute_tags, record_tags
 
 NAMES = ("alice", "bob", "carol")
 MEANING = MaskValues(0, (9,), {1: "sky", 2: "road (2)", 3: "road (3)"})
@@ -87,7 +87,7 @@ def _tags(seed: int, n: int) -> list[Sample]:
 def _record_tags(samples: Sequence[Sample], config: AgreementConfig) -> Records:
     rows = [(s, r, tag) for s, sample in enumerate(samples) for r in sorted(sample) for tag in sample[r]]
     columns = np.array(rows, np.int64).reshape(-1, 3).T
-    return record_tags(compute_tags(TagBatch(*columns, _assigned(samples))), len(NAMES))
+    return record_tags(compute_tags(*columns, _assigned(samples)))
 
 
 def _masks(seed: int, n: int) -> list[Sample]:

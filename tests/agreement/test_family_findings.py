@@ -112,7 +112,7 @@ def test_frames_of_one_video_are_one_draw() -> None:
     rng = np.random.default_rng(3)
     values, given, clusters = rng.random((40, 3)), rng.random((40, 3)) < 0.7, np.arange(40) // 4
     habits = EffectRows(clusters)
-    habits.add_deviations("rates", 0, 40, lambda some: (values[some], given[some]))
+    habits.add_deviations("rates", values, given)
     moments = habits.moments()
     for r in range(3):
         own = [values[k, r] - values[k][given[k]].mean() if given[k, r] else 0.0 for k in range(40)]

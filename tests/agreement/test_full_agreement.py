@@ -10,7 +10,7 @@ from tests.agreement.found import each_case, found, same
 
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
 from annotator_agreement.agreement.statistics.estimates import sample_numbers
-from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags, record_tags
+from annotator_agreement.agreement.tags.compute import compute_tags, record_tags
 
 KEY = "share_full_agreement"
 BOX, OTHER = (1, 0.1, 0.1, 0.4, 0.4), (1, 0.6, 0.6, 0.9, 0.9)
@@ -49,6 +49,6 @@ def test_ratings_and_tags_have_it_too() -> None:
     table = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, np.nan], [2.0, 2.0]])
     ratings = sample_numbers(record_ratings(compute_ratings(table), numbers=False))
     columns = [np.array(column) for column in ([0, 0, 1], [0, 1, 0], [1, 1, 2])]
-    tags = sample_numbers(record_tags(compute_tags(TagBatch(*columns, np.ones((3, 2), np.bool_))), 2))
+    tags = sample_numbers(record_tags(compute_tags(*columns, np.ones((3, 2), np.bool_))))
     for numbers in (ratings, tags):
         assert numbers.values()[numbers.keys.index((KEY,))] == pytest.approx(2 / 3, abs=1e-12)

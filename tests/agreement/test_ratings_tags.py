@@ -20,7 +20,7 @@ from annotator_agreement.agreement.matching.verdicts import verdict_names
 from annotator_agreement.agreement.settings.config import AgreementConfig
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
 from annotator_agreement.agreement.tags import numbers
-from annotator_agreement.agreement.tags.compute import TagAgreement, TagBatch, compute_tags, record_tags
+from annotator_agreement.agreement.tags.compute import TagAgreement, compute_tags, record_tags
 from annotator_agreement.agreement.tags.report import TagReport, build_tag_report
 from annotator_agreement.metrics import krippendorff_alpha
 
@@ -31,7 +31,7 @@ Sample = Sequence[list[str] | None]
 each_seed = pytest.mark.parametrize("seed", seeds(6))
 
 
-def _batch(samples: Sequence[Sample]) -> TagBatch:
+def _computed(samples: Sequence[Sample]) -> TagAgreement:
     rows = [
         (k, position, TAGS.index(tag) + 1)
         for k, sample in enumerate(samples)
@@ -39,15 +39,15 @@ def _batch(samples: Sequence[Sample]) -> TagBatch:
         for tag in tags or ()
     ]
     columns = np.array(rows, np.int64).reshape(-1, 3).T
-    return TagBatch(*columns, np.array([[tags is not None for tags in sample] for sample in samples]))
+    return compute_tags(*columns, np.array([[tags is not None for tags in sample] for sample in samples]))
 
 
 def _report(samples: Sequence[Sample], config: AgreementConfig, batch_size: int = 0) -> TagReport:
     size = batch_size or len(samples)
     total: Any = None
     for start in range(0, len(samples), size):
-        agreement = compute_tags(_batch(samples[start : start + size]))
-        part = record_tags(agreement, len(samples[0]))
+        agreement = _computed(samples[start : start + size])
+        part = record_tags(agreement)
         total = part if total is None else total + part
     return build_tag_report(total, ReportContext(config, config.annotators, ["(missing)", *TAGS], ["tags"], RunFacts()))
 
@@ -98,23 +98,23 @@ def _labels(samples: Sequence[Sample]) -> list[tuple[int, int, str]]:
 @each_seed
 def test_scores_votes_and_verdicts_are_those_of_loops(seed: int) -> None:
     samples = _random(seed)
-    found = compute_tags(_batch(samples))
+    found = _computed(samples)
     expected = [mean([_jaccard(a, b) for a, b in combinations(_sets(sample), 2)]) for sample in samples]
     assert_allclose(found.score, expected, rtol=0, atol=1e-14)
     assert found.n_annotators.tolist() == [len(_sets(sample)) for sample in samples]
-    assert found.n_tags.tolist() == [len(set().union(*_sets(sample))) for sample in samples]
+    assert record_tags(found).column("n_units").tolist() == [len(set().union(*_sets(sample))) for sample in samples]
     labels = _labels(samples)
     assert _verdicts_of(found) == [_verdict(tag, samples[k]) for k, _, tag in labels]
-    assert found.tags.votes[found.of_label].tolist() == [
+    assert found.votes[found.of_label].tolist() == [
         sum(tag in tags for tags in _sets(samples[k])) for k, _, tag in labels
     ]
     disputed = [{tag for k, _, tag in labels if k == n and _verdict(tag, sample) in ("missed", "lone")}
                 for n, sample in enumerate(samples)]  # fmt: skip
-    assert found.n_disputed.tolist() == [len(tags) for tags in disputed]
+    assert record_tags(found).column("n_disputed").tolist() == [len(tags) for tags in disputed]
 
 
 def _verdicts_of(found: TagAgreement) -> list[str | None]:
-    names: list[str | None] = verdict_names(found.tags.verdict[found.of_label]).tolist()
+    names: list[str | None] = verdict_names(found.verdict[found.of_label]).tolist()
     return names
 
 
@@ -168,11 +168,11 @@ def test_every_tag_is_counted_and_has_the_alpha_of_its_presence(seed: int) -> No
 
 
 def test_no_tag_is_an_answer() -> None:
-    found = compute_tags(_batch([[[], [], None, None], [[], ["rain"], None, None], [[], None, None, None]]))
+    found = _computed([[[], [], None, None], [[], ["rain"], None, None], [[], None, None, None]])
     assert_allclose(found.score, [1.0, 0.0, NAN])
     assert found.n_annotators.tolist() == [2, 2, 1]
-    alone = compute_tags(_batch([[None] * 4]))
-    assert (alone.n_annotators.tolist(), alone.n_tags.tolist()) == ([0], [0])
+    alone = _computed([[None] * 4])
+    assert (alone.n_annotators.tolist(), record_tags(alone).column("n_units").tolist()) == ([0], [0])
 
 
 def test_without_variation_alpha_is_what_the_user_says() -> None:

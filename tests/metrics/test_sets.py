@@ -16,7 +16,7 @@ from tests.metrics.rating_tables import NAN
 
 from annotator_agreement.agreement.settings.config import make_config
 from annotator_agreement.agreement.statistics.report import ReportContext, RunFacts
-from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
+from annotator_agreement.agreement.tags.compute import compute_tags
 from annotator_agreement.agreement.tags.numbers import numbers_of_sets
 from annotator_agreement.metrics import TagSets, krippendorff_alpha
 from annotator_agreement.metrics.alpha import sets
@@ -51,10 +51,10 @@ def _report(units: Units, distance: str = "masi") -> dict[tuple[str, ...], float
     assigned = np.zeros((len(rated), len(names)), np.bool_)
     for u, row in enumerate(rated):
         assigned[u, [r for r, tags in enumerate(row) if tags is not None]] = True
-    batch = TagBatch(*np.array(rows, np.int64).reshape(-1, 3).T, assigned)
+    computed = compute_tags(*np.array(rows, np.int64).reshape(-1, 3).T, assigned)
     config = make_config(names, set_distance=distance)
     context = ReportContext(config, names, ("", *TAGS), ["Classifications"], RunFacts())
-    found = numbers_of_sets(compute_tags(batch), assigned, context)
+    found = numbers_of_sets(computed, context)
     return {key: value for each in found for key, value in zip(each.keys, each.values().tolist(), strict=True)}
 
 

@@ -71,7 +71,7 @@ def _rated(ratings: NDArray[np.float64], rng: np.random.Generator, context: Any)
 def report_on_tags(n_images: int, n_annotators: int, seed: int, habit: float = 0.0) -> Any:
     """Equally frequent tags, wrong on images that differ in difficulty; the first annotator leaves out a share."""
     context = _context(n_annotators, _TAGS, "Classifications")
-    from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags, record_tags
+    from annotator_agreement.agreement.tags.compute import compute_tags, record_tags
     from annotator_agreement.agreement.tags.report import build_tag_report
 
     rng = np.random.default_rng(seed)
@@ -80,8 +80,8 @@ def report_on_tags(n_images: int, n_annotators: int, seed: int, habit: float = 0
     given = (rng.random((n_images, n_annotators, len(_TAGS))) < hard) ^ applies
     given[:, 0] &= rng.random((n_images, len(_TAGS))) >= habit
     sample, annotator, tag = np.nonzero(given)
-    batch = TagBatch(sample, annotator, tag + 1, np.ones((n_images, n_annotators), np.bool_))
-    return build_tag_report(record_tags(compute_tags(batch), n_annotators), context)
+    found = compute_tags(sample, annotator, tag + 1, np.ones((n_images, n_annotators), np.bool_))
+    return build_tag_report(record_tags(found), context)
 
 
 def report_on_masks(n_images: int, n_annotators: int, seed: int, habit: float = 0.0) -> Any:
