@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from ...metrics.bootstrap.draws import (
     values_of,
     vstack,
 )
-from ...metrics.numeric.arrays import FloatArray, IntArray, sums_by
+from ...metrics.numeric.arrays import BoolArray, FloatArray, IntArray, sums_by
 
 #: place of a number in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
 Key: TypeAlias = tuple[str, ...]
@@ -101,6 +101,31 @@ class GroupNumbers:
     n_blocks: int = 1  #: columns of every category; the last one is 0 where it does not occur
     also: Mapping[str, FloatArray | IntArray] = field(default_factory=dict)  #: columns of which only sums are needed
 
+    @property
+    def are_resampled(self) -> BoolArray:
+        """Which groups have intervals, shape ``(G,)``."""
+        found = np.zeros(self.n_groups, np.bool_)
+        found[self.resampled] = True
+        return found
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of the numbers of consecutive blocks: their rows, moments of these, and sums."""
+
+    first: Numbers | GroupNumbers  #: those of the first block
+    rows: list[SparseColumns] = field(default_factory=list)
+    group: list[IntArray] = field(default_factory=list)  #: group of every row that is kept; nothing of ``Numbers``
+    sample: list[IntArray] = field(default_factory=list)  #: its sample
+    moments: ColumnMoments | None = None  #: of groups with intervals side by side
+    sums: SparseColumns | None = None  #: of the other groups, shape ``(G, C)``
+    n_samples: int = 0
+
+    def add_moments(self, columns: SparseColumns) -> None:
+        """Add the moments of rows."""
+        found = ColumnMoments.of(columns)
+        self.moments = found if self.moments is None else self.moments + found
+
 
 class Joined:
     """The numbers of consecutive blocks of samples together: all rows, their moments, or only their sums.
@@ -111,9 +136,7 @@ class Joined:
 
     def __init__(self, by_sample: BySample) -> None:
         self._by_sample = by_sample
-        #: by subject and place
-        self._rows: dict[tuple[int, int], tuple[Numbers, Rows]] = {}
-        self._groups: dict[tuple[int, int], tuple[GroupNumbers, GroupRows]] = {}
+        self._kept: dict[tuple[int, int], _Kept] = {}  #: by subject and place
         self._of_groups: dict[str, dict[str, FloatArray]] = defaultdict(dict)
         #: sums of all columns of a table ``(C,)``, known once its numbers were given
         self.sums: dict[str, FloatArray] = {}
@@ -121,20 +144,44 @@ class Joined:
     def add(self, subject: int, block: Iterable[Numbers | GroupNumbers], n_samples: int) -> None:
         """Add the numbers of the next samples of a subject, always the same in the same order."""
         for number, each in enumerate(block):
-            place = subject, number
-            if isinstance(each, Numbers):
-                if place not in self._rows:
-                    self._rows[place] = each, Rows(by_sample=each.by_sample and self._by_sample)
-                self._rows[place][1].add(each.rows)
-                continue
-            if place not in self._groups:
-                self._groups[place] = each, GroupRows(each.n_groups, each.resampled, by_sample=self._by_sample)
-            plain = np.column_stack(list(each.columns.values())).astype(np.float64)
-            columns = plain if each.categories is None else hstack([plain, each.categories])
-            self._groups[place][1].add(each.group, each.sample, columns, n_samples)
-            sums = self._of_groups[each.table]
-            for name, column in (*each.columns.items(), *each.also.items()):
-                sums[name] = sums.get(name, 0.0) + sums_by(each.group, column, each.n_groups)
+            kept = self._kept.setdefault((subject, number), _Kept(each))
+            if isinstance(each, GroupNumbers):
+                self._add_groups(kept, each, n_samples)
+            elif not (each.by_sample and self._by_sample):
+                kept.rows = [summed(vstack([*kept.rows, each.rows]))]
+            elif self._by_sample == "moments":
+                kept.add_moments(each.rows)
+            else:
+                kept.rows.append(each.rows)
+
+    def _add_groups(self, kept: _Kept, each: GroupNumbers, n_samples: int) -> None:
+        """Groups with intervals keep all rows, or their moments; other groups keep only the sums."""
+        columns: FloatArray | SparseColumns = np.column_stack(list(each.columns.values())).astype(np.float64)
+        if each.categories is not None:
+            columns = hstack([columns, each.categories])
+        resampled = each.are_resampled
+        own = resampled[each.group]
+        if not own.all():
+            rest, group = columns[~own], each.group[~own]
+            if isinstance(rest, np.ndarray):
+                sums = hstack([np.column_stack([sums_by(group, column, each.n_groups) for column in rest.T])])
+            else:
+                sums = scatter_rows(rest, group, each.n_groups)
+            kept.sums = sums if kept.sums is None else kept.sums + sums
+        if self._by_sample == "moments" and len(each.resampled):
+            entries, place = hstack([columns[own]]).tocoo(), np.cumsum(resampled) - 1
+            place = place[each.group[own]][entries.row] * columns.shape[1] + entries.col
+            shape = entries.shape[0], len(each.resampled) * columns.shape[1]
+            kept.add_moments(sparse(entries.row, place, entries.data, shape))
+            own = np.zeros_like(own)
+        if own.any() or not kept.rows:
+            kept.rows.append(hstack([columns if own.all() else columns[own]]))
+        kept.group.append(each.group[own])
+        kept.sample.append(kept.n_samples + each.sample[own])
+        kept.n_samples += n_samples
+        sums_of = self._of_groups[each.table]
+        for name, column in (*each.columns.items(), *each.also.items()):
+            sums_of[name] = sums_of.get(name, 0.0) + sums_by(each.group, column, each.n_groups)
 
     def of_groups(self, table: str) -> dict[str, FloatArray]:
         """Sums of the columns of groups by name, shape ``(G,)``."""
@@ -142,20 +189,57 @@ class Joined:
 
     def numbers(self, leave_out: Collection[str] = ()) -> Iterator[Numbers]:
         """The numbers, without some tables; their columns are no longer kept here."""
-        for place in sorted([*self._rows, *self._groups]):
-            if place in self._groups:
-                found, of_groups = self._groups.pop(place)
-                of_numbers = found.keys, found.names, found.formula, found.basis
-                yield from of_groups.numbers(*of_numbers, len(found.columns), found.n_blocks)
-                continue
-            each, rows = self._rows.pop(place)
-            if each.table in leave_out:
-                continue
-            columns = rows.columns()
-            self.sums[each.table] = column_sums(columns)
-            if each.n_fixed is not None:
-                columns = _used(columns, each.n_fixed, each.n_blocks)
-            yield replace(each, columns=columns, by_sample=rows.by_sample)
+        for place in sorted(self._kept):
+            kept = self._kept.pop(place)
+            if isinstance(kept.first, GroupNumbers):
+                yield from _numbers_of_groups(kept, kept.first)
+            elif kept.first.table not in leave_out:
+                columns: Summable = vstack(kept.rows) if kept.moments is None else kept.moments
+                self.sums[kept.first.table] = column_sums(columns)
+                if kept.first.n_fixed is not None:
+                    columns = _used(columns, kept.first.n_fixed, kept.first.n_blocks)
+                yield replace(kept.first, columns=columns, by_sample=kept.first.by_sample and self._by_sample)
+
+
+def _numbers_of_groups(kept: _Kept, of: GroupNumbers) -> Iterator[Numbers]:
+    """The numbers of groups: first of those without intervals, many at once, then of each of the others."""
+    group, sample, columns = np.concatenate(kept.group), np.concatenate(kept.sample), vstack(kept.rows)
+    width, n_fixed, resampled = columns.shape[1], len(of.columns), of.are_resampled
+    sums = scatter_rows(columns[:0], group[:0], of.n_groups) if kept.sums is None else kept.sums
+    only_sums, at_once = [k for k in of.keys if not resampled[k]], max(1, SUMS_AT_ONCE // width)
+    for start in range(0, len(only_sums), at_once):
+        some = only_sums[start : start + at_once]
+        used: Any = _used(sums[some], n_fixed, of.n_blocks)
+
+        def formula(flat: FloatArray, shape: tuple[int, ...] = used.shape) -> FloatArray:
+            values = of.formula(flat.reshape(*flat.shape[:-1], *shape))
+            return values.reshape(*flat.shape[:-1], shape[0] * len(of.names))
+
+        keys = tuple((*of.keys[k], name) for k in some for name in of.names)
+        yield Numbers(keys, hstack([used.toarray().reshape(1, -1)]), formula, by_sample=False)
+    order, place = np.argsort(group, kind="stable"), (np.cumsum(resampled) - 1) * width
+    ends = np.searchsorted(group[order], np.arange(of.n_groups + 1))
+    for k, owner in of.keys.items():
+        if not resampled[k]:
+            continue
+        keys = tuple((*owner, name) for name in of.names)
+        if kept.moments is not None:
+            own = _used(kept.moments[:, int(place[k]) : int(place[k]) + width], n_fixed, of.n_blocks)
+            yield Numbers(keys, own, of.formula, None, of.basis, by_sample="moments")
+        else:
+            rows = order[ends[k] : ends[k + 1]]
+            yield Numbers(keys, _used(columns[rows], n_fixed, of.n_blocks), of.formula, sample[rows], of.basis)
+
+
+def _used(columns: Summable, n_fixed: int, n_blocks: int) -> Summable:
+    """The columns that the formula always needs, and those of the categories that occur, in so many blocks."""
+    n_categories = (columns.shape[1] - n_fixed) // n_blocks
+    if not n_categories:
+        return columns
+    used = np.flatnonzero(n_given(columns)[-n_categories:])
+    return columns[
+        :, np.concatenate([np.arange(n_fixed), *(n_fixed + k * n_categories + used for k in range(n_blocks))])
+    ]
 
 
 def quotients(
@@ -177,160 +261,6 @@ def ratio_formula(ratios: Mapping[str, tuple[str, str]]) -> tuple[tuple[str, ...
 def summed(columns: Summable) -> SparseColumns:
     """The sum of all rows, as a single row."""
     return hstack([column_sums(columns)[None, :]])
-
-
-class Rows:
-    """Additive columns of consecutive chunks of samples: all rows, or their moments."""
-
-    def __init__(self, *, by_sample: BySample) -> None:
-        self.by_sample = by_sample
-        self._chunks: list[SparseColumns] = []
-        self._moments: ColumnMoments | None = None
-
-    def add(self, columns: SparseColumns) -> None:
-        """Add the rows of the next samples."""
-        if self.by_sample == "moments":
-            found = ColumnMoments.of(columns)
-            self._moments = found if self._moments is None else self._moments + found
-        elif self.by_sample:
-            self._chunks.append(columns)
-        else:
-            self._chunks = [summed(vstack([*self._chunks, columns]))]
-
-    def columns(self) -> Summable:
-        """The columns of all chunks, which are no longer kept here; or their moments."""
-        return vstack(self._chunks) if self._moments is None else self._moments
-
-    def numbers(self, keys: tuple[Key, ...], formula: Statistic, basis: IntArray | None = None) -> Numbers:
-        """Numbers with a formula of all these columns."""
-        return Numbers(keys, self.columns(), formula, basis=basis, by_sample=self.by_sample)
-
-
-class GroupRows:
-    """Additive columns of (group, sample), for the same numbers of many groups, such as pairs of annotators.
-
-    GroupNumbers with intervals keep all rows, or their moments; other groups keep only the sums.
-
-    Args:
-        resampled: the groups with intervals
-        by_sample: what these keep
-    """
-
-    def __init__(self, n_groups: int, resampled: IntArray, *, by_sample: BySample = True) -> None:
-        self._resampled = np.zeros(n_groups, np.bool_)
-        self._resampled[resampled] = True
-        self._n_samples = 0
-        self._group: list[IntArray] = []
-        self._sample: list[IntArray] = []
-        self._chunks: list[SparseColumns] = []
-        self._sums: SparseColumns | None = None
-        # the columns of the groups with intervals, side by side
-        self._moments = Rows(by_sample="moments") if by_sample == "moments" and len(resampled) else None
-        self._place = np.cumsum(self._resampled) - 1
-
-    def add(self, group: IntArray, sample: IntArray, columns: FloatArray | SparseColumns, n_samples: int) -> None:
-        """Add the rows of the next samples.
-
-        Args:
-            group: shape ``(T,)``, group of every row
-            sample: shape ``(T,)``, index of the new sample of every row; each (group, sample) at most once
-            columns: shape ``(T, C)``
-            n_samples: number of new samples
-        """
-        kept = self._resampled[group]
-        if not kept.all():
-            sums = _group_sums(columns[~kept], group[~kept], len(self._resampled))
-            self._sums = sums if self._sums is None else self._sums + sums
-        if self._moments is not None:
-            entries = hstack([columns[kept]]).tocoo()
-            place = self._place[group[kept]][entries.row] * columns.shape[1] + entries.col
-            shape = entries.shape[0], int(self._resampled.sum()) * columns.shape[1]
-            self._moments.add(sparse(entries.row, place, entries.data, shape))
-            kept = np.zeros_like(kept)
-        if kept.any() or not self._chunks:
-            self._chunks.append(hstack([columns if kept.all() else columns[kept]]))
-        self._group.append(group[kept])
-        self._sample.append(self._n_samples + sample[kept])
-        self._n_samples += n_samples
-
-    def rows(self) -> tuple[IntArray, IntArray, SparseColumns]:
-        """Group, sample and columns of every row that was kept."""
-        self._chunks = [vstack(self._chunks)]
-        return np.concatenate(self._group), np.concatenate(self._sample), self._chunks[0]
-
-    def numbers(
-        self,
-        groups: Mapping[int, Key],
-        names: Sequence[str],
-        formula: Statistic,
-        basis: IntArray,
-        n_fixed: int,
-        n_blocks: int = 1,
-    ) -> Iterator[Numbers]:
-        """The numbers of some groups.
-
-        Args:
-            groups: keys of the groups
-            names: shape ``(V,)``, names of the numbers, the last part of their keys
-            formula: maps sums ``(..., C)`` to values ``(..., V)``; columns after the first ``n_fixed`` that are all 0
-                may be left out
-            basis: shape ``(V,)``, see :class:`Numbers`
-            n_fixed: columns that the formula always needs; the others are categories
-            n_blocks: columns of every category
-        """
-        group_of_row, sample, columns = self.rows()
-        order = np.argsort(group_of_row, kind="stable")
-        ends = np.searchsorted(group_of_row[order], np.arange(len(self._resampled) + 1))
-        only_sums = [group for group in groups if not self._resampled[group]]
-        sums = self._sums
-        if sums is None:  # no row of a group without intervals
-            sums = scatter_rows(columns[:0], group_of_row[:0], len(self._resampled))
-        at_once = max(1, SUMS_AT_ONCE // sums.shape[1])
-        for start in range(0, len(only_sums), at_once):
-            some = only_sums[start : start + at_once]
-            owners = [groups[group] for group in some]
-            yield _group_numbers(owners, names, _used(sums[some], n_fixed, n_blocks), formula)
-        for group, owner in groups.items():
-            if not self._resampled[group]:
-                continue
-            keys = tuple((*owner, name) for name in names)
-            if self._moments is not None:
-                start = int(self._place[group]) * columns.shape[1]
-                own = self._moments.columns()[:, start : start + columns.shape[1]]
-                yield Numbers(keys, _used(own, n_fixed, n_blocks), formula, None, basis, by_sample="moments")
-            else:
-                rows = order[ends[group] : ends[group + 1]]
-                yield Numbers(keys, _used(columns[rows], n_fixed, n_blocks), formula, sample[rows], basis)
-
-
-def _group_sums(columns: FloatArray | SparseColumns, group: IntArray, n_groups: int) -> SparseColumns:
-    """The sums of the rows of every group, shape ``(G, C)``."""
-    if isinstance(columns, np.ndarray):
-        return hstack([np.column_stack([sums_by(group, column, n_groups) for column in columns.T])])
-    return scatter_rows(columns, group, n_groups)
-
-
-def _used(columns: Summable, n_fixed: int, n_blocks: int = 1) -> Summable:
-    """The columns that the formula always needs, and those of the categories that occur, in so many blocks."""
-    n_categories = (columns.shape[1] - n_fixed) // n_blocks
-    if not n_categories:
-        return columns
-    used = np.flatnonzero(n_given(columns)[-n_categories:])
-    return columns[
-        :, np.concatenate([np.arange(n_fixed), *(n_fixed + k * n_categories + used for k in range(n_blocks))])
-    ]
-
-
-def _group_numbers(groups: Sequence[Key], names: Sequence[str], sums: SparseColumns, formula: Statistic) -> Numbers:
-    """The numbers of ``G`` groups from their sums ``(G, C)``, without intervals."""
-    n_groups, n_columns = sums.shape
-
-    def flat_formula(flat: FloatArray) -> FloatArray:
-        values = formula(flat.reshape(*flat.shape[:-1], n_groups, n_columns))
-        return values.reshape(*flat.shape[:-1], n_groups * len(names))
-
-    keys = tuple((*key, name) for key in groups for name in names)
-    return Numbers(keys, hstack([sums.toarray().reshape(1, -1)]), flat_formula, by_sample=False)
 
 
 def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
