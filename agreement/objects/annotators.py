@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ..settings.annotators import AnnotatorPairs
 from ..statistics.estimates import Fields
 from ..statistics.numbers import GroupNumbers, Joined, ratio_formula
 from ..statistics.report import ReportContext
-from .classes import Listed, listed_by_row
+from .classes import listed_by_row
 from .pairs import persons_of
 from .records import ObjectRecords
 from .report import AnnotatorSummary, Bias, ConsensusAgreement
@@ -23,6 +22,8 @@ from .sizes import SIZES
 
 #: pairs of classes listed for an annotator in a report
 MAX_LISTED = 20
+#: columns whose sums are in the report
+_COUNTED = ("n_missed", "n_could_miss", "n_majority", "n_other_class")
 #: columns of seats by name, shape ``(V,)``
 _Columns = dict[str, FloatArray | IntArray]
 
@@ -46,9 +47,24 @@ _OF_BIAS = {name: (name, "n_boxes") for name in MEASURES}
 
 def annotator_numbers(t: Tables, annotators: Sequence[str]) -> Iterator[GroupNumbers]:
     """The numbers of all annotators except vitality: quotients of two sums over the samples they were asked for."""
-    own = missed_columns(t) | verdict_columns(t) | _class_columns(t) | _meeting_columns(t)
+    seats, meetings, (labels, offsets) = t.seats, t.sample_pairs, t.offsets
+    n, known, scored, of_box = len(seats.sample), ~np.isnan(t.others_class), ~np.isnan(t.pair_score), seats.own[labels]
+    ends, rows = seats.own[t.pair_ends], [seats.at[meetings.sample, side][scored] for side in (meetings.a, meetings.b)]
+    in_meetings = np.concatenate(rows)
+    own: _Columns = {
+        **missed_columns(t),
+        **verdict_columns(t),
+        "n_majority": seats.count(known),  # labels to whose objects most of the others gave one class
+        "n_other_class": seats.count(known & (t.others_class != t.objects.category)),
+        "score": seats.sums(in_meetings, np.tile(t.pair_score[scored], 2)),
+        "n_scored": np.bincount(in_meetings, minlength=n),
+        "iou": seats.sums(ends, np.tile(t.pairs.iou, 2)),
+        "n_matched": np.bincount(ends, minlength=n),
+    }
+    bias: _Columns = {name: seats.sums(of_box, offsets[:, k]) for k, name in enumerate(MEASURES)}
+    bias["n_boxes"] = np.bincount(of_box, minlength=n)
     consensus = _consensus_columns(t)
-    parts = (((), _RATIOS, own), (("consensus",), _OF_CONSENSUS, consensus), (("bias",), _OF_BIAS, _bias_columns(t)))
+    parts = (((), _RATIOS, own), (("consensus",), _OF_CONSENSUS, consensus), (("bias",), _OF_BIAS, bias))
     for part, ratios, columns in parts:
         names, formula, below = ratio_formula(ratios)
         yield GroupNumbers(
@@ -89,26 +105,6 @@ def verdict_columns(t: Tables) -> _Columns:
     """Labels with every verdict."""
     counts = t.seats.count_kinds(t.object_verdict >= 0, t.object_verdict, len(VERDICTS))
     return {**dict(zip(VERDICTS, counts, strict=True)), "n_judged": counts.sum(axis=0)}
-
-
-def _class_columns(t: Tables) -> _Columns:
-    """Labels to whose objects most of the others gave one class, and those of them with another class."""
-    known = ~np.isnan(t.others_class)
-    other = known & (t.others_class != t.objects.category)
-    return {"n_majority": t.seats.count(known), "n_other_class": t.seats.count(other)}
-
-
-def _meeting_columns(t: Tables) -> _Columns:
-    """Scores of the meetings with other annotators, and matched labels."""
-    seats, meetings, scored = t.seats, t.sample_pairs, ~np.isnan(t.pair_score)
-    rows = np.concatenate([seats.at[meetings.sample, side][scored] for side in (meetings.a, meetings.b)])
-    ends = seats.own[t.pair_ends]
-    return {
-        "score": seats.sums(rows, np.tile(t.pair_score[scored], 2)),
-        "n_scored": np.bincount(rows, minlength=len(seats.sample)),
-        "iou": seats.sums(ends, np.tile(t.pairs.iou, 2)),
-        "n_matched": np.bincount(ends, minlength=len(seats.sample)),
-    }
 
 
 def _consensus_columns(t: Tables) -> _Columns:
@@ -163,14 +159,6 @@ def _class_by_others(t: Tables, both: BoolArray) -> tuple[BoolArray, BoolArray]:
     return same | (both & (own - 1 < most) & (next_most < most)), same
 
 
-def _bias_columns(t: Tables) -> _Columns:
-    """Sums of the offsets of boxes from the median box of their unit."""
-    labels, offsets = t.offsets
-    rows = t.seats.own[labels]
-    columns: _Columns = {name: t.seats.sums(rows, offsets[:, k]) for k, name in enumerate(MEASURES)}
-    return {**columns, "n_boxes": np.bincount(rows, minlength=len(t.seats.sample))}
-
-
 def add_annotators(rest: Rest, t: Tables) -> None:
     """Add what is said of annotators besides numbers: other classes than most gave, and how much the bias varies."""
     category, annotator = t.objects.category, t.objects.annotator
@@ -193,28 +181,47 @@ def annotator_summaries(
         records: of all samples, also of those with one annotator
     """
     own, persons, assigned = joined.of_groups("annotators"), persons_of(context.config), records.assigned
-    n = len(context.annotators)
+    n, class_names = len(context.annotators), context.class_names
     sample, annotator, category = records.labels()
     drew = np.zeros(assigned.shape, np.bool_)
     drew[sample, annotator] = True
-    classes = _classes(count_codes(annotator, category), context)
-    pair, a, b, times = rest.counts("confused")
-    apart = a != b
-    by_both = count_codes(
-        np.r_[met.a[pair[apart]], met.b[pair[apart]]],
-        np.r_[a[apart], b[apart]],
-        np.r_[b[apart], a[apart]],
-        times=np.tile(times[apart], 2),
+    classes: list[dict[str, int]] = [{} for _ in context.annotators]
+    for k, code, n_labels in count_codes(annotator, category).T.tolist():
+        classes[k][class_names[code]] = classes[k].get(class_names[code], 0) + n_labels
+    confused = rest.counts("confused")
+    pair, a, b, times = confused[:, confused[1] != confused[2]]
+    by_both = count_codes(np.r_[met.a[pair], met.b[pair]], np.r_[a, b], np.r_[b, a], times=np.tile(times, 2))
+    conflicts, other_classes = (
+        listed_by_row(who, given, others, times, class_names, n, MAX_LISTED)
+        for who, given, others, times in (by_both, rest.counts("other_classes"))
     )
-    conflicts, other_classes = _by_annotator(by_both, context), _by_annotator(rest.counts("other_classes"), context)
     has_sizes = any(own[f"n_could_miss_{size}"].any() for size in SIZES)
     n_assigned, n_drew_nothing = assigned.sum(axis=0), (assigned & ~drew).sum(axis=0)
     n_crowd = np.bincount(records.column("crowd_annotator").astype(np.int64), minlength=n)
+    of_consensus = {name: sums for name, sums in joined.of_groups("annotators.consensus").items() if name != "iou"}
+    boxes, _, squares = rest.moments("bias").reshape(3, n, len(MEASURES))
     summaries = []
     for k, name in enumerate(context.annotators):
-        found = fields.of("annotators", name)
+        found, bias, consensus = fields.of("annotators", name), None, None
+        found |= {column: int(own[column][k]) for column in _COUNTED}
         if not has_sizes:
             found["miss_rate_by_size"] = {}
+        if boxes[k, 0]:  # units with several boxes
+            means = fields.of("annotators", name, "bias")
+            bias = Bias(
+                n=int(boxes[k, 0]),
+                mean={measure: means[measure] for measure in MEASURES},
+                std=dict(zip(MEASURES, np.sqrt(squares[k] / boxes[k, 0]).tolist(), strict=True)),
+                intervals=means["intervals"],
+            )
+        judged = {column: int(sums[k]) for column, sums in of_consensus.items()}
+        if judged["n_objects_and_units"]:  # two others were asked for one of the samples
+            consensus = ConsensusAgreement(
+                n_units=judged["n_units"],
+                n_objects=judged["n_objects"],
+                class_agreement=judged["n_same_class"] / judged["n_with_class"] if judged["n_with_class"] else None,
+                **fields.of("annotators", name, "consensus"),
+            )
         summaries.append(
             AnnotatorSummary(
                 name=name,
@@ -224,62 +231,13 @@ def annotator_summaries(
                 n_objects=sum(classes[k].values()),
                 n_crowd=int(n_crowd[k]),
                 verdicts={verdict: int(own[verdict][k]) for verdict in VERDICTS},
-                classes=classes[k],
+                classes=dict(sorted(classes[k].items())),
                 person=persons.get(name),
                 class_conflicts=conflicts[k].entries,
                 other_classes=other_classes[k].entries,
-                n_missed=int(own["n_missed"][k]),
-                n_could_miss=int(own["n_could_miss"][k]),
-                n_majority=int(own["n_majority"][k]),
-                n_other_class=int(own["n_other_class"][k]),
-                bias=_bias_summary(fields, rest, name, k),
-                consensus=_consensus_summary(fields, joined.of_groups("annotators.consensus"), name, k),
+                bias=bias,
+                consensus=consensus,
                 **found,
             )
         )
     return summaries
-
-
-def _bias_summary(fields: Fields, rest: Rest, name: str, annotator: int) -> Bias | None:
-    """The bias of an annotator, None without a unit."""
-    first = annotator * len(MEASURES)
-    n, _, squares = rest.moments("bias")[:, first : first + len(MEASURES)]
-    if not n[0]:
-        return None
-    found = fields.of("annotators", name, "bias")
-    return Bias(
-        n=int(n[0]),
-        mean={measure: found[measure] for measure in MEASURES},
-        std={measure: math.sqrt(of / n[0]) for measure, of in zip(MEASURES, squares.tolist(), strict=True)},
-        intervals=found["intervals"],
-    )
-
-
-def _consensus_summary(
-    fields: Fields, sums: Mapping[str, FloatArray], name: str, annotator: int
-) -> ConsensusAgreement | None:
-    """The agreement of an annotator with the consensus, None without a sample that two others were asked for."""
-    own = {column: int(of[annotator]) for column, of in sums.items() if column != "iou"}
-    if not own["n_objects_and_units"]:
-        return None
-    return ConsensusAgreement(
-        n_units=own["n_units"],
-        n_objects=own["n_objects"],
-        class_agreement=own["n_same_class"] / own["n_with_class"] if own["n_with_class"] else None,
-        **fields.of("annotators", name, "consensus"),
-    )
-
-
-def _classes(counts: IntArray, context: ReportContext) -> list[dict[str, int]]:
-    """Number of labels of every class that each annotator gave, by name."""
-    classes: list[dict[str, int]] = [{} for _ in context.annotators]
-    for k, code, n in counts.T.tolist():
-        name = context.class_names[code]
-        classes[k][name] = classes[k].get(name, 0) + n
-    return [dict(sorted(entry.items())) for entry in classes]
-
-
-def _by_annotator(counts: IntArray, context: ReportContext) -> list[Listed]:
-    """Most frequent pairs of an own class and the others' class, for every annotator."""
-    annotator, own, others, n = counts
-    return listed_by_row(annotator, own, others, n, context.class_names, len(context.annotators), MAX_LISTED)

@@ -60,79 +60,62 @@ def by_frequency(n_labels: IntArray, names: Sequence[str]) -> IntArray:
 
 
 def class_numbers(t: Tables, codes: IntArray, names: Sequence[str]) -> Iterator[Numbers]:
-    """The numbers of the most frequent classes; only ``MAX_RESAMPLED`` of them have intervals."""
-    entries, n_ratings = _entries(t)
-    for some, by_sample in ((codes[:MAX_RESAMPLED], True), (codes[MAX_RESAMPLED:MAX_CLASSES], False)):
-        if len(some):
-            yield _numbers(t, entries, n_ratings, some, names, by_sample=by_sample)
-
-
-def _entries(t: Tables) -> tuple[list[tuple[IntArray, IntArray, Any]], FloatArray]:
-    """Sample, class and value of the entries of every column, and the number of all ratings of every sample.
+    """The numbers of the most frequent classes; only ``MAX_RESAMPLED`` of them have intervals.
 
     ``observed`` is the disagreement between a class and all others, ``2 n_uc (m - n_uc) / (m - 1)`` for a unit.
     """
-    ratings, units, pairs, category = t.ratings, t.units, t.pairs, t.objects.category
+    ratings, units, pairs, category, undefined = t.ratings, t.units, t.pairs, t.objects.category, t.config.undefined
     n_ratings = sums_by(ratings.unit, ratings.count, len(ratings.sample))
+    of_samples = sums_by(ratings.sample, np.where(n_ratings >= 2, n_ratings, 0.0), t.n_samples)
     compared = n_ratings[ratings.unit] >= 2
     m, n = n_ratings[ratings.unit[compared]], ratings.count[compared]
-    rated_sample, rated_class = ratings.sample[ratings.unit[compared]], ratings.category[compared]
+    rated = ratings.sample[ratings.unit[compared]], ratings.category[compared]
     alike, apart = pairs.same_class, ~pairs.same_class
-    met_sample = np.concatenate([t.pair_sample, t.pair_sample[apart]])
-    met_class = np.concatenate([category[pairs.i], category[pairs.j[apart]]])
+    both = t.pair_sample[alike], category[pairs.i[alike]]
+    met = np.r_[t.pair_sample, t.pair_sample[apart]], np.r_[category[pairs.i], category[pairs.j[apart]]]
     led = np.flatnonzero((t.lead >= 0) & (units.votes >= 2))
-    led_sample, led_class, asked = units.sample[led], t.lead[led], units.assigned[led]
-    alike_sample, alike_class = t.pair_sample[alike], category[pairs.i[alike]]
-    entries = {
-        "observed": (rated_sample, rated_class, 2.0 * n * (m - n) / (m - 1)),
-        "n_ratings": (rated_sample, rated_class, n),
-        "n_alike": (alike_sample, alike_class, np.ones(len(alike_sample))),
-        "n_met": (met_sample, met_class, np.ones(len(met_sample))),
-        "iou": (alike_sample, alike_class, pairs.iou[alike]),
-        "n_missing": (led_sample, led_class, asked - units.votes[led]),
+    drawn, asked = (units.sample[led], t.lead[led]), units.assigned[led]
+    # sample, class and value of the entries of every column
+    entries: dict[str, tuple[IntArray, IntArray, Any]] = {
+        "observed": (*rated, 2.0 * n * (m - n) / (m - 1)),
+        "n_ratings": (*rated, n),
+        "n_alike": (*both, np.ones(len(both[0]))),
+        "n_met": (*met, np.ones(len(met[0]))),
+        "iou": (*both, pairs.iou[alike]),
+        "n_missing": (*drawn, asked - units.votes[led]),
         # of two annotators none can miss what two others drew
-        "n_expected": (led_sample, led_class, asked * (t.n_annotators > 2)),
+        "n_expected": (*drawn, asked * (t.n_annotators > 2)),
     }
-    of_samples = sums_by(ratings.sample, np.where(n_ratings >= 2, n_ratings, 0.0), t.n_samples)
-    return [entries[name] for name in _COLUMNS], of_samples
-
-
-def _numbers(
-    t: Tables,
-    entries: Sequence[tuple[IntArray, IntArray, Any]],
-    n_ratings: FloatArray,
-    codes: IntArray,
-    names: Sequence[str],
-    *,
-    by_sample: bool,
-) -> Numbers:
-    n, undefined = len(codes), t.config.undefined
-    place = np.full(len(names), -1)
-    place[codes] = np.arange(n)
-    shape = t.n_samples, 1 + len(_COLUMNS) * n
-    rows, columns, values = [np.arange(t.n_samples)], [np.zeros(t.n_samples, np.int64)], [n_ratings]
-    for k, (sample, category, value) in enumerate(entries):
-        kept = place[category] >= 0
-        rows.append(sample[kept])
-        columns.append(1 + k * n + place[category[kept]])
-        values.append(value[kept])
 
     def formula(sums: FloatArray) -> FloatArray:
-        by_class = sums[..., 1:].reshape(*sums.shape[:-1], len(_COLUMNS), n)
+        by_class = sums[..., 1:].reshape(*sums.shape[:-1], len(_COLUMNS), -1)
         found = {name: by_class[..., k, :] for k, name in enumerate(_COLUMNS)}
         own, every = found["n_ratings"], sums[..., :1]
         squares = own**2 + (every - own) ** 2
         alpha = nominal_alpha_of_squares(found["observed"], every, squares, undefined)
         return np.concatenate([alpha, *(ratio(found[a], found[b]) for a, b in _RATIOS.values())], axis=-1)
 
-    return Numbers(
-        tuple(("classes", names[code], name) for name in _BASIS for code in codes.tolist()),
-        sparse(np.concatenate(rows), np.concatenate(columns), np.concatenate(values), shape),
-        formula,
-        basis=np.concatenate([1 + _COLUMNS.index(name) * n + np.arange(n) for name in _BASIS.values()]),
-        by_sample=by_sample,
-        table="classes",
-    )
+    for some, by_sample in ((codes[:MAX_RESAMPLED], True), (codes[MAX_RESAMPLED:MAX_CLASSES], False)):
+        n_some, place = len(some), np.full(len(names), -1)
+        if not n_some:
+            continue
+        place[some] = np.arange(n_some)
+        rows, columns, values = [np.arange(t.n_samples)], [np.zeros(t.n_samples, np.int64)], [of_samples]
+        for k, name in enumerate(_COLUMNS):
+            sample, code, value = entries[name]
+            kept = place[code] >= 0
+            rows.append(sample[kept])
+            columns.append(1 + k * n_some + place[code[kept]])
+            values.append(value[kept])
+        shape = t.n_samples, 1 + len(_COLUMNS) * n_some
+        yield Numbers(
+            tuple(("classes", names[code], name) for name in _BASIS for code in some.tolist()),
+            sparse(np.concatenate(rows), np.concatenate(columns), np.concatenate(values), shape),
+            formula,
+            basis=np.concatenate([1 + _COLUMNS.index(name) * n_some + np.arange(n_some) for name in _BASIS.values()]),
+            by_sample=by_sample,
+            table="classes",
+        )
 
 
 def add_classes(rest: Rest, t: Tables) -> None:
@@ -171,7 +154,8 @@ def class_summaries(
     """
     codes = by_frequency(n_labels, names)
     n_units, n_lone, cost = rest.rows("classes").sum(axis=0)
-    total, met = float(cost.sum()), _confused_with(confused, names)
+    total, (a, b, n) = float(cost.sum()), confused[:, confused[0] != confused[1]]
+    met = listed_by_row(np.r_[a, b], np.r_[b, a], np.r_[b, a], np.tile(n, 2), names, len(names), MAX_CONFUSED)
     iou, listed = rest.rows("pair_iou"), codes[:MAX_CLASSES].tolist()
     of_class = list(rows_by_code(compact(rest.rows("pair_class") + 1), len(names) + 1))[1:]
     summaries = [
@@ -184,18 +168,11 @@ def class_summaries(
             prevalence=int(n_labels[code]) / int(n_labels.sum()),
             **fields.of("classes", names[code]),
             median_iou=median(iou[of_class[code]]),
-            confused_with=met[code],
+            confused_with=[{"class": entry["a"], "n": entry["n"]} for entry in met[code].entries],
         )
         for code in listed
     ]
     return summaries, max(len(codes) - MAX_CLASSES, 0)
-
-
-def _confused_with(confused: IntArray, names: Sequence[str]) -> list[list[dict[str, object]]]:
-    """The classes that every class was confused with, the most frequent first; ties by name."""
-    a, b, n = confused[:, confused[0] != confused[1]]
-    listed = listed_by_row(np.r_[a, b], np.r_[b, a], np.r_[b, a], np.tile(n, 2), names, len(names), MAX_CONFUSED)
-    return [[{"class": entry["a"], "n": entry["n"]} for entry in own.entries] for own in listed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,14 +266,13 @@ def merges(
         merged[q] = 0
         after = number(float(nominal_alpha_of_sums(observed - no_longer, merged, undefined)))
         found.append(Merge([names[p], names[q]], n_confused, before, after))
-    return sorted(found, key=_effect)
 
+    def by_gain(merge: Merge) -> tuple[bool, float, int, list[str]]:
+        if merge.alpha_before is None or merge.alpha_after is None:  # undefined ones last
+            return True, 0.0, -merge.n_confused, merge.classes
+        return False, merge.alpha_before - merge.alpha_after, -merge.n_confused, merge.classes
 
-def _effect(merge: Merge) -> tuple[bool, float, int, list[str]]:
-    """Sort key of merges: by the gain of alpha; undefined ones last."""
-    if merge.alpha_before is None or merge.alpha_after is None:
-        return True, 0.0, -merge.n_confused, merge.classes
-    return False, merge.alpha_before - merge.alpha_after, -merge.n_confused, merge.classes
+    return sorted(found, key=by_gain)
 
 
 def similar_names(names: Sequence[str], together: Iterable[tuple[str, str]]) -> list[list[str]]:

@@ -73,7 +73,13 @@ def headline_numbers(t: Tables) -> Iterator[Numbers]:
     yield quotients("samples", _RATIOS, _sample_columns(t))
     yield _coefficients("joint", _OF_JOINT, t.ratings, t)
     yield _coefficients("given_match", _OF_GIVEN_MATCH, _given_match(t), t)
-    yield replace(_coefficients("presence", _OF_PRESENCE, _presence(t), t, n_categories=2), least=MIN_PRESENCE)
+    # "did the annotator draw anything?" (1 or 0), with rated samples as units
+    rated = np.flatnonzero(t.rated)
+    n_drew = np.bincount(t.seats.sample[np.unique(t.seats.own)], minlength=t.n_samples)[rated]
+    count = np.concatenate([t.n_assigned[rated] - n_drew, n_drew])
+    unit, category, given = np.tile(np.arange(len(rated)), 2), np.repeat([0, 1], len(rated)), count > 0
+    presence = Ratings(unit[given], category[given], count[given], rated)
+    yield replace(_coefficients("presence", _OF_PRESENCE, presence, t, n_categories=2), least=MIN_PRESENCE)
 
 
 def main_numbers(t: Tables) -> Iterator[Numbers]:
@@ -121,16 +127,6 @@ def _given_match(t: Tables) -> Ratings:
     n_labels = sums_by(ratings.unit[given], ratings.count[given], len(ratings.sample))
     given &= n_labels[ratings.unit] >= 2
     return Ratings(ratings.unit[given], ratings.category[given], ratings.count[given], ratings.sample)
-
-
-def _presence(t: Tables) -> Ratings:
-    """Ratings of "did the annotator draw anything?" (1 or 0), with rated samples as units."""
-    rated = np.flatnonzero(t.rated)
-    n_drew = np.bincount(t.seats.sample[np.unique(t.seats.own)], minlength=t.n_samples)[rated]
-    count = np.concatenate([t.n_assigned[rated] - n_drew, n_drew])
-    unit, category = np.tile(np.arange(len(rated)), 2), np.repeat([0, 1], len(rated))
-    given = count > 0
-    return Ratings(unit[given], category[given], count[given], rated)
 
 
 def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: int) -> SparseColumns:

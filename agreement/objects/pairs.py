@@ -26,7 +26,7 @@ from ..statistics.main_numbers import MEASURES
 from ..statistics.numbers import GroupNumbers, Numbers, ratio, ratio_formula
 from ..statistics.report import ReportContext, number, numbers_for_json
 from ..statistics.values import masked_means
-from .classes import Listed, listed_by_row
+from .classes import listed_by_row
 from .report import Cluster, PairSummary, SampleMean, Sessions
 from .rest import Rest, count_codes, moments
 
@@ -124,7 +124,18 @@ def pair_numbers(
         resampled: those with intervals
         expected: expected distance of annotations of different images
     """
-    names, columns, classes, also = t.met.names(annotators), meeting_columns(t), _rated_classes(t), _more_of_meetings(t)
+    names, columns, classes, meetings = t.met.names(annotators), meeting_columns(t), _rated_classes(t), t.sample_pairs
+    n, row, same = len(meetings.sample), t.pair_meeting, t.pairs.same_class
+    # columns of which the report has sums
+    also: dict[str, FloatArray | IntArray] = {
+        "n_a": meetings.n_a,
+        "n_b": meetings.n_b,
+        "iou_same_class": sums_by(row[same], t.pairs.iou[same], n),
+    }
+    if "aligned" in t.part:
+        also |= zip(("n_aligned", "recall", "precision"), t.part["aligned"].T, strict=True)
+    if t.visibility is not None:
+        also["visibility"] = sums_by(row, t.visibility, n)
     alpha, group, sample = _alpha_formula(t.config), t.meeting_met, t.sample_pairs.sample
     if len(wanted) < len(t.met):
         rows = np.flatnonzero(np.isin(group, wanted))
@@ -150,21 +161,6 @@ def pair_numbers(
         categories=classes,
         also=also,
     )
-
-
-def _more_of_meetings(t: Tables) -> dict[str, FloatArray | IntArray]:
-    """Columns of meetings of which the report has sums."""
-    n, row, same = len(t.sample_pairs.sample), t.pair_meeting, t.pairs.same_class
-    columns: dict[str, FloatArray | IntArray] = {
-        "n_a": t.sample_pairs.n_a,
-        "n_b": t.sample_pairs.n_b,
-        "iou_same_class": sums_by(row[same], t.pairs.iou[same], n),
-    }
-    if "aligned" in t.part:
-        columns |= zip(("n_aligned", "recall", "precision"), t.part["aligned"].T, strict=True)
-    if t.visibility is not None:
-        columns["visibility"] = sums_by(row, t.visibility, n)
-    return columns
 
 
 def _alpha_formula(config: AgreementConfig) -> Any:
@@ -292,7 +288,11 @@ def pair_summaries(
         met: the pairs
     """
     config, names, n = context.config, context.annotators, len(met)
-    kappa, ac1, confusions = _class_numbers(rest.counts("confused"), n, context.class_names)
+    pair_of, a, b, times = rest.counts("confused")
+    kappa, ac1 = coefficients_by_pair(pair_of, a, b, times, n)
+    at_most, apart = max(1, min(MAX_LISTED, MAX_LISTED_IN_ALL // max(n, 1))), a != b
+    confused = pair_of[apart], a[apart], b[apart], times[apart]
+    confusions = listed_by_row(*confused, context.class_names, n, at_most)
     undefined = np.full(n, np.nan)
     of_points = MEASURES[context.measure].of_points
     values = {
@@ -308,14 +308,26 @@ def pair_summaries(
     columns |= {name: sums[name].astype(np.int64).tolist() for name in ("n_a", "n_b", "n_matched")}
     columns["n_samples"] = sums["n_shared"].astype(np.int64).tolist()
     columns["a"], columns["b"] = ([names[of] for of in side.tolist()] for side in (met.a, met.b))
-    directions = {name: _sample_means(rest.moments(name)) for name in ("a_to_b", "b_to_a", "symmetric")}
+    directions = {}
+    for name in ("a_to_b", "b_to_a", "symmetric"):
+        n_means, mean, squares = rest.moments(name)
+        found = np.where(n_means > 0, mean, np.nan), np.sqrt(ratio(squares, n_means))
+        each = zip(*map(numbers_for_json, found), n_means.astype(np.int64).tolist(), strict=True)
+        directions[name] = [SampleMean(*values) for values in each]
     columns["mean_max_iou"] = [
         dict(zip(directions, found, strict=True)) for found in zip(*directions.values(), strict=True)
     ]
     columns["confusion"] = [listed.entries for listed in confusions]
     columns["n_unlisted"] = [listed.n_unlisted for listed in confusions]
     columns["intra"] = intra_pairs(met.names(names), config).tolist()
-    columns["alignment"] = [_alignment(sums, pair) if config.method == "mutual_best" else None for pair in range(n)]
+    columns["alignment"] = [None] * n
+    if config.method == "mutual_best":
+        for pair in range(n):
+            of = (float(sums[name][pair]) for name in ("n_a", "n_b", "n_aligned", "recall", "precision"))
+            n_a, n_b, n_aligned, recall, precision = of
+            aligned = Alignment(int(n_a), int(n_b), int(n_aligned), recall, precision)
+            shares = {name: number(getattr(aligned, name)) for name in ("recall", "precision", "f_score")}
+            columns["alignment"][pair] = {"n_aligned": aligned.n_aligned, **shares}
     return [
         PairSummary(
             **{name: column[pair] for name, column in columns.items()},
@@ -324,39 +336,6 @@ def pair_summaries(
         for pair in range(n)
         if columns["n_samples"][pair]
     ]
-
-
-def _class_numbers(
-    confused: IntArray, n_pairs: int, class_names: Sequence[str]
-) -> tuple[FloatArray, FloatArray, list[Listed]]:
-    """Kappa and AC1 of every pair, and its confused classes, from counts of (pair, class, class)."""
-    pair, a, b, n = confused
-    kappa, ac1 = coefficients_by_pair(pair, a, b, n, n_pairs)
-    pair, a, b, n = confused[:, a != b]
-    at_most = max(1, min(MAX_LISTED, MAX_LISTED_IN_ALL // max(n_pairs, 1)))
-    return kappa, ac1, listed_by_row(pair, a, b, n, class_names, n_pairs, at_most)
-
-
-def _sample_means(found: FloatArray) -> list[SampleMean]:
-    """Mean and standard deviation of every pair, from moments."""
-    n, mean, squares = found
-    columns = (np.where(n > 0, mean, np.nan), np.sqrt(ratio(squares, n)))
-    return [
-        SampleMean(*values) for values in zip(*map(numbers_for_json, columns), n.astype(np.int64).tolist(), strict=True)
-    ]
-
-
-def _alignment(sums: Mapping[str, FloatArray], pair: int) -> dict[str, float | int | None]:
-    n_a, n_b, n_aligned, recall, precision = (
-        float(sums[name][pair]) for name in ("n_a", "n_b", "n_aligned", "recall", "precision")
-    )
-    alignment = Alignment(int(n_a), int(n_b), int(n_aligned), recall, precision)
-    return {
-        "n_aligned": alignment.n_aligned,
-        "recall": number(alignment.recall),
-        "precision": number(alignment.precision),
-        "f_score": number(alignment.f_score),
-    }
 
 
 def persons_of(config: AgreementConfig) -> dict[str, str]:
