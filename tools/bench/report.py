@@ -69,12 +69,12 @@ def _seconds(n_samples: int, repetitions: int) -> tuple[float, float]:
 def _apart(n_samples: int) -> float:
     """Largest distance of the ends of both kinds of intervals of the headline, as a share of their widths."""
     records, context = _records_and_context(n_samples)
-    from annotator_agreement.agreement.objects.build import object_numbers
+    from annotator_agreement.agreement.objects.build import headline_numbers_of
     from annotator_agreement.agreement.statistics import estimates as estimation
 
     def intervals(most_resampled: int) -> dict:
         estimation.MOST_RESAMPLED, before = most_resampled, estimation.MOST_RESAMPLED
-        headline = object_numbers(records, context, headline_only=True)
+        headline = headline_numbers_of(records, context)
         found = estimation.estimates(headline, np.arange(n_samples), resamples=MANY_RESAMPLES, seed=SEED)
         estimation.MOST_RESAMPLED = before
         return {key[-1]: (each.interval.low, each.interval.high) for key, each in found.items() if each.interval}
