@@ -144,12 +144,6 @@ def add_attributes(rest: Rest, t: Tables, attributes: Sequence[Values]) -> None:
         rest.add_counts({f"{values.name} conflicts": count_codes(codes[i[differ]], codes[j[differ]])})
 
 
-def _level(rest: Rest, values: Values) -> str:
-    """Level of measurement of alpha: interval if values were compared, and all of them are numbers."""
-    *_, n_compared, n_names = rest.rows(f"{values.name} counts").sum(axis=0).tolist()
-    return "interval" if n_compared and not n_names else "nominal"
-
-
 def unused_tables(rest: Rest, attributes: Sequence[Values]) -> list[str]:
     """The tables of alphas of the other level; an attribute that nobody gave keeps the interval one, undefined."""
     is_name = {values.name: rest.rows(f"{values.name} counts")[:, -1].any() for values in attributes}
@@ -164,17 +158,23 @@ def attribute_summaries(
     summaries = []
     for values in attributes:
         agreement, alpha = (number(found[key].value) for key in attribute_keys(values.name))
-        n_units, n_conflicts, *_ = rest.rows(f"{values.name} counts").sum(axis=0).tolist()
+        n_units, n_conflicts, n_compared, n_names = rest.rows(f"{values.name} counts").sum(axis=0).tolist()
         of_sample, n_pairs = rest.rows(f"{values.name} samples").T
+        # the pairs of different values, the most frequent first; ties in the order of the values
+        ranks, (a, b, n) = values.ranks(), rest.counts(f"{values.name} conflicts")
+        first = ranks[a] <= ranks[b]
+        low, high, n = count_codes(np.where(first, a, b), np.where(first, b, a), times=n)
+        order = np.lexsort((ranks[high], ranks[low], -n))[:MAX_LISTED]
+        conflicts = zip(low[order].tolist(), high[order].tolist(), n[order].tolist(), strict=True)
         summaries.append(
             AttributeSummary(
                 name=values.name,
-                level=_level(rest, values),
+                level="interval" if n_compared and not n_names else "nominal",
                 n_units=n_units,
                 n_conflicts=n_conflicts,
                 percent_agreement=agreement,
                 alpha=alpha,
-                conflicts=_conflicts(rest.counts(f"{values.name} conflicts"), values),
+                conflicts=[{"a": values.values[p], "b": values.values[q], "n": times} for p, q, times in conflicts],
                 worst_samples=described_worst(of_sample, n_pairs, area, describe, sign=-1.0),
             )
         )
@@ -194,20 +194,3 @@ def compared_attributes(records: ObjectRecords, context: ReportContext) -> list[
         values = context.attribute_values.get(name, [None])
         found.append(Values.of(name, values, config.tolerance, used[used != NOT_GIVEN]))
     return found
-
-
-def _conflicts(counts: IntArray, values: Values) -> list[dict[str, Any]]:
-    """The pairs of different values, the most frequent first; ties in the order of the values.
-
-    Args:
-        counts: counts of (value, other value)
-    """
-    ranks = values.ranks()
-    a, b, n = counts
-    first = ranks[a] <= ranks[b]
-    low, high, n = count_codes(np.where(first, a, b), np.where(first, b, a), times=n)
-    order = np.lexsort((ranks[high], ranks[low], -n))[:MAX_LISTED]
-    return [
-        {"a": values.values[p], "b": values.values[q], "n": times}
-        for p, q, times in zip(low[order].tolist(), high[order].tolist(), n[order].tolist(), strict=True)
-    ]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.keypoints import Keypoints
@@ -16,8 +14,7 @@ from ...metrics.matching.pairs import panoptic_quality
 from ...metrics.numeric.arrays import FloatArray, IntArray, ranges, sums_by
 from ..image_alpha.expected import Annotations, ExpectedDistances, image_distances
 from ..matching.compute import matched_pairs, matching_of
-from ..settings.config import AgreementConfig
-from ..statistics.content_order import Hashes, hash_sums, mixed, name_hashes
+from ..statistics.content_order import hash_sums, mixed, name_hashes
 from ..statistics.report import ReportContext
 from .records import ObjectRecords
 
@@ -53,14 +50,30 @@ def object_distances(records: ObjectRecords, context: ReportContext) -> Expected
         rows = np.arange(first, min(first + _HASHED_AT_ONCE, len(of_sample)))
         block = of_sample[rows] * n + annotator[rows]
         of_block += np.bincount(block, minlength=n_blocks)
-        hashes = _object_hashes(places(rows), outlines[rows], names[category[rows]])
+        hashes, place = names[category[rows]], places(rows)
+        # 0.0 for -0.0, and one nan for all
+        words = (np.where(np.isnan(place), np.inf, place) + 0.0).reshape(len(rows), -1).view(np.uint64)
+        for column in (*words.T, *np.ascontiguousarray(outlines[rows]).view(np.uint32).T):
+            hashes = mixed(hashes + column)
         content += hash_sums(block, hashes, n_blocks)
     annotation = np.flatnonzero((records.assigned & image_distances(records)[0][:, None]).ravel())
     content = content[annotation]
     start, n_objects = (np.cumsum(of_block) - of_block)[annotation], of_block[annotation]
 
     def distances(i: IntArray, j: IntArray) -> FloatArray:
-        return _distances(geometry, category, (start[i], start[j]), (n_objects[i], n_objects[j]), context.config)
+        n_pairs, counts = len(i), (n_objects[i], n_objects[j])
+        of_two, drawn = np.stack(counts, axis=1).ravel(), counts[0] + counts[1]
+        row = ranges(np.stack([start[i], start[j]], axis=1).ravel(), of_two)
+        sample, of = np.repeat(np.arange(n_pairs), drawn), np.repeat(np.tile([0, 1], n_pairs), of_two)
+        objects, own = (
+            Objects(sample, of, category[row].astype(np.int64)),
+            geometry(row),
+        )  # every pair is a sample of two
+        overlaps = own.overlaps(objects)
+        pairs = matched_pairs(objects, own, overlaps, matching_of(objects, overlaps, context.config))
+        same = pairs.same_class
+        quality = panoptic_quality(sums_by(objects.sample[pairs.i[same]], pairs.iou[same], n_pairs), *counts)
+        return 1.0 - np.where(drawn > 0, quality, 1.0)
 
     annotations = Annotations(annotation // n, content, n_objects, n_objects == 0, distances)
     return ExpectedDistances.of(annotations, records, context.clusters)
@@ -72,8 +85,11 @@ def _places(
     """Function that gives boxes ``(N, 4)`` or points ``(N, L, 2)`` of objects, as if all images had the size 1 and all
     videos began together, and the mean size of the images."""
     known = records.parts[0]
-    if "coordinates" in known:
-        places = _points(records, of_sample)
+    if "coordinates" in known:  # the points of all objects, shape (N, L, 2), nan where there is none
+        n_objects = np.maximum(records.column("n_objects").astype(np.int64), 1)
+        n_points = (records.column("n_coordinates") // (2 * n_objects))[of_sample]
+        places = np.full((len(of_sample), int(n_points.max(initial=1)), 2), np.nan)
+        places[np.arange(places.shape[1]) < n_points[:, None]] = records.column("coordinates").reshape(-1, 2)
     elif "first_frame" in known:
         first, none = records.column("first_frame").astype(np.float64), np.zeros(len(of_sample))
         places = np.column_stack([first, none, first + records.column("area"), none + 1.0])
@@ -88,51 +104,3 @@ def _places(
         return places[rows] / (own[:, None, :] if places.ndim == 3 else np.tile(own, 2))
 
     return of_size_1, np.average(size, axis=0, weights=records.column("n_objects"))
-
-
-def _points(records: ObjectRecords, of_sample: IntArray) -> FloatArray:
-    """The points of all keypoint objects, shape ``(N, L, 2)``, nan where there is none."""
-    n_objects = np.maximum(records.column("n_objects").astype(np.int64), 1)
-    n_points = (records.column("n_coordinates") // (2 * n_objects))[of_sample]
-    points = np.full((len(of_sample), int(n_points.max(initial=1)), 2), np.nan)
-    points[np.arange(points.shape[1]) < n_points[:, None]] = records.column("coordinates").reshape(-1, 2)
-    return points
-
-
-def _object_hashes(places: FloatArray, outlines: NDArray[Any], classes: Hashes) -> Hashes:
-    """A hash of class, place and outline of every object."""
-    hashes, width = classes, int(np.prod(places.shape[1:]))
-    # 0.0 for -0.0, and one nan for all
-    words = (np.where(np.isnan(places), np.inf, places) + 0.0).reshape(len(classes), width).view(np.uint64)
-    for column in (*words.T, *np.ascontiguousarray(outlines).view(np.uint32).T):
-        hashes = mixed(hashes + column)
-    return hashes
-
-
-def _distances(
-    geometry: Callable[[IntArray], Geometry],
-    category: IntArray,
-    starts: tuple[IntArray, IntArray],
-    counts: tuple[IntArray, IntArray],
-    config: AgreementConfig,
-) -> FloatArray:
-    """1 - score of pairs of annotations, shape ``(P,)``; each is a sample of two annotators. 0 where both are empty.
-
-    Args:
-        geometry: gives that of some objects
-        category: shape ``(N,)``, classes
-        starts: first object of both annotations of every pair
-        counts: number of their objects
-        config: how objects are matched
-    """
-    n = len(starts[0])
-    of_two = np.stack(counts, axis=1).ravel()
-    row = ranges(np.stack(starts, axis=1).ravel(), of_two)
-    sample, annotator = np.repeat(np.arange(n), counts[0] + counts[1]), np.repeat(np.tile([0, 1], n), of_two)
-    objects = Objects(sample, annotator, category[row].astype(np.int64))
-    own = geometry(row)
-    overlaps = own.overlaps(objects)
-    pairs = matched_pairs(objects, own, overlaps, matching_of(objects, overlaps, config))
-    same = pairs.same_class
-    quality = panoptic_quality(sums_by(objects.sample[pairs.i[same]], pairs.iou[same], n), *counts)
-    return 1.0 - np.where(counts[0] + counts[1] > 0, quality, 1.0)

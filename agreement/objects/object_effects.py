@@ -31,15 +31,8 @@ _BOXES = ("box_size", "box_right", "box_down")
 
 def object_effects(t: Tables) -> Iterator[Effects]:
     """The effects on some rated samples."""
-    several = t.n_annotators > 2
-    yield from _annotator_effects(t, several=several)
-    yield from _match_effects(t)
-    yield from _box_effects(t, several=several)
-    if several:
-        yield from _missed_by_class(t)
-        yield from _pair_effects(t)
-    yield from _class_effects(t, several=several)
-    yield from _size_effects(t, several=several)
+    yield from _effects_of_annotators(t)
+    yield from _effects_of_classes(t)
 
 
 def findings_on_objects(
@@ -78,8 +71,10 @@ def _against_others(t: Tables, kind: str, second: int, own: Column, whole: Colum
     return effect_groups(kind, t.seats.annotator, second), t.seats.sample, _table(own, whole, *others)
 
 
-def _annotator_effects(t: Tables, *, several: bool) -> Iterator[Effects]:
-    """Annotators' rates of misses, lone objects and duplicates, against the others'."""
+def _effects_of_annotators(t: Tables) -> Iterator[Effects]:
+    """Annotators against the others on the same images, and every two of them."""
+    seats, pairs, several, n = t.seats, t.pairs, t.n_annotators > 2, len(t.seats.sample)
+    # rates of misses, lone objects and duplicates
     if several:
         missed = missed_columns(t)
         yield _against_others(t, "misses", 0, missed["n_missed"], missed["n_could_miss"])
@@ -88,31 +83,37 @@ def _annotator_effects(t: Tables, *, several: bool) -> Iterator[Effects]:
     verdicts = verdict_columns(t)
     yield _against_others(t, "lone", 0, verdicts["lone"], verdicts["n_judged"])
     yield _against_others(t, "twice", 0, verdicts["duplicate"], verdicts["n_judged"])
-
-
-def _match_effects(t: Tables) -> Iterator[Effects]:
-    """Annotators' distance from the others in class and extent, against that of the others among themselves."""
-    pairs, n = t.pairs, len(t.seats.sample)
-    ends = t.seats.own[t.pair_ends]
+    # distance from the others in class and extent, against that of the others among themselves
+    ends = seats.own[t.pair_ends]
     n_pairs = np.bincount(ends, minlength=n)
-    of_sample = np.bincount(t.pair_sample, minlength=t.n_samples)[t.seats.sample]
+    of_sample = np.bincount(t.pair_sample, minlength=t.n_samples)[seats.sample]
     for kind, values in (("conflicts", (~pairs.same_class).astype(np.float64)), ("loose", 1.0 - pairs.iou)):
         own = sums_by(ends, np.tile(values, 2), n)
-        all_together = sums_by(t.pair_sample, values, t.n_samples)[t.seats.sample]
+        all_together = sums_by(t.pair_sample, values, t.n_samples)[seats.sample]
         table = _table(own, n_pairs, all_together - own, of_sample - n_pairs)
-        yield effect_groups(kind, t.seats.annotator), t.seats.sample, table
-
-
-def _box_effects(t: Tables, *, several: bool) -> Iterator[Effects]:
-    """Bias of annotators' boxes in size and position; of two annotators, the first against the second."""
+        yield effect_groups(kind, seats.annotator), seats.sample, table
+    # bias of boxes in size and position; of two annotators, the first against the second
     row, offsets = t.offsets
-    rows, n = t.seats.own[row], len(t.seats.sample)
+    rows = seats.own[row]
     n_boxes = np.bincount(rows, minlength=n)
-    size, left, top, right, bottom = offsets.T / 100.0
-    for kind, values in zip(_BOXES, (size, (left + right) / 2, (top + bottom) / 2), strict=True):
+    size_of, left, top, right, bottom = offsets.T / 100.0
+    for kind, values in zip(_BOXES, (size_of, (left + right) / 2, (top + bottom) / 2), strict=True):
         group, sample, table = _against_others(t, kind, 0, sums_by(rows, values, n), n_boxes)
-        kept = slice(None) if several else t.seats.annotator == 0
+        kept = slice(None) if several else seats.annotator == 0
         yield group[kept], sample[kept], table[:, kept]
+    if not several:
+        return
+    # distance of every two annotators, against the distance of either from the others
+    shared, scored = t.sample_pairs, ~np.isnan(t.pair_score)
+    score = t.pair_score[scored]
+    of_pair = [seats.at[shared.sample[scored], side[scored]] for side in (shared.a, shared.b)]
+    total = sums_by(np.concatenate(of_pair), np.tile(score, 2), n)
+    count = np.bincount(np.concatenate(of_pair), minlength=n)
+    often = (t.met.n_shared >= MIN_IMAGES)[t.meeting_met[scored]]
+    a, b, sample = shared.a[scored][often], shared.b[scored][often], shared.sample[scored][often]
+    for first, second, end in ((a, b, of_pair[0][often]), (b, a, of_pair[1][often])):
+        table = _table(score[often], np.ones(len(first)), total[end] - score[often], count[end] - 1)
+        yield effect_groups("close", first, second), sample, table
 
 
 def _missed_by(t: Tables, code: IntArray) -> tuple[IntArray, ...]:
@@ -148,34 +149,11 @@ def _missed_by(t: Tables, code: IntArray) -> tuple[IntArray, ...]:
     return cell[owner] // k, cell[owner] % k, annotator, missed, could, assigned
 
 
-def _missed_by_class(t: Tables) -> Iterator[Effects]:
-    """Annotators' rates of misses by class against the others', and their contributions to those of the classes."""
-    sample, code, annotator, missed, could, assigned = _missed_by(t, t.lead)
-    place = distinct(sample * t.n_categories + code, t.n_samples * t.n_categories)[1]
-    others = [sums_by(place, column, int(place.max(initial=-1)) + 1)[place] - column for column in (missed, could)]
-    yield effect_groups("misses_class", annotator, code), sample, _table(missed, could, *others)
-    yield _parts("class_missed", t, t.seats.at[sample, annotator], code, missed, assigned)
-
-
 def _parts(kind: str, t: Tables, row: IntArray, code: IntArray, own: Column, whole: Column) -> Effects:
     """Contribution of every annotator to the classes (sizes) of a kind; ``row`` and ``code`` in any order."""
     n = int(code.max(initial=0)) + 1
     group, row, table = _cell_effects(kind, row * n + code, n, own, whole)
     return part_groups(kind, group_subjects(group)[0], t.seats.annotator[row]), t.seats.sample[row], table
-
-
-def _pair_effects(t: Tables) -> Iterator[Effects]:
-    """Distance of every two annotators, against the distance of either from the others."""
-    shared, n, scored = t.sample_pairs, len(t.seats.sample), ~np.isnan(t.pair_score)
-    score = t.pair_score[scored]
-    ends = [t.seats.at[shared.sample[scored], side[scored]] for side in (shared.a, shared.b)]
-    total = sums_by(np.concatenate(ends), np.tile(score, 2), n)
-    count = np.bincount(np.concatenate(ends), minlength=n)
-    kept = (t.met.n_shared >= MIN_IMAGES)[t.meeting_met[scored]]
-    a, b, sample = shared.a[scored][kept], shared.b[scored][kept], shared.sample[scored][kept]
-    for own, other, end in ((a, b, ends[0][kept]), (b, a, ends[1][kept])):
-        table = _table(score[kept], np.ones(len(own)), total[end] - score[kept], count[end] - 1)
-        yield effect_groups("close", own, other), sample, table
 
 
 def _cell_effects(kind: str, cell: IntArray, n_kinds: int, own: Column, whole: Column) -> Effects:
@@ -188,18 +166,25 @@ def _cell_effects(kind: str, cell: IntArray, n_kinds: int, own: Column, whole: C
     return effect_groups(kind, different % n_kinds), sample, _table(*sums, *others)
 
 
-def _missing(t: Tables, kept: BoolArray, *, several: bool) -> tuple[IntArray, IntArray]:
+def _missing(t: Tables, kept: BoolArray) -> tuple[IntArray, IntArray]:
     """Numbers of misses and of possible misses of every unit; of two annotators, 1 if only one drew it, of 1."""
-    units = t.units
-    votes, assigned = units.votes[kept], units.assigned[kept]
-    return (assigned - votes, assigned) if several else ((votes == 1).astype(np.int64), np.ones_like(votes))
+    votes, assigned = t.units.votes[kept], t.units.assigned[kept]
+    return (assigned - votes, assigned) if t.n_annotators > 2 else ((votes == 1).astype(np.int64), np.ones_like(votes))
 
 
-def _class_effects(t: Tables, *, several: bool) -> Iterator[Effects]:
-    """Rates of misses and of confusions by class against other classes, and confusions of every two classes."""
+def _effects_of_classes(t: Tables) -> Iterator[Effects]:
+    """Rates of misses and of confusions by class and size, confusions of every two classes, and who causes them."""
     k, lead, units, pairs, category = t.n_categories, t.lead, t.units, t.pairs, t.objects.category
-    kept = (lead >= 0) & ((units.votes >= 2) | (not several))
-    yield _cell_effects("class_missed", units.sample[kept] * k + lead[kept], k, *_missing(t, kept, several=several))
+    several, n_sizes = t.n_annotators > 2, len(SIZES)
+    if several:  # annotators' rates of misses by class against the others', and their parts of those of the classes
+        sample, code, annotator, missed, could, assigned = _missed_by(t, lead)
+        place = distinct(sample * k + code, t.n_samples * k)[1]
+        others = [sums_by(place, column, int(place.max(initial=-1)) + 1)[place] - column for column in (missed, could)]
+        yield effect_groups("misses_class", annotator, code), sample, _table(missed, could, *others)
+        yield _parts("class_missed", t, t.seats.at[sample, annotator], code, missed, assigned)
+    drawn = (units.votes >= 2) | (not several)
+    kept = (lead >= 0) & drawn
+    yield _cell_effects("class_missed", units.sample[kept] * k + lead[kept], k, *_missing(t, kept))
     apart, sample = ~pairs.same_class, t.pair_sample
     a, b = category[pairs.i], category[pairs.j]
     given, in_conflict = np.concatenate([a, b[apart]]), np.concatenate([apart, apart[apart]])
@@ -210,14 +195,8 @@ def _class_effects(t: Tables, *, several: bool) -> Iterator[Effects]:
         twice = (np.tile(column, 2) for column in (given, in_conflict, np.ones(len(given))))
         yield _parts("class_conflicts", t, row, *twice)
     yield conflict_rows(a[apart], b[apart], sample[apart], t.n_samples)
-
-
-def _size_effects(t: Tables, *, several: bool) -> Iterator[Effects]:
-    """Rates of misses by size against other sizes."""
-    units = t.units
-    kept = (t.size >= 0) & t.rated_unit & ((units.votes >= 2) | (not several))
-    cell = units.sample[kept] * len(SIZES) + t.size[kept]
-    yield _cell_effects("size_missed", cell, len(SIZES), *_missing(t, kept, several=several))
+    kept = (t.size >= 0) & t.rated_unit & drawn
+    yield _cell_effects("size_missed", units.sample[kept] * n_sizes + t.size[kept], n_sizes, *_missing(t, kept))
     if several:
         sample, code, annotator, missed, _, assigned = _missed_by(t, np.where(kept, t.size, -1))
         yield _parts("size_missed", t, t.seats.at[sample, annotator], code, missed, assigned)

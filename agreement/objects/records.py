@@ -67,7 +67,7 @@ class ObjectRecords(Records):
 
         Without options only what does not depend on them may be asked for.
         """
-        for part in self.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
+        for part in self.blocks("n_objects", MAX_OBJECTS_AT_ONCE):
             yield Tables(part=part, n_annotators=self.n_annotators, config=config, **known)
 
 

@@ -154,7 +154,7 @@ def stored_geometry(part: AnyColumns) -> Boxes | Intervals:
 
 def stored_blocks(records: ObjectRecords) -> Iterator[Block]:
     """All samples of records with :func:`stored_geometry`."""
-    for part in records.chunks("n_objects", MAX_OBJECTS_OF_BLOCK):
+    for part in records.blocks("n_objects", MAX_OBJECTS_OF_BLOCK):
         t = Tables(part=part, n_annotators=records.n_annotators, config=ANY_OPTIONS)
         hard, inexact = (np.repeat(np.arange(t.n_samples), part[name]) for name in ("n_hard", "n_inexact"))
         matching = Matching(t.unit, int(t.n_units.sum()), hard, inexact)

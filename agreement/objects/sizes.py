@@ -42,7 +42,8 @@ class SizeRule:
         if not any(len(part) for part in boxes):
             return cls(None, "", False)
         in_pixels = max(float(np.fmax.reduce(part, axis=None, initial=0.0)) for part in boxes) > _LARGEST_RELATIVE
-        if in_pixels or _all_sizes_known(records):
+        known = all("size_px" in part for part in records.parts)
+        if in_pixels or (known and not np.isnan(records.column("size_px")[records.rated]).any()):
             return cls(COCO_LIMITS, "px²", in_pixels)
         relative = cls(None, "share of the image", False)
         areas = np.concatenate([relative.areas_of_units(t)[t.rated_unit] for t in records.tables(config)])
@@ -76,14 +77,6 @@ def own_areas(
     if boxes_xyxy is not None and (visibility is not None or config.line_tolerance is not None):
         return box_area(boxes_xyxy)
     return area
-
-
-def _all_sizes_known(records: ObjectRecords) -> bool:
-    """True if the sizes in pixels of all rated images are known."""
-    if not all("size_px" in part for part in records.parts):
-        return False
-    sizes = records.column("size_px")[records.rated]
-    return not bool(np.isnan(sizes).any())
 
 
 def add_sizes(rest: Rest, t: Tables) -> None:

@@ -51,14 +51,14 @@ class PixelRecords(Records):
         Args:
             background: value of the background; None if there is none
         """
-        for part in self.chunks("n_shared", MAX_AREAS_AT_ONCE):
+        for part in self.blocks("n_shared", MAX_AREAS_AT_ONCE):
             counts = _counts(part, unpacked(part["assigned"], self.n_annotators))
             yield measure(counts.without_empty(background) if config.empty == "skip" else counts, background, config)
 
     def areas(self) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
         """The areas of all compared masks, in chunks: columns sample, annotator, value and pixels."""
         start = 0
-        for part in self.chunks("n_areas", MAX_AREAS_AT_ONCE):
+        for part in self.blocks("n_areas", MAX_AREAS_AT_ONCE):
             assigned, n_values = unpacked(part["assigned"], self.n_annotators), part["n_values"].astype(np.int64)
             # the areas of a sample are stored mask by mask, each with all values of the sample
             masked, annotator = np.nonzero(assigned & (assigned.sum(axis=1, keepdims=True) >= 2))

@@ -196,33 +196,22 @@ class Records:
         taken = {name: self.column(name)[rows[counted]] for name, counted in self.rows.items() if name in self.parts[0]}
         return replace(self, parts=(taken,))
 
-    def chunks(self, counted: str, at_once: int) -> Iterator[Columns]:
-        """Columns of consecutive samples in chunks of bounded size; a single empty chunk if there is no sample.
+    def blocks(self, counted: str, at_once: int) -> Iterator[Columns]:
+        """Columns of consecutive samples in blocks of bounded size; a single empty block if there is no sample.
 
         Args:
-            counted: name of the column whose sum is limited in a chunk
-            at_once: largest sum in a chunk; a single sample may exceed it
+            counted: name of the column whose sum is limited in a block
+            at_once: largest sum in a block; a single sample may exceed it
         """
         for part in self.parts:
-            total = np.cumsum(part[counted], dtype=np.int64)
+            starts, total = self._starts(part), np.cumsum(part[counted], dtype=np.int64)
             start, n_samples = 0, len(total)
             while start < n_samples or (n_samples == 0 and start == 0):
                 done = int(total[start - 1]) if start else 0
                 end = max(start + 1, int(np.searchsorted(total, done + at_once, side="right")))
-                yield self._slice(part, start, end)
+                last = min(end, n_samples)
+                yield {name: values[starts[name][start] : starts[name][last]] for name, values in part.items()}
                 start = end
-
-    def _slice(self, part: AnyColumns, start: int, end: int) -> Columns:
-        """The columns of consecutive samples."""
-        cut = {}
-        for name, values in part.items():
-            counted = self.rows[name]
-            if counted == OF_SAMPLE:
-                cut[name] = values[start:end]
-                continue
-            first = int(part[counted][:start].sum(dtype=np.int64))
-            cut[name] = values[first : first + int(part[counted][start:end].sum(dtype=np.int64))]
-        return cut
 
 
 def _joined(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
