@@ -71,62 +71,38 @@ def chosen_annotators(
     Raises:
         AgreementInputError: if the annotators are not usable
     """
-    if annotator_attribute is None:
-        return _named_fields(fields, annotators)
-    if annotators is None:
-        return (), ()
-    if isinstance(annotators, Mapping):
-        return _named_values(annotators, least)
-    if isinstance(annotators, str) or not isinstance(annotators, Sequence):
+    in_fields, is_mapping = annotator_attribute is None, isinstance(annotators, Mapping)
+    in_place = {field: field.removeprefix(names.FRAMES_PREFIX) for field in fields}
+    if annotators is None or (in_fields and isinstance(annotators, tuple | list) and not annotators):
+        return (tuple(in_place.values()) if in_fields else ()), ()
+    if in_fields and not is_mapping:
+        raise AgreementInputError(
+            f"`annotators` must map field names to annotator names in field mode, got {annotators!r}"
+        )
+    if isinstance(annotators, str) or not isinstance(annotators, Mapping | Sequence):
         raise AgreementInputError(
             "`annotators` must be a list of annotator names in attribute mode, or map them to persons, got "
             f"{annotators!r}"
         )
-    return _at_least(least, tuple(sorted({str(name) for name in annotators}))), ()
-
-
-def _at_least(least: int, chosen: tuple[str, ...]) -> tuple[str, ...]:
-    if len(chosen) < least:
-        raise AgreementInputError(f"Agreement needs at least 2 annotators, got {len(chosen)} ({shown(chosen)})")
-    return chosen
-
-
-def _named_values(annotators: Mapping[str, str], least: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Values of the attribute, and the person of each."""
-    _check_names(annotators, "value")
-    person_of = {str(value): person for value, person in annotators.items()}
-    values = _at_least(least, tuple(sorted(person_of)))
-    persons = tuple(person_of[value] for value in values)
-    _check_different(session_names(values, persons))
-    return values, persons
-
-
-def _named_fields(fields: tuple[str, ...], annotators: Given) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    in_place = {field: field.removeprefix(names.FRAMES_PREFIX) for field in fields}
-    if annotators is None or (isinstance(annotators, tuple | list) and not annotators):
-        return tuple(in_place.values()), ()
-    if not isinstance(annotators, Mapping):
-        raise AgreementInputError(
-            f"`annotators` must map field names to annotator names in field mode, got {annotators!r}"
-        )
-    unknown = sorted(map(str, set(annotators) - set(fields)))
-    if unknown:
+    if in_fields and (unknown := sorted(map(str, set(annotators) - set(fields)))):
         raise AgreementInputError(f"`annotators` must name chosen fields, got {shown(unknown)}")
-    _check_names(annotators, "field")
-    persons = tuple(str(annotators.get(field, in_place[field])) for field in fields)
-    named = session_names(tuple(in_place.values()), persons)
-    _check_different(named)
-    return named, persons if named != persons else ()
-
-
-def _check_names(annotators: Mapping[str, str], what: str) -> None:
-    if any(not isinstance(name, str) or not name for name in annotators.values()):
+    given = annotators if isinstance(annotators, Mapping) else {}
+    if any(not isinstance(name, str) or not name for name in given.values()):
+        what = "field" if in_fields else "value"
         raise AgreementInputError(f"`annotators` must give every {what} a name, got {annotators!r}")
-
-
-def _check_different(named: tuple[str, ...]) -> None:
-    if len(set(named)) < len(named):
+    if in_fields:
+        chosen = tuple(in_place.values())
+        persons = tuple(str(given.get(field, in_place[field])) for field in fields)
+    else:
+        chosen = tuple(sorted({str(value) for value in annotators}))
+        if len(chosen) < least:
+            raise AgreementInputError(f"Agreement needs at least 2 annotators, got {len(chosen)} ({shown(chosen)})")
+        person_of = {str(value): person for value, person in given.items()}
+        persons = tuple(person_of[value] for value in chosen) if is_mapping else ()
+    named = session_names(chosen, persons)
+    if is_mapping and len(set(named)) < len(named):
         raise AgreementInputError(f"`annotators` must be told apart by their names, got {shown(repeated(named))} twice")
+    return (named, persons if named != persons else ()) if in_fields else (chosen, persons)
 
 
 #: maximum number of pairs of annotators with intervals (the pairs that share the most samples)

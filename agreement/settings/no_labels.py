@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -103,36 +103,25 @@ def reading_warning(other: OtherReading, alpha: tuple[str, float | None], f1: fl
         f1: of the run, None if it has none
         what: what the samples are called
     """
-    numbers = [("F1", other.f1, f1), (alpha[0], other.alpha, alpha[1])]
-    changed = [(name, there, here) for name, there, here in numbers if _differ(there, here)]
+    changed = [
+        (name, *("undefined" if value is None else f"{value:.3f}" for value in (there, here)))
+        for name, there, here in (("F1", other.f1, f1), (alpha[0], other.alpha, alpha[1]))
+        if (there is not here if there is None or here is None else abs(there - here) > CLOSE)
+    ]
     if not changed:
         return None
     differences = ", and ".join(
-        f"{name}{' would be' if not k else ''} {_shown(there)}, not {_shown(here)}"
-        for k, (name, there, here) in enumerate(changed)
+        f"{name}{' would be' if not k else ''} {there}, not {here}" for k, (name, there, here) in enumerate(changed)
     )
     said = other.no_labels
     meaning = f"mean that they {_MEANING[said]}" if isinstance(said, str) else "are read the other way"
     if other.n_samples == 1:
         what, meaning = what[:-1], meaning.replace("mean ", "means ", 1).replace("are ", "is ", 1)
+    who = other.annotators[:_MOST_NAMED]
+    if len(other.annotators) > len(who):
+        who = [*who, f"{len(other.annotators) - len(who)} others"]
+    either = " or ".join([", ".join(who[:-1]), who[-1]] if len(who) > 1 else who)
     return (
-        f"{differences}, if the {other.n_samples:,} {what} without a list of {_either(other.annotators)} {meaning}: "
+        f"{differences}, if the {other.n_samples:,} {what} without a list of {either} {meaning}: "
         f"set “{TITLE}” (no_labels={said!r})"
     )
-
-
-def _differ(there: float | None, here: float | None) -> bool:
-    if there is None or here is None:
-        return there is not here
-    return abs(there - here) > CLOSE
-
-
-def _shown(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.3f}"
-
-
-def _either(names: Sequence[str]) -> str:
-    listed = list(names[:_MOST_NAMED])
-    if len(names) > len(listed):
-        listed.append(f"{len(names) - len(listed)} others")
-    return " or ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)

@@ -33,18 +33,46 @@ BEST_F1 = "best_f1"
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
-def _share_or_auto(option: str, value: Any) -> float | str:
-    if isinstance(value, str) and value == "auto":
-        return value
-    if not is_real(value) or not 0 < value <= 1:
-        raise AgreementInputError(f'`{option}` must be in (0, 1], got {value!r}; "auto" finds it from the data')
-    return float(value)
+def _check(
+    must: str,
+    fits: Callable[[Any], Any],
+    kept: Callable[[Any], Any] = lambda value: value,
+    *,
+    also: Sequence[str | None] = (),
+    advice: str = "",
+) -> Callable[[str, Any], Any]:
+    """A check of a value: what it must be, whether it fits, what is kept; the values ``also`` are kept as they are."""
+
+    def check(option: str, value: Any) -> Any:
+        if (value is None or isinstance(value, str)) and value in also:
+            return value
+        if not fits(value):
+            raise AgreementInputError(f"`{option}` must be {must}, got {value!r}{advice}")
+        return kept(value)
+
+    return check
 
 
-def _at_least_0(option: str, value: Any) -> float:
-    if not is_real(value) or value < 0:
-        raise AgreementInputError(f"`{option}` must be a number of at least 0, got {value!r}")
-    return float(value)
+def _names(must: str, different: str, fits: Callable[[str], Any]) -> Callable[[str, Any], tuple[str, ...]]:
+    """A check of one name or several; see :func:`_check`."""
+
+    def check(option: str, value: Any) -> tuple[str, ...]:
+        found = (value,) if isinstance(value, str) else value
+        if not isinstance(found, Sequence) or not all(isinstance(name, str) and fits(name) for name in found):
+            raise AgreementInputError(f"`{option}` must be {must}, got {value!r}")
+        return _different(option, different, found)
+
+    return check
+
+
+def _different(option: str, what: str, values: Sequence[str]) -> tuple[str, ...]:
+    if twice := repeated(values):
+        raise AgreementInputError(f"`{option}` must be different {what}, got {shown(twice)} more than once")
+    return tuple(values)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and bool(ATTRIBUTE.fullmatch(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,65 +98,6 @@ def _executor(option: str, value: Any) -> Any:
     raise AgreementInputError(f"`{option}` must be a concurrent.futures.Executor, or None, got {got}{hint}")
 
 
-def _positive_or_none(option: str, value: Any) -> float | None:
-    if value is None:
-        return None
-    if not is_real(value) or value <= 0:
-        raise AgreementInputError(f"`{option}` must be a number above 0, or None, got {value!r}")
-    return float(value)
-
-
-def _run_key(option: str, value: Any) -> str:
-    if not isinstance(value, str) or not _RUN_KEY.fullmatch(value):
-        raise AgreementInputError(
-            f"`{option}` must be lower-case letters, digits and underscores, at most 100, beginning with a letter, "
-            f"got {value!r}"
-        )
-    return value
-
-
-def _pillow_or_none(option: str, value: Any) -> str | None:
-    if value is not None and (not isinstance(value, str) or value != "pillow"):
-        raise AgreementInputError(f'`{option}` must be "pillow" or None, got {value!r}')
-    return value
-
-
-def _path_or_none(option: str, value: Any) -> str | None:
-    if value is not None and (not isinstance(value, str) or not ATTRIBUTE.fullmatch(value)):
-        raise AgreementInputError(f"`{option}` must be the name of an attribute or field, got {value!r}")
-    return value
-
-
-def _name_or_none(option: str, value: Any) -> str | None:
-    if value is not None and (not isinstance(value, str) or not ATTRIBUTE.fullmatch(value)):
-        raise AgreementInputError(f"`{option}` must be the name of an attribute, or None, got {value!r}")
-    return value
-
-
-def _field_or_none(option: str, value: Any) -> str | None:
-    if value is not None and (not isinstance(value, str) or not value):
-        raise AgreementInputError(f"`{option}` must be the name of a field, or of an annotator, or None, got {value!r}")
-    return value
-
-
-def _models(option: str, value: Any) -> tuple[str, ...]:
-    found = (value,) if isinstance(value, str) else value
-    if not isinstance(found, Sequence) or not all(isinstance(name, str) and name for name in found):
-        raise AgreementInputError(f"`{option}` must be names of fields with predictions, got {value!r}")
-    twice = repeated(found)
-    if twice:
-        raise AgreementInputError(f"`{option}` must be different fields, got {shown(twice)} more than once")
-    return tuple(found)
-
-
-def _confidence(option: str, value: Any) -> float | str | None:
-    if value is None or (isinstance(value, str) and value == BEST_F1):
-        return value
-    if not is_real(value) or not 0 <= value <= 1:
-        raise AgreementInputError(f'`{option}` must be in [0, 1], "{BEST_F1}" or None, got {value!r}')
-    return float(value)
-
-
 def _folder_or_none(option: str, value: Any) -> str | None:
     if value is None:
         return None
@@ -136,38 +105,12 @@ def _folder_or_none(option: str, value: Any) -> str | None:
         return os.path.abspath(path_of(option, value))
 
 
-def _sigmas(option: str, value: Any) -> str | float | tuple[float, ...] | None:
-    if value is None or (isinstance(value, str) and value == "coco"):
-        return value
-    if is_real(value) and value > 0:
-        return float(value)
-    if isinstance(value, list | tuple) and value and all(is_real(sigma) and sigma > 0 for sigma in value):
-        return tuple(float(sigma) for sigma in value)
-    raise AgreementInputError(f'`{option}` must be "coco", a number above 0, or a list of these, got {value!r}')
-
-
 def _categories(option: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise AgreementInputError(f"`{option}` must be a list of classes in ascending order, got {value!r}")
     if not all(isinstance(entry, str | bool) or is_real(entry) for entry in value):
         raise AgreementInputError(f"`{option}` must be texts or numbers, got {value!r}")
-    classes = tuple(value_name(entry) for entry in value)
-    twice = repeated(classes)
-    if twice:
-        raise AgreementInputError(f"`{option}` must be different classes, got {shown(twice)} more than once")
-    return classes
-
-
-def _attributes(option: str, value: Any) -> tuple[str, ...]:
-    entries = [value] if isinstance(value, str) else value
-    if not isinstance(entries, Sequence) or not all(
-        isinstance(name, str) and ATTRIBUTE.fullmatch(name) for name in entries
-    ):
-        raise AgreementInputError(f"`{option}` must be names of attributes, got {value!r}")
-    twice = repeated(entries)
-    if twice:
-        raise AgreementInputError(f"`{option}` must be different attributes, got {shown(twice)} more than once")
-    return tuple(entries)
+    return _different(option, "classes", [value_name(entry) for entry in value])
 
 
 def _aliases(option: str, value: Any) -> dict[str, str]:
@@ -204,15 +147,6 @@ def mask_value(value: Any) -> int | None:
     return None
 
 
-def _background(option: str, value: Any) -> int | str | None:
-    if value is None or (isinstance(value, str) and value == "auto"):
-        return value
-    number = mask_value(value)
-    if number is None:
-        raise AgreementInputError(f'`{option}` must be a mask value, "auto" or None, got {value!r}')
-    return number
-
-
 def _mask_values(option: str, value: Any) -> tuple[int, ...]:
     values = [value] if isinstance(value, str) or not isinstance(value, Sequence) else list(value)
     found = [mask_value(entry) for entry in values]
@@ -236,18 +170,56 @@ def _no_labels(option: str, value: Any) -> NoLabels:
     )
 
 
-def _progress(option: str, value: Any) -> Any:
-    # FiftyOne's expressions can be called, too
-    is_function = callable(value) and not isinstance(value, type) and not hasattr(value, "to_mongo")
-    if value is not None and not isinstance(value, bool) and not is_function:
-        raise AgreementInputError(f"`{option}` must be True, False, None or a function, got {value!r}")
-    return value
-
-
 def _anything(option: str, value: Any) -> Any:
     """No check: the value is checked where it is used."""
     return value
 
+
+_at_least_0 = _check("a number of at least 0", lambda value: is_real(value) and value >= 0, float)
+_positive_or_none = _check("a number above 0, or None", lambda value: is_real(value) and value > 0, float, also=(None,))
+_run_key = _check(
+    "lower-case letters, digits and underscores, at most 100, beginning with a letter",
+    lambda value: isinstance(value, str) and _RUN_KEY.fullmatch(value),
+)
+_path_or_none = _check("the name of an attribute or field", _is_path, also=(None,))
+_name_or_none = _check("the name of an attribute, or None", _is_path, also=(None,))
+_field_or_none = _check(
+    "the name of a field, or of an annotator, or None", lambda value: isinstance(value, str) and value, also=(None,)
+)
+_pillow_or_none = _check('"pillow" or None', lambda value: False, also=("pillow", None))
+_share_or_auto = _check(
+    "in (0, 1]",
+    lambda value: is_real(value) and 0 < value <= 1,
+    float,
+    also=("auto",),
+    advice='; "auto" finds it from the data',
+)
+_confidence = _check(
+    f'in [0, 1], "{BEST_F1}" or None', lambda value: is_real(value) and 0 <= value <= 1, float, also=(BEST_F1, None)
+)
+_sigmas = _check(
+    '"coco", a number above 0, or a list of these',
+    lambda value: (
+        all(is_real(sigma) and sigma > 0 for sigma in value) and value
+        if isinstance(value, list | tuple)
+        else is_real(value) and value > 0
+    ),
+    lambda value: float(value) if is_real(value) else tuple(map(float, value)),
+    also=("coco", None),
+)
+_background = _check(
+    'a mask value, "auto" or None', lambda value: mask_value(value) is not None, mask_value, also=("auto", None)
+)
+# FiftyOne's expressions can be called, too
+_progress = _check(
+    "True, False, None or a function",
+    lambda value: (
+        isinstance(value, bool) or (callable(value) and not isinstance(value, type) and not hasattr(value, "to_mongo"))
+    ),
+    also=(None,),
+)
+_models = _names("names of fields with predictions", "fields", bool)
+_attributes = _names("names of attributes", "attributes", ATTRIBUTE.fullmatch)
 
 #: the groups of labels that options apply to, and their names in messages and documentation
 GROUPS = {
