@@ -182,7 +182,7 @@ def _export(given: argparse.Namespace) -> Answered:
 
 
 def _check(given: argparse.Namespace) -> Answered:
-    from ..agreement.acceptance.outcome import FAILED as REQUIREMENT_FAILED
+    from ..agreement.acceptance.evaluate import FAILED as REQUIREMENT_FAILED
 
     _read_requirements(given)
     check = _run(given).check(given.requirements)
@@ -197,7 +197,7 @@ def _check(given: argparse.Namespace) -> Answered:
 
 def _read_requirements(given: argparse.Namespace) -> None:
     """Look at the file before FiftyOne is loaded, which takes seconds."""
-    from ..agreement.acceptance.requirements_file import read_requirements
+    from ..agreement.acceptance.requirements import read_requirements
 
     read_requirements(given.requirements)
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from .. import names
 from ..agreement import AgreementInputError
-from ..agreement.acceptance.requirements_file import read_requirements
+from ..agreement.acceptance.requirements import read_requirements
 from ..agreement.settings.arguments import one_of, path_of
 from ..charts.text.sections import plain_markdown
 from ..dataset_io import export_agreement, export_annotations, export_decided, export_decided_against

@@ -13,8 +13,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
-from ..agreement.acceptance.requirements import INTERVAL, VALUE, Requirement
-from ..agreement.acceptance.requirements_file import read_requirements, requirements_in
+from ..agreement.acceptance.requirements import INTERVAL, VALUE, Requirement, read_requirements, requirements_in
 from ..agreement.statistics.main_numbers import COMPARED
 from ..charts.reports.comparison import comparison_markdown
 from ..charts.reports.document import outcome, report_markdown

@@ -33,7 +33,7 @@ from ..names import (
 from .items import Choices, Field, Item, Link, button_item, chart_item, link, over_ends, table_item, text_item
 
 if TYPE_CHECKING:
-    from ..agreement.acceptance.outcome import Checked
+    from ..agreement.acceptance.evaluate import Checked
     from ..dataset_io.run.work_list import WorkList
     from .panel_state import PanelState, Shown
 

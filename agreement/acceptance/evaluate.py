@@ -1,19 +1,23 @@
-"""Check requirements against the numbers of a report, or of the reports on its parts."""
+"""Acceptance check: requirements against the numbers of a report, or of the reports on its parts, and the outcome."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ...metrics.matching.merging import TIE
 from ..families.family import FAMILIES
 from ..settings.errors import AgreementInputError, did_you_mean, shown
 from ..statistics.estimates import is_share_name
+from ..statistics.presentation import ShowsItself, shown_as
 from ..statistics.report import AgreementReport
 from ..statistics.values import Each, interval_at, part_types
-from .outcome import FAILED, NOT_ENOUGH, PASSED, AcceptanceCheck, Checked
 from .requirements import EACH, INTERVAL, Requirement
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 #: the reports on the parts that a field makes, by the names of the parts
 PartReports: TypeAlias = Callable[[str], Mapping[str, Callable[[], AgreementReport]]]
@@ -21,6 +25,102 @@ PartReports: TypeAlias = Callable[[str], Mapping[str, Callable[[], AgreementRepo
 _NO_NUMBERS = ("config", "samples", "schema_version", "intervals", "other_reading", "reference", "models")
 #: the names by which an entry of a report was chosen, by key of the requirement; and the entry, None if it has none
 Entry: TypeAlias = tuple[dict[str, tuple[str, ...]], Any]
+
+PASSED, FAILED, NOT_ENOUGH = "passed", "failed", "not enough data"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A checked requirement and its outcome; undefined numbers are None."""
+
+    name: str
+    outcome: str  #: ``passed``, ``failed`` or ``not enough data``
+    condition: str  #: what must hold
+    of: str = ""  #: the annotator, class or pair whose number it is; empty: the run's
+    by: str = ""  #: what divides the images, if it is about a part of them
+    part: str = ""  #: this part
+    value: float | None = None
+    low: float | None = None  #: ends of the interval of the value
+    high: float | None = None
+    n_objects: int | None = None  #: objects that it is about; None where the numbers do not say
+    n_images: int | None = None  #: images that it is about
+    reason: str = ""  #: why there is not enough data
+    #: arguments of ``run.view()`` that show the labels on which annotators disagree here
+    view: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of_requirement(
+        cls, wanted: Requirement, chosen: Mapping[str, Sequence[str]], part: str, **found: Any
+    ) -> Checked:
+        """The result of a requirement; not enough data, unless it is judged."""
+        of = ", ".join(" and ".join(names) for names in chosen.values() if names)
+        return cls(wanted.name, NOT_ENOUGH, wanted.condition, of=of, by=wanted.by, part=part, **found)
+
+    @property
+    def title(self) -> str:
+        """The name, with what it is about."""
+        about = ", ".join(filter(None, (self.of, self.part)))
+        return f"{self.name} ({about})" if about else self.name
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AcceptanceCheck(ShowsItself):
+    """Acceptance check of a run against its requirements.
+
+    ``outcome`` is ``failed`` if any requirement failed, else ``not enough data`` if any has not enough, else
+    ``passed``.
+    """
+
+    shown_by: ClassVar[str] = "acceptance"
+
+    run_key: str
+    source: str  #: name of the requirements file
+    outcome: str
+    results: tuple[Checked, ...]
+    n_unlisted: int = 0  #: results that a stored check leaves out, failures last
+
+    @property
+    def passed(self) -> bool:
+        """True if all requirements passed."""
+        return self.outcome == PASSED
+
+    def of(self, outcome: str) -> list[Checked]:
+        """The requirements with an outcome."""
+        return [each for each in self.results if each.outcome == outcome]
+
+    @classmethod
+    def from_results(cls, run_key: str, source: str, results: tuple[Checked, ...]) -> AcceptanceCheck:
+        """The check with the outcome that follows from the results."""
+        found = {each.outcome for each in results}
+        outcome = next((each for each in (FAILED, NOT_ENOUGH) if each in found), PASSED)
+        return cls(run_key, source, outcome, results)
+
+    def shortened(self, at_most: int) -> AcceptanceCheck:
+        """The check with so many results, at most: failures first."""
+        order = (FAILED, NOT_ENOUGH, PASSED)
+        ordered = sorted(self.results, key=lambda each: order.index(each.outcome))
+        if len(ordered) <= at_most:
+            return self
+        return dataclasses.replace(self, results=tuple(ordered[:at_most]), n_unlisted=len(ordered) - at_most)
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{len(self.of(each))} {each}" for each in (PASSED, FAILED, NOT_ENOUGH) if self.of(each))
+        return f"<{type(self).__name__} of {self.run_key!r}: {self.outcome} ({said}); print_report() says more>"
+
+    def to_dataframe(self) -> DataFrame:
+        """The results as a pandas DataFrame, a row each; undefined numbers are nan."""
+        return shown_as("acceptance_frame", self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as JSON-serialisable values."""
+        values = dataclasses.asdict(self)
+        return {**values, "results": list(values["results"])}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> AcceptanceCheck:
+        """Rebuild a check from :meth:`to_dict`."""
+        results = tuple(Checked(**each) for each in values["results"])
+        return cls(**{**values, "results": results})
 
 
 def check_requirements(
@@ -48,7 +148,7 @@ def check_requirements(
             raise AgreementInputError(f"{wanted.place}: {error}") from error
         if wanted.part != EACH and wanted.part not in found:
             reason = f"no image has {wanted.part!r} by {wanted.by}{did_you_mean(wanted.part, found)}"
-            results.append(_result(wanted, {}, wanted.part, reason=reason))
+            results.append(Checked.of_requirement(wanted, {}, wanted.part, reason=reason))
         for name in found if wanted.part == EACH else {wanted.part} & {*found}:
             results += _checked(wanted, found[name](), name)
     return AcceptanceCheck.from_results(report.run_key, source, tuple(results))
@@ -59,27 +159,25 @@ def keyed_numbers(owner: Any) -> dict[str, float | None]:
     return dict(_numbers(type(owner), owner))
 
 
-def _numbers(kind: Any, owner: Any) -> Iterator[tuple[str, float | None]]:
-    parts = part_types(kind)
-    for field in dataclasses.fields(kind):
-        name, value, part = field.name, getattr(owner, field.name, None), parts.get(field.name)
-        if name in _NO_NUMBERS or isinstance(value, bool | str) or str(field.type).startswith("list"):
-            continue
-        if isinstance(part, Each) or isinstance(value, Mapping):
-            for key, entry in (value or {}).items():
-                yield from _within(f"{name}.{key}", part.part if isinstance(part, Each) else None, entry)
-        elif part is not None or "float" in str(field.type) or "int" in str(field.type):
-            yield from _within(name, part, value)
-
-
-def _within(name: str, part: Any, value: Any) -> Iterator[tuple[str, float | None]]:
-    if part is not None:
-        yield from ((f"{name}.{key}", each) for key, each in _numbers(part, value))
+def _numbers(kind: Any, value: Any, key: str = "") -> Iterator[tuple[str, float | None]]:
+    """The numbers within a value and their keys; ``kind`` is the class of a part of a report, None of other values."""
+    entries: dict[str, tuple[Any, Any]] = {}
+    if isinstance(kind, Each):
+        entries = {name: (kind.part, entry) for name, entry in (value or {}).items()}
+    elif kind is not None:
+        parts = part_types(kind)
+        for field in dataclasses.fields(kind):
+            name, entry, of = field.name, getattr(value, field.name, None), str(field.type)
+            is_number = "float" in of or "int" in of or isinstance(entry, Mapping) or name in parts
+            is_other = name in _NO_NUMBERS or isinstance(entry, bool | str) or of.startswith("list")
+            if is_number and not is_other:
+                entries[name] = parts.get(name), entry
     elif isinstance(value, Mapping):
-        for key, entry in value.items():
-            yield from _within(f"{name}.{key}", None, entry)
+        entries = {name: (None, entry) for name, entry in value.items()}
     elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        yield name, value
+        yield key, value
+    for name, (part, entry) in entries.items():
+        yield from _numbers(part, entry, f"{key}.{name}" if key else name)
 
 
 def _checked(wanted: Requirement, report: AgreementReport, part: str) -> Iterator[Checked]:
@@ -88,7 +186,7 @@ def _checked(wanted: Requirement, report: AgreementReport, part: str) -> Iterato
     prefix = next((name for name in roles if wanted.number.startswith(f"{name}.")), "")
     path = wanted.number.removeprefix(f"{prefix}.") if prefix else wanted.number
     if prefix and roles[prefix] is None:
-        yield _result(wanted, {}, part, reason="the run has no reference")
+        yield Checked.of_requirement(wanted, {}, part, reason="the run has no reference")
         return
     entries: list[Entry] = [({}, roles[prefix] if prefix else report)]
     for key, names in (("annotator", wanted.annotator), ("class", wanted.class_name), ("pair", wanted.pair)):
@@ -96,18 +194,18 @@ def _checked(wanted: Requirement, report: AgreementReport, part: str) -> Iterato
         if any(names):
             entries = [found for entry in entries for found in _chosen(wanted, entry, key, names, report)]
     for chosen, entry in entries:
-        said = _said(chosen)
+        result = Checked.of_requirement(wanted, chosen, part)
         if entry is None:
-            yield _result(wanted, chosen, part, reason=f"no label is of {said}" if said else "the run has none")
+            reason = f"no label is of {result.of}" if result.of else "the run has none"
+            yield dataclasses.replace(result, reason=reason)
             continue
         known = keyed_numbers(entry)
         if path not in known:
-            start = f"{prefix}." if prefix else ""
-            every = [start + key for key in known]
+            every = [f"{prefix}.{key}" if prefix else key for key in known]
             hint = did_you_mean(wanted.number, every) or f"; there are {shown(every, limit=60)}"
             raise AgreementInputError(
-                f"{wanted.place}: `number` must be a number{f' of {said}' if said else ''} that the run has, got "
-                f"{wanted.number[:200]!r}{hint}"
+                f"{wanted.place}: `number` must be a number{f' of {result.of}' if result.of else ''} that the run has, "
+                f"got {wanted.number[:200]!r}{hint}"
             )
         if wanted.limit > 1 and is_share_name(path):
             percent = f"; {wanted.limit:g} % is {wanted.limit / 100:g}" if wanted.limit <= 100 else ""
@@ -115,7 +213,25 @@ def _checked(wanted: Requirement, report: AgreementReport, part: str) -> Iterato
                 f"{wanted.place}: the limit of {wanted.number!r}, a share, must be at most 1, got {wanted.limit:g}"
                 f"{percent}"
             )
-        yield _judged(wanted, chosen, part, report, entry, path, known[path])
+        value = judged = known[path]
+        interval = None if value is None else interval_at(entry, path)
+        n_objects, n_images = (
+            next((getattr(entry, name) for name in names if hasattr(entry, name)), None)
+            for names in (("n_units", "n_reference", "n_objects"), ("n_rated", "n_samples", "n_assigned"))
+        )
+        result = dataclasses.replace(result, value=value, n_objects=n_objects, n_images=n_images)
+        if interval is not None:
+            result = dataclasses.replace(result, low=interval.low, high=interval.high)
+        if wanted.judge == INTERVAL:
+            judged = result.high if wanted.is_most else result.low
+        if value is None or judged is None:
+            reason = f"{wanted.number} {'is undefined' if value is None else 'has no interval'}"
+            yield dataclasses.replace(result, reason=reason)
+        # a limit that is reached but for rounding is reached
+        elif judged <= wanted.limit + TIE if wanted.is_most else judged >= wanted.limit - TIE:
+            yield dataclasses.replace(result, outcome=PASSED)
+        else:
+            yield dataclasses.replace(result, outcome=FAILED, view=_view(wanted, chosen, report))
 
 
 def _chosen(
@@ -145,44 +261,6 @@ def _chosen(
     names = names if names in found or names[::-1] not in found else names[::-1]
     for each in (list(found) or [()]) if names == (EACH,) else [names]:
         yield {**before, key: each}, found.get(each)
-
-
-def _said(chosen: Mapping[str, Sequence[str]]) -> str:
-    """What was chosen, as text: ``alice``, ``alice and bob``, ``alice, car``."""
-    return ", ".join(" and ".join(names) for names in chosen.values() if names)
-
-
-def _judged(
-    wanted: Requirement,
-    chosen: dict[str, tuple[str, ...]],
-    part: str,
-    report: AgreementReport,
-    entry: Any,
-    path: str,
-    value: float | None,
-) -> Checked:
-    interval = None if value is None else interval_at(entry, path)
-    counts = [
-        next((getattr(entry, name) for name in names if hasattr(entry, name)), None)
-        for names in (("n_units", "n_reference", "n_objects"), ("n_rated", "n_samples", "n_assigned"))
-    ]
-    ends = {} if interval is None else {"low": interval.low, "high": interval.high}
-    found = _result(wanted, chosen, part, value=value, **ends, n_objects=counts[0], n_images=counts[1])
-    if value is None:
-        return dataclasses.replace(found, reason=f"{wanted.number} is undefined")
-    if wanted.judge == INTERVAL:
-        if interval is None:
-            return dataclasses.replace(found, reason=f"{wanted.number} has no interval")
-        value = interval.high if wanted.is_most else interval.low
-    # a limit that is reached but for rounding is reached
-    if value <= wanted.limit + TIE if wanted.is_most else value >= wanted.limit - TIE:
-        return dataclasses.replace(found, outcome=PASSED)
-    return dataclasses.replace(found, outcome=FAILED, view=_view(wanted, chosen, report))
-
-
-def _result(wanted: Requirement, chosen: Mapping[str, Sequence[str]], part: str, **found: Any) -> Checked:
-    """The result of a requirement; not enough data, unless it is judged."""
-    return Checked(wanted.name, NOT_ENOUGH, wanted.condition, of=_said(chosen), by=wanted.by, part=part, **found)
 
 
 #: labels that lower a number, by parts of its key; all that are disputed for other numbers

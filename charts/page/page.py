@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
 
-    from ...agreement.acceptance.outcome import AcceptanceCheck
+    from ...agreement.acceptance.evaluate import AcceptanceCheck
     from ...agreement.families.compare import AgreementComparison
     from ...agreement.parts.result import AgreementParts
     from ...agreement.statistics.report import AgreementReport

@@ -15,7 +15,7 @@ from ..text.words import capitalised, counted, ends_of, listed, shown_interval, 
 from .dataframes import flat, frame_of
 
 if TYPE_CHECKING:
-    from ...agreement.acceptance.outcome import AcceptanceCheck, Checked
+    from ...agreement.acceptance.evaluate import AcceptanceCheck, Checked
     from ...agreement.convergence.convergence import Convergence
     from ...agreement.parts.result import AgreementParts, DataPart, PartNumber
     from ...agreement.statistics.main_numbers import MainNumber

@@ -11,10 +11,8 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.acceptance.evaluate import check_requirements
-from ...agreement.acceptance.outcome import AcceptanceCheck
-from ...agreement.acceptance.requirements import Requirement
-from ...agreement.acceptance.requirements_file import read_requirements
+from ...agreement.acceptance.evaluate import AcceptanceCheck, check_requirements
+from ...agreement.acceptance.requirements import Requirement, read_requirements
 from ...agreement.families.family import build_report
 from ...agreement.settings.arguments import takes_arrays
 from ...agreement.statistics.report import AgreementReport

@@ -16,7 +16,7 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.acceptance.outcome import AcceptanceCheck
+from ...agreement.acceptance.evaluate import AcceptanceCheck
 from ...agreement.parts.result import AgreementParts
 from ...agreement.settings.arguments import one_of, path_of, takes_arrays, texts_of, true_or_false, writing_to
 from ...agreement.settings.errors import AgreementInputError
