@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ... import names
-from ...metrics.numeric.arrays import FloatArray, IntArray
+from ...metrics.numeric.arrays import IntArray
 from ..settings.options import OPTIONS
 from ..statistics.estimates import estimates
 from ..statistics.numbers import Key, Numbers, differences
@@ -196,16 +196,21 @@ def compare_runs(
         applied: what was applied to labels between the runs; None if nothing was
     """
     rated = np.flatnonzero(np.logical_and(*(run.records.assigned[run.rows].sum(axis=1) >= 2 for run in (a, b))))
-    records_a, records_b = (run.records.take(run.rows[rated]) for run in (a, b))
-    ranks = _ranks(rated, clusters)
     config_a, config_b = a.context.config, b.context.config
-    changes = _changes(a, b, rated, ranks, resamples=resamples, seed=seed)
-    only = (
-        sorted(set(a.context.annotators) - set(b.context.annotators)),
-        sorted(set(b.context.annotators) - set(a.context.annotators)),
-    )
-    scores = records_a.sample_values().score, records_b.sample_values().score
+    changes = _changes(a, b, rated, clusters, resamples=resamples, seed=seed)
+    names_a, names_b = set(a.context.annotators), set(b.context.annotators)
     versions = [run.context.run.versions.get(names.FORMULAS, "") for run in (a, b)]
+    decided = None
+    if applied is not None and (applied.n_labels[rated].any() or applied.is_incomplete):
+        n_labels = applied.n_labels[rated]
+        left = rated[n_labels == 0]
+        without = _changes(a, b, left, clusters, resamples=resamples, seed=seed) if len(left) else {}
+        n_changed = int((n_labels > 0).sum())
+        whole = _whole_report(without)
+        decided = DecidedBetween(int(n_labels.sum()), n_changed, len(left), applied.is_incomplete, whole)
+    aside = {option.name for option in OPTIONS.values() if not option.changes_numbers}
+    of_a, of_b = ({**run.context.config.to_dict(), "label types": list(run.context.label_types)} for run in (a, b))
+    differing = [name for name in of_a if name not in aside and of_a[name] != of_b.get(name)]
     return AgreementComparison(
         a=config_a.run_key,
         b=config_b.run_key,
@@ -214,170 +219,111 @@ def compare_runs(
         n_only_a=a.records.n_samples - len(a.rows),
         n_only_b=b.records.n_samples - len(b.rows),
         n_unrated=len(a.rows) - len(rated),
-        n_clusters=None if clusters is None else len(np.unique(ranks)),
+        n_clusters=None if clusters is None else len(np.unique(clusters[rated])),
         on_frames=on_frames,
-        options=_options(a.context, b.context),
-        annotators_only_a=only[0],
-        annotators_only_b=only[1],
+        options=[{"option": name, "a": of_a[name], "b": of_b.get(name)} for name in differing],
+        annotators_only_a=sorted(names_a - names_b),
+        annotators_only_b=sorted(names_b - names_a),
         numbers=_whole_report(changes),
         changes=_by_part(changes),
-        samples=_samples(*scores, rated, describe),
+        samples=_samples(a, b, rated, describe),
         resamples=resamples,
         seed=seed,
-        decided=_decided(a, b, rated, clusters, applied, resamples=resamples, seed=seed),
+        decided=decided,
         formulas=None if versions[0] == versions[1] else versions,
     )
 
 
-def _decided(
-    a: ComparedRun,
-    b: ComparedRun,
-    rated: IntArray,
-    clusters: IntArray | None,
-    applied: AppliedBetween | None,
-    *,
-    resamples: int,
-    seed: int,
-) -> DecidedBetween | None:
-    """Count labels changed by decisions between the runs, and compare the samples without such labels."""
-    if applied is None or not (applied.n_labels[rated].any() or applied.is_incomplete):
-        return None
-    n_labels = applied.n_labels[rated]
-    left = rated[n_labels == 0]
-    changes = _changes(a, b, left, _ranks(left, clusters), resamples=resamples, seed=seed) if len(left) else {}
-    n_samples = int((n_labels > 0).sum())
-    return DecidedBetween(int(n_labels.sum()), n_samples, len(left), applied.is_incomplete, _whole_report(changes))
-
-
-def _ranks(rows: IntArray, clusters: IntArray | None) -> IntArray:
-    """Number of the video or group of some samples; of independent samples their own."""
-    return np.arange(len(rows)) if clusters is None else np.unique(clusters[rows], return_inverse=True)[1].ravel()
-
-
 def _changes(
-    a: ComparedRun, b: ComparedRun, rows: IntArray, ranks: IntArray, *, resamples: int, seed: int
+    a: ComparedRun, b: ComparedRun, rows: IntArray, clusters: IntArray | None, *, resamples: int, seed: int
 ) -> dict[Key, Change]:
-    """The change of every number from one run to the other, over some of the shared samples."""
-    matched = _Matched(len(rows))
-    contexts = (dataclasses.replace(run.context, clusters=ranks) for run in (a, b))
-    of_runs = (
-        _by_sample(run.records.take(run.rows[rows]), context) for run, context in zip((a, b), contexts, strict=True)
-    )
-    changed = estimates(matched.differences(*of_runs), ranks, resamples=resamples, seed=seed)
-    values_a, values_b = matched.values
-    return {
-        key: Change(number(values_a[key]), number(values_b[key]), number(found.value), found.interval)
-        for key, found in changed.items()
+    """The change of every number that is known from one run to the other, over some of the shared samples.
+
+    Both runs yield their numbers in the same order, except for numbers that only one of them has. They are paired up by
+    key and subtracted, a few columns at a time to save memory.
+    """
+    ranks = np.arange(len(rows)) if clusters is None else np.unique(clusters[rows], return_inverse=True)[1].ravel()
+    values: tuple[dict[Key, float], dict[Key, float]] = ({}, {})
+    waiting: tuple[dict[Key, Numbers], dict[Key, Numbers]] = ({}, {})
+
+    def by_sample(run: ComparedRun) -> Iterator[Numbers]:
+        """The numbers that are known sample by sample, so that they can have an interval."""
+        # without resamples only the sums would be kept
+        config = dataclasses.replace(run.context.config, resamples=max(run.context.config.resamples, 1))
+        context = dataclasses.replace(run.context, clusters=ranks, config=config)
+        return (each for each in numbers_of(run.records.take(run.rows[rows]), context) if each.by_sample)
+
+    def subtracted() -> Iterator[Numbers]:
+        for both in zip_longest(by_sample(a), by_sample(b)):
+            for run, each in enumerate(both):
+                if each is None:
+                    continue
+                values[run].update(zip(each.keys, each.values().tolist(), strict=True))
+                others = waiting[1 - run]
+                found = [key for key in each.keys if key in others]
+                for other in {id(others[key]): others[key] for key in found}.values():
+                    first, second = (each, other) if run == 0 else (other, each)
+                    yield differences(first, second, len(rows))
+                for key in found:
+                    del others[key]
+                waiting[run].update((key, each) for key in each.keys if key not in values[1 - run])
+
+    changes = {
+        key: Change(number(values[0][key]), number(values[1][key]), number(found.value), found.interval)
+        for key, found in estimates(subtracted(), ranks, resamples=resamples, seed=seed).items()
     }
+    return {key: change for key, change in changes.items() if change.a is not None or change.b is not None}
 
 
 def _whole_report(changes: Mapping[Key, Change]) -> dict[str, Change]:
     """The numbers of the whole report."""
-    return {key[0]: change for key, change in changes.items() if len(key) == 1 and _is_known(change)}
-
-
-def _by_sample(records: Records, context: ReportContext) -> Iterator[Numbers]:
-    """The numbers that are known sample by sample, so that they can have an interval."""
-    # without resamples only the sums would be kept
-    config = dataclasses.replace(context.config, resamples=max(context.config.resamples, 1))
-    return (each for each in numbers_of(records, dataclasses.replace(context, config=config)) if each.by_sample)
-
-
-class _Matched:
-    """Pair up the numbers of two runs by key and subtract them, a few columns at a time to save memory.
-
-    Both runs yield their numbers in the same order, except for numbers that only one of them has.
-    """
-
-    def __init__(self, n_samples: int) -> None:
-        self.values: tuple[dict[Key, float], dict[Key, float]] = ({}, {})
-        self._n_samples = n_samples
-        self._waiting: tuple[dict[Key, Numbers], dict[Key, Numbers]] = ({}, {})
-
-    def differences(self, sums_a: Iterable[Numbers], sums_b: Iterable[Numbers]) -> Iterator[Numbers]:
-        """Difference of each number between the two runs."""
-        for both in zip_longest(sums_a, sums_b):
-            for run, sums in enumerate(both):
-                if sums is not None:
-                    yield from self._added(sums, run)
-
-    def _added(self, sums: Numbers, run: int) -> Iterator[Numbers]:
-        """Differences of the numbers whose counterpart in the other run has already arrived."""
-        self.values[run].update(zip(sums.keys, sums.values().tolist(), strict=True))
-        own, others = self._waiting[run], self._waiting[1 - run]
-        found = [key for key in sums.keys if key in others]
-        for other in {id(others[key]): others[key] for key in found}.values():
-            yield differences(*((sums, other) if run == 0 else (other, sums)), self._n_samples)
-        for key in found:
-            del others[key]
-        own.update((key, sums) for key in sums.keys if key not in self.values[1 - run])
-
-
-def _is_known(change: Change) -> bool:
-    return change.a is not None or change.b is not None
+    return {key[0]: change for key, change in changes.items() if len(key) == 1}
 
 
 def _by_part(changes: Mapping[Key, Change]) -> dict[str, list[PartChanges]]:
-    """Changes of pairs, classes and so on: entries with an interval first, then the largest change first.
+    """Changes of pairs, classes and so on: entries with an interval first, then the largest change first, of alpha or
+    of the first number.
 
     A key is table, names and path of the number: ``("annotators", "alice", "bias", "mean.size")``.
     """
     found: dict[str, dict[Key, dict[str, Change]]] = defaultdict(lambda: defaultdict(dict))
     for key, change in changes.items():
-        if len(key) > 1 and _is_known(change):
+        if len(key) > 1:
             table, n_names = key[0], _N_NAMES.get(key[0], 1)
             found[table][key[1 : 1 + n_names]][".".join(key[1 + n_names :])] = change
+
+    def place(item: tuple[Key, dict[str, Change]]) -> tuple[bool, float, Key]:
+        change = item[1].get("alpha") or next(iter(item[1].values()))
+        # rounded, so that rounding errors do not decide the order
+        size = -1.0 if change.difference is None else round(abs(change.difference), 9)
+        return change.interval is None, -size, item[0]
+
     return {
-        table: [
-            PartChanges(list(part), numbers)
-            for part, numbers in sorted(parts.items(), key=lambda item: (*_order(item[1]), item[0]))
-        ]
+        table: [PartChanges(list(part), numbers) for part, numbers in sorted(parts.items(), key=place)]
         for table, parts in found.items()
     }
 
 
-def _order(numbers: Mapping[str, Change]) -> tuple[bool, float]:
-    """Sort key: entries with an interval first, then the largest change of alpha (or of the first number)."""
-    change = numbers.get("alpha") or next(iter(numbers.values()))
-    # rounded, so that rounding errors do not decide the order
-    size = -1.0 if change.difference is None else round(abs(change.difference), 9)
-    return change.interval is None, -size
-
-
-def _options(a: ReportContext, b: ReportContext) -> list[dict[str, Any]]:
-    """The options and label types that differ between the runs and can change numbers."""
-    of_a = {**a.config.to_dict(), "label types": list(a.label_types)}
-    of_b = {**b.config.to_dict(), "label types": list(b.label_types)}
-    aside = {option.name for option in OPTIONS.values() if not option.changes_numbers}
-    differing = [name for name in of_a if name not in aside and of_a[name] != of_b.get(name)]
-    return [{"option": name, "a": of_a[name], "b": of_b.get(name)} for name in differing]
-
-
-def _samples(a: FloatArray, b: FloatArray, rows: IntArray, describe: Describe) -> SampleChanges:
-    """Count samples whose score rose or fell, and list the largest changes.
-
-    Args:
-        a: shape ``(S,)``, scores in the first run, ordered by sample id
-        b: shape ``(S,)``, scores in the second run
-        rows: shape ``(S,)``, rows of the samples
-    """
-    difference = b - a
-    undefined = np.isnan(difference)
+def _samples(a: ComparedRun, b: ComparedRun, rated: IntArray, describe: Describe) -> SampleChanges:
+    """Count samples whose score rose or fell, and list the largest changes."""
+    before, after = (run.records.take(run.rows[rated]).sample_values().score for run in (a, b))
+    difference = after - before
     better, worse = (np.flatnonzero(sign * difference > _ROUNDING) for sign in (1, -1))
+    n_undefined = int(np.isnan(difference).sum())
 
     def listed(changed: IntArray) -> list[dict[str, Any]]:
         largest = changed[np.argsort(-np.abs(difference[changed]).round(9), kind="stable")[:N_LISTED]]
-        columns = zip(*(column[largest].tolist() for column in (a, b, difference)), strict=True)
+        columns = (column[largest].tolist() for column in (before, after, difference))
         return [
-            {**entry, "a": before, "b": after, "difference": change}
-            for entry, (before, after, change) in zip(describe(rows[largest].tolist()), columns, strict=True)
+            {**entry, **dict(zip(("a", "b", "difference"), values, strict=True))}
+            for entry, *values in zip(describe(rated[largest].tolist()), *columns, strict=True)
         ]
 
     return SampleChanges(
         n_better=len(better),
         n_worse=len(worse),
-        n_equal=len(difference) - len(better) - len(worse) - int(undefined.sum()),
-        n_undefined=int(undefined.sum()),
+        n_equal=len(difference) - len(better) - len(worse) - n_undefined,
+        n_undefined=n_undefined,
         better=listed(better),
         worse=listed(worse),
     )

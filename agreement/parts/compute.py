@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -18,8 +18,8 @@ from ..evidence.hypotheses import FALSE_DISCOVERY_RATE, MARGIN
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, natural_key
 from ..families.family import FAMILIES
 from ..statistics.content_order import Hashes, content_ranks
-from ..statistics.estimates import Estimate, estimates, rated_only
-from ..statistics.numbers import Key, Numbers
+from ..statistics.estimates import estimates, rated_only
+from ..statistics.numbers import Numbers
 from ..statistics.records import Records
 from ..statistics.report import ReportContext, number
 from .result import DataPart, PartNumber
@@ -94,29 +94,22 @@ def _titled(values: Sequence[Any]) -> tuple[list[str], list[str], bool]:
             names, place = [_number(value) for value in different.tolist()], np.searchsorted(different, numbers)
         else:
             limits = np.unique(np.sort(numbers)[np.ceil(np.array([0.25, 0.5, 0.75]) * len(numbers)).astype(int) - 1])
-            ends = [_number(_short(limit, different)) for limit in limits.tolist()]
+            ends = []
+            for limit in limits.tolist():  # with as few digits as separate the same values
+                shorter = np.array([float(f"{limit:.{digits}g}") for digits in range(1, 17)] + [limit])
+                same = np.searchsorted(different, shorter, "right") == np.searchsorted(different, limit, "right")
+                ends.append(_number(shorter[same][0].item()))
             names = [f"≤ {ends[0]}", *(f"> {low}, ≤ {high}" for low, high in itertools.pairwise(ends)), f"> {ends[-1]}"]
             place = np.searchsorted(limits, numbers)
         return [names[k] for k in place.tolist()], list(dict.fromkeys(names)), True
-    titles = [_text(value) for value in values]
+    texts = [_number(value) if isinstance(value, float) else str(value) for value in values]
+    # in quotes where a text would look like no value, or like another part
+    titles = [repr(text) if not text.strip() or text in (OTHERS, NONE) else text for text in texts]
     return titles, sorted(set(titles), key=natural_key), False
-
-
-def _text(value: Any) -> str:
-    """A value as text; in quotes where it would look like no value, or like another part."""
-    text = value if isinstance(value, str) else _number(value) if isinstance(value, float) else str(value)
-    return repr(text) if not text.strip() or text in (OTHERS, NONE) else text
 
 
 def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-
-
-def _short(limit: float, values: FloatArray) -> float:
-    """A limit with as few digits as separate the same values."""
-    place = np.searchsorted(values, limit, side="right")
-    shorter = (float(f"{limit:.{digits}g}") for digits in range(1, 17))
-    return next((short for short in shorter if np.searchsorted(values, short, side="right") == place), limit)
 
 
 def _members(part: IntArray, row: IntArray, n_parts: int, n_samples: int) -> SparseColumns:
@@ -160,17 +153,16 @@ class PartColumns:
         clusters = None if self.clusters is None else self.clusters[rated]
         ranks = content_ranks(hashes[rated], values[rated], clusters)
         numbers = [replace(each, columns=each.rows[rated]) for each in self.numbers]
-        found = self._main(estimates(numbers, ranks, resamples=resamples, seed=seed))
+        found = estimates(numbers, ranks, resamples=resamples, seed=seed)
         return DataPart(
             name,
             n_samples=len(rows),
             n_rated=len(rated),
             n_objects=int(self.n_objects[rows[self.place[rows] >= 0]].sum()),
-            numbers={key: PartNumber(number(each.value), each.interval) for key, each in found.items()},
+            numbers={
+                key: PartNumber(number(each.value), each.interval) for (key,), each in found.items() if key in self.keys
+            },
         )
-
-    def _main(self, found: Mapping[Key, Estimate]) -> dict[str, Estimate]:
-        return {key: each for (key,), each in found.items() if key in self.keys}
 
 
 def parts_of(
@@ -199,89 +191,70 @@ def parts_of(
     if not resamples or not len(columns.contents[0]):
         return parts, 0
     rated = [columns.place[each][columns.place[each] >= 0] for each in rows]
-    return _tested(parts, whole, _Differences.of(columns, rated))
+    return _tested(parts, whole, *_differences(columns, rated))
 
 
-@dataclass(frozen=True, slots=True)
-class _Differences:
-    """Every number of every part and of its rest; shapes ``(P, V)``."""
-
-    keys: list[str]
-    rest: FloatArray
-    error: FloatArray  #: standard error of the difference
-    n: IntArray  #: samples (videos, groups) that the smaller side has for the number
-
-    @classmethod
-    def of(cls, columns: PartColumns, rows: list[IntArray]) -> _Differences:
-        """Differences of parts, from the rated samples of each."""
-        n_samples = len(columns.contents[0])
-        drawn = (
-            np.arange(n_samples) if columns.clusters is None else np.unique(columns.clusters, return_inverse=True)[1]
-        )
-        found = [_of_numbers(each, rows, drawn.ravel()) for each in columns.numbers]
-        keys = [key for each in columns.numbers for (key,) in each.keys]
-        kept = [k for k, key in enumerate(keys) if key in columns.keys]
-        rest, error, n = (np.concatenate([each[k] for each in found], axis=1)[:, kept] for k in range(3))
-        return cls([keys[k] for k in kept], rest, error, n.astype(np.int64))
-
-
-def _of_numbers(numbers: Numbers, rows: list[IntArray], drawn: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The numbers of the rest of every part, the error of the difference, and on how many samples it rests.
+def _differences(columns: PartColumns, rows: list[IntArray]) -> tuple[list[str], FloatArray, FloatArray, IntArray]:
+    """Every number of the rest of every part, and of its difference to the part.
 
     Args:
-        numbers: of all samples
-        rows: the samples of every part
-        drawn: shape ``(S,)``, what is an independent draw: the sample itself, or its video or group
+        columns: of all samples
+        rows: the rated samples of every part
+
+    Returns:
+        keys of the ``V`` numbers; their values for the rest ``(P, V)``; the standard errors of the differences ``(P,
+        V)``; and the samples (videos, groups) that the smaller side has for the number ``(P, V)``
     """
-    columns, n_drawn = numbers.rows, int(drawn.max()) + 1
-    total = column_sums(columns)
-    given = np.ones((len(drawn), len(numbers.keys)), np.bool_)
-    if numbers.compared is not None:
-        given = columns[:, numbers.compared].toarray() != 0
-    n_all = _n_drawn(drawn, given, n_drawn)
-    variance = _squares(drawn, columns @ gradient(numbers.formula, total), n_drawn) * n_all  # of one draw
-    found: list[tuple[FloatArray, FloatArray, IntArray]] = []
-    for each in rows:
-        own = column_sums(columns[each])
-        rest = total - own
-        inside = np.zeros((len(drawn), 1), np.bool_)
-        inside[each] = True
-        n_own, n_rest = (_n_drawn(drawn, given & side, n_drawn) for side in (inside, ~inside))
-        influence = np.where(
-            inside, columns @ gradient(numbers.formula, own), -(columns @ gradient(numbers.formula, rest))
-        )
-        # at least what the difference would vary if both sides varied as all samples do
-        pooled = variance / np.maximum(n_own, 1) + variance / np.maximum(n_rest, 1)
-        error = np.sqrt(np.maximum(_squares(drawn, influence, n_drawn), pooled))
-        found.append((values_of(numbers.formula, rest), error, np.minimum(n_own, n_rest)))
-    stacked = [np.stack([each[k] for each in found]).astype(np.float64) for k in range(3)]
-    return stacked[0], stacked[1], stacked[2]
+    n_samples, clusters = len(columns.contents[0]), columns.clusters
+    drawn = np.arange(n_samples) if clusters is None else np.unique(clusters, return_inverse=True)[1].ravel()
+    n_drawn = int(drawn.max()) + 1
+
+    def by_draw(table: FloatArray | BoolArray) -> FloatArray:
+        """What the samples ``(S, V)`` of every independent draw (sample, video, group) add up to."""
+        if n_drawn == n_samples:
+            return table.astype(np.float64)
+        return np.stack([sums_by(drawn, column, n_drawn) for column in table.T], axis=1)
+
+    found: dict[str, tuple[FloatArray, FloatArray, IntArray]] = {}
+    for numbers in columns.numbers:
+        of_samples, formula = numbers.rows, numbers.formula
+        total = column_sums(of_samples)
+        given = np.ones((n_samples, len(numbers.keys)), np.bool_)
+        if numbers.compared is not None:
+            given = of_samples[:, numbers.compared].toarray() != 0
+        influence = of_samples @ gradient(formula, total)
+        variance = (by_draw(influence) ** 2).sum(axis=0) * (by_draw(given) > 0).sum(axis=0)  # of one draw
+        rest, error, n = np.zeros((3, len(rows), len(numbers.keys)))
+        for part, each in enumerate(rows):
+            own = column_sums(of_samples[each])
+            inside = np.zeros((n_samples, 1), np.bool_)
+            inside[each] = True
+            n_own, n_rest = ((by_draw(given & side) > 0).sum(axis=0) for side in (inside, ~inside))
+            of_own, of_rest = (of_samples @ gradient(formula, sums) for sums in (own, total - own))
+            squares = (by_draw(np.where(inside, of_own, -of_rest)) ** 2).sum(axis=0)
+            # at least what the difference would vary if both sides varied as all samples do
+            pooled = variance / np.maximum(n_own, 1) + variance / np.maximum(n_rest, 1)
+            rest[part], error[part] = values_of(formula, total - own), np.sqrt(np.maximum(squares, pooled))
+            n[part] = np.minimum(n_own, n_rest)
+        for place, (key,) in enumerate(numbers.keys):
+            if key in columns.keys:
+                found[key] = rest[:, place], error[:, place], n[:, place].astype(np.int64)
+    tables = (np.stack(each, axis=1) for each in zip(*found.values(), strict=True))
+    return [*found], *tables  # type: ignore[return-value]
 
 
-def _squares(drawn: IntArray, influence: FloatArray, n_drawn: int) -> FloatArray:
-    """Sums of squares over draws ``(V,)`` of what their samples ``(S, V)`` add up to."""
-    if n_drawn < len(drawn):
-        influence = np.stack([sums_by(drawn, column, n_drawn) for column in influence.T], axis=1)
-    squares: FloatArray = (influence**2).sum(axis=0)
-    return squares
-
-
-def _n_drawn(drawn: IntArray, given: BoolArray, n_drawn: int) -> IntArray:
-    """On how many draws numbers have samples, shape ``(V,)``."""
-    if n_drawn < len(drawn):
-        given = np.stack([sums_by(drawn, column, n_drawn) > 0 for column in given.T], axis=1)
-    n: IntArray = given.sum(axis=0)
-    return n
-
-
-def _tested(parts: list[DataPart], whole: DataPart, found: _Differences) -> tuple[list[DataPart], int]:
+def _tested(
+    parts: list[DataPart], whole: DataPart, keys: list[str], rest: FloatArray, error: FloatArray, n: IntArray
+) -> tuple[list[DataPart], int]:
     """The parts with their differences; those that stand out are found as findings are."""
-    known = [[part.numbers[key].value for key in found.keys] for part in parts]
-    values = np.array(known, np.float64)  # nan where undefined
-    n, error = np.maximum(found.n, 2), np.where(np.isnan(found.error), 0.0, found.error)
-    moments = _moments(values, found.rest, error, n)
+    values = np.array([[part.numbers[key].value for key in keys] for part in parts], np.float64)  # nan where undefined
+    # input of the tests for differences whose standard errors are known
+    one, products, n_draws = np.ones(values.size), np.zeros((values.size, 10)), np.maximum(n, 2)
+    products[:, 0] = (np.where(np.isnan(error), 0.0, error) ** 2 * (n_draws - 1) / n_draws).ravel()
+    sums = np.stack([values.ravel(), one, rest.ravel(), one], axis=1)
+    moments = RateMoments(np.arange(values.size), n_draws.ravel(), sums, products)
     tests = rate_tests(moments, margin=MARGIN)
-    enough = (found.n >= MIN_IMAGES) & ~np.isnan(found.error) & ~np.isnan(values - found.rest)
+    enough = (n >= MIN_IMAGES) & ~np.isnan(error) & ~np.isnan(values - rest)
     n_labels = np.array([part.n_objects for part in parts])
     enough &= ((n_labels >= MIN_LABELS) & (whole.n_objects - n_labels >= MIN_LABELS))[:, None]
     p_values = np.where(enough.ravel(), tests.p_different, np.nan)
@@ -289,36 +262,22 @@ def _tested(parts: list[DataPart], whole: DataPart, found: _Differences) -> tupl
     n_tested = int(np.sum(~np.isnan(p_values)))
     level = 1.0 - FALSE_DISCOVERY_RATE * max(int(rejected.sum()), 1) / max(n_tested, 1)
     selected = rate_tests(moments, margin=MARGIN, level=level)
-    ends = [np.where(rejected, getattr(selected, end), getattr(tests, end)) for end in ("low", "high")]
-    shape = values.shape
-    tables = [each.reshape(shape) for each in (*ends, p_values, rejected)]
-    return list(_with_tests(parts, values, found, enough, tables)), n_tested
-
-
-def _with_tests(
-    parts: list[DataPart], values: FloatArray, found: _Differences, enough: BoolArray, tables: list[FloatArray]
-) -> Iterator[DataPart]:
-    low, high, p_values, rejected = tables
+    low, high = (
+        np.where(enough.ravel(), np.where(rejected, getattr(selected, end), getattr(tests, end)), np.nan)
+        for end in ("low", "high")
+    )
+    tables = {
+        "rest": rest.ravel(),
+        "difference": (values - rest).ravel(),
+        "low": low,
+        "high": high,
+        "p_value": p_values,
+    }
+    found = []
     for k, part in enumerate(parts):
         numbers = dict(part.numbers)
-        for v, key in enumerate(found.keys):
-            rest, has_ends = float(found.rest[k, v]), bool(enough[k, v])
-            numbers[key] = replace(
-                numbers[key],
-                rest=number(rest),
-                difference=number(float(values[k, v]) - rest),
-                low=number(float(low[k, v])) if has_ends else None,
-                high=number(float(high[k, v])) if has_ends else None,
-                p_value=number(float(p_values[k, v])),
-                stands_out=bool(rejected[k, v]),
-            )
-        yield replace(part, numbers=numbers)
-
-
-def _moments(values: FloatArray, rest: FloatArray, error: FloatArray, n: IntArray) -> RateMoments:
-    """Input of :func:`rate_tests` for differences whose standard errors are known."""
-    one = np.ones(values.size)
-    products = np.zeros((values.size, 10))
-    products[:, 0] = (error**2 * (n - 1) / n).ravel()
-    sums = np.stack([values.ravel(), one, rest.ravel(), one], axis=1)
-    return RateMoments(np.arange(values.size), n.ravel(), sums, products)
+        for place, key in enumerate(keys, k * len(keys)):
+            differing: dict[str, Any] = {name: number(column[place]) for name, column in tables.items()}
+            numbers[key] = replace(numbers[key], **differing, stands_out=bool(rejected[place]))
+        found.append(replace(part, numbers=numbers))
+    return found, n_tested
