@@ -131,7 +131,14 @@ def _layout(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     with path.open("rb") as file:
         head = file.read(_MOST_OF_HEAD)
         encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), "utf-8-sig")
-        if encoding == "utf-8-sig":
+        if encoding == "utf-8-sig" and b"\0" in head:
+            # letters of most languages have a zero as one of their two bytes in UTF-16
+            half = {"utf-16-le": head[1::2], "utf-16-be": head[::2]}
+            found = [name for name, of in half.items() if 4 * of.count(0) > len(of) > 3 * (head.count(0) - of.count(0))]
+            if not found:
+                raise ValueError("it holds bytes that are no text")
+            encoding = found[0]
+        elif encoding == "utf-8-sig":
             decoder = codecs.getincrementaldecoder("utf-8")()
             try:
                 decoder.decode(head)

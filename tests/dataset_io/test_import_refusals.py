@@ -64,6 +64,7 @@ FILES = {
     "archive.json": ("PK\x03\x04", r"'archive.json' must be a text, got a ZIP archive or a workbook; unpack it"),
     "all.zip": ("PK\x03\x04", r"'all.zip' must be a text, got a ZIP archive"),
     "text.json": ('"0 1 2 3 4"', r"'text.json' must be of a format .* got what looks like JSON of a tool that we do"),
+    "binary.csv": ("image,label\n\x00\x01\x02\x03\x81", r"'binary.csv' must be a table, .*bytes that are no text"),
     "notes.md": ("1 2 3", r"must end in .*got 'notes.md'"),
     "empty.json": ('{"images": [], "annotations": [], "categories": []}', r"must name them, by 'rater_id'"),
 }

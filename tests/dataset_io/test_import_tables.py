@@ -146,7 +146,7 @@ def test_points_in_columns_are_keypoints():
     assert dataset.first().ann.keypoints[0].points == [[0.1, 0.5]]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.few(3)
 def test_spreadsheets_write_tables_in_their_own_way(tmp_path, encoding, separator):
