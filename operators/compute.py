@@ -19,7 +19,7 @@ from ..agreement.settings.errors import shown
 from ..agreement.settings.options import OPTIONS
 from ..charts.reports.document import outcome, report_markdown
 from ..dataset_io import compute_agreement, configure_agreement_app
-from ..dataset_io.app.settings import AppSettings, app_settings_of
+from ..dataset_io.app.settings import app_settings_of
 from ..dataset_io.database.fiftyone_private import asks_for_target, flat_target, is_generated
 from ..dataset_io.labels.annotator_attributes import (
     check_annotator_attribute,
@@ -84,7 +84,14 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
         options = Run(dataset, run_key).config["options"]
         fields = [name for name in options.get("fields", []) if isinstance(name, str)]
         if fields and set(fields) <= set(candidates) and (chosen is None or set(fields) == set(chosen)):
-            return Preset(fields, _changed(options), run_key)
+            # the recorded options that the form can take over and that are not at their defaults
+            given = {name: value for name, value in options.items() if name in OPTIONS and name not in _OWN}
+            if options.get("iou_from_data"):
+                given["iou"] = "auto"
+            if not isinstance(given.get("no_labels"), str):  # the form asks for one meaning, not for one by annotator
+                given.pop("no_labels", None)
+            kept = [name for name, value in given.items() if value not in (OPTIONS[name].default, None, [], {})]
+            return Preset(fields, {name: given[name] for name in kept}, run_key)
     known = {name: kind for name, kind in candidates.items() if not is_copy_of_ours(dataset, name, kind)}
     theirs = {
         name: kind
@@ -106,17 +113,6 @@ def preset_of(dataset: fo.Dataset, candidates: Mapping[str, LabelKind], chosen: 
     # without two annotators beside them, what looks like a reference or a model is likely to be one
     several = (fields for fields in (_alike(theirs), _alike(known)) if len(fields) > 1)
     return Preset(list(chosen) if chosen is not None else next(several, _alike(known)))
-
-
-def _changed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The recorded options that the form can take over and that are not at their defaults."""
-    given = {name: value for name, value in options.items() if name in OPTIONS and name not in _OWN}
-    if options.get("iou_from_data"):
-        given["iou"] = "auto"
-    if not isinstance(given.get("no_labels"), str):  # the form asks for one meaning, not for one by annotator
-        given.pop("no_labels", None)
-    return {name: value for name, value in given.items()
-            if value != OPTIONS[name].default and value not in (None, [], {})}  # fmt: skip
 
 
 def _alike(candidates: Mapping[str, LabelKind]) -> list[str]:
@@ -154,7 +150,17 @@ def _fields(form: Filled) -> Iterator[FormField]:
     chosen = given_names(params, "fields") if "fields" in params else None
     preset = preset_of(dataset, candidates, chosen)
     fields = preset.fields if chosen is None else chosen
-    yield _label_fields(candidates, fields, preset.fields)
+    # the fields of the annotators; after the first choice, only fields that can be compared with it are offered
+    first = next((name for name in fields if name in candidates), None)
+    choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
+    for name, kind in candidates.items():
+        if first is None or comparable(name, kind) == comparable(first, candidates[first]):
+            choices.add_choice(name, label=name, description=kind.title)
+    hint = (
+        "Two or more fields of one kind, one per annotator; or one field whose labels name the annotator. "
+        "Remove all to see the other kinds of labels"
+    )
+    yield Several("fields", "Annotators' label fields", hint, default=preset.fields, view=choices)
     of_fields = {name: candidates[name] for name in fields if name in candidates}
     kinds = list(of_fields.values())
     has_lists = bool(kinds) and kinds[0].list_name is not None
@@ -194,7 +200,14 @@ def _compute(form: Filled) -> dict[str, Any]:
     options.setdefault("run_key", free_run_key(dataset))
     before = app_settings_of(dataset, options["run_key"])  # of a run that is replaced
     report = compute_agreement(samples, **options, progress=form.progress)
-    colors = _show_in_app(dataset, report.run_key, before)
+    # show the fields of a run in a group of the sidebar, ready to sort and filter by, and annotators in colours.
+    # the App sorts by fields with an index alone
+    settings = dataclasses.replace(before, sidebar=True, indexes=True)
+    in_one_field = open_run_labels(dataset, report.run_key).config.attribute_mode
+    if in_one_field and settings.color_by is None:
+        settings = dataclasses.replace(settings, color_by="annotator")
+    configure_agreement_app(dataset, report.run_key, **dataclasses.asdict(settings))
+    colors = in_one_field and settings.color_by != before.color_by
     if not ctx.delegated:
         # to leave a view also reloads the dataset; to reload it with a view of fields that are gone fails
         form.show_sidebar()
@@ -231,23 +244,6 @@ COMPUTE = Form(
     delegated=True,
     placed=True,
 )
-
-
-def _show_in_app(dataset: fo.Dataset, run_key: str, before: AppSettings) -> bool:
-    """Show the fields of a run in a group of the sidebar, ready to sort and filter by, and annotators in colours.
-
-    Colours only where annotators share a field.
-
-    Returns:
-        whether the colours of the dataset changed
-    """
-    # the App sorts by fields with an index alone
-    settings = dataclasses.replace(before, sidebar=True, indexes=True)
-    in_one_field = open_run_labels(dataset, run_key).config.attribute_mode
-    if in_one_field and settings.color_by is None:
-        settings = dataclasses.replace(settings, color_by="annotator")
-    configure_agreement_app(dataset, run_key, **dataclasses.asdict(settings))
-    return in_one_field and settings.color_by != before.color_by
 
 
 def _values_and_left_over(
@@ -347,20 +343,6 @@ def _target_fields(form: Filled) -> Generator[FormField, None, SampleCollection]
 def free_run_key(dataset: fo.Dataset) -> str:
     """The run key of a new run: ``agreement``, or the first of ``agreement_2``, ``agreement_3`` … that is free."""
     return names.first_free(names.DEFAULT_RUN_KEY, list_agreements(dataset))
-
-
-def _label_fields(candidates: Mapping[str, LabelKind], chosen: list[str], preset: list[str]) -> FormField:
-    """The fields of the annotators; after the first choice, only fields that can be compared with it are offered."""
-    first = next((name for name in chosen if name in candidates), None)
-    choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
-    for name, kind in candidates.items():
-        if first is None or comparable(name, kind) == comparable(first, candidates[first]):
-            choices.add_choice(name, label=name, description=kind.title)
-    hint = (
-        "Two or more fields of one kind, one per annotator; or one field whose labels name the annotator. "
-        "Remove all to see the other kinds of labels"
-    )
-    return Several("fields", "Annotators' label fields", hint, default=preset, view=choices)
 
 
 def _annotator_fields(

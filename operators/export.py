@@ -84,21 +84,17 @@ def _report_fields(form: Filled) -> Iterator[FormField]:
     yield Choice("format", "What", values=titles, as_radio_buttons=True, required=True)
     yield FormField("path", "File", _PLACE, default=_report_path(form), required=True)
     yield _DOWNLOAD
-    yield Switch("overwrite", "Replace the file if there is one", is_box=True)
+    yield dataclasses.replace(_OVERWRITE, is_box=True)
     if "path" in form.params:
         path = _report_path(form, form.params["path"])
         checked_path(path, _report_format(form), overwrite=form.get("overwrite", False))
-    yield Folded(label="Parts, requirements", fields=tuple(_folded_fields(form)))
+    hint = "The main numbers for each value of these fields, too"
+    by = Several("by", "By", hint, values=dividing_fields(form.dataset, form.labels.config.fields))
+    hint = "Check the run against this file, and write the outcome, too"
+    file = ServerFile("requirements", "Requirements file", hint)
+    yield Folded(label="Parts, requirements", fields=(file,) if _report_format(form) == "json" else (by, file))
     if requirements := _requirements(form):
         read_requirements(requirements)
-
-
-def _folded_fields(form: Filled) -> Iterator[FormField]:
-    if _report_format(form) != "json":
-        hint = "The main numbers for each value of these fields, too"
-        yield Several("by", "By", hint, values=dividing_fields(form.dataset, form.labels.config.fields))
-    hint = "Check the run against this file, and write the outcome, too"
-    yield ServerFile("requirements", "Requirements file", hint)
 
 
 def _requirements(form: Filled) -> str | None:

@@ -236,12 +236,17 @@ def _resolve_placement(operator: AgreementOperator, ctx: foo.ExecutionContext) -
 
 def _all_fields(form: Form, filled: Filled) -> Iterator[FormField]:
     """The choices of a run and of decisions, if there are any, and the other fields."""
-    choices = [] if form.run is None else [run_choice(filled.dataset, "Run", form.run)]
-    choices += [_gold_choice(filled.dataset)] if form.of_gold else []
-    for choice in choices:
+    if form.run is not None:
+        choice = run_choice(filled.dataset, "Run", form.run)
         yield choice
         if choice.blocks:
             return
+    if form.of_gold:
+        fields = [] if filled.dataset is None else gold_fields(filled.dataset)
+        if not fields:
+            yield warning("no_decisions", "Nothing was decided on this dataset yet")
+            return
+        yield Choice("gold", "Field of decisions", values=fields, required=True)
     yield from form.fields(filled)
 
 
@@ -251,13 +256,6 @@ def run_choice(dataset: fo.Dataset | None, label: str, hint: str) -> FormField:
     if not titles:
         return warning("no_runs", "This dataset has no agreement runs", "Compute agreement first")
     return Choice("run_key", label, hint, values=titles, required=True)
-
-
-def _gold_choice(dataset: fo.Dataset | None) -> FormField:
-    fields = [] if dataset is None else gold_fields(dataset)
-    if not fields:
-        return warning("no_decisions", "Nothing was decided on this dataset yet")
-    return Choice("gold", "Field of decisions", values=fields, required=True)
 
 
 def runs_to_choose(dataset: fo.Dataset) -> dict[str, str]:

@@ -29,7 +29,6 @@ from ..dataset_io.annotation_files.file_format import TITLES, type_names
 from ..dataset_io.annotation_files.image_names import MATCHES
 from ..dataset_io.annotation_files.label_documents import LABEL_TYPES
 from ..dataset_io.annotation_files.long_table import MEANINGS, column_choices
-from ..dataset_io.annotation_files.summaries import ImportSummary
 from .form import Filled, Form, is_from_app
 from .inputs import (
     Choice,
@@ -106,17 +105,7 @@ def _fields(form: Filled) -> Iterator[FormField]:
     params = unfolded(form.params)
     given = _given(params)
     yield Choice("given", "What do you have?", values=_GIVEN, as_radio_buttons=True)
-    yield from _path_fields(given, params)
-    missing = _missing(params, has_samples=bool(form.dataset))
-    if missing:
-        yield Notice("missing", missing, blocks=True)
-    elif form.ctx.prompt_id is not None:  # when it is executed the import checks everything
-        yield from _preview(form, params)
-    yield Folded(fields=tuple(_folded_fields(given, params)))
-
-
-def _path_fields(given: str, params: Mapping[str, Any]) -> Iterator[FormField]:
-    """The annotations, with a row for each annotator where they are named, and new images."""
+    # the annotations, with a row for each annotator where they are named, and new images
     is_folder = given in ("folder", "folders")
     if given in ("file", "folder"):
         label = f"{given.capitalize()} with the annotations"
@@ -129,6 +118,12 @@ def _path_fields(given: str, params: Mapping[str, Any]) -> Iterator[FormField]:
             yield ServerFile(f"path_{n}", label, is_folder=is_folder, space=8)
     hint = "New samples are made of the images that the dataset does not have"
     yield ServerFile("media_dir", _LABELS["media_dir"], hint, is_folder=True)
+    missing = _missing(params, has_samples=bool(form.dataset))
+    if missing:
+        yield Notice("missing", missing, blocks=True)
+    elif form.ctx.prompt_id is not None:  # when it is executed the import checks everything
+        yield from _preview(form, params)
+    yield Folded(fields=tuple(_folded_fields(given, params)))
 
 
 def _folded_fields(given: str, params: Mapping[str, Any]) -> Iterator[FormField]:
@@ -169,7 +164,13 @@ def _import(form: Filled) -> dict[str, Any]:
         form.tell(_in_words_of_the_form(str(error)), "error", reload=False)
         form.ctx.prompt(form.uri, params=form.params)  # what was filled in
         return {}
-    form.tell(_result(summary))
+    new = f", {summary.n_new:,} of them new samples" if summary.n_new else ""
+    annotators = counted(len(summary.annotators), "annotator")
+    parts = [f"Imported the labels of {annotators} on {counted(summary.n_images, 'image')}{new}"]
+    parts += [summary.lost] if summary.lost else []
+    alike = spelt_alike((entry.name for entry in summary.annotators), "annotators")
+    parts += [_in_words_of_the_form(question) for _, question in alike]
+    form.tell(". ".join([*parts, *(f"Left out: {line}" for line in summary.left_out)]))
     if is_waiting and len(summary.annotators) > 1:
         form.ctx.prompt(f"{names.PLUGIN_NAME}/{names.COMPUTE_AGREEMENT}")
     return {"summary": summary.to_markdown(), **summary.to_dict()}
@@ -207,35 +208,28 @@ def _source(params: Mapping[str, Any]) -> Any:
 
 def _missing(params: Mapping[str, Any], *, has_samples: bool) -> str | None:
     """First missing input before anything can be read; looks at no file."""
-    given = _given(params)
-    media_dir = _path(params.get("media_dir"))
+    given, media_dir, named = _given(params), _path(params.get("media_dir")), _named(params)
     kind = "folder" if given in ("folder", "folders") else "file"
+    missing: list[str | None] = []
     if given in ("file", "folder"):
         path = _path(params.get(given))
-        missing = _not_there(path, kind) if path else f"Choose the {kind} with the annotations"
+        missing.append(_not_there(path, kind) if path else f"Choose the {kind} with the annotations")
+    elif not named:
+        missing.append(f"Name each annotator, and choose the {kind} with their annotations")
     else:
-        missing = next(_missing_in(_named(params), kind), None)
-    if missing is None and media_dir:
-        missing = _not_there(media_dir, "folder")
-    if missing is None and not media_dir and not has_samples and given != "folders":
-        missing = "Choose the folder with the images: the dataset has no samples yet"
-    return missing
-
-
-def _missing_in(named: list[tuple[str, str]], kind: str) -> Iterator[str]:
-    """Sentences on missing inputs in the rows of annotators."""
-    if not named:
-        yield f"Name each annotator, and choose the {kind} with their annotations"
-    for annotator, path in named:
-        if annotator and not path:
-            yield f"Choose the {kind} of '{annotator}'"
-        if path and not annotator:
-            yield f"Name the annotator of '{os.path.basename(path)}'"
-        if path and (missing := _not_there(path, kind)):
-            yield missing
-    repeated = [name for name, n in Counter(annotator for annotator, _ in named).items() if name and n > 1]
-    for name in repeated:
-        yield f"Two annotators are called '{name}'"
+        for annotator, path in named:
+            if annotator and not path:
+                missing.append(f"Choose the {kind} of '{annotator}'")
+            if path and not annotator:
+                missing.append(f"Name the annotator of '{os.path.basename(path)}'")
+            missing.append(_not_there(path, kind) if path else None)
+        repeated = [name for name, n in Counter(annotator for annotator, _ in named).items() if name and n > 1]
+        missing += [f"Two annotators are called '{name}'" for name in repeated]
+    if media_dir:
+        missing.append(_not_there(media_dir, "folder"))
+    elif not has_samples and given != "folders":
+        missing.append("Choose the folder with the images: the dataset has no samples yet")
+    return next(filter(None, missing), None)
 
 
 def _not_there(path: str, kind: str) -> str | None:
@@ -311,17 +305,6 @@ def _preview(form: Filled, params: Mapping[str, Any]) -> Iterator[FormField]:
         yield Text("preview", dataclasses.replace(summary, calls=(), notes=notes).to_markdown())
     except AgreementInputError as error:
         yield problem(AgreementInputError(_in_words_of_the_form(str(error))))
-
-
-def _result(summary: ImportSummary) -> str:
-    """Line on the imported labels, and on what of them is lost."""
-    new = f", {summary.n_new:,} of them new samples" if summary.n_new else ""
-    annotators = counted(len(summary.annotators), "annotator")
-    parts = [f"Imported the labels of {annotators} on {counted(summary.n_images, 'image')}{new}"]
-    parts += [summary.lost] if summary.lost else []
-    alike = spelt_alike((entry.name for entry in summary.annotators), "annotators")
-    parts += [_in_words_of_the_form(question) for _, question in alike]
-    return ". ".join([*parts, *(f"Left out: {line}" for line in summary.left_out)])
 
 
 def _in_words_of_the_form(text: str) -> str:

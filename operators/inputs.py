@@ -200,7 +200,12 @@ def option_fields(
         if option.name in _ASKED_WITH_FIELDS:
             continue
         if option.input == "slider":
-            yield from _threshold(option, params, kinds[0].measure, presets.get(option.name, option.default))
+            preset = presets.get(option.name, option.default)
+            hint = "The threshold at which a match is as likely chance as agreement, from up to 2,000 samples"
+            yield Switch(_IOU_FROM_DATA, "Threshold from the data", hint, default=preset == "auto")
+            if not params.get(_IOU_FROM_DATA, preset == "auto"):
+                default = preset if isinstance(preset, float) else option.default
+                yield Slider(option.name, option.title, f"Least {kinds[0].measure} of a match", default=default)
         else:
             yield _input(option, groups, params.get(option.name), presets.get(option.name, option.default))
 
@@ -302,15 +307,6 @@ def _is_switch(option: Option) -> bool:
     return isinstance(option.default, bool) and option.name != "overwrite"  # that input is next to the run key
 
 
-def _threshold(option: Option, params: Mapping[str, Any], measure: str, preset: float | str) -> Iterator[FormField]:
-    """The threshold, or whether to take it from the data."""
-    hint = "The threshold at which a match is as likely chance as agreement, from up to 2,000 samples"
-    yield Switch(_IOU_FROM_DATA, "Threshold from the data", hint, default=preset == "auto")
-    if not params.get(_IOU_FROM_DATA, preset == "auto"):
-        default = preset if isinstance(preset, float) else option.default
-        yield Slider(option.name, option.title, f"Least {measure} of a match", default=default)
-
-
 def _input(option: Option, groups: frozenset[str], given: Any, preset: Any) -> FormField:
     text = option.hint or option.sentence.replace("``", "").replace('"', "")
     hint = text[0].upper() + text[1:]
@@ -324,7 +320,11 @@ def _input(option: Option, groups: frozenset[str], given: Any, preset: Any) -> F
     if option.input == "number":
         check = option.check
         least, most = (check.least, check.most) if isinstance(check, WholeFrom) else (0.0, None)
-        problem = _why_refused(option, given)
+        problem = ""
+        try:
+            option.checked(option.default if given in (None, "") else given, option.title)
+        except AgreementInputError as error:
+            problem = str(error)
         return Number(
             option.name, option.title, hint, preset, least=least, most=most, is_whole=most is not None, problem=problem
         )
@@ -333,15 +333,6 @@ def _input(option: Option, groups: frozenset[str], given: Any, preset: Any) -> F
     # names and what they stand for as texts: ``["a=b"]``
     pairs = [f"{name}={meant}" for name, meant in preset.items()] if isinstance(preset, Mapping) else []
     return Several(option.name, option.title, hint, default=pairs or list(map(str, preset or ())))
-
-
-def _why_refused(option: Option, given: Any) -> str:
-    """Why a number in the form is refused; empty if it is not, or nothing is given."""
-    try:
-        option.checked(option.default if given in (None, "") else given, option.title)
-    except AgreementInputError as error:
-        return str(error)
-    return ""
 
 
 def option_value(option: Option, given: Any) -> Any:

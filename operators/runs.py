@@ -56,15 +56,9 @@ def _show(form: Filled) -> dict[str, Any]:
 
 
 def _panel_button(form: Filled) -> types.Object:
-    outputs = types.Object()
-    outputs.btn(
-        "open_panel",
-        label="Show in the panel",
-        icon="diversity_3",
-        variant="contained",
-        on_click=f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}",
-        params={"run_key": form.params.get("run_key")},
-    )
+    outputs, opens = types.Object(), f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}"
+    shown = {"label": "Show in the panel", "icon": "diversity_3", "variant": "contained"}
+    outputs.btn("open_panel", **shown, on_click=opens, params={"run_key": form.params.get("run_key")})
     return outputs
 
 
@@ -110,11 +104,6 @@ UPDATE = Form(
 )
 
 
-def _open_panel(form: Filled) -> dict[str, Any]:
-    open_panel_on(form.ctx, form.params.get("run_key"))
-    return {}
-
-
 OPEN_PANEL = Form(
     name=names.OPEN_AGREEMENT_PANEL,
     label="Open the annotator agreement panel",
@@ -122,19 +111,20 @@ OPEN_PANEL = Form(
     icon="diversity_3",
     submit="Open",
     fields=lambda form: [FormField("run_key", "Run")],
-    execute=_open_panel,
+    execute=lambda form: open_panel_on(form.ctx, form.params.get("run_key")),
     config={"unlisted": True},
     risk="low",
 )
 
 
-def open_panel_on(ctx: foo.ExecutionContext, run_key: str | None) -> None:
-    """Show a run in the panel."""
+def open_panel_on(ctx: foo.ExecutionContext, run_key: str | None) -> dict[str, Any]:
+    """Show a run in the panel; an empty result."""
     # if the panel is open, the App only brings it to the front, with its current run
     ctx.ops.close_panel(name=names.AGREEMENT_PANEL)
     if not open_panel(ctx, names.AGREEMENT_PANEL, {"run_key": run_key}) and run_key is not None:
         sentence = f"Choose the run {run_key!r} in the panel; this version of FiftyOne cannot open the panel on a run"
         Filled(ctx).tell(sentence, reload=False)
+    return {}
 
 
 def _compare_fields(form: Filled) -> Iterator[FormField]:

@@ -11,13 +11,7 @@ from fiftyone.core.collections import SampleCollection
 
 from .. import names
 from ..agreement import AgreementInputError
-from ..dataset_io import (
-    add_units,
-    agreement_patches,
-    resolve_units,
-    save_agreement_views,
-    view_agreement,
-)
+from ..dataset_io import add_units, agreement_patches, resolve_units, save_agreement_views, view_agreement
 from ..dataset_io.app.settings import color_names
 from ..dataset_io.database.fiftyone_private import is_generated, serialized_stages
 from ..dataset_io.record.run_labels import open_run_labels
@@ -177,10 +171,7 @@ _SHAPES = {
     "vote": "The pixels that at least half of the annotators drew",
 }
 
-_VOTES = {
-    "majority": "More than half of the assigned annotators",
-    "share": "A share of the assigned annotators",
-}
+_VOTES = {"majority": "More than half of the assigned annotators", "share": "A share of the assigned annotators"}
 
 
 def _fields(

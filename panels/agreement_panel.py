@@ -19,24 +19,11 @@ from ..dataset_io.database.fiftyone_private import is_generated
 from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.units.patches import has_units
 from ..dataset_io.views.agreement_view import shows_any
+from . import drill_down
 from .decide_events import DecideEvents, leave_form, open_form
 from .drawing import safe_title
-from .drill_down import (
-    adopt_view_of_form,
-    described_samples,
-    forget_way_back,
-    go_back,
-    has_item,
-    has_left,
-    item_name,
-    leave_view,
-    link_of,
-    samples_behind,
-    show_view,
-    way_back,
-)
 from .events import BEYOND, deciding, keep, note, state_part
-from .items import Choices, Item, Link, sort_after_click
+from .items import Choices, Item, sort_after_click
 from .layout import GRID_TITLE, RUN, VIEW, beside_schema, panel_schema
 from .panel_state import PanelState
 from .tab_decide import beside_items, next_sample, seen_again
@@ -61,8 +48,8 @@ class AgreementPanel(DecideEvents):
     def on_load(self, ctx: foo.ExecutionContext) -> None:
         """Show the panel."""
         with contextlib.suppress(fo.DatasetNotFoundError):
-            adopt_view_of_form(ctx)
-            shown = way_back(ctx)
+            drill_down.adopt_view_of_form(ctx)
+            shown = drill_down.way_back(ctx)
             ctx.panel.set_data(GRID_TITLE, safe_title(shown.title if shown else None))
 
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
@@ -70,7 +57,7 @@ class AgreementPanel(DecideEvents):
         ctx.params[BEYOND].clear()
         ctx.panel.set_state({"run_key": None, "of_view": False, "sort": {}, "page": {}, "decide": {}, "by": None})
         with contextlib.suppress(fo.DatasetNotFoundError):
-            forget_way_back(ctx)
+            drill_down.forget_way_back(ctx)
         ctx.panel.set_data(GRID_TITLE, safe_title(None))
 
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
@@ -80,9 +67,9 @@ class AgreementPanel(DecideEvents):
         updated after each event.
         """
         with contextlib.suppress(fo.DatasetNotFoundError):
-            adopt_view_of_form(ctx)
-            if has_left(ctx):
-                leave_view(ctx)
+            drill_down.adopt_view_of_form(ctx)
+            if drill_down.has_left(ctx):
+                drill_down.leave_view(ctx)
         if isinstance(ctx.params.get("value"), list):
             open_form(ctx)
 
@@ -136,7 +123,7 @@ class AgreementPanel(DecideEvents):
         if row != -1:
             self.drill_down(ctx)
         elif isinstance(column, int):
-            name, chosen = item_name(str(ctx.params.get("path", ""))), state_part(ctx, "sort") or {}
+            name, chosen = drill_down.item_name(str(ctx.params.get("path", ""))), state_part(ctx, "sort") or {}
             note(ctx, "sort", {**chosen, name: sort_after_click(column, chosen.get(name))})
 
     def open_object(self, ctx: foo.ExecutionContext) -> None:
@@ -166,25 +153,30 @@ class AgreementPanel(DecideEvents):
     def drill_down(self, ctx: foo.ExecutionContext) -> None:
         """Show the samples and labels behind a click."""
         state = self._require_run(ctx)
-        samples = described_samples(ctx) or ctx.dataset
+        samples = drill_down.described_samples(ctx) or ctx.dataset
         if is_generated(samples):
             samples = ctx.dataset
-        leads = self._link(ctx, state)
+        model = self._model(ctx, state)
+        for tab in TABS:
+            if drill_down.has_item(model, ctx.params):
+                break
+            model = self._model(ctx, state, tab)
+        leads = drill_down.link_of(model, ctx.params)
         if "seek" in leads:
             sought = {"verdict": None, "annotator": None, "label": None, "votes": None, **leads["seek"]}
             keep(ctx, {**deciding(ctx), **sought, "skipped": False, "at": None})
             self.go_to_tab(ctx, DECIDE_TAB)
             return
-        view = samples_behind(samples, state, leads)
+        view = drill_down.samples_behind(samples, state, leads)
         # counting all samples may take seconds, and the App does it anyway
         if not shows_any(view):
             ctx.ops.notify(f"{leads['title']}: none are left", variant="warning")
             return
-        show_view(ctx, leads["title"], view)
+        drill_down.show_view(ctx, leads["title"], view)
 
     def show_disputed(self, ctx: foo.ExecutionContext) -> None:
         """Show the disputed objects one by one, the worst first; writes one label for each if the run has none yet."""
-        run_key, samples = str(self._require_run(ctx).run_key), described_samples(ctx) or ctx.dataset
+        run_key, samples = str(self._require_run(ctx).run_key), drill_down.described_samples(ctx) or ctx.dataset
         if not has_units(open_run_labels(ctx.dataset, run_key)):
             add_units(ctx.dataset, run_key)
             ctx.ops.reload_dataset()
@@ -193,7 +185,7 @@ class AgreementPanel(DecideEvents):
             raise AgreementInputError("There is nothing to show: no object is disputed")
         colors = color_names(open_run_labels(ctx.dataset, run_key))
         legend = ": " + ", ".join(f"{name} {color}" for name, color in colors.items()) if colors else ""
-        show_view(ctx, f"Disputed objects, the worst first{legend}", view)
+        drill_down.show_view(ctx, f"Disputed objects, the worst first{legend}", view)
 
     def color_annotators(self, ctx: foo.ExecutionContext) -> None:
         """Colour the labels by who drew them, and give the run's fields a group in the sidebar; other settings stay."""
@@ -213,7 +205,7 @@ class AgreementPanel(DecideEvents):
     def back(self, ctx: foo.ExecutionContext) -> None:
         """Return to the view that the user had before the first drill-down."""
         if not leave_form(ctx):
-            go_back(ctx)
+            drill_down.go_back(ctx)
 
     def _schema(self, ctx: foo.ExecutionContext, state: PanelState) -> types.Property:
         model = self._model(ctx, state) if state.problem is None else None
@@ -224,15 +216,6 @@ class AgreementPanel(DecideEvents):
         sort, page = state_part(ctx, "sort") or {}, state_part(ctx, "page") or {}
         choices = Choices(sort, page, shown.run_filters(deciding(ctx)), state_part(ctx, "by"))
         return view_model(shown, state, tab or state_part(ctx, "tab") or FIRST_TAB, choices, ctx.dataset)
-
-    def _link(self, ctx: foo.ExecutionContext, state: PanelState) -> Link:
-        """The labels behind a click; another window with the panel may have opened another tab meanwhile."""
-        model = self._model(ctx, state)
-        for tab in TABS:
-            if has_item(model, ctx.params):
-                break
-            model = self._model(ctx, state, tab)
-        return link_of(model, ctx.params)
 
 
 class DecidePanel(AgreementPanel):

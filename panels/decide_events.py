@@ -9,25 +9,12 @@ import fiftyone.operators as foo
 
 from ..agreement.settings.errors import AgreementInputError
 from ..dataset_io.app.label_schemas import end_editing
+from . import tab_decide
 from .drawing import DECIDER
 from .drill_down import go_back, is_behind, show_view
 from .events import deciding, keep, note, state_part
 from .panel_state import unusable_parts
 from .run_panel import ASK_BROWSER, RunPanel
-from .tab_decide import (
-    ALL,
-    WAY,
-    after_decision,
-    after_editing,
-    counted_decisions,
-    decide_on,
-    edit_on,
-    is_decided,
-    one_back,
-    undo_last,
-    way_of,
-    while_editing,
-)
 
 _ID = re.compile("[0-9a-f]{24}")
 
@@ -86,20 +73,20 @@ class DecideEvents(RunPanel):
         """Decide on the object that is shown, and show the next one."""
         _require_object(ctx)
         leave_form(ctx)
-        problem = decide_on(ctx.dataset, str(self._require_run(ctx).run_key), deciding(ctx), ctx.params)
+        problem = tab_decide.decide_on(ctx.dataset, str(self._require_run(ctx).run_key), deciding(ctx), ctx.params)
         if problem is not None:
             ctx.ops.notify(problem, variant="warning")
-        _go_on(ctx, after_decision(deciding(ctx), ctx.params))
+        _go_on(ctx, tab_decide.after_decision(deciding(ctx), ctx.params))
 
     def previous_object(self, ctx: foo.ExecutionContext) -> None:
         """Show the object before again."""
         leave_form(ctx)
-        _go_on(ctx, one_back(deciding(ctx)))
+        _go_on(ctx, tab_decide.one_back(deciding(ctx)))
 
     def undo_decision(self, ctx: foo.ExecutionContext) -> None:
         """Take back what the user decided last, and show that object again."""
         leave_form(ctx)
-        undone = undo_last(ctx.dataset, str(self._require_run(ctx).run_key), deciding(ctx))
+        undone = tab_decide.undo_last(ctx.dataset, str(self._require_run(ctx).run_key), deciding(ctx))
         if undone is None:
             ctx.ops.notify("There is nothing to undo", variant="warning")
         else:
@@ -109,26 +96,28 @@ class DecideEvents(RunPanel):
         """Open FiftyOne's own form on what is decided to be right of the object; recorded before the next event."""
         _require_object(ctx)
         state, chosen = self._require_run(ctx), deciding(ctx)
-        found = edit_on(ctx.dataset, str(state.run_key), self._shown(ctx, state).class_names, chosen, ctx.params)
+        found = tab_decide.edit_on(
+            ctx.dataset, str(state.run_key), self._shown(ctx, state).class_names, chosen, ctx.params
+        )
         if isinstance(found, str):
             ctx.ops.notify(found, variant="warning")
-            keep(ctx, after_decision(chosen, ctx.params))
+            keep(ctx, tab_decide.after_decision(chosen, ctx.params))
             return
-        keep(ctx, while_editing(ctx.dataset, chosen, ctx.params, found, ctx.active_fields or []))
+        keep(ctx, tab_decide.while_editing(ctx.dataset, chosen, ctx.params, found, ctx.active_fields or []))
         show_view(ctx, "The label that you edit", found.view)
 
     def finish_editing(self, ctx: foo.ExecutionContext) -> None:
         """Show the next object after a label was edited; the same one if nothing was."""
         _require_object(ctx)
         leave_form(ctx)
-        if is_decided(ctx.dataset, str(self._require_run(ctx).run_key), ctx.params):
-            keep(ctx, after_decision(deciding(ctx), ctx.params))
+        if tab_decide.is_decided(ctx.dataset, str(self._require_run(ctx).run_key), ctx.params):
+            keep(ctx, tab_decide.after_decision(deciding(ctx), ctx.params))
         else:
             ctx.ops.notify("Nothing was changed in the form, so nothing is decided", variant="warning")
 
     def count_decisions(self, ctx: foo.ExecutionContext) -> None:
         """Count how right everybody was."""
-        found = counted_decisions(ctx.dataset, str(self._require_run(ctx).run_key))
+        found = tab_decide.counted_decisions(ctx.dataset, str(self._require_run(ctx).run_key))
         keep(ctx, {**deciding(ctx), "counted": found})
 
 
@@ -137,13 +126,13 @@ def _go_on(ctx: foo.ExecutionContext, chosen: dict[str, Any]) -> None:
     if (state_part(ctx, "decide") or {}).get("at"):
         keep(ctx, chosen)
     else:
-        ctx.params[WAY] = way_of(chosen)
-        note(ctx, WAY, ctx.params[WAY])
+        ctx.params[tab_decide.WAY] = tab_decide.way_of(chosen)
+        note(ctx, tab_decide.WAY, ctx.params[tab_decide.WAY])
 
 
 def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
     """Look for other objects to decide on."""
-    chosen = None if value == ALL else value
+    chosen = None if value == tab_decide.ALL else value
     if value and not unusable_parts({"decide": {what: chosen}}) and deciding(ctx).get(what) != chosen:
         leave_form(ctx)
         keep(ctx, {**deciding(ctx), "skipped": False, "at": None, what: chosen})
@@ -180,7 +169,7 @@ def leave_form(ctx: foo.ExecutionContext) -> bool:
     if editing is None:
         return False
     end_editing(ctx.dataset)
-    keep(ctx, after_editing(deciding(ctx)))
+    keep(ctx, tab_decide.after_editing(deciding(ctx)))
     goes_back = is_behind(ctx)
     if goes_back:
         ctx.ops.set_active_fields(editing["active"])

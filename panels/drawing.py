@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,54 +15,57 @@ from .items import Item
 #: the handlers of the panel by name
 Handlers = Callable[[str], str]
 
+
+def css(declarations: str) -> dict[str, Any]:
+    """CSS as the App's components take it: ``css("font-size: 1rem; margin: 0")`` is ``{"fontSize": "1rem", …}``."""
+    found: dict[str, Any] = {}
+    for name, value in re.findall(r"([\w-]+): *([^;]+)", declarations):
+        key = re.sub(r"-(\w)", lambda letter: letter[1].upper(), name)
+        found[key] = float(value) if "." in value and value[0].isdecimal() and value[-1].isdecimal() else value
+        if value.isdecimal():
+            found[key] = int(value)
+    return found
+
+
 #: a row whose parts go on in the next line where they do not fit
-LINE = {"display": "flex", "flexWrap": "wrap", "alignItems": "center", "gap": "8px"}
+LINE = css("display: flex; flex-wrap: wrap; align-items: center; gap: 8px")
 #: a part of a row that is as wide as what it holds
 FITTING = {"item": {"sx": {"width": "auto"}}}
 #: where the panel is narrow, as beside the grid on a small screen; and where it is wide
 NARROW, _WIDE = "@container (max-width: 460px)", "@container (min-width: 760px)"
 #: what looks like a way to labels
-LINK = {
-    "textDecoration": "underline",
-    "textDecorationColor": "var(--fo-palette-primary-main)",
-    "textUnderlineOffset": "3px",
-    "cursor": "pointer",
-}
+_UNDERLINED = "text-decoration: underline; text-decoration-color: var(--fo-palette-primary-main)"
+LINK = css(f"{_UNDERLINED}; text-underline-offset: 3px; cursor: pointer")
 #: a chart is drawn as wide as this, and made smaller where its place is narrower
 _CHART_WIDTH = 480
 #: its place in relation to that: CSS has no quotient of lengths, but the tangent of their angle is one
 _CHART_SCALE = f"min(1, tan(atan2(100cqw, {_CHART_WIDTH}px)))"
 #: figures do not know the theme of the App: set the colour of their text here
 _TEXTS = {
-    "& text": {"fontFamily": "inherit !important"},
-    "& .gtitle": {
-        "fill": "var(--fo-palette-text-primary) !important",
-        "fontSize": "14px !important",
-        "fontWeight": "700 !important",
-    },
+    "& text": css("font-family: inherit !important"),
+    "& .gtitle": css(
+        "fill: var(--fo-palette-text-primary) !important; font-size: 14px !important; font-weight: 700 !important"
+    ),
     ", ".join(
         f"& .{name}"
         for name in (*("xtick text", "ytick text", "y2tick text", "xtitle", "ytitle", "y2title"),
                      *("legendtext", "annotation-text", "bartext-outside"))
-    ): {"fill": "var(--fo-palette-text-secondary) !important"},
+    ): css("fill: var(--fo-palette-text-secondary) !important"),
 }  # fmt: skip
 _CELL = {
-    "padding": "5px 6px",
-    "fontSize": ".82rem",
-    "whiteSpace": "pre-line",
-    "lineHeight": 1.3,
-    NARROW: {"padding": "4px 2px", "fontSize": ".68rem"},
+    **css("padding: 5px 6px; font-size: .82rem; white-space: pre-line; line-height: 1.3"),
+    NARROW: css("padding: 4px 2px; font-size: .68rem"),
 }
 #: Markdown at the size of the tables
 TEXT = {
     "container": {
         "sx": {
-            "& p, & li": {"fontSize": ".86rem", "lineHeight": 1.45, "overflowWrap": "anywhere"},
+            "& p, & li": css("font-size: .86rem; line-height: 1.45; overflow-wrap: anywhere"),
             # a number, or a word, stays whole: a table that has no room scrolls
-            "& td, & th": {"fontSize": ".82rem", "lineHeight": 1.45, "padding": "4px 6px"},
-            "& table": {"display": "block", "maxWidth": "100%", "overflowX": "auto", "scrollbarWidth": "thin"},
-            "& p, & ul": {"margin": "4px 0"},
-            "& ul": {"paddingLeft": "18px"},
+            "& td, & th": css("font-size: .82rem; line-height: 1.45; padding: 4px 6px"),
+            "& table": css("display: block; max-width: 100%; overflow-x: auto; scrollbar-width: thin"),
+            "& p, & ul": css("margin: 4px 0"),
+            "& ul": css("padding-left: 18px"),
         }
     }
 }
@@ -127,11 +131,16 @@ def button(
     """
     attributes: dict[str, Any] = {} if style is None else {"sx": style}
     if key is not None:
-        attributes = {"sx": {**(style or {}), "&::before": _SHOWN_KEY}, **_key(key), "aria-label": label}
+        attributes = {"sx": {**(style or {}), "&::before": _SHOWN_KEY}, **_pressed_by(key), "aria-label": label}
     props = {"button": attributes, **props} if attributes else props
     parent.btn(
         name, label=label, variant=look, on_click=handler, params=params, componentsProps=props or None, **options
     )
+
+
+def _pressed_by(key: str) -> dict[str, str]:
+    """Attributes of a button that a key presses: for ``app.js``, and for who cannot see it."""
+    return {_KEY: key, "aria-keyshortcuts": key}
 
 
 def heading(root: types.Object, name: str, text: str, note: str = "") -> None:
@@ -161,14 +170,11 @@ def _chart(root: types.Object, item: Item, name: str, handlers: Handlers) -> Non
     options: dict[str, Any] = {"on_click": handlers("drill_down")} if item["hint"] else {}
     # the style of a chart that follows its place: the App fits it only when it is drawn
     height = item["layout"]["height"]
-    drawn = {
-        "width": f"{_CHART_WIDTH}px !important",
-        "height": f"{height:g}px !important",
-        "transformOrigin": "0 0",
-        "transform": f"scale({_CHART_SCALE})",
-        "marginBottom": f"calc(({_CHART_SCALE} - 1) * {height:g}px)",
-    }
-    place = {"containerType": "inline-size", "maxWidth": f"{_CHART_WIDTH}px", "overflow": "hidden"}
+    drawn = css(
+        f"width: {_CHART_WIDTH}px !important; height: {height:g}px !important; transform-origin: 0 0; "
+        f"transform: scale({_CHART_SCALE}); margin-bottom: calc(({_CHART_SCALE} - 1) * {height:g}px)"
+    )
+    place = css(f"container-type: inline-size; max-width: {_CHART_WIDTH}px; overflow: hidden")
     root.plot(
         name,
         data=item["data"],
@@ -182,32 +188,19 @@ def _chart(root: types.Object, item: Item, name: str, handlers: Handlers) -> Non
 
 def _table(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     heading(root, name, item["title"], item["note"])
-    table = types.TableView(
-        on_click_cell=handlers("click_cell"),
-        variant="outlined",
-        componentsProps={
-            "table": {"sx": _table_style(item)},
-            "tableContainer": {"sx": {"overflowX": "auto", "overflowY": "hidden", "scrollbarWidth": "thin"}},
-        },
-    )
-    for key, label in item["columns"]:
-        table.add_column(key, label=label)
-    root.list(name, types.Object(), default=item["rows"], view=table)
-    _pager(root, item, name, handlers)
-
-
-def _table_style(item: Item) -> dict[str, Any]:
-    """The style of a table: right-aligned numbers, linked numbers, coloured cells, headers that sort."""
-    head = {"cursor": "pointer", "fontWeight": 600, "verticalAlign": "bottom", **_CELL}
+    # the style of a table: right-aligned numbers, linked numbers, coloured cells, headers that sort
     style: dict[str, Any] = {
-        "minWidth": 0,
-        "width": "100%" if not item["slanted"] else "auto",
-        "& td": {**_CELL, "color": "var(--fo-palette-text-primary)", "overflowWrap": "break-word"},
-        "& td:first-of-type": {"minWidth": "56px", "maxWidth": "180px"},  # a name longer than that is broken
-        "& th": {**head, "fontSize": ".78rem", "color": "var(--fo-palette-text-secondary)"},
+        **css(f"min-width: 0; width: {'auto' if item['slanted'] else '100%'}"),
+        "& td": {**_CELL, **css("color: var(--fo-palette-text-primary); overflow-wrap: break-word")},
+        "& td:first-of-type": css("min-width: 56px; max-width: 180px"),  # a name longer than that is broken
+        "& th": {
+            **css("cursor: pointer; font-weight: 600; vertical-align: bottom"),
+            **_CELL,
+            **css("font-size: .78rem; color: var(--fo-palette-text-secondary)"),
+        },
     }
     if item["slanted"]:
-        style["& th:not(:first-of-type)"] = {"writingMode": "vertical-rl", "maxHeight": "110px", "padding": "6px 2px"}
+        style["& th:not(:first-of-type)"] = css("writing-mode: vertical-rl; max-height: 110px; padding: 6px 2px")
     for k in item["numbers"]:
         style[f"& td:nth-of-type({k + 1}), & th:nth-of-type({k + 1})"] = {"textAlign": "right"}
         style[f"& td:nth-of-type({k + 1})"] = {"whiteSpace": "pre", _WIDE: {"whiteSpace": "nowrap"}}
@@ -227,7 +220,18 @@ def _table_style(item: Item) -> dict[str, Any]:
     for colour, cells in colours.items():
         selector = ", ".join(cells)
         style[selector] = {**style.get(selector, {}), "background": colour}
-    return style
+    table = types.TableView(
+        on_click_cell=handlers("click_cell"),
+        variant="outlined",
+        componentsProps={
+            "table": {"sx": style},
+            "tableContainer": {"sx": css("overflow-x: auto; overflow-y: hidden; scrollbar-width: thin")},
+        },
+    )
+    for key, label in item["columns"]:
+        table.add_column(key, label=label)
+    root.list(name, types.Object(), default=item["rows"], view=table)
+    _pager(root, item, name, handlers)
 
 
 def _cell_selector(row: int, column: int) -> str:
@@ -248,7 +252,7 @@ def _pager(root: types.Object, item: Item, name: str, handlers: Handlers) -> Non
 
 def _buttons(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     heading(root, name, item["title"])
-    wrapped = {"grid": {"sx": {"display": "flex", "flexWrap": "wrap", "gap": "8px"}}}
+    wrapped = {"grid": {"sx": css("display: flex; flex-wrap: wrap; gap: 8px")}}
     row = root.h_stack(name, gap=1, componentsProps=wrapped)
     for k, each in enumerate(item["buttons"]):
         button(row, f"b{k}", each["label"], handlers(each["handler"]), each["params"], icon=each["icon"])
@@ -259,25 +263,16 @@ def _work(root: types.Object, item: Item, name: str, handlers: Handlers) -> None
     heading(root, name, item["title"], item["note"])
     for k, entry in enumerate(item["rows"]):
         columns = "84px minmax(0, 1fr)" if entry["image"] else "minmax(0, 1fr)"
-        grid = {"display": "grid", "gridTemplateColumns": columns, "alignItems": "center", "gap": "10px"}
+        grid = css(f"display: grid; grid-template-columns: {columns}; align-items: center; gap: 10px")
         row = root.h_stack(f"row{k}_{name}", gap=1, componentsProps={"grid": {"sx": grid}})
         handler, params = handlers("open_sample"), {"id": entry["id"]}
         if entry["image"]:
-            row.define_property(
-                f"image_{k}",
-                types.String(),
-                default=entry["image"],
-                view=types.ImageView(
-                    width="84px",
-                    height="60px",
-                    alt=entry["title"],
-                    componentsProps={"image": {"style": {"objectFit": "cover", "borderRadius": "4px"}}},
-                    operator=handler,
-                    params=params,
-                ),
-            )
+            props = {"image": {"style": css("object-fit: cover; border-radius: 4px")}}
+            size = {"width": "84px", "height": "60px", "alt": entry["title"]}
+            view = types.ImageView(**size, componentsProps=props, operator=handler, params=params)
+            row.define_property(f"image_{k}", types.String(), default=entry["image"], view=view)
         label, hint = f"{entry['title']}\n{entry['reason']}\n{entry['numbers']}", item["hint"]
-        props = {"container": {"sx": {"width": "100%"}}}
+        props = {"container": {"sx": css("width: 100%")}}
         button(row, "open", label, handler, params, look="text", style=_ROW, props=props, title=hint)
     if item["turns"]:
         _pager(root, item, name, handlers)
@@ -285,33 +280,19 @@ def _work(root: types.Object, item: Item, name: str, handlers: Handlers) -> None
 
 #: a row of the work list: three lines, the name in bold, as wide as the panel
 _ROW = {
-    "width": "100%",
-    "justifyContent": "flex-start",
-    "textAlign": "left",
-    "textTransform": "none",
-    "padding": "4px 6px",
-    "color": "var(--fo-palette-text-primary)",
-    "fontWeight": 400,
-    "border": "1px solid var(--fo-palette-divider)",
-    "& .MuiTypography-root": {
-        "whiteSpace": "pre-line",
-        "fontSize": ".82rem",
-        "lineHeight": 1.4,
-        "overflowWrap": "anywhere",
-        "width": "100%",
-    },
-    "& .MuiTypography-root::first-line": {
-        "fontWeight": 600,
-        "textDecoration": "underline",
-        "textDecorationColor": "var(--fo-palette-primary-main)",
-    },
+    **css("width: 100%; justify-content: flex-start; text-align: left; text-transform: none; padding: 4px 6px"),
+    **css("color: var(--fo-palette-text-primary); font-weight: 400; border: 1px solid var(--fo-palette-divider)"),
+    "& .MuiTypography-root": css(
+        "white-space: pre-line; font-size: .82rem; line-height: 1.4; overflow-wrap: anywhere; width: 100%"
+    ),
+    "& .MuiTypography-root::first-line": css(f"font-weight: 600; {_UNDERLINED}"),
 }
 
 
 def _name(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     """The question who decides; the App keeps what is typed as the state of this path, with every letter."""
     root.str(DECIDER, label="Your name", description=item["text"], view=types.TextFieldView())
-    props = {"button": _key("Enter"), **FITTING}
+    props = {"button": _pressed_by("Enter"), **FITTING}
     button(root, f"start_{name}", "Start", handlers("start_deciding"), look="contained", props=props)
 
 
@@ -330,10 +311,17 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         view = types.ImageView(alt=found["title"], componentsProps=picture)
         cell = body.v_stack("seen", gap=0, componentsProps={"item": {"sx": _SEEN}})
         cell.define_property(f"picture_{name}", types.String(), default=found["picture"], view=view)
-    beside = {"item": {"sx": {"flex": "1 1 110px", "minWidth": 0}}, "grid": {"sx": {"display": "grid", "gap": "4px"}}}
+    beside = {"item": {"sx": css("flex: 1 1 110px; min-width: 0")}, "grid": {"sx": css("display: grid; gap: 4px")}}
     column = body.v_stack("said", gap=0, componentsProps=beside)
     for k, version in enumerate(found["versions"] if found is not None else ()):
-        _version(column, f"version_{k}", version, handlers("decide_object"), way)
+        style = {
+            **css("width: 100%; justify-content: flex-start; text-align: left; text-transform: none"),
+            "border": f"3px solid {version['colour']}",  # the colour of the annotator
+            "& .MuiTypography-root": css("overflow-wrap: anywhere; line-height: 1.25"),
+        }
+        options = {"style": style, "key": version["key"], "title": version["hint"] or None, "props": {}}
+        params, options["disabled"] = version["params"] | way, version["disabled"]
+        button(column, f"version_{k}", version["label"], handlers("decide_object"), params, **options)
     steps = column.h_stack("steps", gap=0, componentsProps={"grid": {"sx": {**LINE, "gap": "4px"}}})
     if found is not None:
         _step(steps, found["none_label"], handlers("decide_object"), found["none"] | way, key="0")
@@ -358,11 +346,6 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         button(root, f"done_{name}", "Done", handlers("finish_editing"), place, look="contained", icon="check")
 
 
-def _key(key: str) -> dict[str, str]:
-    """Attributes of a button that a key presses: for ``app.js``, and for who cannot see it."""
-    return {_KEY: key, "aria-keyshortcuts": key}
-
-
 def _filters(root: types.Object, head: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     """A button that says which objects are sought, and the lists that it opens."""
     if not item["filters"]:
@@ -383,34 +366,14 @@ _KEY = "data-agreement-key"
 #: the key in front of the label
 _SHOWN_KEY = {
     "content": f"attr({_KEY})",
-    "marginRight": "6px",
-    "padding": "0 5px",
-    "border": "1px solid",
-    "borderRadius": "4px",
-    "fontSize": ".72rem",
-    "fontWeight": 700,
-    "opacity": 0.75,
+    **css("margin-right: 6px; padding: 0 5px; border: 1px solid; border-radius: 4px"),
+    **css("font-size: .72rem; font-weight: 700; opacity: 0.75"),
 }
 #: the picture beside the buttons
-_SEEN = {"flex": "0 1 auto", "maxWidth": "62%", NARROW: {"maxWidth": "55%"}}
-_BODY = {"display": "flex", "flexWrap": "wrap", "alignItems": "flex-start", "gap": "10px"}
-_PICTURE = {"display": "block", "maxWidth": "100%", "maxHeight": "calc(100vh - 390px)", "minHeight": "120px"}
+_SEEN = {**css("flex: 0 1 auto; max-width: 62%"), NARROW: css("max-width: 55%")}
+_BODY = css("display: flex; flex-wrap: wrap; align-items: flex-start; gap: 10px")
+_PICTURE = css("display: block; max-width: 100%; max-height: calc(100vh - 390px); min-height: 120px")
 _EDITED = "Click it in the grid: FiftyOne's form opens. Change it there, click beside it to close it, and press Done."
-
-
-def _version(column: types.Object, name: str, version: dict[str, Any], handler: str, way: dict[str, Any]) -> None:
-    """A button in the colour of the annotator."""
-    style = {
-        "width": "100%",
-        "justifyContent": "flex-start",
-        "textAlign": "left",
-        "textTransform": "none",
-        "border": f"3px solid {version['colour']}",
-        "& .MuiTypography-root": {"overflowWrap": "anywhere", "lineHeight": 1.25},
-    }
-    options = {"title": version["hint"] or None, "disabled": version["disabled"]}
-    params, key = version["params"] | way, version["key"]
-    button(column, name, version["label"], handler, params, style=style, key=key, props={}, **options)
 
 
 def _step(

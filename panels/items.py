@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..agreement.settings.errors import AgreementInputError
 from ..charts.figures.theme import shortened
+from ..charts.text.sections import Cell, Column
 from ..charts.text.words import ends_of, shown_number
 
 #: a part of a tab, and what the user chose of it; both are JSON values
@@ -18,6 +18,8 @@ Item = dict[str, Any]
 #: a title, and the options of ``view_agreement`` behind a number; or whom something was decided ``against``; or what to
 #: ``seek`` in the tab Decide
 Link = dict[str, Any]
+#: a label, an icon, a handler and its parameters
+Button = tuple[str, str, str, dict[str, Any]]
 
 #: the blue of shaded cells and bars, visible on white and on black, with text on it readable
 _SHADE = "rgba(43, 131, 186, {:.2f})"
@@ -31,8 +33,8 @@ _ROOMY = 5
 #: the text of a number
 Show = Callable[[float | None], str]
 two_digits: Show = functools.partial(shown_number, digits=2)
-#: an attribute of an entry, or a function of it
-Get = str | Callable[[Any], Any]
+#: a column of names, or of sentences
+named = functools.partial(Column, is_number=False, first_down=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,50 +45,6 @@ class Choices:
     page: Mapping[str, int] = field(default_factory=dict)  #: page of a list by its name
     decide: Mapping[str, Any] = field(default_factory=dict)  #: who decides, on which objects, and on which of them now
     by: str | None = None  #: what divides the images
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A column of a table: the text of an entry, and its drill-down."""
-
-    title: str  #: the header
-    text: Callable[[Any], str]  #: text of a cell
-    value: Callable[[Any], Any] | None = None  #: value to sort by; None: the text
-    link: Callable[[Any], Link | None] | None = None  #: labels behind a number
-    bar: Callable[[Any], float | None] | None = None  #: length of a bar behind the text, from 0 to 1
-    shade: Callable[[Any], float | None] | None = None  #: darkness of the cell, from 0 to 1
-    is_number: bool = True  #: whether it is right-aligned
-    first_down: bool = True  #: whether the first click on the header puts the largest value first
-
-    @classmethod
-    def named(cls, title: str, get: Get, leads: Callable[[Any], Link | None] | None = None) -> Field:
-        """A column of names."""
-        return cls(title, _getter(get), link=leads, is_number=False, first_down=False)
-
-    @classmethod
-    def count(cls, title: str, get: Get, leads: Callable[[Any], Link | None] | None = None) -> Field:
-        """A column of counts."""
-        count = _getter(get)
-        return cls(title, lambda entry: f"{count(entry):,}", count, leads)
-
-    @classmethod
-    def number(cls, title: str, name: str, show: Show = two_digits, of: Get = lambda entry: entry) -> Field:
-        """A column of numbers with their intervals.
-
-        Args:
-            name: attribute of the number, and key of its interval in ``intervals``
-            of: what of an entry has them
-        """
-        whose, value = _getter(of), operator.attrgetter(name)
-        return cls(
-            title,
-            lambda entry: over_ends(show(value(whose(entry))), whose(entry).intervals.get(name), show),
-            lambda entry: value(whose(entry)),
-        )
-
-
-def _getter(get: Get) -> Callable[[Any], Any]:
-    return operator.attrgetter(get) if isinstance(get, str) else get
 
 
 def over_ends(shown: str, interval: Any, show: Show) -> str:
@@ -101,7 +59,7 @@ def link(title: str, **options: Any) -> Link:
 
 def table_item(
     name: str,
-    fields: Sequence[Field],
+    columns: Sequence[Column],
     entries: Sequence[Any],
     choices: Choices,
     *,
@@ -119,15 +77,20 @@ def table_item(
         per_page: rows on a page; None for all
         slanted: whether the headers are vertical, for matrices with many names
     """
-    ordered = _sorted(entries, fields, choices.sort.get(name))
+    chosen, ordered = choices.sort.get(name), list(entries)
+    if chosen is not None and abs(chosen) <= len(columns):
+        column = columns[abs(chosen) - 1]
+        values = [(column.cell(entry).value, entry) for entry in entries]
+        known = [each for each in values if each[0] is not None]
+        known.sort(key=lambda each: each[0], reverse=(chosen > 0) == column.first_down)
+        ordered = [entry for _, entry in known] + [entry for value, entry in values if value is None]
     pages = -(-len(ordered) // per_page) if per_page else 1
     page = min(choices.page.get(name, 0), pages - 1) if pages else 0
     shown = ordered[page * per_page : (page + 1) * per_page] if per_page else ordered
-    chosen = choices.sort.get(name)
     titles = [
         (shortened(column.title, _LONGEST_SLANTED) if slanted else column.title)
         + (("  ▾" if chosen > 0 else "  ▴") if chosen is not None and abs(chosen) == k + 1 else "")
-        for k, column in enumerate(fields)
+        for k, column in enumerate(columns)
     ]
     return {
         "name": name,
@@ -136,17 +99,17 @@ def table_item(
         "note": note,
         "columns": [[f"c{k}", text] for k, text in enumerate(titles)],
         "rows": [
-            {"id": str(k), **{f"c{n}": column.text(entry) for n, column in enumerate(fields)}}
+            {"id": str(k), **{f"c{n}": column.cell(entry, "\n").text for n, column in enumerate(columns)}}
             for k, entry in enumerate(shown)
         ],
-        "links": [[column.link(entry) if column.link else None for column in fields] for entry in shown],
+        "links": [[column.link(entry) if column.link else None for column in columns] for entry in shown],
         "colours": [
             [k, n, colour]
             for k, entry in enumerate(shown)
-            for n, column in enumerate(fields)
+            for n, column in enumerate(columns)
             if (colour := _colour(column, entry)) is not None
         ],
-        "numbers": [k for k, column in enumerate(fields) if column.is_number],
+        "numbers": [k for k, column in enumerate(columns) if column.is_number],
         "page": page,
         "pages": pages,
         "slanted": slanted,
@@ -177,20 +140,20 @@ def matrix_item(
     """
     most = whole or max(cells.values(), default=0) or 1
 
-    def field_of(column: str) -> Field:
-        def value(row: str) -> Any:
-            return cells.get((row, column))
+    def column_of(name: str) -> Column:
+        def cell(row: str) -> Cell:
+            value = cells.get((row, name))
+            return Cell(value, show(value) if (row, name) in cells else "")
 
-        return Field(
-            column,
-            lambda row: show(cells[row, column]) if (row, column) in cells else "",
-            value,
-            lambda row: leads(row, column) if leads is not None and value(row) is not None else None,
-            shade=lambda row: (value(row) or 0) / most,
+        return Column(
+            name,
+            cell,
+            link=lambda row: leads(row, name) if leads is not None and cells.get((row, name)) is not None else None,
+            shade=lambda row: (cells.get((row, name)) or 0) / most,
         )
 
-    fields = [Field.named(corner, str), *map(field_of, columns)]
-    return table_item(name, fields, rows, choices, slanted=len(columns) > _ROOMY, **options)
+    shown = [named(corner, str), *map(column_of, columns)]
+    return table_item(name, shown, rows, choices, slanted=len(columns) > _ROOMY, **options)
 
 
 def sort_after_click(column: int, chosen: int | None) -> int:
@@ -198,19 +161,7 @@ def sort_after_click(column: int, chosen: int | None) -> int:
     return -chosen if chosen is not None and abs(chosen) == column + 1 else column + 1
 
 
-def _sorted(entries: Sequence[Any], fields: Sequence[Field], chosen: int | None) -> list[Any]:
-    """The entries in the chosen order; undefined values last."""
-    if chosen is None or abs(chosen) > len(fields):
-        return list(entries)
-    column = fields[abs(chosen) - 1]
-    value = column.value or column.text
-    known = [entry for entry in entries if value(entry) is not None]
-    unknown = [entry for entry in entries if value(entry) is None]
-    down = (chosen > 0) == column.first_down
-    return sorted(known, key=value, reverse=down) + unknown
-
-
-def _colour(column: Field, entry: Any) -> str | None:
+def _colour(column: Column, entry: Any) -> str | None:
     """The background of a cell, as CSS."""
     if column.bar is not None and (share := column.bar(entry)):
         end = f"{100.0 * min(1.0, share):.1f}%"
@@ -226,17 +177,15 @@ def text_item(name: str, markdown: str) -> Item:
     return {"name": name, "kind": "text", "markdown": markdown}
 
 
-def button_item(name: str, title: str, buttons: Iterable[tuple[str, str, str, dict[str, Any]]]) -> Item:
-    """Buttons with a title above them; each is a label, an icon, a handler and its parameters."""
-    return {
-        "name": name,
-        "kind": "buttons",
-        "title": title,
-        "buttons": [
-            {"label": label, "icon": icon, "handler": handler, "params": params}
-            for label, icon, handler, params in buttons
-        ],
-    }
+def button_item(name: str, title: str, buttons: Iterable[Button]) -> Item:
+    """Buttons with a title above them."""
+    told = [dict(zip(("label", "icon", "handler", "params"), each, strict=True)) for each in buttons]
+    return {"name": name, "kind": "buttons", "title": title, "buttons": told}
+
+
+def form_button(label: str, icon: str, operator: str, **params: str) -> Button:
+    """A button that opens the form of an operator, with some of its values."""
+    return label, icon, "run_operator", {"operator": operator, **params}
 
 
 def chart_item(

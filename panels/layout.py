@@ -7,7 +7,7 @@ from typing import Any
 from fiftyone.operators import types
 
 from ..names import UPDATE_AGREEMENT
-from .drawing import FITTING, LINE, LINK, NARROW, Handlers, button, choice, draw_item, said
+from .drawing import FITTING, LINE, LINK, NARROW, Handlers, button, choice, css, draw_item, said
 from .items import Item
 from .panel_state import PanelState, hash_of
 from .view_model import FIRST_TAB, ViewModel
@@ -22,28 +22,22 @@ _SURFACE = "var(--fo-palette-background-level2)"
 #: what stands below a choice is pale until it is of what was chosen
 _UNDER_WORK = "& > div:has([data-works]) ~ div"
 _ROOT = {
-    "container": {"sx": {"width": "100%", "boxSizing": "border-box", "containerType": "inline-size"}},
+    "container": {"sx": css("width: 100%; box-sizing: border-box; container-type: inline-size")},
     "grid": {
         "sx": {
-            "padding": "0 14px 32px",
-            "minWidth": 0,
-            "gap": "8px",
-            "gridTemplateColumns": "minmax(0, 1fr)",
-            _UNDER_WORK: {"opacity": 0.3, "pointerEvents": "none"},
+            **css("padding: 0 14px 32px; min-width: 0; gap: 8px; grid-template-columns: minmax(0, 1fr)"),
+            _UNDER_WORK: css("opacity: 0.3; pointer-events: none"),
         }
     },
 }
 #: the head stays in sight while the panel scrolls
-_HEAD = {"sx": {"position": "sticky", "top": 0, "zIndex": 10, "background": _SURFACE, "padding": "8px 0 2px"}}
+_HEAD = {"sx": css(f"position: sticky; top: 0; z-index: 10; background: {_SURFACE}; padding: 8px 0 2px")}
 _CARDS = {
-    "display": "grid",
-    "gridAutoFlow": "row",
-    "gridTemplateColumns": "repeat(auto-fit, minmax(92px, 1fr))",
-    "gap": "8px",
-    NARROW: {"gridTemplateColumns": "repeat(auto-fit, minmax(58px, 1fr))", "gap": "4px"},
+    **css("display: grid; grid-auto-flow: row; grid-template-columns: repeat(auto-fit, minmax(92px, 1fr)); gap: 8px"),
+    NARROW: css("grid-template-columns: repeat(auto-fit, minmax(58px, 1fr)); gap: 4px"),
 }
 #: a button that is as wide as its icon where the panel is narrow
-_ICON_ALONE = {NARROW: {"minWidth": 0, "padding": "5px 10px", "& .MuiTypography-root": {"display": "none"}}}
+_ICON_ALONE = {NARROW: {**css("min-width: 0; padding: 5px 10px"), "& .MuiTypography-root": css("display: none")}}
 #: colours of the levels of alpha, readable on white and on black
 _LEVELS = {"good": "#1a9e77", "fair": "#c77700", "poor": "#e0561b"}
 
@@ -56,7 +50,22 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
     """
     root = types.Object()
     is_first = model is None or model["tab"] == FIRST_TAB
-    _head(root, state, handlers, of_view=of_view)
+    head = root.v_stack("head", gap=1, componentsProps={"item": _HEAD})
+    if state.keys:
+        row = head.h_stack("controls", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
+        keys = {key: key for key in state.keys}
+        choice(row, "run", keys, state.run_key, handlers("choose_run"), label="Run")
+        samples = {RUN: "Whole run", VIEW: "Current view"}
+        choice(row, "samples", samples, VIEW if of_view else RUN, handlers("choose_samples"), label="Samples")
+        label = "Compute again"
+        button(row, "compute_again", label, handlers("compute"), style=_ICON_ALONE, icon="diversity_3", title=label)
+        _refresh(row, handlers)
+    _, group, name = GRID_TITLE.split(".")
+    hidden = {"sx": {_WITHOUT_TITLE: {"display": "none"}}}
+    shows = head.h_stack(group, gap=1, componentsProps={"container": hidden, "grid": {"sx": LINE}})
+    button(shows, "back", "Back", handlers("back"), look="contained", icon="arrow_back")
+    text = {"sx": {"fontSize": ".88rem", "& p": {"margin": 0}}}
+    shows.md("", name=name, componentsProps={"container": text, "item": {"sx": {"width": "auto", "flex": 1}}})
     if model is not None:
         choice(root, "tabs", model["tabs"], model["tab"], handlers("choose_tab"), look="tabs")
     if state.n_changed or (state.lacks_colors and is_first):
@@ -102,26 +111,6 @@ def _page(root: types.Object) -> types.Property:
     return types.Property(root, view=view)
 
 
-def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view: bool) -> None:
-    """The run, the samples, and what the grid shows."""
-    head = root.v_stack("head", gap=1, componentsProps={"item": _HEAD})
-    if state.keys:
-        row = head.h_stack("controls", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
-        keys = {key: key for key in state.keys}
-        choice(row, "run", keys, state.run_key, handlers("choose_run"), label="Run")
-        samples = {RUN: "Whole run", VIEW: "Current view"}
-        choice(row, "samples", samples, VIEW if of_view else RUN, handlers("choose_samples"), label="Samples")
-        label = "Compute again"
-        button(row, "compute_again", label, handlers("compute"), style=_ICON_ALONE, icon="diversity_3", title=label)
-        _refresh(row, handlers)
-    _, group, name = GRID_TITLE.split(".")
-    hidden = {"sx": {_WITHOUT_TITLE: {"display": "none"}}}
-    shows = head.h_stack(group, gap=1, componentsProps={"container": hidden, "grid": {"sx": LINE}})
-    button(shows, "back", "Back", handlers("back"), look="contained", icon="arrow_back")
-    text = {"sx": {"fontSize": ".88rem", "& p": {"margin": 0}}}
-    shows.md("", name=name, componentsProps={"container": text, "item": {"sx": {"width": "auto", "flex": 1}}})
-
-
 def _offers(root: types.Object, state: PanelState, handlers: Handlers, *, is_first: bool) -> None:
     """What happened since the run, and what is missing, each with a button; they scroll away with the numbers."""
     row = root.h_stack("offers", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
@@ -137,7 +126,7 @@ def _offers(root: types.Object, state: PanelState, handlers: Handlers, *, is_fir
 
 
 def _refresh(parent: types.Object, handlers: Handlers) -> None:
-    style = {"minWidth": 0, "padding": "5px 10px"}
+    style = css("min-width: 0; padding: 5px 10px")
     button(parent, "refresh", "", handlers("refresh"), style=style, title="Refresh", icon="refresh")
 
 
@@ -153,22 +142,14 @@ def _problem(root: types.Object, state: PanelState, handlers: Handlers) -> None:
         _refresh(row, handlers)
 
 
-def _verdict(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
-    """The main numbers as cards, warnings, and the main cause."""
-    _cards(root, model, handlers)
-    for k, warning in enumerate(model["warnings"]):
-        said(root, f"warning_{k}_{model['version']}", f"⚠ {warning}", color=_LEVELS["fair"])
-    if model["cause"]:
-        said(root, f"cause_{model['version']}", model["cause"], ".92rem", "text.primary", padding="2px 0")
-
-
 def _in_line(card: dict[str, Any]) -> str:
     """A card as a text: of how many a number counts, but no interval."""
     of = card["below"] if card["below"].startswith("of ") else ""
     return " ".join(filter(None, (card["title"], card["value"], card["word"], of)))
 
 
-def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
+def _verdict(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
+    """The main numbers as cards, warnings, and the main cause."""
     row = root.h_stack("cards", gap=1, componentsProps={"grid": {"sx": _CARDS}})
     version = model["version"]
     for k, card in enumerate(model["cards"]):
@@ -186,6 +167,10 @@ def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
             said(cell, f"word_{version}", card["word"], _SMALL, colour, bold=True)
         if card["below"]:
             said(cell, f"below_{version}", card["below"], _SMALL)
+    for k, warning in enumerate(model["warnings"]):
+        said(root, f"warning_{k}_{version}", f"⚠ {warning}", color=_LEVELS["fair"])
+    if model["cause"]:
+        said(root, f"cause_{version}", model["cause"], ".92rem", "text.primary", padding="2px 0")
 
 
 #: size of the texts of a card
@@ -193,22 +178,16 @@ _SMALL = ".76rem"
 _CARD: dict[str, Any] = {
     "container": {
         "sx": {
-            "height": "100%",
-            "boxSizing": "border-box",
-            "padding": "8px 10px",
-            "borderRadius": "6px",
-            NARROW: {"padding": "5px", "& .MuiTypography-root": {"fontSize": ".68rem !important"}},
+            **css("height: 100%; box-sizing: border-box; padding: 8px 10px; border-radius: 6px"),
+            NARROW: {"padding": "5px", "& .MuiTypography-root": css("font-size: .68rem !important")},
         }
     },
     "grid": {"sx": {"gap": "2px"}},
-    "item": {"sx": {"& .MuiPaper-root": {"height": "100%"}}},
+    "item": {"sx": {"& .MuiPaper-root": css("height: 100%")}},
 }
 #: the number of a card that leads to labels
 _NUMBER = {
-    "padding": 0,
-    "minWidth": 0,
-    "justifyContent": "flex-start",
-    "whiteSpace": "nowrap",
+    **css("padding: 0; min-width: 0; justify-content: flex-start; white-space: nowrap"),
     "color": "var(--fo-palette-text-primary)",
-    "& .MuiTypography-root": {"fontSize": "1.35rem", "fontWeight": 700, **LINK},
+    "& .MuiTypography-root": {**css("font-size: 1.35rem; font-weight: 700"), **LINK},
 }

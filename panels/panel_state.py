@@ -165,8 +165,13 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
         notes.append(f"The run {wanted!r} was deleted or renamed meanwhile; this is {run_key!r}.")
     config = Run(dataset, run_key).config
     problem, advice = _problem(Run(dataset, run_key), config)
-    if problem is None:
-        notes += _lost_fields(dataset, config)
+    lost = [path for path in config.get("fields_written", []) if dataset.get_field(path) is None]
+    if problem is None and lost:
+        paths = ", ".join(f"`{path}`" for path in lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
+        notes.append(
+            f"Fields of this run were deleted: {paths}. The numbers are still correct, but the samples and labels "
+            "behind them cannot be shown; compute it again with “overwrite”."
+        )
     n_changed = (changed_since(dataset, run_key) or 0) if problem is None else 0
     options = config.get("options", {})
     in_one_field = options.get("annotator_attribute") is not None
@@ -174,17 +179,8 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
     offers = problem is None and lacks_colors(dataset, run_key, fields, in_one_field=in_one_field)
     kinds = completed_kinds(dataset)
     comparable = [key for key, kind in kinds.items() if key != run_key and kind == kinds.get(run_key)]
-    return PanelState(
-        keys,
-        run_key,
-        config,
-        problem,
-        advice,
-        notes,
-        n_changed=n_changed,
-        lacks_colors=offers,
-        comparable=comparable,
-    )
+    found = PanelState(keys, run_key, config, problem, advice, notes)
+    return dataclasses.replace(found, n_changed=n_changed, lacks_colors=offers, comparable=comparable)
 
 
 def _problem(run: Run, config: dict[str, Any]) -> tuple[str | None, str]:
@@ -208,18 +204,6 @@ def _problem(run: Run, config: dict[str, Any]) -> tuple[str | None, str]:
             "Compute it again with “overwrite” to see it here.",
         )
     return None, ""
-
-
-def _lost_fields(dataset: fo.Dataset, config: dict[str, Any]) -> list[str]:
-    """Fields of a run that somebody deleted."""
-    lost = [path for path in config.get("fields_written", []) if dataset.get_field(path) is None]
-    if not lost:
-        return []
-    shown = ", ".join(f"`{path}`" for path in lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
-    return [
-        f"Fields of this run were deleted: {shown}. The numbers are still correct, but the samples and labels behind "
-        "them cannot be shown; compute it again with “overwrite”."
-    ]
 
 
 #: views with more samples get no intervals, which would take more than a second
@@ -399,13 +383,7 @@ class _View:
 
 @execution_cache(residency="ephemeral", max_size=8, key_fn=lambda ctx, *values: list(values[:-1]))
 def _shown(
-    ctx: foo.ExecutionContext,
-    dataset_id: str,
-    run_key: str,
-    results_id: str,
-    of_view: str,
-    refreshed: int,
-    view: _View,
+    ctx: foo.ExecutionContext, dataset_id: str, run_key: str, results_id: str, of_view: str, refreshed: int, view: _View
 ) -> Shown:
     version = hash_of(dataset_id, run_key, results_id, of_view, refreshed)
     kept = Run(ctx.dataset, run_key).stored_bytes <= _MOST_KEPT

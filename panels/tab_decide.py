@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
 
+from .. import names
 from ..agreement.families.family import FAMILIES
 from ..agreement.settings.errors import AgreementInputError
 from ..charts.reports.decided import DECIDED, decisions_section
+from ..charts.text.sections import Cell, Column
 from ..charts.text.words import VERDICTS, counted, file_name, shown_number
 from ..dataset_io import decide, record_own_labels, report_decisions
 from ..dataset_io.app.settings import annotator_colors
@@ -26,16 +28,7 @@ from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.record.sample_index import stamps_of
 from ..dataset_io.results.load import MOST_DECIDED
 from ..dataset_io.results.picture import picture_of
-from ..names import (
-    APPLY_DECISIONS,
-    DECIDE,
-    DEFAULT_GOLD_FIELD,
-    EXPORT_DECIDED,
-    EXPORT_DECIDED_AGAINST,
-    FRAMES_PREFIX,
-    UNDO_APPLIED,
-)
-from .items import Choices, Field, Item, button_item, link, table_item, text_item
+from .items import Button, Choices, Item, button_item, form_button, link, table_item, text_item
 
 if TYPE_CHECKING:
     from .panel_state import PanelState, Shown
@@ -61,7 +54,7 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
         yield _who(chosen)
         return
     labels = open_run_labels(dataset, state.run_key or "")
-    open_to_decide(labels, DEFAULT_GOLD_FIELD, among=())
+    open_to_decide(labels, names.DEFAULT_GOLD_FIELD, among=())
     item = _item(shown, labels, _sought(chosen), chosen)
     yield item
     if item["object"] is None:
@@ -75,7 +68,7 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
 def _who(chosen: Mapping[str, Any]) -> Item:
     """The question who decides, once the browser has said that it does not know."""
     if chosen.get("colours") is None:
-        asks: tuple[str, str, str, dict[str, Any]] = ("Type a name", "person", "ask_name", {})
+        asks: Button = ("Type a name", "person", "ask_name", {})
         return button_item("asked", "Asking this browser for your name …", [asks])
     return {"name": "who", "kind": "name", "text": "It is stored with every decision, and kept in this browser."}
 
@@ -99,10 +92,10 @@ def next_sample(shown: Shown, labels: RunLabels, sample_id: str | None) -> str |
     """Id of another sample, with the most costly object that is still to be decided; None if none is."""
     objects, ids = shown.costly(Sought()), shown.index.ids()
     others = objects.select([ids[row] != sample_id for row in objects.row.tolist()])
-    found = next_object(labels, DEFAULT_GOLD_FIELD, shown.index, others, Sought())
+    found = next_object(labels, names.DEFAULT_GOLD_FIELD, shown.index, others, Sought())
     if found is None:
         return None
-    about = shown_object(labels, DEFAULT_GOLD_FIELD, *found)
+    about = shown_object(labels, names.DEFAULT_GOLD_FIELD, *found)
     return None if about is None else about.sample_id
 
 
@@ -110,38 +103,33 @@ def _numbers(chosen: Mapping[str, Any], choices: Choices) -> Iterator[Item]:
     """Table of everybody's accuracy, once somebody asked for it: it takes too long after every click."""
     counted_then: Mapping[str, Any] | None = chosen.get("counted")
     label = "How right everybody was" if counted_then is None else "Count again"
-    rule = {"operator": DECIDE, "by": chosen["by"]}
-    buttons = [
+    buttons: list[Button] = [
         (label, "fact_check", "count_decisions", {}),
-        ("Decide many by a rule", "gavel", "run_operator", rule),
-        ("Export what was decided", "file_download", "run_operator", {"operator": EXPORT_DECIDED}),
+        form_button("Decide many by a rule", "gavel", names.DECIDE, by=chosen["by"]),
+        form_button("Export what was decided", "file_download", names.EXPORT_DECIDED),
     ]
     yield button_item("count", "", buttons)
     if counted_then is None:
         return
     yield text_item("counted", " ".join(counted_then["texts"]))
-    fields = [
-        Field(
+    columns = [
+        Column(
             title,
-            lambda row, k=k: row["texts"][k],  # type: ignore[misc]
-            lambda row, k=k: row["values"][k],  # type: ignore[misc]
-            (lambda row: row["link"]) if title in _AGAINST else None,
+            lambda row, k=k: Cell(row["values"][k], row["texts"][k]),  # type: ignore[misc]
+            link=(lambda row: row["link"]) if title in _AGAINST else None,
             is_number=k > 0,
             first_down=k > 0,
         )
         for k, title in enumerate(counted_then["header"])
     ]
-    yield table_item("right", fields, counted_then["rows"], choices, title=DECIDED, note=counted_then["note"])
+    yield table_item("right", columns, counted_then["rows"], choices, title=DECIDED, note=counted_then["note"])
     if counted_then["rows"]:
-        yield button_item("after", "", _AFTER)
-
-
-#: what can be done with decisions
-_AFTER = (
-    ("List to send", "outgoing_mail", "run_operator", {"operator": EXPORT_DECIDED_AGAINST}),
-    ("Apply to labels", "published_with_changes", "run_operator", {"operator": APPLY_DECISIONS}),
-    ("Take back from labels", "settings_backup_restore", "run_operator", {"operator": UNDO_APPLIED}),
-)
+        buttons = [
+            form_button("List to send", "outgoing_mail", names.EXPORT_DECIDED_AGAINST),
+            form_button("Apply to labels", "published_with_changes", names.APPLY_DECISIONS),
+            form_button("Take back from labels", "settings_backup_restore", names.UNDO_APPLIED),
+        ]
+        yield button_item("after", "", buttons)
 
 
 #: columns that lead to what was decided against an annotator
@@ -150,9 +138,9 @@ _AGAINST = ("wrong", "missed", "too many")
 
 def counted_decisions(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
     """Accuracy of everybody against the decisions, as JSON values; without intervals where they take long."""
-    many = Gold.open(dataset, DEFAULT_GOLD_FIELD).has_more_than(MOST_DECIDED)
+    many = Gold.open(dataset, names.DEFAULT_GOLD_FIELD).has_more_than(MOST_DECIDED)
     report = report_decisions(dataset, run_key, resamples=0 if many else None)
-    on_frames = report.field.startswith(FRAMES_PREFIX)
+    on_frames = report.field.startswith(names.FRAMES_PREFIX)
     *texts, shown, note = [*decisions_section(report).parts] if report.n_decided else [_NOTHING, None, ""]
     rows = [] if shown is None else shown.rows  # type: ignore[union-attr]
     return {
@@ -195,13 +183,13 @@ def _sought(chosen: Mapping[str, Any]) -> Sought:
 def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, Any]) -> Item:
     """The object, how far it is, and what can be done; beside the sample that somebody looks at without a picture."""
     objects = shown.costly(sought)
-    opened = open_to_decide(labels, DEFAULT_GOLD_FIELD, among=())
+    opened = open_to_decide(labels, names.DEFAULT_GOLD_FIELD, among=())
     n_decided, n_skipped = opened.gold.counts(MEANT[sought.verdict], sought.annotator, sought.label, sought.votes)
     at = tuple(chosen["at"]) if chosen.get("at") else None
-    found = None if at is None else shown_object(labels, DEFAULT_GOLD_FIELD, *at)
+    found = None if at is None else shown_object(labels, names.DEFAULT_GOLD_FIELD, *at)
     if found is None:  # none is in hand, or it is gone
-        at = next_object(labels, DEFAULT_GOLD_FIELD, shown.index, objects, sought)
-        found = None if at is None else shown_object(labels, DEFAULT_GOLD_FIELD, *at)
+        at = next_object(labels, names.DEFAULT_GOLD_FIELD, shown.index, objects, sought)
+        found = None if at is None else shown_object(labels, names.DEFAULT_GOLD_FIELD, *at)
     colours = annotator_colors(labels, chosen.get("colours"))
     beside = sought.sample_id is not None
     return {
@@ -290,7 +278,11 @@ def _described(
     frame = "" if found.frame_number is None else f", frame {found.frame_number}"
     note = ""
     if found.decision is not None:
-        note = _said(found.decision, none_label) + ("; labels were changed since" if found.state == CHANGED else "")
+        by, is_open = found.decision["decided_by"], is_opened(dict(found.decision))
+        note = f"{by} decided: {_choice_said(found.decision, none_label)}"
+        if found.decision["choice"] == "skip":
+            note = f"{by} {'is editing' if is_open else 'skipped'} it"
+        note += "; labels were changed since" if found.state == CHANGED else ""
     return {
         **place,
         "sample": found.sample_id,
@@ -312,14 +304,6 @@ def _described(
     }  # fmt: skip
 
 
-def _said(decision: Mapping[str, Any], none_label: str) -> str:
-    """Decision in words."""
-    choice = decision["choice"]
-    if choice == "skip":
-        return f"{decision['decided_by']} {'is editing' if is_opened(dict(decision)) else 'skipped'} it"
-    return f"{decision['decided_by']} decided: {_choice_said(decision, none_label)}"
-
-
 def _choice_said(decision: Mapping[str, Any], none_label: str) -> str:
     """What was decided, in a word or two."""
     none, choice = none_label[0].lower() + none_label[1:], decision["choice"]
@@ -332,7 +316,7 @@ def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], para
     by = _name_of(chosen)
     document, unit = str(params.get("document")), str(params.get("unit"))
     labels = open_run_labels(dataset, run_key)
-    sample = shown_object(labels, DEFAULT_GOLD_FIELD, document, unit)
+    sample = shown_object(labels, names.DEFAULT_GOLD_FIELD, document, unit)
     if sample is None:
         return "The labels of this object were deleted or added since the run"
     again = bool(chosen.get("at"))  # the user went back to it
@@ -391,9 +375,9 @@ def one_back(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 def undo_last(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
     """Take back what the user decided last; what is chosen then, with its object in hand. None if there was nothing."""
-    if Gold.left_in(dataset, DEFAULT_GOLD_FIELD) is None:
+    if Gold.left_in(dataset, names.DEFAULT_GOLD_FIELD) is None:
         return None
-    gold = Gold.open(dataset, DEFAULT_GOLD_FIELD)
+    gold = Gold.open(dataset, names.DEFAULT_GOLD_FIELD)
     step = gold.latest_step(chosen.get("by"))
     found = None if step is None else gold.only_decision(step)
     if step is None or not gold.undo(step):
@@ -417,7 +401,7 @@ def edit_on(
     labels = open_run_labels(dataset, run_key)
     place = str(params.get("document")), str(params.get("unit"))
     again = bool(chosen.get("at"))
-    found = edit_object(labels, DEFAULT_GOLD_FIELD, *place, by=by, class_names=class_names, again=again)
+    found = edit_object(labels, names.DEFAULT_GOLD_FIELD, *place, by=by, class_names=class_names, again=again)
     return "The object is gone, or somebody decided meanwhile that there is none" if found is None else found
 
 
@@ -449,7 +433,7 @@ def while_editing(
 def is_decided(dataset: fo.Dataset, run_key: str, params: Mapping[str, Any]) -> bool:
     """True if somebody decided on the object of a button."""
     labels = open_run_labels(dataset, run_key)
-    found = shown_object(labels, DEFAULT_GOLD_FIELD, str(params.get("document")), str(params.get("unit")))
+    found = shown_object(labels, names.DEFAULT_GOLD_FIELD, str(params.get("document")), str(params.get("unit")))
     return found is not None and found.state not in (OPEN, SKIPPED)
 
 
@@ -463,11 +447,11 @@ def after_editing(chosen: Mapping[str, Any]) -> dict[str, Any]:
 def after_edits(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
     """Record what was edited in the samples that the user opened to edit, and close the forms; None if nothing was."""
     watched = chosen.get("watched") or {}
-    if (watched or chosen.get("left")) and Gold.left_in(dataset, DEFAULT_GOLD_FIELD) is None:
+    if (watched or chosen.get("left")) and Gold.left_in(dataset, names.DEFAULT_GOLD_FIELD) is None:
         return {**chosen, "left": [], "watched": {}}  # everything was taken back, and the field is gone
     left = [each for each in chosen.get("left") or () if each[1] < time.time() - _SAVED_SECONDS]
     for step, _ in left:
-        close_unedited(dataset, DEFAULT_GOLD_FIELD, step)
+        close_unedited(dataset, names.DEFAULT_GOLD_FIELD, step)
     if left:
         chosen = {**chosen, "left": [each for each in chosen["left"] if each not in left], "n": _next(chosen)}
     stamps = stamps_of(dataset, list(watched))

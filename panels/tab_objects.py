@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..agreement.evidence.ranking import lowest_first, name_of, natural_key
@@ -15,11 +14,24 @@ from ..charts.figures import plot_iou
 from ..charts.figures.matrices import class_confusions, confused_first
 from ..charts.reports.families import family_of
 from ..charts.text.advice import clearly_confused, unclear_conflicts
+from ..charts.text.sections import Cell, Column, part_of
 from ..charts.text.shortlists import annotators_by_evidence, ranked_title
-from ..charts.text.words import VERDICTS, percent, shown_number, shown_share
+from ..charts.text.words import VERDICTS, percent, shown_share
 from ..dataset_io.decide.next_object import MEANT
 from ..names import ADD_AGREEMENT_UNITS, RESOLVE_UNITS, VERDICT_COLORS
-from .items import Choices, Field, Item, Link, button_item, chart_item, link, matrix_item, table_item
+from .items import (
+    Choices,
+    Item,
+    Link,
+    button_item,
+    chart_item,
+    form_button,
+    link,
+    matrix_item,
+    named,
+    table_item,
+    two_digits,
+)
 
 if TYPE_CHECKING:
     from .panel_state import Shown
@@ -43,45 +55,36 @@ def class_items(shown: Shown, choices: Choices) -> Iterator[Item]:
         else:
             yield _other_classes(report, entries, choices)
     yield from _confusion(shown, choices)
-    yield from _other_class(report, choices)
-    yield from _areas(report, choices)
-    if report.has_objects and report.classes:
-        yield from _by_annotator(shown, entries, choices)
-
-
-def _other_class(report: Any, choices: Choices) -> Iterator[Item]:
-    """Table of the annotators' classes against the majority's, where they differ, the most frequent first."""
+    # annotators' classes against the majority's, where they differ, the most frequent first
     found = [(entry.name, said) for entry in report.annotators for said in getattr(entry, "other_classes", [])]
     found.sort(key=lambda row: (-row[1]["n"], natural_key(row[0]), row[1]["a"], row[1]["b"]))
-    fields = [
-        Field.named("Annotator", lambda row: row[0]),
-        Field.named("Says", lambda row: row[1]["a"], lambda row: _said_link(*row)),
-        Field.named("Most others say", lambda row: row[1]["b"]),
-        Field.count("Times", lambda row: row[1]["n"]),
-    ]
     if found:
+
+        def said_link(row: tuple[str, Mapping[str, Any]]) -> Link:
+            name, said = row
+            title = f"Labels of {name}: {said['a']!r} where others say {said['b']!r}"
+            return link(title, confusion=[said["a"], said["b"]], annotators=name)
+
+        columns = [
+            named("Annotator", lambda row: row[0]),
+            named("Says", lambda row: row[1]["a"], link=said_link),
+            named("Most others say", lambda row: row[1]["b"]),
+            Column("Times", lambda row: row[1]["n"]),
+        ]
         note = "Where more than half of the others, at least two, say the same. A click shows all with these two."
         title = "Who says what most others do not"
-        yield table_item("other_classes", fields, found, choices, title=title, note=note, per_page=_FEW)
-
-
-def _said_link(name: str, said: dict[str, Any]) -> Link:
-    title = f"Labels of {name}: {said['a']!r} where others say {said['b']!r}"
-    return link(title, confusion=[said["a"], said["b"]], annotators=name)
-
-
-def _areas(report: Any, choices: Choices) -> Iterator[Item]:
-    """The share of the pixels that every annotator gives each class, where labels are pixels."""
-    if not family_of(report).shares_of_classes:
-        return
-    entries = annotators_by_evidence(report)
-    drawn = [entry.name for entry in report.classes if not entry.is_background]
-    cells = {(name, entry.name): entry.classes.get(name, 0.0) for name in drawn for entry in entries}
-    if cells:
-        named = [entry.name for entry in entries]
-        note = "Shares of an annotator's pixels."
-        options: dict[str, Any] = {"title": "Area by class and annotator", "note": note, "per_page": PER_PAGE}
-        yield matrix_item("areas", drawn, named, cells, shown_share, choices, **options)
+        yield table_item("other_classes", columns, found, choices, title=title, note=note, per_page=_FEW)
+    if family_of(report).shares_of_classes:
+        # the share of the pixels that every annotator gives each class
+        who = annotators_by_evidence(report)
+        drawn = [entry.name for entry in report.classes if not entry.is_background]
+        cells = {(name, entry.name): entry.classes.get(name, 0.0) for name in drawn for entry in who}
+        if cells:
+            options: dict[str, Any] = {"title": "Area by class and annotator", "per_page": PER_PAGE}
+            options["note"] = "Shares of an annotator's pixels."
+            yield matrix_item("areas", drawn, [each.name for each in who], cells, shown_share, choices, **options)
+    if report.has_objects and report.classes:
+        yield from _by_annotator(shown, entries, choices)
 
 
 def classes_link(name: str) -> Link:
@@ -90,47 +93,39 @@ def classes_link(name: str) -> Link:
 
 
 def _object_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Item:
-    several = len(report.annotators) > 2
     most = max(entry.share_of_disagreement or 0.0 for entry in entries)
-
-    def confused(entry: Any) -> Link | None:
-        if not entry.confused_with:
-            return None
-        return _confusion_link(entry.name, entry.confused_with[0]["class"])
 
     def lone(entry: Any) -> Link | None:
         title = f"Lone objects {entry.name!r}"
         return link(title, classes=entry.name, votes=1, assigned=RATED) if entry.n_lone else None
 
-    fields = [
-        Field.named("Class", "name"),
-        Field(
+    def confused(entry: Any) -> Cell:
+        if not entry.confused_with:
+            return Cell(None, "–")
+        first = entry.confused_with[0]
+        return Cell(first["n"], f"{first['class']} ({first['n']:,})")
+
+    def confused_link(entry: Any) -> Link | None:
+        return _confusion_link(entry.name, entry.confused_with[0]["class"]) if entry.confused_with else None
+
+    columns = [
+        named("Class", "name"),
+        Column(
             "Of what the score loses",
-            lambda entry: shown_share(entry.share_of_disagreement),
-            lambda entry: entry.share_of_disagreement,
+            "share_of_disagreement",
+            shown_share,
             bar=lambda entry: (entry.share_of_disagreement or 0.0) / most if most else None,
         ),
-        Field.count("Objects", "n_units", lambda entry: classes_link(entry.name)),
-        Field(
-            "Lone",
-            lambda entry: f"{entry.n_lone:,}\n{shown_share(entry.n_lone / entry.n_units if entry.n_units else None)}",
-            lambda entry: entry.n_lone,
-            lone,
-        ),
-        *([Field("Missed", lambda e: shown_share(e.miss_rate), lambda e: e.miss_rate)] if several else []),
-        Field(
-            "Confused with",
-            lambda e: f"{e.confused_with[0]['class']} ({e.confused_with[0]['n']:,})" if e.confused_with else "–",
-            lambda e: e.confused_with[0]["n"] if e.confused_with else None,
-            confused,
-            is_number=False,
-        ),
-        dataclasses.replace(Field.number("α", "alpha"), first_down=False),
+        Column("Objects", "n_units", link=lambda entry: classes_link(entry.name)),
+        Column("Lone", lambda e: Cell(e.n_lone, f"{e.n_lone:,}\n{percent(e.n_lone, e.n_units)}"), link=lone),
+        *([Column("Missed", "miss_rate", shown_share)] if len(report.annotators) > 2 else []),
+        Column("Confused with", confused, link=confused_link, is_number=False),
+        Column("α", "alpha", two_digits, interval=True, first_down=False),
     ]
     note = "What costs most first. α is that of the class against all others."
     if report.n_classes_unlisted:
         note += f" {report.n_classes_unlisted:,} rarer classes are not listed."
-    return table_item("classes", fields, entries, choices, title="Classes", note=note, per_page=PER_PAGE)
+    return table_item("classes", columns, entries, choices, title="Classes", note=note, per_page=PER_PAGE)
 
 
 def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Item:
@@ -143,16 +138,14 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
     def leads(entry: Any) -> Link:
         return classes_link(getattr(entry, classes.name))
 
-    fields = [
-        Field.named(classes.kind.capitalize(), classes.name),
-        Field.count("Images", "n_samples", leads if classes.has_labels else None),
-        *([Field.count("Given by all", classes.agreed)] if classes.agreed else []),
-        dataclasses.replace(Field.number(classes.title, classes.number), first_down=False),
+    columns = [
+        named(classes.kind.capitalize(), classes.name),
+        Column("Images", "n_samples", link=leads if classes.has_labels else None),
+        *([Column("Given by all", classes.agreed)] if classes.agreed else []),
+        Column(classes.title, classes.number, two_digits, interval=True, first_down=False),
     ]
-    title = "Tags" if classes.kind == "tag" else "Classes"
-    return table_item(
-        "classes", fields, known, choices, title=ranked_title(title, known, classes.number), per_page=PER_PAGE
-    )
+    title = ranked_title("Tags" if classes.kind == "tag" else "Classes", known, classes.number)
+    return table_item("classes", columns, known, choices, title=title, per_page=PER_PAGE)
 
 
 def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
@@ -235,13 +228,24 @@ def object_items(shown: Shown, choices: Choices) -> Iterator[Item]:
     yield button_item("object_steps", "Go through the disputed objects, one after the other", [
         ("Decide who is right", "gavel", "go_to_tab", {"tab": "decide"}),
         ("Show disputed objects", "crop", "show_disputed", {}),
-        ("Write one label per object", "edit_note", "run_operator", {"operator": ADD_AGREEMENT_UNITS}),
-        ("Make a consensus", "how_to_vote", "run_operator", {"operator": RESOLVE_UNITS}),
+        form_button("Write one label per object", "edit_note", ADD_AGREEMENT_UNITS),
+        form_button("Make a consensus", "how_to_vote", RESOLVE_UNITS),
     ])  # fmt: skip
     yield from _verdicts(report, choices)
     yield from _votes(report, choices)
-    yield from _classes(shown, choices)
-    yield from _sizes(report, choices)
+    if shown.disputed_by_class:
+        columns, title = _DISPUTED_CLASSES, "Disputed objects by class"
+        yield table_item("by_class", columns, shown.disputed_by_class, choices, title=title, per_page=CLASSES_PER_PAGE)
+    missed = Column("Missed", "miss_rate", lambda share: "–" if share is None else shown_share(share))
+    columns = [
+        Column("Size", "size", is_number=False),
+        Column("Objects", "n_units"),
+        Column("Lone", lambda entry: part_of(entry.n_lone, entry.n_units)),
+        *([missed] if len(report.annotators) > 2 else []),
+        Column(f"Mean {report.localisation.measure}", "mean_iou", two_digits),
+    ]
+    if any(entry.n_units for entry in report.sizes):
+        yield table_item("sizes", columns, report.sizes, choices, title="Objects by size")
     yield from chart_item("iou", lambda: plot_iou(report))
 
 
@@ -251,22 +255,24 @@ def _verdicts(report: Any, choices: Choices) -> Iterator[Item]:
         counts.update(entry.verdicts)
     total = counts.total()
     rows = [(name, counts[name]) for name in VERDICT_COLORS if counts[name]]
-    fields = [
-        Field.named("Verdict", lambda row: VERDICTS.get(row[0], row[0])),
-        Field.named("Meaning", lambda row: _MEANINGS.get(row[0], "")),
-        Field.count(
-            "Labels", lambda row: row[1], lambda row: link(f"Labels: {VERDICTS.get(row[0], row[0])}", verdict=row[0])
-        ),
-        Field("Share", lambda row: percent(row[1], total), lambda row: row[1], bar=lambda row: row[1] / total),
-        _decide_field(lambda row: {"verdict": row[0]} if row[0] in MEANT else None),
+
+    def leads(row: tuple[str, int]) -> Link:
+        return link(f"Labels: {VERDICTS.get(row[0], row[0])}", verdict=row[0])
+
+    columns = [
+        named("Verdict", lambda row: VERDICTS.get(row[0], row[0])),
+        named("Meaning", lambda row: _MEANINGS.get(row[0], "")),
+        Column("Labels", lambda row: row[1], link=leads),
+        Column("Share", lambda row: Cell(row[1], percent(row[1], total)), bar=lambda row: row[1] / total),
+        _decide_column(lambda row: {"verdict": row[0]} if row[0] in MEANT else None),
     ]
     if rows:
-        yield table_item("verdicts", fields, rows, choices, title="Labels by verdict")
+        yield table_item("verdicts", columns, rows, choices, title="Labels by verdict")
 
 
-def _decide_field(seek: Callable[[Any], dict[str, Any] | None]) -> Field:
+def _decide_column(seek: Callable[[Any], dict[str, Any] | None]) -> Column:
     """A column that leads to the tab Decide, with the objects of a row alone."""
-    return Field(
+    return Column(
         "",
         lambda entry: "decide" if seek(entry) else "",
         link=lambda entry: {**link("Decide"), "seek": seek(entry)} if seek(entry) else None,
@@ -278,16 +284,14 @@ def _votes(report: Any, choices: Choices) -> Iterator[Item]:
     votes = [entry for entry in report.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1]
     votes.sort(key=lambda entry: (-entry["assigned"], -entry["votes"]))
     total = sum(entry["units"] for entry in votes)
-    fields = [
-        Field("Drawn by", lambda e: f"{e['votes']} of {e['assigned']}", lambda e: e["votes"], is_number=False),
-        Field.count(
-            "Objects", lambda entry: entry["units"], lambda entry: votes_link(entry["votes"], entry["assigned"])
-        ),
-        Field("Share", lambda e: percent(e["units"], total), lambda e: e["units"], bar=lambda e: e["units"] / total),
-        _decide_field(lambda entry: {"votes": entry["votes"]}),
+    columns = [
+        Column("Drawn by", lambda e: Cell(e["votes"], f"{e['votes']} of {e['assigned']}"), is_number=False),
+        Column("Objects", "units", link=lambda entry: votes_link(entry["votes"], entry["assigned"])),
+        Column("Share", lambda e: Cell(e["units"], percent(e["units"], total)), bar=lambda e: e["units"] / total),
+        _decide_column(lambda entry: {"votes": entry["votes"]}),
     ]
     if total:
-        yield table_item("votes", fields, votes, choices, title="Objects by the annotators who drew them", per_page=12)
+        yield table_item("votes", columns, votes, choices, title="Objects by the annotators who drew them", per_page=12)
 
 
 def votes_link(votes: int, assigned: int) -> dict[str, Any]:
@@ -295,36 +299,16 @@ def votes_link(votes: int, assigned: int) -> dict[str, Any]:
     return link(f"Objects drawn by {votes} of {assigned}", votes=votes, assigned=(assigned, assigned))
 
 
-def _classes(shown: Shown, choices: Choices) -> Iterator[Item]:
-    """The disputed objects by class; one with two classes counts for both."""
-
-    def leads(entry: Any) -> Link:
-        title = f"Disputed objects that somebody called {entry[0]!r}"
-        return link(title, verdict=list(OBJECTS.disputed), classes=entry[0])
-
-    fields = [
-        Field.named("Class", lambda entry: entry[0]),
-        Field.count("Disputed", lambda entry: entry[2], leads),
-        Field.count("Objects", lambda entry: entry[1], lambda entry: classes_link(entry[0])),
-        Field("Share", lambda e: percent(e[2], e[1]), lambda e: e[2] / e[1], bar=lambda e: e[2] / e[1]),
-        _decide_field(lambda entry: {"label": entry[0]}),
-    ]
-    entries = shown.disputed_by_class
-    if entries:
-        yield table_item(
-            "by_class", fields, entries, choices, title="Disputed objects by class", per_page=CLASSES_PER_PAGE
-        )
+def _disputed_link(row: tuple[str, int, int]) -> Link:
+    title = f"Disputed objects that somebody called {row[0]!r}"
+    return link(title, verdict=list(OBJECTS.disputed), classes=row[0])
 
 
-def _sizes(report: Any, choices: Choices) -> Iterator[Item]:
-    several = len(report.annotators) > 2
-    fields = [
-        Field("Size", lambda entry: entry.size, is_number=False),
-        Field.count("Objects", "n_units"),
-        Field("Lone", lambda e: f"{e.n_lone:,} ({percent(e.n_lone, e.n_units)})", lambda e: e.n_lone),
-        *([Field("Missed", lambda e: percent(e.miss_rate or 0.0, 1.0) if e.miss_rate is not None else "–",
-                 lambda e: e.miss_rate)] if several else []),
-        Field(f"Mean {report.localisation.measure}", lambda e: shown_number(e.mean_iou, 2), lambda e: e.mean_iou),
-    ]  # fmt: skip
-    if any(entry.n_units for entry in report.sizes):
-        yield table_item("sizes", fields, report.sizes, choices, title="Objects by size")
+#: class, objects, disputed objects; one with two classes counts for both
+_DISPUTED_CLASSES = [
+    named("Class", lambda row: row[0]),
+    Column("Disputed", lambda row: row[2], link=_disputed_link),
+    Column("Objects", lambda row: row[1], link=lambda row: classes_link(row[0])),
+    Column("Share", lambda row: Cell(row[2] / row[1], percent(row[2], row[1])), bar=lambda row: row[2] / row[1]),
+    _decide_column(lambda row: {"label": row[0]}),
+]

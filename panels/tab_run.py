@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 import fiftyone as fo
 
-from ..agreement.parts.result import AgreementParts, DataPart
+from .. import names
+from ..agreement.parts.result import DataPart
 from ..agreement.settings.errors import AgreementInputError
 from ..agreement.statistics.main_numbers import MainNumber
 from ..charts.figures import plot_parts, plot_scores, plot_thresholds
@@ -17,20 +18,23 @@ from ..charts.reports.document import computation_markdown, overview_markdown, s
 from ..charts.reports.families import family_of
 from ..charts.reports.other_results import MARKS, acceptance_sentence, arrow_of, finding_sentences, shown_value
 from ..charts.text.headline import CARD_FORMS
-from ..charts.text.sections import as_markdown, plain_markdown
+from ..charts.text.sections import Cell, Column, as_markdown, plain_markdown
 from ..charts.text.words import capitalised, counted, file_name, shown_number, shown_share
 from ..dataset_io.results.check import last_check
-from ..names import (
-    CHECK_AGREEMENT,
-    COMPARE_AGREEMENT,
-    DELETE_AGREEMENT,
-    EXPORT_AGREEMENT,
-    RENAME_AGREEMENT,
-    RESOLVE_UNITS,
-    RUN_NOW,
-    SAVE_AGREEMENT_VIEWS,
+from .items import (
+    Button,
+    Choices,
+    Item,
+    Link,
+    button_item,
+    chart_item,
+    form_button,
+    link,
+    named,
+    over_ends,
+    table_item,
+    text_item,
 )
-from .items import Choices, Field, Item, Link, button_item, chart_item, link, over_ends, table_item, text_item
 
 if TYPE_CHECKING:
     from ..agreement.acceptance.evaluate import Checked
@@ -53,20 +57,19 @@ def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState, 
         yield text_item("overview", text)
     yield from acceptance_items(state, choices)
     has_objects = shown.report.has_objects
-    steps = [
-        ("Save these as views", "bookmark_add", SAVE_AGREEMENT_VIEWS),
-        *([("Make a consensus", "how_to_vote", RESOLVE_UNITS)] if has_objects else []),
-        ("Check requirements", "fact_check", CHECK_AGREEMENT),
-        ("Export the report", "file_download", EXPORT_AGREEMENT),
-        ("Delete this run", "delete", DELETE_AGREEMENT),
-    ]
-    buttons: list[tuple[str, str, str, dict[str, Any]]] = []
+    buttons: list[Button] = []
     if has_objects:
         buttons.append(("Show disputed objects", "crop", "show_disputed", {}))
-    buttons += [(label, icon, "run_operator", {"operator": operator}) for label, icon, operator in steps]
+    buttons += [
+        form_button("Save these as views", "bookmark_add", names.SAVE_AGREEMENT_VIEWS),
+        *([form_button("Make a consensus", "how_to_vote", names.RESOLVE_UNITS)] if has_objects else []),
+        form_button("Check requirements", "fact_check", names.CHECK_AGREEMENT),
+        form_button("Export the report", "file_download", names.EXPORT_AGREEMENT),
+        form_button("Delete this run", "delete", names.DELETE_AGREEMENT),
+    ]
     if state.config.get("previous"):
-        params = {"operator": COMPARE_AGREEMENT, "run_key": str(state.run_key), "other_run_key": RUN_NOW}
-        buttons.append(("Before and after the update", "compare_arrows", "run_operator", params))
+        keys = {"run_key": str(state.run_key), "other_run_key": names.RUN_NOW}
+        buttons.append(form_button("Before and after the update", "compare_arrows", names.COMPARE_AGREEMENT, **keys))
     buttons += [compare_button(key, state) for key in state.comparable[:1]]
     yield button_item("next_steps", "Next steps", buttons)
 
@@ -76,15 +79,15 @@ def acceptance_items(state: PanelState, choices: Choices) -> Iterator[Item]:
     check = last_check(state.config)
     if check is None:
         return
-    fields = (
-        Field("requirement", lambda each: each.title, is_number=False),
-        Field("outcome", lambda each: MARKS[each.outcome], link=_behind, is_number=False),
-        Field("must be", lambda each: each.condition, is_number=False),
-        Field("value", shown_value, value=lambda each: each.value),
-        Field("why", lambda each: each.reason, is_number=False),
+    columns = (
+        Column("requirement", "title", is_number=False),
+        Column("outcome", lambda each: MARKS[each.outcome], link=_behind, is_number=False),
+        Column("must be", "condition", is_number=False),
+        Column("value", lambda each: Cell(each.value, shown_value(each))),
+        Column("why", "reason", is_number=False),
     )
     note = acceptance_sentence(check)
-    yield table_item("acceptance", fields, check.results, choices, title="Acceptance", note=note, per_page=PER_PAGE)
+    yield table_item("acceptance", columns, check.results, choices, title="Acceptance", note=note, per_page=PER_PAGE)
 
 
 def _behind(result: Checked) -> Link | None:
@@ -110,7 +113,13 @@ def rule_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Da
     yield text_item("computation", computation_markdown(shown.report, shown.notes))
     if shown.report.has_objects and dataset is not None:
         if shown.is_quick or choices.page.get(_SENSITIVITY):
-            yield from _sensitivity_items(shown, state, dataset)
+            try:
+                found = shown.sensitivity(dataset, str(state.run_key))
+            except AgreementInputError as error:
+                yield text_item("sensitivity_note", plain_markdown(str(error)))
+            else:
+                yield text_item("sensitivity_note", as_markdown(sensitivity_sections(shown.report, found)))
+                yield from chart_item("thresholds", lambda: plot_thresholds(shown.report, found))
         else:
             yield text_item("sensitivity_hint", plain_markdown(_SENSITIVITY_HINT))
             button = ("Other thresholds and rules", "tune", "turn_page", {"item": _SENSITIVITY, "page": 1})
@@ -118,30 +127,19 @@ def rule_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Da
     others = [compare_button(key, state) for key in state.comparable[:_MOST_RUNS]]
     if others:
         yield button_item("other_runs", "Other runs", others)
-    of_run = [
-        ("Rename", "drive_file_rename_outline", RENAME_AGREEMENT),
-        ("Export the report", "file_download", EXPORT_AGREEMENT),
-        ("Delete", "delete", DELETE_AGREEMENT),
+    buttons = [
+        form_button("Rename", "drive_file_rename_outline", names.RENAME_AGREEMENT),
+        form_button("Export the report", "file_download", names.EXPORT_AGREEMENT),
+        form_button("Delete", "delete", names.DELETE_AGREEMENT),
     ]
-    buttons = [(label, icon, "run_operator", {"operator": operator}) for label, icon, operator in of_run]
     yield button_item("run_steps", f"This run: {state.run_key}", buttons)
 
 
-def _sensitivity_items(shown: Shown, state: PanelState, dataset: fo.Dataset) -> Iterator[Item]:
-    try:
-        found = shown.sensitivity(dataset, str(state.run_key))
-    except AgreementInputError as error:
-        yield text_item("sensitivity_note", plain_markdown(str(error)))
-        return
-    yield text_item("sensitivity_note", as_markdown(sensitivity_sections(shown.report, found)))
-    yield from chart_item("thresholds", lambda: plot_thresholds(shown.report, found))
-
-
-def compare_button(other: str, state: PanelState) -> tuple[str, str, str, dict[str, Any]]:
+def compare_button(other: str, state: PanelState) -> Button:
     """From the older run to the newer one, whichever is shown."""
     before, after = sorted((other, state.run_key or ""), key=state.keys.index, reverse=True)
-    params = {"operator": COMPARE_AGREEMENT, "run_key": before, "other_run_key": after}
-    return f"Compare with {other}", "compare_arrows", "run_operator", params
+    keys = {"run_key": before, "other_run_key": after}
+    return form_button(f"Compare with {other}", "compare_arrows", names.COMPARE_AGREEMENT, **keys)
 
 
 #: entries on a page, and in the overview
@@ -193,29 +191,25 @@ def work_item(
                 "image": thumbnail(dataset, entry.get("filepath")),
             }
         )
+    share = float(work.share[first:end].sum())
+    note = f"{counted(len(work), what[:-1])} with differences."
+    if not len(work):
+        note = f"All agree: there is no {what[:-1]} to fix."
+    elif share == share:
+        these, hold = (f"These {end - first}", "hold") if end - first > 1 else ("This one", "holds")
+        lost = f"{shown_share(share)} of {family_of(shown.report).lost}"
+        note = f"{these} of {len(work):,} {what} with differences {hold} {lost}."
     return {
         "name": "work" if of_frames is None else "frames",
         "kind": "work",
         "title": title,
         "hint": "Open this image" if shown.frames is None else "Open this video",
-        "note": _share_sentence(shown, work, what, first, end),
+        "note": note,
         "rows": rows,
         "page": page,
         "pages": pages,
         "turns": per_page > FIRST,
     }
-
-
-def _share_sentence(shown: Shown, work: WorkList, what: str, first: int, end: int) -> str:
-    if not len(work):
-        return f"All agree: there is no {what[:-1]} to fix."
-    share = float(work.share[first:end].sum())
-    if share != share:
-        return f"{counted(len(work), what[:-1])} with differences."
-    these = f"These {end - first}" if end - first > 1 else "This one"
-    lost = family_of(shown.report).lost
-    verb = "hold" if end - first > 1 else "holds"
-    return f"{these} of {len(work):,} {what} with differences {verb} {shown_share(share)} of {lost}."
 
 
 def thumbnail(dataset: fo.Dataset | None, path: str | None) -> str | None:
@@ -259,33 +253,25 @@ def part_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> It
     if said:
         yield text_item("parts_found", plain_markdown(said))
     note = "↓ ↑: differs from all other images by test. […] are 95 % intervals. A click shows the images."
-    yield table_item("parts", [*_part_fields(parts, by)], parts.rated, choices, note=note, per_page=_PARTS_PER_PAGE)
+
+    def leads(name: str) -> Link:
+        return {"title": f"Images of the part {name}", "part": [by, name]}
+
+    columns = [
+        named(parts.by, "name", link=lambda part: leads(part.name)),
+        Column(parts.what.capitalize(), "n_rated", link=lambda part: leads(part.name)),
+        *(_number_column(number, parts.measure) for number in parts.shown),
+    ]
+    yield table_item("parts", columns, parts.rated, choices, note=note, per_page=_PARTS_PER_PAGE)
     hint = "Click a point: these images."
-    yield from chart_item("parts_chart", functools.partial(plot_parts, parts), hint, functools.partial(_part_link, by))
+    yield from chart_item("parts_chart", functools.partial(plot_parts, parts), hint, leads)
 
 
-def _part_fields(parts: AgreementParts, by: str) -> Iterator[Field]:
-    def leads(part: DataPart) -> Link:
-        return _part_link(by, part.name)
-
-    yield Field.named(parts.by, "name", leads)
-    yield Field.count(parts.what.capitalize(), "n_rated", leads)
-    for number in parts.shown:
-        yield _number_field(number, parts.measure)
-
-
-def _number_field(number: MainNumber, measure: str) -> Field:
+def _number_column(number: MainNumber, measure: str) -> Column:
     show = CARD_FORMS[number.form]
 
-    def text(part: DataPart) -> str:
+    def cell(part: DataPart) -> Cell:
         found = part.numbers[number.key]
-        return over_ends(f"{show(found.value)}{arrow_of(found)}", found.interval, show)
+        return Cell(found.value, over_ends(f"{show(found.value)}{arrow_of(found)}", found.interval, show))
 
-    def value(part: DataPart) -> float | None:
-        return part.numbers[number.key].value
-
-    return Field(capitalised(number.name(measure)), text, value, bar=value)
-
-
-def _part_link(by: str, name: str) -> Link:
-    return {"title": f"Images of the part {name}", "part": [by, name]}
+    return Column(capitalised(number.name(measure)), cell, bar=lambda part: part.numbers[number.key].value)

@@ -88,34 +88,20 @@ def _cards(shown: Shown) -> list[dict[str, Any]]:
     for number, shows in card_numbers(report):
         level, word = grade_of(report, number)
         cards.append(_card(shows.title, shows.value, shows.interval, hint=number.hint, level=level, word=word))
-    leads = link(f"{what} rated by two or more", n_annotators={"$gte": 2})
-    rated = _card(f"{what} rated by two", f"{report.n_rated:,}", f"of {report.n_samples:,}", leads)
-    return [*cards, _disputed(shown), rated]
-
-
-def _card(
-    title: str,
-    value: str,
-    below: str = "",
-    leads: Link | None = None,
-    *,
-    hint: str = "",
-    word: str = "",
-    level: str = "",
-) -> dict[str, Any]:
-    return {"title": title, "value": value, "below": below, "link": leads, "hint": hint, "word": word, "level": level}
-
-
-def _disputed(shown: Shown) -> dict[str, Any]:
-    """Objects, tags or samples on which somebody disagrees."""
-    report = shown.report
-    disputed = family_of(report).disputed or f"disputed {documents(report).replace('samples', 'images')}"
-    title = disputed.capitalize()
-    leads = None
-    verdicts = FAMILIES[report.family].disputed
+    # objects, tags or samples on which somebody disagrees
+    disputed = family_of(report).disputed or f"disputed {what.lower()}"
+    leads, verdicts = None, FAMILIES[report.family].disputed
     if verdicts and shown.n_disputed:
         leads = link(f"All {disputed}", verdict=list(verdicts))
     elif shown.n_disputed:  # of masks, which have no verdict: the images on which they differ
         leads = link(f"Images with {disputed}, the lowest scores first", max_score=_NOT_EQUAL)
     of = f"of {report.n_units:,}" if report.n_units else ""
-    return _card(title, f"{shown.n_disputed:,}", of, leads)
+    cards.append(_card(disputed.capitalize(), f"{shown.n_disputed:,}", of, leads))
+    leads = link(f"{what} rated by two or more", n_annotators={"$gte": 2})
+    return [*cards, _card(f"{what} rated by two", f"{report.n_rated:,}", f"of {report.n_samples:,}", leads)]
+
+
+def _card(title: str, value: str, below: str = "", leads: Link | None = None, **shown: str) -> dict[str, Any]:
+    """A number on a card; ``shown`` may be a ``hint``, and the ``level`` and ``word`` of its grade."""
+    of_grade = {"hint": "", "word": "", "level": ""} | shown
+    return {"title": title, "value": value, "below": below, "link": leads, **of_grade}

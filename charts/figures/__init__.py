@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from plotly.graph_objects import Figure
 
-from .bars import plot_classes, plot_iou, plot_models, plot_scores, plot_votes
+from .bars import plot_classes, plot_iou, plot_models, plot_scores, plot_verdicts, plot_votes
 from .curves import plot_parts, plot_thresholds
 from .matrices import plot_confusion, plot_pairs
-from .people import plot_annotators, plot_bias, plot_verdicts
+from .people import plot_annotators, plot_bias
 
 #: figures that need only the report, by the name that sections use
 FIGURES: dict[str, Callable[..., Figure]] = {

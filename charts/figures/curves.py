@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import plotly.graph_objects as go
@@ -11,33 +10,19 @@ from ...agreement.settings.arguments import one_of, without_numpy
 from ..reports.other_results import finding_sentences
 from ..text.headline import FORMS
 from ..text.words import capitalised, counted, shown_number
-from .theme import (
-    BLUE,
-    GREEN,
-    GRID,
-    LINE,
-    ORANGE,
-    PURPLE,
-    TEXT,
-    error_bars,
-    figure,
-    names_axis,
-    require,
-    require_objects,
-    safe,
-)
+from . import theme
 
 if TYPE_CHECKING:
-    from ...agreement.objects.sensitivity import DataThreshold, Sensitivity, ThresholdPoint
+    from ...agreement.objects.sensitivity import Sensitivity
     from ...agreement.parts.result import AgreementParts
     from ...agreement.statistics.report import AgreementReport, SampleReader
 
 
 _SIDE_BY_SIDE = 0.25
 _LINES = {
-    "f1": ("F1", GREEN, "diamond"),
-    "score": ("score", ORANGE, "square"),
-    "alpha": ("alpha of objects", BLUE, "circle"),
+    "f1": ("F1", theme.GREEN, "diamond"),
+    "score": ("score", theme.ORANGE, "square"),
+    "alpha": ("alpha of objects", theme.BLUE, "circle"),
 }
 
 
@@ -48,12 +33,12 @@ def plot_thresholds(report: AgreementReport, found: Sensitivity | None = None) -
         report: a report on objects
         found: the numbers at other thresholds; by default they are computed, if the report was loaded from a dataset
     """
-    objects = require_objects(report, "Matching thresholds")
+    objects = theme.require_objects(report, "Matching thresholds")
     if found is None:
-        require(report.samples, "thresholds need a report that was loaded from a dataset")
+        theme.require(report.samples, "thresholds need a report that was loaded from a dataset")
         found = cast("SampleReader", report.samples).sensitivity
     points = found.thresholds
-    require(points, found.note or "objects are matched without a threshold")
+    theme.require(points, found.note or "objects are matched without a threshold")
     thresholds = [entry.threshold for entry in points]
     lines = [
         go.Scatter(
@@ -72,56 +57,36 @@ def plot_thresholds(report: AgreementReport, found: Sensitivity | None = None) -
         y=[entry.n_units for entry in points],
         name="objects",
         mode="lines",
-        line={"color": PURPLE, "width": 2, "dash": "dash"},
+        line={"color": theme.PURPLE, "width": 2, "dash": "dash"},
         yaxis="y2",
         hovertemplate="%{y:,} objects<extra></extra>",
     )
-    drawn = figure([*lines, units], _finding(points), height=330, above=60, hovermode="x unified")
-    drawn.update_layout(
-        yaxis2={
-            "overlaying": "y",
-            "side": "right",
-            "title": {"text": "objects"},
-            "tickformat": ",d",
-            "showgrid": False,
-            "rangemode": "tozero",
-            "gridcolor": GRID,
-        },
-        legend={"y": 1.07},
-    )
+    defined = [entry for entry in points if entry.f1 is not None]
+    finding = "F1 is undefined at most thresholds"
+    if len(defined) > 1:
+        first, last = (f"{shown_number(each.f1, 2)} at" for each in (defined[0], defined[-1]))
+        finding = f"F1 is {first} the threshold {defined[0].threshold:g}, {last} {defined[-1].threshold:g}"
+    drawn = theme.figure([*lines, units], finding, height=330, above=60, hovermode="x unified")
+    axis: dict[str, Any] = {"overlaying": "y", "side": "right", "title": {"text": "objects"}, "tickformat": ",d"}
+    axis |= {"showgrid": False, "rangemode": "tozero", "gridcolor": theme.GRID}
+    drawn.update_layout(yaxis2=axis, legend={"y": 1.07})
     drawn.update_xaxes(title_text=f"least {objects.localisation.measure} of a match", tickformat=".1f", dtick=0.1)
     drawn.update_xaxes(range=[thresholds[0] - 0.03, thresholds[-1] + 0.03])
     drawn.update_yaxes(title_text="agreement", tickformat=".1f", selector={"side": None})
-    _mark_thresholds(drawn, float(objects.config["iou"]), found.data_threshold)
-    return drawn
-
-
-def _mark_thresholds(drawn: go.Figure, own: float, found: DataThreshold | None) -> None:
-    """Vertical lines at the threshold of the run and at the suggested one."""
-    marks = [(own, "this run", "solid")]
-    if found is not None and found.threshold is not None:
-        marks.append((found.threshold, "from the data", "dot"))
+    # vertical lines at the threshold of the run and at the suggested one
+    marks = [(float(objects.config["iou"]), "this run", "solid")]
+    if found.data_threshold is not None and found.data_threshold.threshold is not None:
+        marks.append((found.data_threshold.threshold, "from the data", "dot"))
     marks.sort()
     # close marks: their names must not overlap
     is_close = marks[-1][0] - marks[0][0] < _SIDE_BY_SIDE and len(marks) > 1
-    for (value, name, dash), anchor in zip(
-        marks, ("right", "left") if is_close else ("center", "center"), strict=False
-    ):
-        drawn.add_vline(x=value, line={"color": TEXT, "dash": dash, "width": 1.5})
+    anchors = ("right", "left") if is_close else ("center", "center")
+    for (value, name, dash), anchor in zip(marks, anchors, strict=False):
+        drawn.add_vline(x=value, line={"color": theme.TEXT, "dash": dash, "width": 1.5})
         drawn.add_annotation(
             x=value, y=1, yref="paper", yanchor="bottom", xanchor=anchor, text=f"{name}: {value:.2f}", showarrow=False
         )
-
-
-def _finding(points: Sequence[ThresholdPoint]) -> str:
-    defined = [entry for entry in points if entry.f1 is not None]
-    if len(defined) < 2:
-        return "F1 is undefined at most thresholds"
-    first, last = defined[0], defined[-1]
-    return (
-        f"F1 is {shown_number(first.f1, 2)} at the threshold {first.threshold:g}, "
-        f"{shown_number(last.f1, 2)} at {last.threshold:g}"
-    )
+    return drawn
 
 
 _ROW = 26
@@ -137,7 +102,7 @@ def plot_parts(parts: AgreementParts, number: str | None = None) -> go.Figure:
         number: key of the number; None: that of the greatest difference by test, or the first
     """
     keys = [each.key for each in parts.numbers]
-    require(keys, "no number of the parts is defined")
+    theme.require(keys, "no number of the parts is defined")
     standing_out = next((found.key for _, found, _ in parts.findings), keys[0])
     key = standing_out if number is None else one_of("number", without_numpy(number), keys)
     chosen = next(each for each in parts.numbers if each.key == key)
@@ -145,16 +110,17 @@ def plot_parts(parts: AgreementParts, number: str | None = None) -> go.Figure:
     shown = [(part, found) for part, found in shown if found.value is not None]
     names = [part.name for part, _ in shown]
     values = [float(found.value or 0.0) for _, found in shown]
-    bars = error_bars(values, [found.interval for _, found in shown], color=LINE)
+    bars = theme.error_bars(values, [found.interval for _, found in shown], color=theme.LINE)
     colours = [
-        BLUE if not found.stands_out else GREEN if (found.difference or 0.0) > 0 else ORANGE for _, found in shown
+        theme.BLUE if not found.stands_out else theme.GREEN if (found.difference or 0.0) > 0 else theme.ORANGE
+        for _, found in shown
     ]
     axis, across = ("x", "y") if parts.ordered else ("y", "x")
-    places: dict[str, Any] = {axis: [safe(name) for name in names], across: values, f"error_{across}": bars}
+    places: dict[str, Any] = {axis: [theme.safe(name) for name in names], across: values, f"error_{across}": bars}
     dots = go.Scatter(
         **places,
         mode="lines+markers" if parts.ordered else "markers",
-        line={"color": LINE, "width": 1},
+        line={"color": theme.LINE, "width": 1},
         marker={"color": colours, "size": 9},
         customdata=names,
         hovertext=[
@@ -166,15 +132,15 @@ def plot_parts(parts: AgreementParts, number: str | None = None) -> go.Figure:
     title = f"{chosen.name(parts.measure)} by {parts.by}"
     said = next(finding_sentences(parts), "") if parts.findings and key == standing_out else ""
     height = 260 if parts.ordered else 60 + _ROW * max(3, len(shown))
-    drawn = figure([dots], f"{capitalised(title)}: {said}" if said else capitalised(title), height=height)
+    drawn = theme.figure([dots], f"{capitalised(title)}: {said}" if said else capitalised(title), height=height)
     whole = parts.whole.numbers.get(key)
     if whole is not None and whole.value is not None:
-        line = {"color": LINE, "width": 1, "dash": "dot"}
+        line = {"color": theme.LINE, "width": 1, "dash": "dot"}
         (drawn.add_hline if parts.ordered else drawn.add_vline)(**{across: whole.value}, line=line)
     if parts.ordered:
         drawn.update_yaxes(title_text=chosen.name(parts.measure))
-        drawn.update_xaxes(names_axis(names))
+        drawn.update_xaxes(theme.names_axis(names))
     else:
         drawn.update_xaxes(title_text=chosen.name(parts.measure))
-        drawn.update_yaxes(names_axis(names, autorange="reversed", showgrid=True))
+        drawn.update_yaxes(theme.names_axis(names, autorange="reversed", showgrid=True))
     return drawn

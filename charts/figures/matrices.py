@@ -44,9 +44,16 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
     names = annotator_order(report, _MOST)
     cells = [[numbers.get((a, b)) for b in names] for a in names]
     what = documents(report)
-    hover = [[_hover(a, b, found.get((a, b)), title, numbers.get((a, b)), what) for b in names] for a in names]
-    roomy = len(names) <= _ROOMY
-    text = [[_cell_text(found.get((a, b)), numbers.get((a, b)), roomy) for b in names] for a in names]
+    hover = [["" for _ in names] for _ in names]
+    text = [["" for _ in names] for _ in names]
+    for (i, a), (j, b) in itertools.product(enumerate(names), repeat=2):
+        pair, number = found.get((a, b)), numbers.get((a, b))
+        if pair is not None:
+            shared = f"{pair.n_samples:,} shared {what}"
+            hover[i][j] = f"{safe(a)} – {safe(b)}<br>{title} {shown_number(number)}<br>{shared}"
+        if number is not None:
+            below = f"<br><sub>n = {pair.n_samples:,}</sub>" if pair is not None and len(names) <= _ROOMY else ""
+            text[i][j] = f"{number:.2f}{below}"
     finding = _pairs_finding([pair for pair in pairs if _number(pair, value) is not None], value, title)
     n = len(report.annotators)
     finding += f"; the {_MOST} of {n:,} who share most" if len(names) < n else ""
@@ -60,18 +67,6 @@ def _number(pair: Any, value: str) -> float | None:
     if isinstance(number, Mapping):
         return number.get("identity")
     return None if number is None else float(number)
-
-
-def _cell_text(pair: Any, number: float | None, roomy: bool) -> str:
-    if pair is None or number is None:
-        return ""
-    return f"{number:.2f}<br><sub>n = {pair.n_samples:,}</sub>" if roomy else f"{number:.2f}"
-
-
-def _hover(a: str, b: str, pair: Any, title: str, number: float | None, what: str) -> str:
-    if pair is None:
-        return ""
-    return f"{safe(a)} – {safe(b)}<br>{title} {shown_number(number)}<br>{pair.n_samples:,} shared {what}"
 
 
 def _pairs_finding(pairs: Sequence[Any], value: str, title: str) -> str:
@@ -99,7 +94,13 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
     names = list(dict.fromkeys(name for said in confused_first(report, counts) for name in said))[:top]
     finding = f"Classes that they confused, {counts.total():,} times"
     if symmetric:
-        finding = _confusion_finding(report, counts)
+        found = confused_first(report, counts)
+        conflicts = counted(sum(found.values()), "conflict")
+        finding = f"Classes that met; {conflicts}: {unclear_conflicts(report, found)}"
+        if clear := clearly_confused(report):
+            (first, second), share = clear[0].classes, shown_share(clear[0].share)
+            finding = f"{first} and {second} are {share} of the {counts.total():,} confusions, "
+            finding += f"{shown_share(clear[0].by_chance)} by chance"
         counts = Counter({(a, b): counts[a, b] + counts[b, a] for a in names for b in names})
     cells = [[(counts[a, b] or None) if a != b else None for b in names] for a in names]
     rows, columns = ("one annotator", "the other") if pair is None else (safe(pair[0]), safe(pair[1]))
@@ -145,15 +146,6 @@ def confused_first(report: AgreementReport, counts: Mapping[tuple[str, str], int
     sure = {tuple(sorted(each.classes)): k for k, each in enumerate(getattr(report, "confused", []))}
     order = sorted(together.items(), key=lambda item: (sure.get(item[0], len(sure)), -item[1], item[0]))
     return dict(order)
-
-
-def _confusion_finding(report: AgreementReport, counts: Counter[tuple[str, str]]) -> str:
-    clear = clearly_confused(report)
-    if not clear:
-        found = confused_first(report, counts)
-        return f"Classes that met; {counted(sum(found.values()), 'conflict')}: {unclear_conflicts(report, found)}"
-    (a, b), share = clear[0].classes, shown_share(clear[0].share)
-    return f"{a} and {b} are {share} of the {counts.total():,} confusions, {shown_share(clear[0].by_chance)} by chance"
 
 
 def _matrix(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,26 +9,11 @@ import plotly.graph_objects as go
 
 from ...agreement.evidence.ranking import ends_of_ranking, most_first, supported
 from ...agreement.settings.errors import AgreementInputError
-from ...names import VERDICT_COLORS
 from ..objects.annotators import bias_in_words, has_evidence
-from ..reports.families import VerdictShares, family_of
+from ..reports.families import family_of
 from ..text.shortlists import AT_EACH_END, MOST_ANNOTATORS, shortlist_annotators
 from ..text.words import percent, shortened, shown_share
-from .theme import (
-    BLUE,
-    GREEN,
-    LINE,
-    ORANGE,
-    PURPLE,
-    RED,
-    SKY,
-    error_bars,
-    figure,
-    names_axis,
-    require,
-    require_objects,
-    safe,
-)
+from . import theme
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import Bias
@@ -37,12 +21,12 @@ if TYPE_CHECKING:
 
 #: colours of verdicts, in every family
 _COLOURS = {
-    "lone": ORANGE,
-    "missed": PURPLE,
-    "class_conflict": PURPLE,
-    "attribute_conflict": SKY,
-    "split": GREEN,
-    "duplicate": RED,
+    "lone": theme.ORANGE,
+    "missed": theme.PURPLE,
+    "class_conflict": theme.PURPLE,
+    "attribute_conflict": theme.SKY,
+    "split": theme.GREEN,
+    "duplicate": theme.RED,
 }
 #: marks bars of missed objects; their labels belong to the other annotators
 MISSED = "missed_by"
@@ -60,41 +44,41 @@ def plot_skill(report: AgreementReport) -> go.Figure:
     """
     everybody: Sequence[Any] = report.annotators
     annotators = [entry for entry in everybody if entry.score is not None]
-    require(annotators, "no annotator has a score")
+    theme.require(annotators, "no annotator has a score")
     ends = ends_of_ranking(annotators, len(annotators), report.score.mean)
-    colours = {entry.name: RED for entry in ends.least} | {entry.name: GREEN for entry in ends.most}
+    colours = {entry.name: theme.RED for entry in ends.least} | {entry.name: theme.GREEN for entry in ends.most}
     named = {entry.name for entry in (*ends.least[:AT_EACH_END], *ends.most[:AT_EACH_END])}
     points = go.Scatter(
         x=[entry.n_labels for entry in annotators],
         y=[entry.score for entry in annotators],
         mode="markers+text",
-        text=[safe(shortened(entry.name, 16)) if entry.name in named else "" for entry in annotators],
+        text=[theme.safe(shortened(entry.name, 16)) if entry.name in named else "" for entry in annotators],
         textposition=_free_places(annotators, named),
         textfont={"size": 11},
         marker={
-            "color": [colours.get(entry.name, BLUE) for entry in annotators],
+            "color": [colours.get(entry.name, theme.BLUE) for entry in annotators],
             "symbol": ["circle" if supported(entry) else "circle-open" for entry in annotators],
             "size": 8,
         },
-        error_y=error_bars(
+        error_y=theme.error_bars(
             [entry.score for entry in annotators],
             [entry.intervals["score"] if supported(entry) and entry.name in named else None for entry in annotators],
             thickness=1,
-            color=LINE,
+            color=theme.LINE,
         ),
         customdata=[entry.name for entry in annotators],
-        hovertext=[safe(entry.name) for entry in annotators],
+        hovertext=[theme.safe(entry.name) for entry in annotators],
         hovertemplate="%{hovertext}<br>score %{y:.3f}, %{x:,} labels<extra></extra>",
     )
     finding = (
         f"Of {len(annotators):,} annotators {len(ends.least):,} clearly agree less with the others than all together, "
         f"{len(ends.most):,} more; {len(annotators) - ends.n_supported:,} (hollow) have too few labels to say"
     )
-    drawn = figure([points], finding, height=320, above=10)
+    drawn = theme.figure([points], finding, height=320, above=10)
     drawn.update_xaxes(title_text="labels", rangemode="tozero")
     drawn.update_yaxes(title_text="score with the others")
     if report.score.mean is not None:
-        drawn.add_hline(y=report.score.mean, line={"color": LINE, "width": 1})
+        drawn.add_hline(y=report.score.mean, line={"color": theme.LINE, "width": 1})
     return drawn
 
 
@@ -130,26 +114,36 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
     if shown is None:
         raise AgreementInputError(f"A report on {report.family} has no verdicts of annotators to draw")
     annotators: list[Any] = [entry for entry in report.annotators if sum(entry.verdicts.values())]
-    require(annotators, "no annotator has labels that were compared")
+    theme.require(annotators, "no annotator has labels that were compared")
     names = [entry.name for entry in annotators]
     bars = []
     missed = [getattr(entry, "miss_rate", None) for entry in annotators]
     if any(share is not None for share in missed):
         counts = [(entry.n_missed, entry.n_could_miss) for entry in annotators]
-        bars.append(_share_bars(names, counts, "missed", "objects", BLUE, MISSED))
+        bars.append(_share_bars(names, counts, "missed", "objects", theme.BLUE, MISSED))
     for verdict, title in shown.titles.items():
         counts = [_counts(entry, verdict) for entry in annotators]
         if any(n for n, _ in counts):
             bars.append(_share_bars(names, counts, title, "labels", _COLOURS[verdict], verdict))
-    require(bars, "nobody missed or contradicted anything")
+    theme.require(bars, "nobody missed or contradicted anything")
     height = 70 + max(_ROW, 12 * len(bars) + 10) * len(names)
-    finding = _annotators_finding(shown, annotators, missed)
+    counts = [_counts(entry, shown.worst) for entry in annotators]
+    leader = _leader(annotators, "other_class" if shown.worst == "class_conflict" else f"verdict_shares.{shown.worst}")
+    finding = f"{shown.titles[shown.worst].capitalize()}: {_range(counts)} of their {shown.labels}"
+    if leader is not None:
+        finding = f"{leader.name} {shown.finding.format(percent(*_counts(leader, shown.worst)))}"
+    if any(missed) and any(entry.n_could_miss for entry in annotators):
+        leader = _leader(annotators, "miss_rate")
+        could_miss = [(entry.n_missed, entry.n_could_miss) for entry in annotators if entry.n_could_miss]
+        finding = f"Annotators miss {_range(could_miss)} of what two others drew"
+        if leader is not None:
+            finding = f"{leader.name} misses most: {shown_share(leader.miss_rate)} of what two others drew"
     # the legend has three names per row
-    drawn = figure(bars, finding, height=height, above=26 * ((len(bars) + 2) // 3), barmode="group")
+    drawn = theme.figure(bars, finding, height=height, above=26 * ((len(bars) + 2) // 3), barmode="group")
     drawn.update_layout(legend={"traceorder": "normal"})
     drawn.update_xaxes(title_text=shown.title)
     drawn.update_xaxes(tickformat=".0%", rangemode="tozero")
-    drawn.update_yaxes(names_axis(names, autorange="reversed"))
+    drawn.update_yaxes(theme.names_axis(names, autorange="reversed"))
     return drawn
 
 
@@ -166,7 +160,7 @@ def _share_bars(
     """Bars of shares; ``customdata`` has annotator, verdict, count and whole."""
     return go.Bar(
         x=[n / whole if whole else None for n, whole in counts],
-        y=[safe(name) for name in names],
+        y=[theme.safe(name) for name in names],
         name=title,
         orientation="h",
         marker={"color": colour, "line": {"width": 0}},
@@ -174,24 +168,6 @@ def _share_bars(
         hovertemplate=f"%{{y}}<br>{title}: %{{x:.1%}} (%{{customdata[2]:,}} of %{{customdata[3]:,}} {what})"
         "<extra></extra>",
     )
-
-
-def _annotators_finding(shown: VerdictShares, annotators: list[Any], missed: list[float | None]) -> str:
-    known = (
-        [(entry.name, entry.n_missed, entry.n_could_miss) for entry in annotators if entry.n_could_miss]
-        if any(missed)
-        else []
-    )
-    if known:
-        leader = _leader(annotators, "miss_rate")
-        if leader is not None:
-            return f"{leader.name} misses most: {shown_share(leader.miss_rate)} of what two others drew"
-        return f"Annotators miss {_range(known)} of what two others drew"
-    counts = [(entry.name, *_counts(entry, shown.worst)) for entry in annotators]
-    leader = _leader(annotators, "other_class" if shown.worst == "class_conflict" else f"verdict_shares.{shown.worst}")
-    if leader is not None:
-        return f"{leader.name} {shown.finding.format(percent(*_counts(leader, shown.worst)))}"
-    return f"{shown.titles[shown.worst].capitalize()}: {_range(counts)} of their {shown.labels}"
 
 
 def _leader(annotators: Sequence[Any], share: str) -> Any | None:
@@ -203,21 +179,21 @@ def _leader(annotators: Sequence[Any], share: str) -> Any | None:
     return first if all(interval.low > each.high for each in ends) else None
 
 
-def _range(counts: Sequence[tuple[str, int, int]]) -> str:
+def _range(counts: Sequence[tuple[int, int]]) -> str:
     """The smallest and the largest share."""
-    shares = [n / whole for _, n, whole in counts if whole]
+    shares = [n / whole for n, whole in counts if whole]
     return " to ".join(dict.fromkeys(map(shown_share, (min(shares, default=None), max(shares, default=None)))))
 
 
 def plot_bias(report: AgreementReport) -> go.Figure:
     """Bias of each annotator's boxes against the median box of the object, with 95 % intervals; of many, of a few."""
-    objects = require_objects(report, "The bias of boxes")
+    objects = theme.require_objects(report, "The bias of boxes")
     entries = shortlist_annotators(objects).entries or objects.annotators[:MOST_ANNOTATORS]
     biased: list[tuple[str, Bias]] = [
         (entry.name, entry.bias) for entry in entries if entry.bias is not None and entry.bias.n
     ]
-    require(biased, "no annotator has boxes that were compared with those of others")
-    colours = (BLUE, ORANGE, GREEN, PURPLE, RED)
+    theme.require(biased, "no annotator has boxes that were compared with those of others")
+    colours = (theme.BLUE, theme.ORANGE, theme.GREEN, theme.PURPLE, theme.RED)
     symbols = ("circle", "triangle-left", "triangle-up", "triangle-right", "triangle-down")
     traces = []
     for place, ((side, title), colour, symbol) in enumerate(zip(_SIDES.items(), colours, symbols, strict=True)):
@@ -231,59 +207,32 @@ def plot_bias(report: AgreementReport) -> go.Figure:
                 name=title,
                 mode="markers",
                 marker={"color": colour, "symbol": symbol, "size": 9},
-                error_x=error_bars(means, [bias.intervals.get(side) for _, bias in biased]),
+                error_x=theme.error_bars(means, [bias.intervals.get(side) for _, bias in biased]),
                 customdata=[name for name, _ in biased],
-                hovertext=[safe(name) for name, _ in biased],
+                hovertext=[theme.safe(name) for name, _ in biased],
                 hovertemplate=f"%{{hovertext}}<br>{title} %{{x:+.1f}} %<extra></extra>",
             )
         )
-    drawn = figure(traces, _bias_finding(biased), height=80 + 80 * len(biased), above=52)
-    drawn.add_vline(x=0, line={"color": LINE, "width": 1})
+    told = [(name, bias) for name, bias in biased if any(letter.isdigit() for letter in bias_in_words(bias, 1))]
+    finding = "Everybody draws about the same: no annotator's boxes differ on average"
+    if not any(has_evidence(bias) for _, bias in biased):
+        finding = "Too few labels to say whether anybody draws boxes otherwise"
+    elif told:
+        name, bias = max(told, key=lambda entry: (_largest(entry[1], "size"), _largest(entry[1], *_SIDES), entry[0]))
+        finding = f"{name} draws boxes {bias_in_words(bias, 1)}"
+    drawn = theme.figure(traces, finding, height=80 + 80 * len(biased), above=52)
+    drawn.add_vline(x=0, line={"color": theme.LINE, "width": 1})
     drawn.update_xaxes(title_text="of the median box (positive: larger, right, lower)")
     drawn.update_xaxes(ticksuffix=" %")
     drawn.update_yaxes(
         tickvals=list(range(len(biased))),
-        ticktext=[safe(shortened(name)) for name, _ in biased],
+        ticktext=[theme.safe(shortened(name)) for name, _ in biased],
         range=[len(biased) - 0.5, -0.5],
         showgrid=False,
     )
     return drawn
 
 
-def _bias_finding(biased: list[tuple[str, Bias]]) -> str:
-    told = [(name, bias) for name, bias in biased if any(letter.isdigit() for letter in bias_in_words(bias, 1))]
-    if not any(has_evidence(bias) for _, bias in biased):
-        return "Too few labels to say whether anybody draws boxes otherwise"
-    if not told:
-        return "Everybody draws about the same: no annotator's boxes differ on average"
-    name, bias = max(told, key=lambda entry: (_largest(entry[1], "size"), _largest(entry[1], *_SIDES), entry[0]))
-    return f"{name} draws boxes {bias_in_words(bias, 1)}"
-
-
 def _largest(bias: Bias, *sides: str) -> float:
     """The largest absolute mean difference of some sides, rounded so that tiny ones are ties."""
     return max(round(abs(bias.mean.get(side) or 0.0), 1) for side in sides)
-
-
-def plot_verdicts(report: AgreementReport) -> go.Figure:
-    """Number of labels with every verdict."""
-    counts: Counter[str] = Counter()
-    for entry in report.annotators:
-        counts.update(getattr(entry, "verdicts", {}))
-    shown = [verdict for verdict in VERDICT_COLORS if counts[verdict]]
-    require(shown, "no label was judged")
-    n = sum(counts.values())
-    bars = go.Bar(
-        x=shown,
-        y=[counts[verdict] for verdict in shown],
-        customdata=shown,
-        marker={"color": [VERDICT_COLORS[verdict] for verdict in shown], "line": {"width": 0}},
-        text=[f"{100.0 * counts[verdict] / n:.0f} %" for verdict in shown],
-        textposition="outside",
-        cliponaxis=False,
-        hovertemplate="%{x}<br>%{y:,} labels (%{text})<extra></extra>",
-    )
-    drawn = figure([bars], f"{100.0 * counts['agreed'] / n:.0f} % of {n:,} labels are agreed on by everybody", above=10)
-    drawn.update_xaxes(type="category", title_text="verdict", showgrid=False)
-    drawn.update_yaxes(title_text="labels", tickformat=",d", rangemode="tozero")
-    return drawn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS, most_first
@@ -25,7 +26,7 @@ from ..text.words import (
 )
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import AnnotatorSummary, Bias, ObjectReport, Sessions
+    from ...agreement.objects.report import Bias, ObjectReport
     from ...agreement.statistics.report import Interval
 
 
@@ -55,26 +56,19 @@ def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
     size = _told(bias, "size")
     if size is not None and abs(size) >= _SLIGHT:
         words.append(f"{abs(size):.0f} % {'larger' if size > 0 else 'smaller'}")
-    for name, value in _odd_edges(bias)[:at_most]:
-        title, positive, negative, _ = _EDGES[name]
-        words.append(f"{title} {abs(value):.0f} % {positive if value > 0 else negative}")
-    return ", ".join(words) if words else "like the others"
+    odd = []  # edges whose offset the size does not explain, the largest unexplained offset first
+    for name, (title, positive, negative, share) in _EDGES.items():
+        value = _told(bias, name)
+        unexplained = abs((value or 0.0) - share * (bias.mean.get("size") or 0.0))
+        if value is not None and min(abs(value), unexplained) >= _SLIGHT:
+            odd.append((-unexplained, f"{title} {abs(value):.0f} % {positive if value > 0 else negative}"))
+    odd.sort(key=lambda edge: edge[0])
+    return ", ".join([*words, *(text for _, text in odd[:at_most])]) or "like the others"
 
 
 def has_evidence(bias: Bias) -> bool:
     """True if enough labels on enough images support a bias."""
     return bias.n >= MIN_LABELS and any(interval.n >= MIN_IMAGES for interval in bias.intervals.values())
-
-
-def _odd_edges(bias: Bias) -> list[tuple[str, float]]:
-    """Edges whose offset the size does not explain, the largest unexplained offset first."""
-    size = bias.mean.get("size") or 0.0
-    odd = []
-    for name, (*_, share) in _EDGES.items():
-        value = _told(bias, name)
-        if value is not None and min(abs(value), abs(value - share * size)) >= _SLIGHT:
-            odd.append((abs(value - share * size), name, value))
-    return [(name, value) for _, name, value in sorted(odd, key=lambda edge: -edge[0])]
 
 
 def _told(bias: Bias, name: str) -> float | None:
@@ -124,115 +118,87 @@ def annotators_section(report: ObjectReport) -> list[Section]:
 
 def annotator_details(report: ObjectReport) -> list[Section]:
     """Everything on annotators: coverage, verdicts, sizes, bias, consensus, clusters, sessions."""
-    tables = [_coverage(report), _verdicts(report), *_habits(report), *_bias(report), *_consensus(report)]
-    sections = [Section("Annotators in detail", tables)]
+    sections = [Section("Annotators in detail", [*_tables(report)])]
     if report.clusters:
         columns = [
             Column("mean score at which they join", "similarity", shown_number),
             Column("who", "members", listed),
         ]
         sections.append(Section("Groups of annotators, the closest first", [table(columns, report.clusters)]))
-    return [*sections, *_sessions(report)]
+    sessions = report.sessions
+    if sessions is not None:
+
+        def cell(kind: str, name: str) -> Cell:
+            value = getattr(sessions, f"{kind}_{name}")
+            return Cell(value, shown_interval(value, sessions.intervals.get(f"{kind}_{name}")))
+
+        titles = {"alpha": "alpha", "score": "score", "f1": "F1", "mean_iou": f"mean {report.localisation.measure}"}
+        columns = [
+            Column("number", lambda name: titles[name]),
+            Column("one person again", functools.partial(cell, "intra")),
+            Column("different people", functools.partial(cell, "inter")),
+        ]
+        pairs = f"{sessions.n_intra_pairs}, of different people: {sessions.n_inter_pairs}"
+        note = f"pairs of sessions of one person: {pairs}"
+        sections.append(Section("Sessions", [table(columns, titles)], note))
+    return sections
 
 
-def _coverage(report: ObjectReport) -> Table:
+def _tables(report: ObjectReport) -> Iterator[Table]:
+    """Coverage, verdicts, agreement with the others, bias, and agreement with the consensus of the others."""
+    what, entries, measure = documents(report), report.annotators, report.localisation.measure
     title = (
-        f"Coverage: {report.n_samples:,} {documents(report)}, {report.n_rated:,} with at least 2 annotators assigned, "
-        f"{report.n_empty:,} of them without any label; in rated {documents(report)} {report.n_objects:,} labels are "
+        f"Coverage: {report.n_samples:,} {what}, {report.n_rated:,} with at least 2 annotators assigned, "
+        f"{report.n_empty:,} of them without any label; in rated {what} {report.n_objects:,} labels are "
         f"{report.n_units:,} objects"
     )
     columns = [
         *(_NAME, Column("assigned", "n_assigned"), Column("drew nothing", "n_drew_nothing")),
         *(Column("not assigned", "n_not_assigned"), Column("labels", "n_objects")),
     ]
-    return table(columns, report.annotators, title)
-
-
-def _verdicts(report: ObjectReport) -> Table:
-    names = list(report.annotators[0].verdicts) if report.annotators else []
-    shown = [name for name in names if name not in _RARE or any(entry.verdicts[name] for entry in report.annotators)]
-    columns = [
-        _NAME,
-        *(verdict_column(name, _OF_LABELS.get(name, name)) for name in shown),
-        Column("missed by them", "n_missed"),
-    ]
-    return table(columns, report.annotators, "Verdicts on their labels, and objects of two others that they missed")
-
-
-def _habits(report: ObjectReport) -> list[Table]:
-    if not any(entry.score is not None or entry.n_could_miss for entry in report.annotators):
-        return []
-    sizes = list(dict.fromkeys(size for entry in report.annotators for size in entry.miss_rate_by_size))
-    columns = [
-        _NAME,
-        Column("score", "score", shown_number, interval=True),
-        Column("miss rate", "miss_rate", shown_number, interval=True),
-        *(Column(f"… of {size}", f"miss_rate_by_size.{size}", shown_share) for size in sizes),
-        Column(f"mean {report.localisation.measure}", "mean_iou", shown_number, interval=True),
-        *_vitality(report),
-    ]
-    columns.append(Column("most often", lambda entry: most_frequent(entry.other_classes, "{b} called {a} ({n})")))
-    return [table(columns, report.annotators, "Agreement with the others")]
-
-
-def _vitality(report: ObjectReport) -> list[Column]:
-    """By how much annotators raise alpha more than the mean of all: each further one raises it, whoever it is."""
-    values = [entry.vitality for entry in report.annotators if entry.vitality is not None]
-    if not values:
-        return []
-    mean = math.fsum(values) / len(values)
-
-    def cell(entry: AnnotatorSummary) -> Cell:
-        more = None if entry.vitality is None else entry.vitality - mean
-        return Cell(more, signed(more))
-
-    return [Column(f"raises alpha, against the mean of {signed(mean)}", cell)]
-
-
-def _bias(report: ObjectReport) -> list[Table]:
-    biased: list[tuple[str, Bias]] = [(entry.name, entry.bias) for entry in report.annotators if entry.bias is not None]
-    if not biased:
-        return []
+    yield table(columns, entries, title)
+    verdicts = list(entries[0].verdicts) if entries else []
+    verdicts = [name for name in verdicts if name not in _RARE or any(entry.verdicts[name] for entry in entries)]
+    columns = [_NAME, *(verdict_column(name, _OF_LABELS.get(name, name)) for name in verdicts)]
+    columns.append(Column("missed by them", "n_missed"))
+    yield table(columns, entries, "Verdicts on their labels, and objects of two others that they missed")
+    if any(entry.score is not None or entry.n_could_miss for entry in entries):
+        sizes = list(dict.fromkeys(size for entry in entries for size in entry.miss_rate_by_size))
+        columns = [
+            _NAME,
+            Column("score", "score", shown_number, interval=True),
+            Column("miss rate", "miss_rate", shown_number, interval=True),
+            *(Column(f"… of {size}", f"miss_rate_by_size.{size}", shown_share) for size in sizes),
+            Column(f"mean {measure}", "mean_iou", shown_number, interval=True),
+        ]
+        # by how much annotators raise alpha more than the mean of all: each further one raises it, whoever it is
+        vitality = [entry.vitality for entry in entries if entry.vitality is not None]
+        if vitality:
+            mean = math.fsum(vitality) / len(vitality)
+            title = f"raises alpha, against the mean of {signed(mean)}"
+            columns.append(Column(title, lambda e: None if e.vitality is None else e.vitality - mean, signed))
+        columns.append(Column("most often", lambda entry: most_frequent(entry.other_classes, "{b} called {a} ({n})")))
+        yield table(columns, entries, "Agreement with the others")
     rows: list[list[Cell]] = []
-    for name, bias in biased:
-        means = [offset_cell(bias.mean.get(side), bias.intervals.get(side)) for side in BOX_SIDES]
-        stds = [Cell(bias.std.get(side), shown_number(bias.std.get(side), 1)) for side in BOX_SIDES]
-        rows.append([Cell(name, name), Cell("mean", "mean"), *means, Cell(bias.n, str(bias.n))])
-        rows.append([Cell("", ""), Cell("std", "std"), *stds, Cell(None, "")])
-    title = f"Bias against the median box of an object, {OFFSETS}"
-    return [Table(["annotator", "", *BOX_SIDES, "objects"], rows, title)]
-
-
-def _consensus(report: ObjectReport) -> list[Table]:
-    entries = [entry for entry in report.annotators if entry.consensus is not None]
-    if not entries:
-        return []
-    numbers = {"precision": "precision", "recall": "recall", "f1": "F1", "class_agreement": "same class"}
-    numbers["mean_iou"] = f"mean {report.localisation.measure}"
-    columns = [
-        *(_NAME, Column("labels", "consensus.n_objects"), Column("objects of the others", "consensus.n_units")),
-        *(Column(title, f"consensus.{name}", shown_number, interval=True) for name, title in numbers.items()),
-    ]
-    return [table(columns, entries, "Against the consensus of the others")]
-
-
-def _sessions(report: ObjectReport) -> list[Section]:
-    sessions = report.sessions
-    if sessions is None:
-        return []
-    titles = {"alpha": "alpha", "score": "score", "f1": "F1", "mean_iou": f"mean {report.localisation.measure}"}
-    columns = [
-        Column("number", lambda name: titles[name]),
-        Column("one person again", functools.partial(_session_cell, sessions, "intra")),
-        Column("different people", functools.partial(_session_cell, sessions, "inter")),
-    ]
-    note = f"pairs of sessions of one person: {sessions.n_intra_pairs}, of different people: {sessions.n_inter_pairs}"
-    return [Section("Sessions", [table(columns, titles)], note)]
-
-
-def _session_cell(sessions: Sessions, kind: str, name: str) -> Cell:
-    value = getattr(sessions, f"{kind}_{name}")
-    return Cell(value, shown_interval(value, sessions.intervals.get(f"{kind}_{name}")))
+    for entry in entries:
+        if (bias := entry.bias) is not None:
+            means = [offset_cell(bias.mean.get(side), bias.intervals.get(side)) for side in BOX_SIDES]
+            stds = [Cell(bias.std.get(side), shown_number(bias.std.get(side), 1)) for side in BOX_SIDES]
+            rows.append([Cell(entry.name, entry.name), Cell("mean", "mean"), *means, Cell(bias.n, str(bias.n))])
+            rows.append([Cell("", ""), Cell("std", "std"), *stds, Cell(None, "")])
+    if rows:
+        yield Table(
+            ["annotator", "", *BOX_SIDES, "objects"], rows, f"Bias against the median box of an object, {OFFSETS}"
+        )
+    compared = [entry for entry in entries if entry.consensus is not None]
+    if compared:
+        numbers = {"precision": "precision", "recall": "recall", "f1": "F1", "class_agreement": "same class"}
+        numbers["mean_iou"] = f"mean {measure}"
+        columns = [
+            *(_NAME, Column("labels", "consensus.n_objects"), Column("objects of the others", "consensus.n_units")),
+            *(Column(title, f"consensus.{name}", shown_number, interval=True) for name, title in numbers.items()),
+        ]
+        yield table(columns, compared, "Against the consensus of the others")
 
 
 _ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precision", "f_score": "F"}
@@ -273,14 +239,13 @@ def pair_details(report: ObjectReport) -> list[Section]:
     parts: list[Part] = [table(columns, shown_pairs, title) for title, columns in tables.items()]
     aligned = [pair for pair in shown_pairs if pair.alignment is not None]
     if aligned:
-        of_alignment = [Column(title, f"alignment.{key}", _shown_count) for key, title in _ALIGNMENT.items()]
+        of_alignment = [
+            Column(title, f"alignment.{key}", lambda n: str(n) if isinstance(n, int) else shown_number(n))
+            for key, title in _ALIGNMENT.items()
+        ]
         parts.append(table([*PAIR_NAMES, *of_alignment], aligned, "Alignment (a as the reference)"))
     text = (
         "The score of all objects is F1 with equal classes times their mean IoU; kappa and AC1 are over shared objects."
     )
     parts.append(text)
     return [Section("Pairs in detail", parts)]
-
-
-def _shown_count(value: float | None) -> str:
-    return str(value) if isinstance(value, int) else shown_number(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ...agreement.statistics.main_numbers import QUESTIONS
@@ -53,28 +53,24 @@ def existence_sentence(report: ObjectReport) -> str:
 
 def class_sentence(report: ObjectReport) -> str:
     """Do they name a shared object alike? And what the alpha of objects says."""
-    return " ".join(filter(None, [_conflict_sentence(report), object_alpha_sentence(report)]))
-
-
-def _conflict_sentence(report: ObjectReport) -> str:
     given = report.class_given_match
+    said = "Whoever drew the same object gave it the same class."
     if not given.n_units or given.percent_agreement is None:
-        return "No object was drawn by two annotators, so there are no classes to compare."
-    conflicts = 1.0 - given.percent_agreement
-    if conflicts < 1e-9:
-        return "Whoever drew the same object gave it the same class."
-    if not given.confusion:
-        return f"Two labels of one object have different classes in {shown_share(conflicts)} of cases."
-    total = sum(entry["n"] for entry in given.confusion) + given.n_unlisted
-    confused = next((finding for finding in report.findings if finding.kind == "confused"), None)
-    if confused is None:
-        verb = "has" if total == 1 else "have"
-        which = unclear_conflicts(report, conflict_counts(given.confusion), given.n_unlisted)
-        return f"{counted(total, 'pair')} of labels of one object {verb} different classes; {which}."
-    first, second = confused.classes
-    effect = merge_effect(report, {first, second})
-    n = round(confused.value * total)
-    return f"Confused more often than by chance are {first!r} and {second!r}: {n:,} of {total:,} times{effect}."
+        said = "No object was drawn by two annotators, so there are no classes to compare."
+    elif (conflicts := 1.0 - given.percent_agreement) >= 1e-9:
+        total = sum(entry["n"] for entry in given.confusion) + given.n_unlisted
+        confused = next((finding for finding in report.findings if finding.kind == "confused"), None)
+        if not given.confusion:
+            said = f"Two labels of one object have different classes in {shown_share(conflicts)} of cases."
+        elif confused is None:
+            verb = "has" if total == 1 else "have"
+            which = unclear_conflicts(report, conflict_counts(given.confusion), given.n_unlisted)
+            said = f"{counted(total, 'pair')} of labels of one object {verb} different classes; {which}."
+        else:
+            first, second = confused.classes
+            times = f"{round(confused.value * total):,} of {total:,} times{merge_effect(report, {first, second})}"
+            said = f"Confused more often than by chance are {first!r} and {second!r}: {times}."
+    return " ".join(filter(None, [said, object_alpha_sentence(report)]))
 
 
 def object_alpha_sentence(report: ObjectReport) -> str:
@@ -82,17 +78,13 @@ def object_alpha_sentence(report: ObjectReport) -> str:
     if report.alpha.pooled is None or report.config["missing"] != "category":
         return ""
     given = report.class_given_match.percent_agreement
-    if _has_one_class(report):
+    if len(report.classes) + report.n_classes_unlisted < 2:
         alone = "With one class"
     elif given is None or given > 1.0 - 1e-9:
         alone = "Without a conflict of classes"
     else:
         return "Compare the alpha of objects only between runs with equal numbers of annotators and similar classes."
     return f"{alone} the alpha of objects depends on who drew what alone, and rises with the number of annotators."
-
-
-def _has_one_class(report: ObjectReport) -> bool:
-    return len(report.classes) + report.n_classes_unlisted < 2
 
 
 def localisation_sentence(report: ObjectReport) -> str:
@@ -141,44 +133,39 @@ def class_details(report: ObjectReport) -> list[Section]:
     """Everything on classes, and on merging them."""
     sections = []
     if report.classes:
-        sections.append(_class_table(report))
+        columns = [
+            *(Column("class", "name"), Column("labels", "n_objects"), Column("objects", "n_units")),
+            Column("share", "prevalence", shown_share),
+            Column("alpha", "alpha", shown_number, interval=True),
+            Column("same class", "agreement_given_match", shown_share),
+            missed_or_lone(report),
+            Column(f"mean {report.localisation.measure}", "mean_iou", shown_number),
+            Column(
+                "confused with",
+                lambda one: ", ".join(f"{each['class']} ({each['n']})" for each in one.confused_with[:3]) or UNDEFINED,
+            ),
+        ]
+        parts: list[Part] = [table(columns, report.classes)]
+        if report.n_classes_unlisted:
+            parts.append(f"{report.n_classes_unlisted} rarer classes are not listed.")
+        note = "alpha of the class against all others"
+        sections.append(Section("Classes, the most frequent first", parts, note, ("classes",)))
     if report.merges:
+
+        def change(merge: Merge) -> float | None:
+            before, after = merge.alpha_before, merge.alpha_after
+            return None if before is None or after is None else after - before
+
         columns = [
             Column("classes", "classes", listed),
             Column("confused", "n_confused"),
             Column("alpha now", "alpha_before", shown_number),
             Column("as one class", "alpha_after", shown_number),
-            Column("change", _change),
+            Column("change", change, signed),
         ]
         text = "Whether to merge similar classes depends on the task; a higher alpha alone is not a reason."
         sections.append(Section("Effect of merging two classes", [table(columns, report.merges), text]))
     return sections
-
-
-def _change(merge: Merge) -> Cell:
-    before, after = merge.alpha_before, merge.alpha_after
-    change = None if before is None or after is None else after - before
-    return Cell(change, signed(change))
-
-
-def _class_table(report: ObjectReport) -> Section:
-    columns = [
-        *(Column("class", "name"), Column("labels", "n_objects"), Column("objects", "n_units")),
-        Column("share", "prevalence", shown_share),
-        Column("alpha", "alpha", shown_number, interval=True),
-        Column("same class", "agreement_given_match", shown_share),
-        missed_or_lone(report),
-        Column(f"mean {report.localisation.measure}", "mean_iou", shown_number),
-        Column(
-            "confused with",
-            lambda entry: ", ".join(f"{each['class']} ({each['n']})" for each in entry.confused_with[:3]) or UNDEFINED,
-        ),
-    ]
-    parts: list[Part] = [table(columns, report.classes)]
-    if report.n_classes_unlisted:
-        parts.append(f"{report.n_classes_unlisted} rarer classes are not listed.")
-    note = "alpha of the class against all others"
-    return Section("Classes, the most frequent first", parts, note, ("classes",))
 
 
 def missed_or_lone(report: ObjectReport) -> Column:
@@ -216,14 +203,7 @@ def questions_section(report: ObjectReport) -> list[Section]:
 
 def question_details(report: ObjectReport) -> list[Section]:
     """Everything on the three questions and on attributes."""
-    return [
-        *_existence(report),
-        *_classes(report),
-        *_localisation(report),
-        *_attributes(report),
-        *_coefficients(report),
-        *_worst(report),
-    ]
+    return [*_existence(report), *_classes_and_places(report), *_coefficients_and_samples(report)]
 
 
 def _existence(report: ObjectReport) -> list[Section]:
@@ -246,21 +226,17 @@ def _existence(report: ObjectReport) -> list[Section]:
     return [Section(f"{QUESTIONS['existence']} In detail", [table(columns, votes), Facts(facts)])]
 
 
-def _classes(report: ObjectReport) -> list[Section]:
-    given = report.class_given_match
-    if not given.confusion:
-        return []
-    columns = [Column("class", "a"), Column("class", "b"), Column("pairs of labels", "n")]
-    parts: list[Part] = [table(columns, given.confusion, "Confusions, the most frequent first")]
-    if given.n_unlisted:
-        parts.append(f"{given.n_unlisted:,} more pairs of labels have confusions that are not listed.")
-    note = f"{given.n_units:,} objects that two or more drew"
-    return [Section(f"{QUESTIONS['class_given_match']} In detail", parts, note)]
-
-
-def _localisation(report: ObjectReport) -> list[Section]:
-    local = report.localisation
-    parts: list[Part] = []
+def _classes_and_places(report: ObjectReport) -> Iterator[Section]:
+    """The confusions; similarity by size; attributes of shared objects."""
+    given, local = report.class_given_match, report.localisation
+    if given.confusion:
+        columns = [Column("class", "a"), Column("class", "b"), Column("pairs of labels", "n")]
+        parts: list[Part] = [table(columns, given.confusion, "Confusions, the most frequent first")]
+        if given.n_unlisted:
+            parts.append(f"{given.n_unlisted:,} more pairs of labels have confusions that are not listed.")
+        note = f"{given.n_units:,} objects that two or more drew"
+        yield Section(f"{QUESTIONS['class_given_match']} In detail", parts, note)
+    parts = []
     if local.median_iou is not None:
         parts.append(Facts([(f"median {local.measure}", shown_number(local.median_iou))]))
     if report.sizes:
@@ -272,8 +248,17 @@ def _localisation(report: ObjectReport) -> list[Section]:
             Column("F1", "f1", shown_number),
         ]
         parts.append(table(columns, report.sizes, "By size, the median area of an object's labels"))
-    note = f"{local.n_pairs:,} pairs of labels"
-    return [Section(f"{QUESTIONS['localisation']} In detail", parts, note)] if parts else []
+    if parts:
+        yield Section(f"{QUESTIONS['localisation']} In detail", parts, f"{local.n_pairs:,} pairs of labels")
+    if report.attributes:
+        columns = [
+            *(Column("attribute", "name"), Column("objects", "n_units"), Column("conflicts", "n_conflicts")),
+            Column("agree", "percent_agreement", shown_share),
+            Column("alpha", "alpha", shown_number),
+            Column("level", "level"),
+            Column("most frequent conflict", "conflicts", most_frequent),
+        ]
+        yield Section("Attributes of shared objects", [table(columns, report.attributes)])
 
 
 def _area(entry: SizeSummary) -> str:
@@ -284,41 +269,28 @@ def _area(entry: SizeSummary) -> str:
     return f"below {above} {entry.unit}" if not entry.area_from else f"{below} – {above} {entry.unit}"
 
 
-def _attributes(report: ObjectReport) -> list[Section]:
-    if not report.attributes:
-        return []
-    columns = [
-        *(Column("attribute", "name"), Column("objects", "n_units"), Column("conflicts", "n_conflicts")),
-        Column("agree", "percent_agreement", shown_share),
-        Column("alpha", "alpha", shown_number),
-        Column("level", "level"),
-        Column("most frequent conflict", "conflicts", most_frequent),
-    ]
-    return [Section("Attributes of shared objects", [table(columns, report.attributes)])]
-
-
-def _coefficients(report: ObjectReport) -> list[Section]:
+def _coefficients_and_samples(report: ObjectReport) -> Iterator[Section]:
+    """Coefficients beside alpha, and the samples that are worst by each question."""
     found: dict[str, Coefficients | None] = {
         "objects and classes": report.coefficients,
         "class of shared objects": report.class_given_match.coefficients,
         "anything at all?": report.existence.presence,
     }
-    columns = [
-        *(Column("of", "of"), Column("n", "n_units")),
-        *(Column(title, name, shown_number) for name, title in _COEFFICIENTS.items()),
-    ]
     known = [{"of": of, **dataclasses.asdict(each)} for of, each in found.items() if each is not None]
-    text = "Where one category prevails alpha and kappa fall, AC1 rises, and Brennan-Prediger stays."
-    return [Section("Coefficients beside alpha", [table(columns, known), text])] if known else []
-
-
-def _worst(report: ObjectReport) -> list[Section]:
+    if known:
+        columns = [
+            *(Column("of", "of"), Column("n", "n_units")),
+            *(Column(title, name, shown_number) for name, title in _COEFFICIENTS.items()),
+        ]
+        text = "Where one category prevails alpha and kappa fall, AC1 rises, and Brennan-Prediger stays."
+        yield Section("Coefficients beside alpha", [table(columns, known), text])
     asked = {
         "Objects that not everybody saw: lowest F1": report.existence.worst_samples,
         "Classes: largest share of conflicts": report.class_given_match.worst_samples,
         f"Drawing: lowest mean {report.localisation.measure}": report.localisation.worst_samples,
         **{f"Attribute {entry.name}: largest share of conflicts": entry.worst_samples for entry in report.attributes},
     }
-    columns = [Column("value", "value", shown_number)]
-    tables = [sample_table(columns, samples, title) for title, samples in asked.items() if samples]
-    return [Section("Where to look for each question", tables)] if tables else []
+    value = [Column("value", "value", shown_number)]
+    tables = [sample_table(value, samples, title) for title, samples in asked.items() if samples]
+    if tables:
+        yield Section("Where to look for each question", tables)

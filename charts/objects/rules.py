@@ -106,9 +106,7 @@ def object_words(report: ObjectReport) -> list[tuple[str, str]]:
     ]
     # of two annotators, an object is drawn by both or lone
     if len(report.annotators) > 2:
-        words += [
-            ("missed", "at least two drew the object, and somebody assigned did not"),
-        ]
+        words += [("missed", "at least two drew the object, and somebody assigned did not")]
     return words
 
 
@@ -171,20 +169,12 @@ def f1_by_threshold(report: ObjectReport, points: Sequence[ThresholdPoint]) -> l
         return []
     low, high = near[0], near[-1]
     depends = "hardly depends" if max(known) - min(known) < _STILL else "depends"
-    return [
-        f"F1 {depends} on the threshold of {own:g}: at {low.threshold:g} it is "
-        f"{shown_number(low.f1)}, at {high.threshold:g} {shown_number(high.f1)}{_where_it_falls(points, high)}."
-    ]
-
-
-def _where_it_falls(points: Sequence[ThresholdPoint], last: ThresholdPoint) -> str:
-    """The first higher threshold at which F1 is clearly lower."""
-    if last.f1 is None:
-        return ""
-    for entry in points:
-        if entry.threshold > last.threshold and entry.f1 is not None and entry.f1 < last.f1 - _FALL:
-            return f", but at {entry.threshold:g} {shown_number(entry.f1)}"
-    return ""
+    said = f"F1 {depends} on the threshold of {own:g}: at {low.threshold:g} it is {shown_number(low.f1)}, at "
+    said += f"{high.threshold:g} {shown_number(high.f1)}"
+    for each in points:  # the first higher threshold at which F1 is clearly lower
+        if each.threshold > high.threshold and each.f1 is not None and each.f1 < known[-1] - _FALL:
+            return [f"{said}, but at {each.threshold:g} {shown_number(each.f1)}."]
+    return [f"{said}."]
 
 
 def suggested_threshold(report: ObjectReport, found: DataThreshold | None) -> list[str]:
@@ -201,19 +191,14 @@ def suggested_threshold(report: ObjectReport, found: DataThreshold | None) -> li
     if len(known) < 3 or max(known) - min(known) > _ALIKE:
         of_halves = f": {listed(halves)} on two halves of the images" if halves else ""
         return [f"The data suggest no threshold: {found.threshold:.2f} is not confirmed{of_halves}."]
-    confirmed = f" ({listed(halves)} on two halves of the images)"
-    return [f"The data suggest {found.threshold:.2f}{confirmed}{_beside_own(report, found.threshold)}."]
-
-
-def _beside_own(report: ObjectReport, suggested: float) -> str:
-    """The suggested threshold compared with the threshold of the run, if any."""
     own = float(report.config["iou"])
+    place = "close to" if abs(found.threshold - own) <= _CLOSE + 1e-9 else "below" if found.threshold < own else "above"
+    beside = f", {place} the {own:g} of this run"
     if report.config["method"] == "mutual_best":
-        return "; this run matches without one"
-    if report.config.get("iou_from_data"):
-        return f", and this run used {own:g}"
-    place = "close to" if abs(suggested - own) <= _CLOSE + 1e-9 else "below" if suggested < own else "above"
-    return f", {place} the {own:g} of this run"
+        beside = "; this run matches without one"
+    elif report.config.get("iou_from_data"):
+        beside = f", and this run used {own:g}"
+    return [f"The data suggest {found.threshold:.2f} ({listed(halves)} on two halves of the images){beside}."]
 
 
 def threshold_sections(report: ObjectReport, found: Sensitivity) -> list[Section]:

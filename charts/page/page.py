@@ -76,7 +76,16 @@ def report_page(
     if scores is not None:
         plots["scores"] = functools.partial(plot_scores, scores=scores)
     wanted = {name for section in [*short, *details] for name in section.figures}
-    drawn = _drawn(report, {name: plot for name, plot in plots.items() if name in wanted})
+    drawn = {}
+    for name, plot in plots.items():
+        # without anything to draw, the table (or its absence) says so
+        with contextlib.suppress(AgreementInputError):
+            if name in wanted:
+                drawn[name] = plot(report)
+    findings = {name: take_title(figure) for name, figure in drawn.items()}
+    as_json = {name: json.loads(figure.to_json()) for name, figure in drawn.items()}
+    # in a script element, which names cannot close
+    text = json.dumps(as_json, allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     page: str = _template(TEMPLATE).render(
         run_key=report.run_key,
         dataset_name=dataset_name,
@@ -84,8 +93,8 @@ def report_page(
         first=report_head(report),
         short=short,
         details=details,
-        findings={name: take_title(figure) for name, figure in drawn.items()},
-        figures=Markup(_json(drawn)),
+        findings=findings,
+        figures=Markup(text),
         plugin=names.PLUGIN_NAME,
         versions=", ".join(f"{name} {version}" for name, version in report.run.versions.items()),
         style=Markup(STYLE),
@@ -153,22 +162,6 @@ def anchor(section: Section) -> str:
     return re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-") or "section"
 
 
-def _drawn(report: AgreementReport, plots: dict[str, Callable[[Any], go.Figure]]) -> dict[str, go.Figure]:
-    """The figures for which the report has numbers."""
-    drawn = {}
-    for name, plot in plots.items():
-        # without anything to draw, the table (or its absence) says so
-        with contextlib.suppress(AgreementInputError):
-            drawn[name] = plot(report)
-    return drawn
-
-
-def _json(drawn: dict[str, go.Figure]) -> str:
-    """Figures as JSON for a script element; names cannot close that element."""
-    text = json.dumps({name: json.loads(figure.to_json()) for name, figure in drawn.items()}, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 @dataclass(frozen=True, slots=True)
 class ListedError:
     """An overruled label in the list of an annotator."""
@@ -232,7 +225,15 @@ def errors_page(
     )
     if n_by_rule:
         told += f"; {counted(n_by_rule, 'decision')} of a rule, which say nothing of who was right, are not listed"
-    rows = "".join(map(_error_row, listed))
+    rows = ""
+    for each in listed:
+        picture = "" if each.picture is None else f"<img src='{each.picture}' alt='' width='230'>"
+        frame = "" if each.frame is None else f", frame {each.frame}"
+        given = "–" if each.given is None else escape(each.given)
+        right = "nothing" if each.right is None else escape(each.right)
+        by = escape(each.decided_by) + ("" if each.decided_at is None else f", {each.decided_at:%Y-%m-%d}")
+        cells = (picture, escape(each.image) + frame, given, right, by, escape(each.remark or ""))
+        rows += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
     head = "<tr><th>Picture</th><th>Image</th><th>You said</th><th>Right is</th><th>Decided by</th><th>Why</th></tr>"
     legend = "In pictures your label is orange, what is right green."
     body = (
@@ -241,13 +242,3 @@ def errors_page(
     )
     style = f"<meta charset='utf-8'><title>{escape(title)}</title><style>{STYLE}</style>"
     return f"<!doctype html><html lang='en'><head>{style}</head><body>{body}</body></html>"
-
-
-def _error_row(each: ListedError) -> str:
-    picture = "" if each.picture is None else f"<img src='{each.picture}' alt='' width='230'>"
-    frame = "" if each.frame is None else f", frame {each.frame}"
-    said = [escape(text) if text is not None else none for text, none in ((each.given, "–"), (each.right, "nothing"))]
-    by = escape(each.decided_by) + ("" if each.decided_at is None else f", {each.decided_at:%Y-%m-%d}")
-    place = f"{escape(each.image)}{frame}"
-    cells = (picture, place, *said, by, escape(each.remark or ""))
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

@@ -24,11 +24,11 @@ from ..text.sections import (
     sample_table,
     table,
 )
-from ..text.words import counted, listed, shown_number, signed
+from ..text.words import counted, listed, shown_interval, shown_number, signed
 from .dataframes import frame_of
 
 if TYPE_CHECKING:
-    from ...agreement.families.compare import AgreementComparison, Change, PartChanges
+    from ...agreement.families.compare import AgreementComparison, Change
 
 #: maximum number of rows in tables of classes, pairs, annotators and samples, and the least of all but the last
 _AT_MOST, _AT_LEAST = 10, 3
@@ -86,7 +86,11 @@ def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST
     title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
     # options and annotators that differ between the runs
     facts = [
-        (_title(entry["option"]), f"{_option(entry['a'])} → {_option(entry['b'])}") for entry in comparison.options
+        (
+            f"{OPTIONS[name].title} ({name})" if (name := entry["option"]) in OPTIONS else name,
+            f"{_option(entry['a'])} → {_option(entry['b'])}",
+        )
+        for entry in comparison.options
     ]
     for key, found in ((comparison.a, comparison.annotators_only_a), (comparison.b, comparison.annotators_only_b)):
         if found:
@@ -94,7 +98,7 @@ def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST
             facts.append((f"only in {key}", listed([*found[:_AT_MOST], *more])))
     labels = "Nothing but the labels" + (", some of which decisions set." if comparison.decided is not None else ".")
     return [
-        Section(title, [_basis(comparison), *_formula_note(comparison), *_verdict(comparison)], is_first=True),
+        Section(title, [*_basis(comparison), *_verdict(comparison)], is_first=True),
         *_numbers(comparison),
         Section("What differs between the runs", [Facts(facts)] if facts else [labels]),
         *_parts(comparison, max(at_most, _AT_LEAST)),
@@ -102,9 +106,12 @@ def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST
     ]
 
 
-def _basis(comparison: AgreementComparison) -> str:
-    """The compared samples, and the samples left out."""
-    what = "frame" if comparison.on_frames else "sample"
+def _what(comparison: AgreementComparison) -> str:
+    return "frame" if comparison.on_frames else "sample"
+
+
+def _basis(comparison: AgreementComparison) -> Iterator[Part]:
+    """The compared samples, and the samples left out; that numbers may differ because the formulas changed."""
     left_out = [
         (comparison.n_only_a, f"only in '{comparison.a}'"),
         (comparison.n_only_b, f"only in '{comparison.b}'"),
@@ -112,25 +119,8 @@ def _basis(comparison: AgreementComparison) -> str:
     ]
     said = listed([f"{n:,} {where}" for n, where in left_out if n])
     of_clusters = "" if comparison.n_clusters is None else f" of {comparison.n_clusters:,} videos or groups"
-    compared = f"{counted(comparison.n_samples, what)}{of_clusters} of both runs"
-    return f"{compared}; left out are {said}." if said else f"{compared}."
-
-
-def _verdict(comparison: AgreementComparison) -> list[Part]:
-    """The change of the main numbers in a sentence; where decisions set labels, first that of the other samples."""
-    parts = [*_decided_paragraph(comparison)]
-    said = _change_said(comparison.family, comparison.numbers, _MOST_WITHOUT if parts else None)
-    if said is None:
-        return [*parts, "Nothing can be compared: no number is defined in both runs."]
-    parts.append(f"With them: {said}." if parts else f"{said[0].upper()}{said[1:]}.")
-    few = comparison.n_samples if comparison.n_clusters is None else comparison.n_clusters
-    if few < FEW_SAMPLES:
-        parts.append(Note(f"With fewer than {FEW_SAMPLES} samples the intervals are rough.", is_warning=True))
-    return parts
-
-
-def _formula_note(comparison: AgreementComparison) -> Iterator[Part]:
-    """That numbers may differ because the formulas changed, not the labels."""
+    compared = f"{counted(comparison.n_samples, _what(comparison))}{of_clusters} of both runs"
+    yield f"{compared}; left out are {said}." if said else f"{compared}."
     if comparison.formulas is not None:
         older, newer = sorted(comparison.formulas, key=int)
         runs = [comparison.a, comparison.b][:: 1 if comparison.formulas[0] == older else -1]
@@ -139,50 +129,51 @@ def _formula_note(comparison: AgreementComparison) -> Iterator[Part]:
         yield Note(told, is_warning=True)
 
 
-def _change_said(family: str, numbers: Mapping[str, Change], at_most: int | None = None) -> str | None:
-    """How the numbers that have a card in the panel changed, or the first of them."""
-    said = [
-        f"{'the score' if each.key == 'score.mean' else each.name()} {_direction(change, each.form)}"
-        for each in FAMILIES[family].report.main_numbers
-        if each.card
-        and not each.below
-        and (change := numbers.get(each.key)) is not None
-        and change.difference is not None
-    ]
-    return listed(said[:at_most]) if said else None
-
-
-def _decided_paragraph(comparison: AgreementComparison) -> Iterator[Part]:
-    """Paragraph on labels that decisions set between the runs, and on the changes in the other samples."""
-    decided, what = comparison.decided, "frame" if comparison.on_frames else "sample"
-    if decided is None:
-        return
-    if decided.n_labels:
+def _verdict(comparison: AgreementComparison) -> Iterator[Part]:
+    """The change of the main numbers in a sentence; where decisions set labels, first that of the other samples."""
+    decided, what = comparison.decided, _what(comparison)
+    if decided is not None and decided.n_labels:
         were = "was" if decided.n_labels == 1 else "were"
         labels = f"{counted(decided.n_labels, 'label')} on {counted(decided.n_samples, what)} {were} set by decisions"
         told = f"{labels} between the runs (apply_decisions). That these agree is no agreement of annotators."
         yield Note(told, is_warning=True)
-    if decided.is_incomplete:
+    if decided is not None and decided.is_incomplete:
         told = (
             "Decisions that one of the runs saw applied were taken back or deleted since: which labels, is not known."
         )
         yield Note(told, is_warning=True)
-    said = _change_said(comparison.family, decided.numbers, _MOST_WITHOUT)
-    if decided.n_labels and said is not None:
-        yield f"Without these {what}s ({decided.n_left:,} left): {said}."
-    elif decided.n_labels:
-        yield f"Without these {what}s nothing can be compared ({decided.n_left:,} left)."
+    if decided is not None and decided.n_labels:
+        said = _change_said(comparison.family, decided.numbers, _MOST_WITHOUT)
+        changed = f"nothing can be compared ({decided.n_left:,} left)"
+        if said is not None:
+            changed = f"({decided.n_left:,} left): {said}"
+        yield f"Without these {what}s {changed}."
+    has_decided = decided is not None and bool(decided.n_labels or decided.is_incomplete)
+    said = _change_said(comparison.family, comparison.numbers, _MOST_WITHOUT if has_decided else None)
+    if said is None:
+        yield "Nothing can be compared: no number is defined in both runs."
+        return
+    yield f"With them: {said}." if has_decided else f"{said[0].upper()}{said[1:]}."
+    if (comparison.n_samples if comparison.n_clusters is None else comparison.n_clusters) < FEW_SAMPLES:
+        yield Note(f"With fewer than {FEW_SAMPLES} samples the intervals are rough.", is_warning=True)
 
 
-def _direction(change: Change, form: str) -> str:
-    difference = change.difference or 0.0
-    if abs(difference) < 5e-4:
-        return "stays the same"
-    by = f"{100.0 * abs(difference):.1f} points" if form == "share" else shown_number(abs(difference))
-    shown = f"{'rises' if difference > 0 else 'falls'} by {by}"
-    if change.interval is None:
-        return shown
-    return shown if change.is_clear else f"{shown}, which chance may explain (the interval contains 0)"
+def _change_said(family: str, numbers: Mapping[str, Change], at_most: int | None = None) -> str | None:
+    """How the numbers that have a card in the panel changed, or the first of them."""
+    said = []
+    for each in FAMILIES[family].report.main_numbers:
+        change = numbers.get(each.key)
+        if not each.card or each.below or change is None or change.difference is None:
+            continue
+        size = abs(change.difference)
+        by = f"{100.0 * size:.1f} points" if each.form == "share" else shown_number(size)
+        changed = f"{'rises' if change.difference > 0 else 'falls'} by {by}"
+        if size < 5e-4:
+            changed = "stays the same"
+        elif change.interval is not None and not change.is_clear:
+            changed += ", which chance may explain (the interval contains 0)"
+        said.append(f"{'the score' if each.key == 'score.mean' else each.name()} {changed}")
+    return listed(said[:at_most]) if said else None
 
 
 def _change_columns(comparison: AgreementComparison, number: str | None = None) -> list[Column]:
@@ -193,34 +184,25 @@ def _change_columns(comparison: AgreementComparison, number: str | None = None) 
         return found
 
     first = comparison.a if number is None else f"{_COLUMNS.get(number, number)}: {comparison.a}"
+
+    def difference(entry: Any) -> Cell:
+        """A difference and its interval: ``+0.021 [+0.004, +0.040]``."""
+        change = change_of(entry)
+        found, value = (None, None) if change is None else (change.interval, change.difference)
+        return Cell(value, shown_interval(value, found, signed))
+
     return [
-        Column(first, lambda entry: _value(change_of(entry), "a")),
-        Column(comparison.b, lambda entry: _value(change_of(entry), "b")),
-        Column("difference", lambda entry: _difference(change_of(entry))),
+        Column(first, lambda entry: getattr(change_of(entry), "a", None), shown_number),
+        Column(comparison.b, lambda entry: getattr(change_of(entry), "b", None), shown_number),
+        Column("difference", difference),
     ]
-
-
-def _value(change: Change | None, run: str) -> Cell:
-    value = None if change is None else getattr(change, run)
-    return Cell(value, shown_number(value))
-
-
-def _difference(change: Change | None) -> Cell:
-    """A difference and its interval: ``+0.021 [+0.004, +0.040]``."""
-    if change is None:
-        return Cell(None, shown_number(None))
-    found, shown = change.interval, signed(change.difference)
-    if found is not None:
-        shown = f"{shown} [{signed(found.low)}, {signed(found.high)}]"
-    return Cell(change.difference, shown)
 
 
 def _numbers(comparison: AgreementComparison) -> Iterator[Section]:
     """The numbers; where decisions set labels, first those of the samples without such labels."""
     decided = comparison.decided
     if decided is not None and decided.n_labels and decided.numbers:
-        what = "frames" if comparison.on_frames else "samples"
-        title = f"Numbers of the {decided.n_left:,} {what} without labels set by decisions"
+        title = f"Numbers of the {decided.n_left:,} {_what(comparison)}s without labels set by decisions"
         yield Section(title, [_numbers_table(comparison, decided.numbers, _MOST_WITHOUT)])
     parts: list[Part] = [_numbers_table(comparison, comparison.numbers)]
     if comparison.resamples:
@@ -232,11 +214,6 @@ def _numbers_table(comparison: AgreementComparison, numbers: Mapping[str, Change
     known = FAMILIES[comparison.family].report.main_numbers
     found = [(number.full_name(), numbers[number.key]) for number in known if number.key in numbers]
     return table([Column("number", lambda entry: entry[0]), *_change_columns(comparison)], found[:at_most])
-
-
-def _title(option: str) -> str:
-    """Title of an option, with its name in Python."""
-    return f"{OPTIONS[option].title} ({option})" if option in OPTIONS else option
 
 
 def _option(value: Any) -> str:
@@ -254,7 +231,8 @@ def _parts(comparison: AgreementComparison, at_most: int) -> Iterator[Section]:
         numbers = [number for number in _COLUMNS if any(number in part.numbers for part in parts)]
         numbers = (numbers or sorted({number for part in parts for number in part.numbers}))[:2]
         title, row = _PARTS.get(name, (name.capitalize(), ""))
-        columns = [Column(row, _name), *(c for number in numbers for c in _change_columns(comparison, number))]
+        columns = [Column(row, lambda part: " – ".join(part.names))]
+        columns += [column for number in numbers for column in _change_columns(comparison, number)]
         if len(parts) <= at_most:
             yield Section(title, [table(columns, parts)])
             continue
@@ -269,16 +247,12 @@ def _parts(comparison: AgreementComparison, at_most: int) -> Iterator[Section]:
         yield Section("Without a clear change", [Facts(unchanged)])
 
 
-def _name(part: PartChanges) -> str:
-    return " – ".join(part.names)
-
-
 def _samples(comparison: AgreementComparison, at_most: int) -> Section:
     found = comparison.samples
-    what = "frames" if comparison.on_frames else "samples"
     undefined = f", {found.n_undefined:,} without a score in one of the runs" if found.n_undefined else ""
     parts: list[Part] = [
-        f"Scores of {what}: {found.n_better:,} better, {found.n_worse:,} worse, {found.n_equal:,} equal{undefined}."
+        f"Scores of {_what(comparison)}s: {found.n_better:,} better, {found.n_worse:,} worse, {found.n_equal:,} "
+        f"equal{undefined}."
     ]
     columns = [
         Column(comparison.a, "a", shown_number),
@@ -304,7 +278,7 @@ def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFram
         frame_number = ["frame_number"] if comparison.on_frames else []
         return pd.DataFrame(changed, columns=["id", "filepath", *frame_number, "a", "b", "difference"])
     rows = [
-        {"name": _name(part), "number": name, **_row(change)}
+        {"name": " – ".join(part.names), "number": name, **_row(change)}
         for part in comparison.changes[table]
         for name, change in part.numbers.items()
     ]

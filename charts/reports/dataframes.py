@@ -64,7 +64,13 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
             )
         return report.samples.read(table)
     rows = _TABLES[table][1](report)
-    return frame_of(rows, None if rows else _plain_columns(report, table))
+    if rows:
+        return frame_of(rows)
+    # without rows it has the plain fields of its part as columns, neither dictionaries nor lists
+    kind: Any = type(report)
+    part = part_types(kind).get(table)
+    fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
+    return frame_of([], [field.name for field in fields if set(str(field.type).split(" | ")) <= _PLAIN])
 
 
 def frame_of(rows: Sequence[Row], columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -79,14 +85,6 @@ def frame_of(rows: Sequence[Row], columns: Sequence[str] | None = None) -> pd.Da
 def decisions_frame(report: DecisionReport) -> pd.DataFrame:
     """Table of an adjudication report: every annotator, and the rule; undefined numbers are nan."""
     return frame_of([flat(entry) for entry in report.rows])
-
-
-def _plain_columns(report: AgreementReport, table: str) -> list[str]:
-    """The columns of a table without rows: its plain fields, neither dictionaries nor lists."""
-    kind: Any = type(report)
-    part = part_types(kind).get(table)
-    fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
-    return [field.name for field in fields if set(str(field.type).split(" | ")) <= _PLAIN]
 
 
 def flat(entry: Any) -> Row:
@@ -113,13 +111,6 @@ def _add(row: Row, name: str, value: Any, intervals: Mapping[str, Interval]) -> 
         row[name] = value
         if name in intervals:
             row |= {f"{name}_{end}": getattr(intervals[name], end) for end in _ENDS}
-
-
-def _bias_intervals(entry: Any) -> Row:
-    """The ends of the intervals of an annotator's bias."""
-    bias = getattr(entry, "bias", None)
-    intervals = bias.intervals if bias is not None else {}
-    return {f"bias.mean.{side}_{end}": getattr(found, end) for side, found in intervals.items() for end in _ENDS}
 
 
 def _entries(attribute: str) -> Rows:
@@ -165,28 +156,28 @@ def _summary(report: AgreementReport) -> list[Row]:
 
 def _intervals(report: AgreementReport) -> list[Row]:
     """Every interval of the report, with all its fields."""
-    rows = [_interval_row("", number, entry) for number, entry in report.intervals.items()]
+    found = [("", number, entry) for number, entry in report.intervals.items()]
     for kind in ("pairs", "annotators", "classes"):
         for entry in getattr(report, kind, []):
-            name = f"{entry.a} / {entry.b}" if kind == "pairs" else entry.name
-            found = dict(getattr(entry, "intervals", {}))
+            of = f"{kind}: " + (f"{entry.a} / {entry.b}" if kind == "pairs" else entry.name)
+            found += [(of, number, interval) for number, interval in getattr(entry, "intervals", {}).items()]
             for part in ("bias", "consensus"):
                 nested = getattr(getattr(entry, part, None), "intervals", {})
-                found |= {f"{part}.{number}": interval for number, interval in nested.items()}
-            rows += [_interval_row(f"{kind}: {name}", number, interval) for number, interval in found.items()]
-    return rows
-
-
-def _interval_row(of: str, number: str, entry: Interval) -> Row:
-    return {"of": of, "number": number, **dataclasses.asdict(entry)}
+                found += [(of, f"{part}.{number}", interval) for number, interval in nested.items()]
+    return [{"of": of, "number": number, **dataclasses.asdict(entry)} for of, number, entry in found]
 
 
 def _annotators(report: Any) -> list[Row]:
     rows = []
     for entry in report.annotators:
-        row = {**flat(entry), **_bias_intervals(entry)}
+        bias = getattr(entry, "bias", None)
+        ends = {
+            f"bias.mean.{side}_{end}": getattr(found, end)
+            for side, found in (bias.intervals if bias is not None else {}).items()
+            for end in _ENDS
+        }
         # there may be 1,000 classes: they have a separate table
-        rows.append({name: value for name, value in row.items() if not name.startswith("classes.")})
+        rows.append({name: value for name, value in flat(entry).items() if not name.startswith("classes.")} | ends)
     return rows
 
 
@@ -197,15 +188,6 @@ def _annotator_classes(report: Any) -> list[Row]:
         {"annotator": entry.name, "class": name, value: count}
         for entry in report.annotators
         for name, count in entry.classes.items()
-    ]
-
-
-def _other_classes(report: Any) -> list[Row]:
-    """Table of annotators' classes where most of the others gave another one."""
-    return [
-        {"annotator": entry.name, "class": said["a"], "most_others": said["b"], "n": said["n"]}
-        for entry in report.annotators
-        for said in entry.other_classes
     ]
 
 
@@ -233,19 +215,6 @@ def _persons(report: AgreementReport) -> list[Row]:
     ]
 
 
-def _clusters(report: Any) -> list[Row]:
-    return [
-        {"join": join, "annotator": name, "similarity": entry.similarity}
-        for join, entry in enumerate(report.clusters, 1)
-        for name in entry.members
-    ]
-
-
-def _histograms(report: Any) -> list[Row]:
-    """Pairs of matched labels by similarity."""
-    return _bins({"n_iou": report.localisation.iou_histogram})
-
-
 def sensitivity_frame(found: Sensitivity, table: str) -> pd.DataFrame:
     """A table of :data:`ON_DEMAND`.
 
@@ -270,17 +239,6 @@ def _bins(counts: Mapping[str, Sequence[int]]) -> list[Row]:
     ]
 
 
-def _similar_names(report: Any) -> list[Row]:
-    return [{"group": k, "name": name} for k, group in enumerate(report.similar_names, 1) for name in group]
-
-
-def _findings(report: Any) -> list[Row]:
-    """Table of the findings; names joined with commas."""
-    names = ("annotators", "classes")
-    return [{**dataclasses.asdict(each), **{name: ", ".join(getattr(each, name)) for name in names}}
-            for each in report.findings]  # fmt: skip
-
-
 def _role_rows(models: bool, part: str = "") -> Rows:
     """Annotators against the reference, or against models; or their classes or sizes."""
 
@@ -301,58 +259,62 @@ def _role_rows(models: bool, part: str = "") -> Rows:
     return rows
 
 
-def _reference_attribute_conflicts(report: Any) -> list[Row]:
-    """Values of attributes that differ from those of the reference."""
-    return [
-        {"name": one.name, "attribute": each.name, **entry}
-        for one in at_path(report, "reference.annotators") or ()
-        for each in one.attributes
-        for entry in each.confusion
-    ]
-
-
-def _coefficients(report: Any) -> list[Row]:
-    """Coefficients of ratings, one row for each kind of weights."""
-    return [
-        {"coefficient": name, "weights": weights, "value": value}
-        for name, values in report.coefficients.items()
-        for weights, value in values.items()
-    ]
-
-
 #: every table by name: the field that a report needs for it, and its rows
 _TABLES: dict[str, tuple[str, Rows]] = {
     "summary": ("score", _summary),
     "pairs": ("pairs", _entries("pairs")),
     "annotators": ("annotators", _annotators),
     "annotator_classes": ("annotators.classes", _annotator_classes),
-    "other_classes": ("annotators.other_classes", _other_classes),
+    # classes of annotators where most of the others gave another one
+    "other_classes": ("annotators.other_classes", lambda report: [
+        {"annotator": entry.name, "class": said["a"], "most_others": said["b"], "n": said["n"]}
+        for entry in report.annotators
+        for said in entry.other_classes
+    ]),
     "worst_samples": ("worst_samples", _dictionaries("worst_samples")),
     "intervals": ("intervals", _intervals),
     "classes": ("classes", _entries("classes")),
     "confused_classes": ("classes.confused_with", _within("classes", "confused_with", name="name")),
     "confusion": ("class_given_match.confusion", _dictionaries("class_given_match.confusion")),
-    "coefficients": ("categories", _coefficients),
+    "coefficients": ("categories", lambda report: [
+        {"coefficient": name, "weights": weights, "value": value}
+        for name, values in report.coefficients.items()
+        for weights, value in values.items()
+    ]),
     "pair_confusion": ("pairs.confusion", _within("pairs", "confusion", annotator_a="a", annotator_b="b")),
     "tags": ("tags", _entries("tags")),
     "votes": ("existence.votes", _dictionaries("existence.votes")),
-    "iou": ("localisation.iou_histogram", _histograms),
+    "iou": ("localisation.iou_histogram", lambda report: _bins({"n_iou": report.localisation.iou_histogram})),
     "sizes": ("sizes", _entries("sizes")),
     "attributes": ("attributes", _entries("attributes")),
     "attribute_conflicts": ("attributes.conflicts", _within("attributes", "conflicts", name="name")),
     "merges": ("merges", _merges),
-    "similar_names": ("similar_names", _similar_names),
-    "clusters": ("clusters", _clusters),
-    "findings": ("findings", _findings),
+    "similar_names": ("similar_names", lambda report: [
+        {"group": k, "name": name} for k, group in enumerate(report.similar_names, 1) for name in group
+    ]),
+    "clusters": ("clusters", lambda report: [
+        {"join": join, "annotator": name, "similarity": entry.similarity}
+        for join, entry in enumerate(report.clusters, 1)
+        for name in entry.members
+    ]),
+    "findings": ("findings", lambda report: [
+        {**dataclasses.asdict(each), **{name: ", ".join(getattr(each, name)) for name in ("annotators", "classes")}}
+        for each in report.findings
+    ]),
     "reference": ("reference", _role_rows(models=False)),
     "reference_classes": ("reference", _role_rows(models=False, part="classes")),
     "reference_sizes": ("reference", _role_rows(models=False, part="sizes")),
     "reference_attributes": ("reference", _role_rows(models=False, part="attributes")),
     "reference_confusion": ("reference", _within("reference.annotators", "confusion", name="name")),
-    "reference_attribute_conflicts": ("reference", _reference_attribute_conflicts),
+    "reference_attribute_conflicts": ("reference", lambda report: [
+        {"name": one.name, "attribute": each.name, **entry}
+        for one in at_path(report, "reference.annotators") or ()
+        for each in one.attributes
+        for entry in each.confusion
+    ]),
     "models": ("models", _role_rows(models=True)),
     "models_classes": ("models", _role_rows(models=True, part="classes")),
     "models_sizes": ("models", _role_rows(models=True, part="sizes")),
     "models_attributes": ("models", _role_rows(models=True, part="attributes")),
     "persons": ("models", _persons),
-}
+}  # fmt: skip

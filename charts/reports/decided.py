@@ -19,10 +19,6 @@ _FOUND = (
     Column("recall", "recall", shown_share, interval=True),
 )
 _WRONG = Column("wrong class", "class_errors", shown_share, interval=True)
-_APPLIED = (
-    *(Column("annotator", "name"), Column("other class", "n_class"), Column("other geometry", "n_geometry")),
-    *(Column("other attributes", "n_attributes"), Column("deleted", "n_deleted"), Column("added", "n_added")),
-)
 #: what the numbers mean, by what was decided on
 _NOTES = {
     "object": (
@@ -55,6 +51,13 @@ def decisions_section(report: DecisionReport) -> Section:
         (report.n_applied, "applied to annotators' labels, which count for nobody since"),
     ]
     parts += [f"{counted(count, unit)} {text}." for count, text in left if count]
+
+    def worst_classes(entry: AnnotatorDecided) -> Cell:
+        """The classes with most missed objects, wrong classes and labels of no object."""
+        by_errors = sorted(entry.classes, key=lambda each: (-_errors(each), each.name))
+        worst = ", ".join(each.name for each in by_errors[:_MOST_CLASSES] if _errors(each) > 0)
+        return Cell(worst, worst or "-")
+
     of_whole = report.unit == "image"  # everybody said something of the whole image
     columns = [
         Column("annotator", "name"),
@@ -64,7 +67,7 @@ def decisions_section(report: DecisionReport) -> Section:
         *((Column("wrong", "n_wrong_class"),) if of_whole else ()),
         *(() if of_whole else (Column("missed", "n_missed"),)),
         Column("too many", "n_too_many"),
-        *((Column("most errors on", _worst_classes),) if any(each.classes for each in report.annotators) else ()),
+        *((Column("most errors on", worst_classes),) if any(each.classes for each in report.annotators) else ()),
     ]
     note = _NOTES[report.unit] + (
         "." if report.n_decided - report.n_by_rule == report.n_objects else ", which may be the hard ones."
@@ -93,20 +96,15 @@ def applied_section(title: str, annotators: Sequence[Any]) -> Section:
         title: what was done, in a sentence
         annotators: numbers of labels of every annotator (``AppliedTo``)
     """
-    return Section(title, [table(_APPLIED, annotators)])
+    titles = {"name": "annotator", "n_class": "other class", "n_geometry": "other geometry"}
+    titles |= {"n_attributes": "other attributes", "n_deleted": "deleted", "n_added": "added"}
+    return Section(title, [table([Column(title, name) for name, title in titles.items()], annotators)])
 
 
 def but_left_out(numbers: Iterable[tuple[int, str]]) -> str:
     """End of a sentence that lists what was left out: numbers, each with the name of what it counts."""
     said = [singular(f"{n:,} {text}") for n, text in numbers if n]
     return f"; left out: {', '.join(said)}" if said else ""
-
-
-def _worst_classes(entry: AnnotatorDecided) -> Cell:
-    """The classes with most missed objects, wrong classes and labels of no object."""
-    by_errors = sorted(entry.classes, key=lambda each: (-_errors(each), each.name))
-    worst = [each.name for each in by_errors[:_MOST_CLASSES] if _errors(each) > 0]
-    return Cell(", ".join(worst), ", ".join(worst) or "-")
 
 
 def _errors(entry: ClassDecided) -> float:

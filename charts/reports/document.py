@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...agreement.statistics.estimates import are_resampled
 from ..text.headline import headline, image_alpha_details, single_alphas
@@ -28,7 +28,7 @@ from .role_sections import role_sections
 
 if TYPE_CHECKING:
     from ...agreement.objects.sensitivity import Sensitivity
-    from ...agreement.statistics.report import AgreementReport
+    from ...agreement.statistics.report import AgreementReport, Interval
 
 _COVERAGE = {
     "fields": "a field that is null or absent means: not assigned",
@@ -44,14 +44,7 @@ _COVERAGE = {
 _MOST_LISTS = 12
 _RULES = "How it was computed"
 #: sections that are left out of the short text first, and last, by their keys; of the others the last one
-_LEAVE_OUT = {
-    "words": 1,
-    "rules": -1,
-    "models": -3,
-    "person": -5,
-    "worst": -6,
-    "annotators": -7,
-}
+_LEAVE_OUT = {"words": 1, "rules": -1, "models": -3, "person": -5, "worst": -6, "annotators": -7}
 #: sections that the short text always has, beyond its lines
 _ALWAYS = ("reference", "decided")
 #: characters of a name in the short text, at most
@@ -77,9 +70,14 @@ def report_text(report: AgreementReport, *, full: bool = False) -> str:
     kept = _with_short_names(report, [head, *report_sections(report, flowing=True)])
     most = MOST_LINES + len(as_text([section for section in kept if section.key in _ALWAYS]).splitlines())
     left_out: list[str] = []
+
+    def importance(place: int) -> tuple[int, int]:
+        """The lower, the longer a section is kept in the short text."""
+        section = kept[place]
+        return (-8 if place == 1 or section.key in _ALWAYS else _LEAVE_OUT.get(section.key, 0)), place
+
     while len(as_text(kept).splitlines()) > most - 3 * bool(left_out) and len(kept) > 1:
-        least = max(kept[1:], key=lambda section: (_importance(kept, section), kept.index(section)))
-        kept.remove(least)
+        least = kept.pop(max(range(1, len(kept)), key=importance))
         left_out.append(least.title.split(":")[0])
     if left_out:
         kept.append(Section("More in print_report(full=True)", [], ", ".join(reversed(left_out))))
@@ -100,11 +98,6 @@ def _with_short_names(report: AgreementReport, sections: Sequence[Section]) -> l
     # the longest first, which may begin with another one
     pattern = re.compile("|".join(map(re.escape, sorted(long, key=len, reverse=True))))
     return [with_texts(section, lambda text: pattern.sub(lambda name: long[name[0]], text)) for section in sections]
-
-
-def _importance(kept: Sequence[Section], section: Section) -> int:
-    """The lower, the longer a section is kept in the short text."""
-    return -8 if section is kept[1] or section.key in _ALWAYS else _LEAVE_OUT.get(section.key, 0)
 
 
 def report_markdown(report: AgreementReport) -> str:
@@ -272,7 +265,13 @@ def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]
     if not first:
         samples = sample_table(columns, report.worst_samples[:at_most], frame="worst frame", ids=False)
         return [Section("Lowest scores", [samples], figures=("scores",), key="worst")]
-    samples = sample_table(columns, first, frame="worst frame", ids=False, more=[_why(at_most)])
+
+    def cut(text: str) -> str:
+        """A reason, cut in the short text, so that a line holds it."""
+        fits = at_most is None or len(text) <= _LONGEST_REASON
+        return text if fits else f"{text[: _LONGEST_REASON - 1].rstrip(' ,;')}…"
+
+    samples = sample_table(columns, first, frame="worst frame", ids=False, more=[Column("why", "reason", cut)])
     shares = [entry["share"] for entry in first if entry["share"] is not None]
     what = documents(report).replace("samples", "images")
     these = f"these {len(first)} {what} hold" if len(first) > 1 else f"this {what[:-1]} holds"
@@ -280,31 +279,23 @@ def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]
     return [Section("Where to look first", [samples], note, figures=("scores",), key="worst")]
 
 
-def _why(at_most: int | None) -> Column:
-    """Column with the reason for a sample's dispute; cut in the short text, so that a line holds it."""
-    longest = None if at_most is None else _LONGEST_REASON
-
-    def reason(entry: Mapping[str, Any]) -> str:
-        text: str = entry["reason"]
-        return text if longest is None or len(text) <= longest else f"{text[: longest - 1].rstrip(' ,;')}…"
-
-    return Column("why", reason)
-
-
 def _intervals(report: AgreementReport) -> list[Section]:
     """The intervals of the main numbers."""
+    if not report.intervals:
+        return []
+    resampled = are_resampled(report.intervals)
+
+    def ends(item: tuple[str, Interval]) -> Cell:
+        return Cell(item[1].low, f"{shown_number(item[1].low)} – {shown_number(item[1].high)}")
+
     columns = [
         Column("number", lambda item: item[0]),
-        Column(
-            "95 % interval",
-            lambda item: Cell(item[1].low, f"{shown_number(item[1].low)} – {shown_number(item[1].high)}"),
-        ),
+        Column("95 % interval", ends),
         Column("standard error", lambda item: item[1].error, lambda error: shown_number(error, 4)),
-        Column("resampled" if are_resampled(report.intervals) else "samples", lambda item: item[1].n),
+        Column("resampled" if resampled else "samples", lambda item: item[1].n),
     ]
-    shown = table(columns, report.intervals.items())
-    how = "resampling" if are_resampled(report.intervals) else "the delta method"
-    return [Section(f"95 % intervals, by {how}", [shown])] if report.intervals else []
+    title = f"95 % intervals, by {'resampling' if resampled else 'the delta method'}"
+    return [Section(title, [table(columns, report.intervals.items())])]
 
 
 def _run(report: AgreementReport) -> list[Section]:

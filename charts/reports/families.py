@@ -14,7 +14,7 @@ from ..objects.annotators import annotator_details, annotators_section, pair_det
 from ..objects.findings import OBJECT_PHRASES, object_findings, object_outcome
 from ..objects.questions import class_details, confused_classes, question_details, questions_section
 from ..objects.rules import object_rules, object_words, other_rules, threshold_sections
-from ..text.advice import Phrases, all_findings
+from ..text.advice import Phrases, all_findings, stands_out
 from ..text.sections import Section
 from ..text.words import VERDICTS
 from . import pixels, ratings, reasons, tags
@@ -84,6 +84,11 @@ def _in_full(*builders: Callable[..., list[Section]]) -> list[Sections]:
     return [functools.partial(build, full=True) for build in builders]
 
 
+def found_by_test(phrases: Phrases, report: Any) -> list[str]:
+    """Sentences on who and what stands out by test; none where nothing is disputed."""
+    return stands_out(report, phrases) if report.n_disputed else []
+
+
 #: verdicts that are drawn; missed objects are drawn for the annotators who missed them
 _DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "duplicate")
 
@@ -123,7 +128,7 @@ FAMILY_CHARTS = {
     "ratings": FamilyCharts(
         reasons=reasons.rating_reasons,
         outcome=ratings.rating_outcome,
-        findings=ratings.rating_findings,
+        findings=functools.partial(found_by_test, ratings.RATING_PHRASES),
         phrases=ratings.RATING_PHRASES,
         rules=ratings.rating_rules,
         words=ratings.rating_words,
@@ -168,7 +173,7 @@ FAMILY_CHARTS = {
     "pixels": FamilyCharts(
         reasons=reasons.class_reasons,
         outcome=pixels.pixel_outcome,
-        findings=pixels.pixel_findings,
+        findings=functools.partial(found_by_test, pixels.PIXEL_PHRASES),
         phrases=pixels.PIXEL_PHRASES,
         rules=pixels.pixel_rules,
         words=pixels.pixel_words,

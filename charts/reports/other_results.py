@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ import pandas as pd
 from ...agreement.settings.arguments import one_of, without_numpy
 from ..text.headline import FORMS
 from ..text.sections import Cell, Column, Note, Part, Section, table
-from ..text.sections import Part as Shown
 from ..text.words import capitalised, counted, ends_of, listed, shown_interval, shown_number, signed
 from .dataframes import flat, frame_of
 
@@ -30,14 +30,37 @@ LOWER, HIGHER = "↓", "↑"
 def parts_sections(parts: AgreementParts, figure: str | None = None) -> list[Section]:
     """The parts in one section: which of them stand out, and all in a table."""
     of_run = "" if parts.run_key is None else f" of run '{parts.run_key}'"
+
+    def column_of(number: MainNumber) -> Column:
+        show = FORMS[number.form]
+
+        def cell(part: DataPart) -> Cell:
+            found = part.numbers.get(number.key)
+            if found is None:
+                return Cell(None, show(None))
+            return Cell(found.value, shown_interval(found.value, found.interval, show) + arrow_of(found))
+
+        return Column(capitalised(number.name(parts.measure)), cell)
+
     columns = [
         Column(parts.by, "name"),
         Column(parts.what, "n_rated"),
         *([Column("labels", "n_objects")] if parts.run_key is not None else []),
-        *(_column(number, parts.measure) for number in parts.shown),
+        *map(column_of, parts.shown),
     ]
     rows = [*parts.rated, *([parts.whole] if parts.run_key is not None else [])]
-    shown: list[Shown] = [*finding_sentences(parts), table(columns, rows), *_notes(parts)]
+    shown: list[Part] = [*finding_sentences(parts), table(columns, rows)]
+    if parts.n_tested:
+        shown.append(
+            f"{LOWER} {HIGHER}: differs from all other {parts.what} by more than 0.02 by one of "
+            f"{counted(parts.n_tested, 'test')}, at a false discovery rate of 5 %. […] are 95 % intervals."
+        )
+    left = [part.name for part in parts.parts if part not in parts.rated]
+    if left:
+        names = listed([*left[:_MOST_NAMED], *(["others"] if len(left) > _MOST_NAMED else [])])
+        shown.append(f"Parts without {parts.what} of two annotators have no numbers: {names}.")
+    if parts.n_merged:
+        shown.append(f"(others): {parts.n_merged:,} values that fewer {parts.what} have.")
     figures = () if figure is None else (figure,)
     return [Section(f"Agreement{of_run} by {parts.by}", shown, figures=figures)]
 
@@ -79,32 +102,6 @@ def arrow_of(found: PartNumber) -> str:
     return "" if not found.stands_out else f" {HIGHER if (found.difference or 0.0) > 0 else LOWER}"
 
 
-def _column(number: MainNumber, measure: str) -> Column:
-    show = FORMS[number.form]
-
-    def cell(part: DataPart) -> Cell:
-        found = part.numbers.get(number.key)
-        if found is None:
-            return Cell(None, show(None))
-        return Cell(found.value, shown_interval(found.value, found.interval, show) + arrow_of(found))
-
-    return Column(capitalised(number.name(measure)), cell)
-
-
-def _notes(parts: AgreementParts) -> Iterator[str]:
-    if parts.n_tested:
-        yield (
-            f"{LOWER} {HIGHER}: differs from all other {parts.what} by more than 0.02 by one of "
-            f"{counted(parts.n_tested, 'test')}, at a false discovery rate of 5 %. […] are 95 % intervals."
-        )
-    left = [part.name for part in parts.parts if part not in parts.rated]
-    if left:
-        names = listed([*left[:_MOST_NAMED], *(["others"] if len(left) > _MOST_NAMED else [])])
-        yield f"Parts without {parts.what} of two annotators have no numbers: {names}."
-    if parts.n_merged:
-        yield f"(others): {parts.n_merged:,} values that fewer {parts.what} have."
-
-
 def parts_frame(parts: AgreementParts) -> pd.DataFrame:
     """One row for every part and number."""
     rows: list[dict[str, Any]] = []
@@ -134,21 +131,20 @@ _CONSTANT = (
     "Labels of annotators have no confidence: all have one score, and the order in which they are stored, as in COCO's "
     "own program."
 )
-#: rows of a table of pairs in the text
-_MOST_PAIRS = 20
+#: rows of a table of pairs in the text, and reasons of outcomes
+_MOST_PAIRS, _MOST_REASONS = 20, 20
 _TABLES = ("summary", "classes", "areas", "pairs", "model")
 
 
-def _value(value: float | None) -> str:
-    return shown_number(value, 2)
+_value = functools.partial(shown_number, digits=2)
 
 
 def convergence_sentence(convergence: Convergence) -> str:
     """The numbers in one sentence."""
     if convergence.undefined is not None:
         return _UNDEFINED[convergence.undefined]
-    ends = ends_of(convergence.intervals.get("map"), _value)
-    said = f"Annotators reach mAP {_value(convergence.map)} {ends}".rstrip() + " against each other"
+    reached = f"{_value(convergence.map)} {ends_of(convergence.intervals.get('map'), _value)}".rstrip()
+    said = f"Annotators reach mAP {reached} against each other"
     model = convergence.model
     if model is not None:
         said += f", {model.name} {_value(model.map)} against them"
@@ -201,16 +197,6 @@ def shown_value(result: Checked) -> str:
     return f"{shown_number(result.value)}{ends}"
 
 
-_COLUMNS = (
-    Column("requirement", "title"),
-    Column("outcome", "outcome", lambda outcome: MARKS[outcome]),
-    Column("must be", "condition"),
-    Column("value", lambda each: Cell(each.value, shown_value(each))),
-    Column("objects", "n_objects"),
-    Column("images", "n_images"),
-)
-
-
 def acceptance_sentence(check: AcceptanceCheck) -> str:
     """The outcome of all requirements in a sentence."""
     n = [(len(check.of(outcome)), outcome) for outcome in ("failed", "not enough data", "passed")]
@@ -222,14 +208,18 @@ def acceptance_sentence(check: AcceptanceCheck) -> str:
 
 def acceptance_section(check: AcceptanceCheck) -> Section:
     """The check as a section of a report."""
-    parts: list[Part] = [acceptance_sentence(check), table(_COLUMNS, check.results)]
+    columns = [
+        Column("requirement", "title"),
+        Column("outcome", "outcome", lambda outcome: MARKS[outcome]),
+        Column("must be", "condition"),
+        Column("value", lambda each: Cell(each.value, shown_value(each))),
+        *(Column("objects", "n_objects"), Column("images", "n_images")),
+    ]
+    parts: list[Part] = [acceptance_sentence(check), table(columns, check.results)]
     parts += [f"{each.title}: {each.reason}." for each in check.results if each.reason][:_MOST_REASONS]
     if check.n_unlisted:
         parts.append(f"{check.n_unlisted:,} more results are not listed.")
     return Section("Acceptance", parts, key="acceptance")
-
-
-_MOST_REASONS = 20
 
 
 def acceptance_sections(check: AcceptanceCheck) -> list[Section]:

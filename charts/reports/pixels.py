@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
-from ..text.advice import Phrase, by_share, loose, similarities, stands_out
+from ..text.advice import Phrase, by_share, loose, similarities
 from ..text.sections import Cell, Column, Facts, Section, table
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
 from ..text.words import capitalised, documents, percent, shown_number, shown_share
@@ -52,11 +52,6 @@ def pixel_outcome(report: PixelReport) -> str:
     return f"{capitalised('; '.join(said))}." if said else "No two masks have pixels to compare."
 
 
-def pixel_findings(report: PixelReport) -> list[str]:
-    """Sentences on who and what stands out by test."""
-    return stands_out(report, PIXEL_PHRASES) if report.n_disputed else []
-
-
 def _class_loose(finding: Finding, report: PixelReport) -> tuple[str, str]:
     value, others, change = similarities(finding)
     return f"{finding.classes[0]!r} has a mean IoU of {value}", f"(other classes {others}, {change})"
@@ -96,24 +91,16 @@ def pixel_means(report: PixelReport) -> list[Section]:
         f"these background only; {report.n_objects:,} masks, {report.n_pixels:,} pixels compared, "
         f"{report.n_ignored:,} ignored ({percent(report.n_ignored, n_all)})"
     )
+    shares = f"{shown_number(report.alpha.percent_agreement)} of all, Cohen's kappa {shown_number(report.kappa)}"
+    with_background = f"{shown_number(mean.iou_with_background)}, Dice {shown_number(mean.dice_with_background)}"
     facts = [
         ("without background", f"IoU {shown_number(mean.iou)}, Dice {shown_number(mean.dice)} (mean over classes)"),
-        (
-            "with background",
-            f"IoU {shown_number(mean.iou_with_background)}, Dice {shown_number(mean.dice_with_background)}",
-        ),
-        (
-            "pixels alike",
-            f"{shown_number(report.alpha.percent_agreement)} of all, Cohen's kappa {shown_number(report.kappa)} "
-            "(mean over pairs)",
-        ),
+        ("with background", f"IoU {with_background}"),
+        ("pixels alike", f"{shares} (mean over pairs)"),
     ]
     if report.config["boundaries"]:
-        text = (
-            f"IoU {shown_number(mean.boundary_iou)}, surface Dice {shown_number(mean.surface_dice)}, "
-            f"HD95 {shown_number(mean.hd95, 1)} pixels"
-        )
-        facts.append(("boundaries", text))
+        text = f"IoU {shown_number(mean.boundary_iou)}, surface Dice {shown_number(mean.surface_dice)}"
+        facts.append(("boundaries", f"{text}, HD95 {shown_number(mean.hd95, 1)} pixels"))
     return [Section("Masks", [Facts(facts)], note)]
 
 
@@ -141,19 +128,16 @@ def pixel_classes(report: PixelReport, *, full: bool = False) -> list[Section]:
 def pixel_annotators(report: PixelReport, *, full: bool = False) -> list[Section]:
     """Agreement of each annotator with the others: the score, and the class of pixels."""
 
-    def mean_of_pairs(number: str) -> Callable[[MaskAnnotatorSummary], float | None]:
-        def mean(entry: MaskAnnotatorSummary) -> float | None:
-            own = [getattr(pair, number) for pair in report.pairs if entry.name in (pair.a, pair.b)]
-            known = [value for value in own if value is not None]
-            return sum(known) / len(known) if known else None
-
-        return mean
+    def mean_of_pairs(number: str, entry: MaskAnnotatorSummary) -> float | None:
+        own = [getattr(pair, number) for pair in report.pairs if entry.name in (pair.a, pair.b)]
+        known = [value for value in own if value is not None]
+        return sum(known) / len(known) if known else None
 
     columns = [
         *(Column("annotator", "name"), Column("masks", "n_assigned"), Column("without", "n_not_assigned")),
         Column("score with the others", "score", shown_number),
-        Column("same class (pixels)", mean_of_pairs("accuracy"), shown_share),
-        Column("kappa", mean_of_pairs("kappa"), shown_number),
+        Column("same class (pixels)", functools.partial(mean_of_pairs, "accuracy"), shown_share),
+        Column("kappa", functools.partial(mean_of_pairs, "kappa"), shown_number),
     ]
     said = "Same class and Cohen's kappa: of the pixels of two masks, background included, mean over the others."
     return annotator_sections(report, columns, more=[said], full=full)

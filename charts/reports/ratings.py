@@ -6,15 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..text.advice import (
-    Phrase,
-    by_points,
-    by_share,
-    conflict_counts,
-    conflicts,
-    confusions_section,
-    stands_out,
-)
+from ..text.advice import Phrase, by_share, conflict_counts, conflicts, confusions_section, used
 from ..text.sections import Cell, Column, Part, Section, other_class_column, table
 from ..text.shortlists import annotator_sections, pair_sections, shortlist_pairs
 from ..text.words import all_agree, capitalised, other_class, shown_number, shown_share
@@ -47,10 +39,7 @@ _MANY = 20
 def rating_rules(report: RatingReport) -> list[tuple[str, str]]:
     """The type and level of the ratings, and when two ratings agree."""
     config = report.config
-    rules = [
-        ("ratings", ", ".join(report.label_types)),
-        ("level", f"{report.level}: {LEVELS[report.level]}"),
-    ]
+    rules = [("ratings", ", ".join(report.label_types)), ("level", f"{report.level}: {LEVELS[report.level]}")]
     if report.level == "ordinal" and report.categories:
         names = report.categories
         rules.append(("order", " < ".join(names if len(names) <= _MANY else [*names[:3], "...", *names[-3:]])))
@@ -72,11 +61,6 @@ def rating_outcome(report: RatingReport) -> str:
     return f"{capitalised('; '.join(said))}."
 
 
-def rating_findings(report: RatingReport) -> list[str]:
-    """Sentences on who and what stands out by test."""
-    return stands_out(report, RATING_PHRASES) if report.n_disputed else []
-
-
 def _what(report: RatingReport) -> str:
     """Word for what annotators say of a sample."""
     return "class" if report.level == "nominal" else "rating"
@@ -84,7 +68,7 @@ def _what(report: RatingReport) -> str:
 
 RATING_PHRASES: dict[str, Phrase] = {
     "conflicts": lambda finding, report: conflicts(finding, report, _what(report)),
-    "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
+    "class_used": used,
     "rates": by_share("rates {share} of the scale higher", "rates {share} of the scale lower"),
 }
 
@@ -103,9 +87,16 @@ def rating_coefficients(report: RatingReport, *, brief: bool = False) -> list[Se
         reason = "none, because these are too many different numbers, or too far apart"
         return [Section("Coefficients of categories", [], reason)]
     weights = [kind for kind in _WEIGHTS if kind in report.coefficients["krippendorff_alpha"]]
+
+    def weighted(kind: str) -> Column:
+        def cell(item: tuple[str, Mapping[str, float | None]]) -> Cell:
+            return Cell(item[1].get(kind), shown_number(item[1][kind]) if kind in item[1] else "")
+
+        return Column(_WEIGHTS[kind], cell)
+
     columns = [
         Column("coefficient", lambda item: COEFFICIENTS[item[0]][0]),
-        *map(_weighted_column, weights),
+        *map(weighted, weights),
         *([] if brief else [Column("what it is", lambda item: COEFFICIENTS[item[0]][1])]),
     ]
     plain = f"The plain share of agreeing pairs is {shown_number(report.alpha.percent_agreement)}."
@@ -113,27 +104,15 @@ def rating_coefficients(report: RatingReport, *, brief: bool = False) -> list[Se
         plain += " Weights give partial credit for near misses: unweighted none, quadratic most."
     parts: list[Part] = [table(columns, report.coefficients.items()), plain]
     if len(weights) > 1 and report.alpha.pooled is not None:
-        parts.append(f"The alpha of {shown_number(report.alpha.pooled)} above {_alpha_above(report)}.")
+        # the relation of the main alpha to those with different weights
+        quadratic = report.coefficients["krippendorff_alpha"].get("quadratic")
+        above = "uses the numbers themselves, not their places in the list of categories"
+        if report.level in _OWN_DISTANCES:
+            above = f"uses Krippendorff's difference at the level {report.level}, which is not one of these weights"
+        elif quadratic is not None and abs(quadratic - report.alpha.pooled) < 1e-9:
+            above = "is Krippendorff's alpha with quadratic weights"
+        parts.append(f"The alpha of {shown_number(report.alpha.pooled)} above {above}.")
     return [Section(f"Coefficients over {len(report.categories)} categories", parts, "0: as by chance, 1: perfect")]
-
-
-def _alpha_above(report: RatingReport) -> str:
-    """Relation of the main alpha to those with different weights, as the end of a sentence."""
-    if report.level in _OWN_DISTANCES:
-        return f"uses Krippendorff's difference at the level {report.level}, which is not one of these weights"
-    alphas = report.coefficients["krippendorff_alpha"]
-    quadratic = alphas.get("quadratic")
-    if quadratic is not None and abs(quadratic - (report.alpha.pooled or 0.0)) < 1e-9:
-        return "is Krippendorff's alpha with quadratic weights"
-    return "uses the numbers themselves, not their places in the list of categories"
-
-
-def _weighted_column(kind: str) -> Column:
-    def cell(item: tuple[str, Mapping[str, float | None]]) -> Cell:
-        values = item[1]
-        return Cell(values.get(kind), shown_number(values[kind]) if kind in values else "")
-
-    return Column(_WEIGHTS[kind], cell)
 
 
 def rating_annotators(report: RatingReport, *, full: bool = False) -> list[Section]:
@@ -158,36 +137,30 @@ def rating_classes(report: RatingReport) -> list[Section]:
         return []
     often = {name for name, _ in sorted(total.items(), key=lambda item: (-item[1], item[0]))[:_MANY]}
     listed = [name for name in report.categories if name in often]
-    columns = [
-        Column("class", lambda name: name),
-        *map(_class_column, report.annotators),
-    ]
+
+    def given_by(rater: RaterSummary) -> Column:
+        return Column(rater.name, lambda name: rater.classes.get(name, 0))
+
+    columns = [Column("class", lambda name: name), *map(given_by, report.annotators)]
     note = "how often everybody gave them"
     if len(total) > len(listed):
         note += f" (the {len(listed)} most frequent of {len(total)})"
     return [Section("Classes", [table(columns, listed)], note)]
 
 
-def _class_column(rater: RaterSummary) -> Column:
-    return Column(rater.name, lambda name: rater.classes.get(name, 0))
-
-
 def rating_pairs(report: RatingReport, *, full: bool = False) -> list[Section]:
     """Agreement of each pair of annotators."""
     pairs: Sequence[RatingPairSummary] = report.pairs if full else shortlist_pairs(report).entries
     weights = [kind for kind in _WEIGHTS if any(kind in pair.kappa for pair in pairs)]
+    kappas = {"identity": "Cohen's kappa"}
     columns = [
         *(Column("agree", "score", shown_number), Column("alpha", "alpha", shown_number)),
-        *(Column(_kappa_title(kind), f"kappa.{kind}", shown_number) for kind in weights),
+        *(Column(kappas.get(kind, f"{_WEIGHTS[kind]} kappa"), f"kappa.{kind}", shown_number) for kind in weights),
         *([Column("Scott's pi", "scott_pi", shown_number)] if weights else []),
     ]
     if any(pair.mean_distance is not None for pair in pairs):
         columns.append(Column("mean distance", "mean_distance", shown_number))
     return pair_sections(report, columns, full=full)
-
-
-def _kappa_title(kind: str) -> str:
-    return "Cohen's kappa" if kind == "identity" else f"{_WEIGHTS[kind]} kappa"
 
 
 def rating_confusions(report: RatingReport) -> list[Section]:

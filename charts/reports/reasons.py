@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,23 +30,20 @@ _FEW = 3
 
 def object_reasons(records: ObjectRecords, context: ReportContext) -> list[str]:
     """Reasons for the dispute on every sample, the most frequent first."""
-    return [_object_reason(found, context.measure) for found in disputes_of(records, context)]
-
-
-def _object_reason(found: Disputes, measure: str = "IoU") -> str:
-    parts = [*_left_out("lone", found.lone, found.lone.total()), *_left_out("missed", found.missed, found.n_missed)]
-    parts += _conflicts(found)
-    if found.n_attributes:
-        parts.append((found.n_attributes, f"{found.n_attributes:,} with different attributes"))
-    parts.sort(key=lambda part: -part[0])
-    mean = shown_number(found.drawn_iou, 2)
-    drawn = [] if found.drawn_iou is None else [f"drawn differently (mean {measure} {mean})"]
-    more = sum(n for n, _ in parts[_SHOWN:])
-    return ", ".join([*drawn, *(text for _, text in parts[:_SHOWN]), *([f"{more:,} more"] if more else [])])
-
-
-def _left_out(what: str, who: Counter[str], n: int) -> list[tuple[int, str]]:
-    return [(n, f"{n:,} {what} ({_who(who, n)})")] if n else []
+    reasons = []
+    for found in disputes_of(records, context):
+        left_out = (("lone", found.lone, found.lone.total()), ("missed", found.missed, found.n_missed))
+        parts = [(n, f"{n:,} {what} ({_who(who, n)})") for what, who, n in left_out if n]
+        parts += _conflicts(found)
+        if found.n_attributes:
+            parts.append((found.n_attributes, f"{found.n_attributes:,} with different attributes"))
+        parts.sort(key=lambda part: -part[0])
+        mean = shown_number(found.drawn_iou, 2)
+        drawn = [] if found.drawn_iou is None else [f"drawn differently (mean {context.measure} {mean})"]
+        more = sum(n for n, _ in parts[_SHOWN:])
+        texts = [*drawn, *(text for _, text in parts[:_SHOWN]), *([f"{more:,} more"] if more else [])]
+        reasons.append(", ".join(texts))
+    return reasons
 
 
 def _who(names: Counter[str], n: int) -> str:
@@ -73,15 +70,14 @@ def _conflicts(found: Disputes) -> list[tuple[int, str]]:
 def rating_reasons(records: RatingRecords, context: ReportContext) -> list[str]:
     """Ratings of every sample, each with those who gave it."""
     of_classes = records.column("ratings").dtype.kind != "f"
-    return [_who_said_what(row, context, of_classes=of_classes) for row in records.ratings]
-
-
-def _who_said_what(ratings: Any, context: ReportContext, *, of_classes: bool) -> str:
-    said: dict[str, list[str]] = {}
-    for name, value in zip(context.annotators, ratings.tolist(), strict=True):
-        if not np.isnan(value):
-            said.setdefault(context.class_names[int(value)] if of_classes else f"{value:g}", []).append(name)
-    return _values(said.items())
+    reasons = []
+    for row in records.ratings:
+        said: dict[str, list[str]] = {}
+        for name, value in zip(context.annotators, row.tolist(), strict=True):
+            if not np.isnan(value):
+                said.setdefault(context.class_names[int(value)] if of_classes else f"{value:g}", []).append(name)
+        reasons.append(_values(said.items()))
+    return reasons
 
 
 def tag_reasons(records: TagRecords, context: ReportContext) -> list[str]:

@@ -20,7 +20,7 @@ from ..text.words import counted, documents, ends_of, listed, shown_number, show
 
 if TYPE_CHECKING:
     from ...agreement.statistics.report import AgreementReport
-    from ...agreement.statistics.role_reports import LeftOutTest, PersonComparison
+    from ...agreement.statistics.role_reports import PersonComparison, SideBySide
 
 
 #: rows of the tables of classes and sizes at most, and of annotators where there is little room
@@ -105,15 +105,20 @@ def person_section(model: RoleReport, what: str, *, full: bool, brief: bool) -> 
     tested = {entry.name: entry for entry in person.left_out}
     if not brief:
         measure = measure_of(model)
-        of_test = (
-            (f"{model.name} at least as good", lambda entry: tested[entry.name].advantage, shown_share),
-            ("the one left out", lambda entry: tested[entry.name].advantage_of_annotator, shown_share),
-        )
+
+        def p_value(entry: SideBySide) -> Cell:
+            test = tested[entry.name]
+            if test.p_value is None:
+                return Cell(None, "-")
+            shown = shown_number(test.p_value) if test.p_value >= 0.001 else "< 0.001"
+            return Cell(test.p_value, f"{shown}{', wins' if test.won else ''}")
+
         columns = [
             Column("left out", "name"),
             *_sides(f"{measure} of {model.name}", f"{measure} of the one left out"),
-            *(Column(*each) for each in of_test),
-            Column(f"p (epsilon {EPSILON:g})", lambda entry: _p_value(tested[entry.name])),
+            Column(f"{model.name} at least as good", lambda entry: tested[entry.name].advantage, shown_share),
+            Column("the one left out", lambda entry: tested[entry.name].advantage_of_annotator, shown_share),
+            Column(f"p (epsilon {EPSILON:g})", p_value),
         ]
         parts.append(table(columns, person.annotators, keys=[entry.name for entry in person.annotators]))
     if full:
@@ -133,13 +138,6 @@ def _sides(model: str, annotators: str) -> list[Column]:
         Column(annotators, "annotators", shown_number),
         Column("difference", "difference", signed, interval=True),
     ]
-
-
-def _p_value(entry: LeftOutTest) -> Cell:
-    p_value = entry.p_value
-    if p_value is None:
-        return Cell(None, "-")
-    return Cell(p_value, f"{shown_number(p_value) if p_value >= 0.001 else '< 0.001'}{', wins' if entry.won else ''}")
 
 
 #: numbers against a reference or model by the field that holds them: title, and how each is shown; those that a family
@@ -182,12 +180,10 @@ def worst_first(role: RoleReport) -> list[RoleComparison]:
     """The annotators, the worst against the role first; those without a number last."""
     name = _deciding(role)
     sign = -1.0 if name in _ERRORS else 1.0
-
-    def order(one: RoleComparison) -> tuple[bool, float, str]:
-        value = getattr(one, name)
-        return value is None, sign * (value or 0.0), one.name
-
-    return sorted(role.annotators, key=order)
+    values = {one.name: getattr(one, name) for one in role.annotators}
+    return sorted(
+        role.annotators, key=lambda one: (values[one.name] is None, sign * (values[one.name] or 0.0), one.name)
+    )
 
 
 def _deciding(role: RoleReport) -> str:
@@ -257,18 +253,14 @@ def _counts(role: RoleReport, key: str, *, full: bool) -> list[Column]:
     missed = Column(title, lambda one: share_of(one.n_missed, one.n_reference))
     if not full:
         return [missed]
+
+    def kind(title: str, name: str) -> Column:
+        return Column(title, lambda one: part_of(getattr(one, name), one.n_labels))
+
     kinds = (("right", "n_right"), ("wrong class", "n_wrong_class"), ("wrong attribute", "n_wrong_attribute"),
              ("loose", "n_loose"), ("extra" if key == "reference" else "annotator alone", "n_extra"))  # fmt: skip
-    some = [kind for kind in kinds if any(getattr(one, kind[1]) for one in role.annotators)]
-    return [Column("labels", "n_labels"), *(_kind(title, name) for title, name in some), missed]
-
-
-def _kind(title: str, name: str) -> Column:
-    return Column(title, lambda one: part_of(getattr(one, name), one.n_labels))
-
-
-def _offset_column(side: str) -> Column:
-    return Column(side, lambda one: offset_cell(one.bias.get(side), one.intervals.get(f"bias.{side}")))
+    some = [each for each in kinds if any(getattr(one, each[1]) for one in role.annotators)]
+    return [Column("labels", "n_labels"), *(kind(*each) for each in some), missed]
 
 
 def _details(role: RoleReport, measure: str) -> list[Any]:
@@ -276,7 +268,11 @@ def _details(role: RoleReport, measure: str) -> list[Any]:
     tables = []
     biased = [one for one in role.annotators if one.bias]
     if biased:
-        columns = [Column("annotator", "name"), *map(_offset_column, BOX_SIDES)]
+
+        def offset(side: str) -> Column:
+            return Column(side, lambda one: offset_cell(one.bias.get(side), one.intervals.get(f"bias.{side}")))
+
+        columns = [Column("annotator", "name"), *map(offset, BOX_SIDES)]
         tables.append(table(columns, biased, f"Bias against the boxes of {role.name}, {OFFSETS}"))
     confusions = [{**entry, "name": one.name} for one in role.annotators for entry in one.confusion]
     if confusions:
@@ -291,9 +287,9 @@ def _details(role: RoleReport, measure: str) -> list[Any]:
             for one in role.annotators
             for each in getattr(one, part)
         ]
-        shown = [name for name in numbers if any(row[name] is not None for row in rows)]
-        of_numbers = [Column(NUMBERS[name][0].format(measure=measure), name, NUMBERS[name][1]) for name in shown]
         if rows:
-            columns = [*(Column(name, name) for name in ("annotator", title, role.name)), *of_numbers]
+            shown = [name for name in numbers if any(row[name] is not None for row in rows)]
+            columns = [Column(name, name) for name in ("annotator", title, role.name)]
+            columns += [Column(NUMBERS[name][0].format(measure=measure), name, NUMBERS[name][1]) for name in shown]
             tables.append(table(columns, rows[:_MOST_ROWS], f"By {title}"))
     return tables

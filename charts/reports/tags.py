@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...agreement.evidence.ranking import lowest_first
-from ..text.advice import Phrase, against, by_points, stands_out
+from ..text.advice import Phrase, against, stands_out, used
 from ..text.sections import Column, Section, part_of, table, verdict_column
 from ..text.shortlists import annotator_sections, pair_sections, ranked_title
 from ..text.words import all_agree, capitalised, counted, shown_number, shown_share
 
 if TYPE_CHECKING:
-    from ...agreement.evidence.hypotheses import Finding
     from ...agreement.tags.report import TagReport, TagSummary
 
 #: distances of two sets of tags
@@ -57,15 +56,13 @@ def tag_findings(report: TagReport) -> list[str]:
     return [found, *stands_out(report, TAG_PHRASES, {"class_missed": "when to give {}"})]
 
 
-def _left_out(finding: Finding, report: TagReport) -> tuple[str, str]:
-    share = shown_share(finding.value)
-    what = "is missed where two others gave it" if len(report.annotators) > 2 else "is lone"
-    return f"Of {finding.classes[0]!r} {share} {what}", against(finding, "other tags")
-
-
 TAG_PHRASES: dict[str, Phrase] = {
-    "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
-    "class_missed": _left_out,
+    "class_used": used,
+    "class_missed": lambda finding, report: (
+        f"Of {finding.classes[0]!r} {shown_share(finding.value)} "
+        f"{'is missed where two others gave it' if len(report.annotators) > 2 else 'is lone'}",
+        against(finding, "other tags"),
+    ),
     "lone": lambda finding, report: (f"has {shown_share(finding.value)} lone tags", against(finding)),
     "misses": lambda finding, report: (
         f"misses {shown_share(finding.value)} of the tags that two others gave",
@@ -124,8 +121,5 @@ def tag_annotators(report: TagReport, *, full: bool = False) -> list[Section]:
 
 def tag_pairs(report: TagReport, *, full: bool = False) -> list[Section]:
     """Agreement of each pair of annotators."""
-    columns = [
-        Column("mean Jaccard", "score", shown_number),
-        Column("same tags", "same_tags", shown_number),
-    ]
+    columns = [Column("mean Jaccard", "score", shown_number), Column("same tags", "same_tags", shown_number)]
     return pair_sections(report, columns, full=full)

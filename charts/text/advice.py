@@ -36,16 +36,6 @@ _FEW = 5
 OF_TWO = "Two annotators cannot tell who of them is right: a third one, or a reference, can."
 
 
-def talk_to(name: str) -> str:
-    """Advice where one annotator is behind a finding."""
-    return f"talk to {name}"
-
-
-def write_down(what: str) -> str:
-    """Advice where a finding concerns everybody."""
-    return f"say in the guideline {what}"
-
-
 def stands_out(report: Any, phrases: Phrases, rules: Mapping[str, str] | None = None) -> list[str]:
     """Sentences on the findings, the greatest difference first; without any, that there is none.
 
@@ -64,7 +54,13 @@ def stands_out(report: Any, phrases: Phrases, rules: Mapping[str, str] | None = 
         verb, who = ("stands", "annotator, pair or class") if n_more == 1 else ("stand", "annotators, pairs or classes")
         found.append(f"{n_more:,} more {who} {verb} out; {WHERE_ALL}.")
     if not groups:
-        found.append(_nobody(report))
+        few, needed = "labels", f"{MIN_LABELS} on {MIN_IMAGES} images"
+        if report.run.n_videos is not None:
+            few, needed = "videos", f"{MIN_IMAGES} with {MIN_LABELS} labels"
+        tests = "1 test" if report.n_tested == 1 else f"any of {report.n_tested:,} tests"
+        nobody = f"No annotator, pair or class stands out beyond chance by {tests}; small differences may be missed."
+        too_few = f"There are too few {few} to say who or what stands out ({needed} are needed)."
+        found.append(nobody if report.n_tested else too_few)
     elif not any(map(is_worth_advice, findings)):
         found.append("These differences are too small to act on.")
     return [*found, OF_TWO] if len(report.annotators) == 2 else found
@@ -73,20 +69,20 @@ def stands_out(report: Any, phrases: Phrases, rules: Mapping[str, str] | None = 
 def _without_echoes(report: Any) -> list[Finding]:
     """The findings without pairs that agree with each other only because others, who are named too, do not."""
     off = {each.annotators[0] for each in report.findings if each.kind in _APART and is_worth_advice(each)}
-    return [each for each in report.findings if each.kind != "close" or _is_closer(each, report, off)]
-
-
-def _is_closer(finding: Finding, report: Any, off: set[str]) -> bool:
-    """True if a pair agrees more with each other than with those who do not stand out themselves."""
-    if not off - set(finding.annotators):
-        return True
-    pair = set(finding.annotators)
-    scores = [
-        each.score
-        for each in report.pairs
-        if each.score is not None and len(pair & {each.a, each.b}) == 1 and not off & ({each.a, each.b} - pair)
-    ]
-    return bool(scores) and finding.value - sum(scores) / len(scores) >= WORTH_ADVICE
+    kept = []
+    for finding in report.findings:
+        pair = set(finding.annotators)
+        if finding.kind == "close" and off - pair:
+            # the scores of the two with those who do not stand out themselves
+            scores = [
+                each.score
+                for each in report.pairs
+                if each.score is not None and len(pair & {each.a, each.b}) == 1 and not off & ({each.a, each.b} - pair)
+            ]
+            if not scores or finding.value - sum(scores) / len(scores) < WORTH_ADVICE:
+                continue
+        kept.append(finding)
+    return kept
 
 
 def whom_to_talk_to(report: Any, phrases: Phrases) -> str:
@@ -111,16 +107,6 @@ def finding_text(finding: Finding, report: Any, phrases: Phrases) -> str:
     return " ".join({**PHRASES, **phrases}[finding.kind](finding, report))
 
 
-def _nobody(report: Any) -> str:
-    if not report.n_tested:
-        few, needed = "labels", f"{MIN_LABELS} on {MIN_IMAGES} images"
-        if report.run.n_videos is not None:
-            few, needed = "videos", f"{MIN_IMAGES} with {MIN_LABELS} labels"
-        return f"There are too few {few} to say who or what stands out ({needed} are needed)."
-    tests = "1 test" if report.n_tested == 1 else f"any of {report.n_tested:,} tests"
-    return f"No annotator, pair or class stands out beyond chance by {tests}; small differences may be missed."
-
-
 def _sentence(group: Sequence[Finding], report: Any, phrases: Phrases, rules: Mapping[str, str]) -> str:
     """The findings on one annotator, pair, class or size, and what to do if a difference is large enough."""
     said = "; ".join(" ".join(phrases[finding.kind](finding, report)) for finding in group)
@@ -131,12 +117,17 @@ def _sentence(group: Sequence[Finding], report: Any, phrases: Phrases, rules: Ma
         return f"{said}."
     if first.kind == "close":
         return f"{said}: look at what they share."
-    question = asked_first(_other_classes(first, report), report)
-    if question:
+    confused: Collection[str] = ()
+    if first.kind in ("confused", "class_conflicts", "class_confused"):
+        confused = first.classes
+    elif first.kind == "conflicts":
+        entry = next(each for each in report.annotators if each.name == first.annotators[0])
+        confused = [entry.other_classes[0][name] for name in "ab"] if entry.other_classes else ()
+    if question := asked_first(confused, report):
         return f"{said}: {question}."
     if who:
-        return f"{said}: {talk_to(who if len(report.annotators) > 2 else 'both')}."
-    return f"{said}: {write_down(rules[first.kind].format(listed([repr(name) for name in first.classes])))}."
+        return f"{said}: talk to {who if len(report.annotators) > 2 else 'both'}."
+    return f"{said}: say in the guideline {rules[first.kind].format(listed([repr(name) for name in first.classes]))}."
 
 
 def asked_first(classes: Collection[str], report: Any) -> str:
@@ -145,16 +136,6 @@ def asked_first(classes: Collection[str], report: Any) -> str:
     found = spelt_alike(known, "classes") if classes else ()
     question = next((question for alike, question in found if {*alike} >= {*classes}), "")
     return f"{question[:1].lower()}{question[1:]}"
-
-
-def _other_classes(finding: Finding, report: Any) -> Collection[str]:
-    """The classes that a finding is about that says that classes are confused; none of other findings."""
-    if finding.kind in ("confused", "class_conflicts", "class_confused"):
-        return finding.classes
-    if finding.kind != "conflicts":
-        return ()
-    entry = next(each for each in report.annotators if each.name == finding.annotators[0])
-    return [entry.other_classes[0][name] for name in "ab"] if entry.other_classes else ()
 
 
 #: what the guideline should say of a class or size
@@ -235,28 +216,18 @@ def against_median_box(more: str, less: str) -> Phrase:
     return said
 
 
-def by_points(more: str, less: str) -> Phrase:
-    """Something that is done more or less often: ``12.0 points more often [8.3, 15.7]``; ``{classes}`` is what."""
-
-    def said(finding: Finding, report: Any) -> tuple[str, str]:
-        low, high = sorted((abs(finding.low), abs(finding.high)))
-        what = (more if finding.difference > 0 else less).format(
-            classes=listed([repr(each) for each in finding.classes])
-        )
-        return f"{what}, by {100.0 * abs(finding.difference):.1f} points", f"[{100.0 * low:.1f}, {100.0 * high:.1f}]"
-
-    return said
+def used(finding: Finding, report: Any) -> tuple[str, str]:
+    """A class or tag that is given more or less often: ``… more often than the others, by 12.0 points [8.3, 15.7]``."""
+    low, high = sorted((abs(finding.low), abs(finding.high)))
+    classes = listed([repr(each) for each in finding.classes])
+    what = f"gives {classes} {'more' if finding.difference > 0 else 'less'} often than the others"
+    return f"{what}, by {100.0 * abs(finding.difference):.1f} points", f"[{100.0 * low:.1f}, {100.0 * high:.1f}]"
 
 
 def _close(finding: Finding, report: Any) -> tuple[str, str]:
     ends = f"{finding.difference:+.3f} [{finding.low:.3f}, {finding.high:.3f}]"
     what = f"agree more with each other (score {shown_number(finding.value)}) than with the others"
     return what, f"({shown_number(finding.others)}, {ends})"
-
-
-def _class_conflicts(finding: Finding, report: Any) -> tuple[str, str]:
-    share = shown_share(finding.value)
-    return f"{finding.classes[0]!r} gets another class in {share} of pairs of labels", against(finding, "other classes")
 
 
 def _confused(finding: Finding, report: Any) -> tuple[str, str]:
@@ -280,7 +251,10 @@ def merge_effect(report: Any, classes: set[str]) -> str:
 #: what is said in all families
 PHRASES: dict[str, Phrase] = {
     "conflicts": conflicts,
-    "class_conflicts": _class_conflicts,
+    "class_conflicts": lambda finding, report: (
+        f"{finding.classes[0]!r} gets another class in {shown_share(finding.value)} of pairs of labels",
+        against(finding, "other classes"),
+    ),
     "class_confused": lambda finding, report: (
         f"{finding.classes[0]!r} is in {shown_share(finding.value)} of the class conflicts",
         against(finding, "by chance"),
@@ -356,12 +330,28 @@ def confusions_section(
     parts: list[Part] = []
     if shown:
         effects = {frozenset(entry.classes): entry.alpha_after for entry in getattr(report, "merges", [])}
+
+        def share(entry: Confused) -> Cell:
+            ends = f"[{100.0 * entry.low:.0f}, {100.0 * entry.high:.0f}]"
+            return Cell(entry.share, f"{shown_share(entry.share)} {ends}")
+
+        def who_says(entry: Confused) -> str:
+            """Who most often says one of the two classes where most of the others say the other one."""
+            found = [
+                (said["n"], *map(natural_key, (each.name, said["a"])), f"{each.name}: {said['b']} called {said['a']}")
+                for each in report.annotators
+                for said in each.other_classes
+                if {said["a"], said["b"]} == set(entry.classes)
+            ]
+            n, *_, text = max(found, default=(0, UNDEFINED))
+            return f"{text} ({n:,})" if found else UNDEFINED
+
         columns = [
             *(Column("class", lambda entry: entry.classes[0]), Column("class", lambda entry: entry.classes[1])),
             Column("pairs of labels", "n"),
-            Column("of all conflicts", _share),
+            Column("of all conflicts", share),
             Column("by chance", "by_chance", shown_share),
-            Column("most often", lambda entry: _who_says(report, entry.classes)),
+            Column("most often", who_says),
         ]
         if effects:
             title = "alpha if they were one"
@@ -372,21 +362,3 @@ def confusions_section(
         parts.append(f"{counted(total, 'conflict')}: {unclear_conflicts(report, counts, n_unlisted)}.")
     parts += more
     return [Section("Classes that are confused", parts, figures=("confusion",))] if parts else []
-
-
-def _who_says(report: Any, classes: Sequence[str]) -> str:
-    """The annotator who most often says one of two classes where most of the others say the other one."""
-    found = [
-        (each["n"], entry.name, each)
-        for entry in report.annotators
-        for each in entry.other_classes
-        if {each["a"], each["b"]} == set(classes)
-    ]
-    if not found:
-        return UNDEFINED
-    n, name, said = max(found, key=lambda each: (each[0], *map(natural_key, (each[1], each[2]["a"]))))
-    return f"{name}: {said['b']} called {said['a']} ({n:,})"
-
-
-def _share(entry: Confused) -> Cell:
-    return Cell(entry.share, f"{shown_share(entry.share)} [{100.0 * entry.low:.0f}, {100.0 * entry.high:.0f}]")

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...agreement.statistics.estimates import are_resampled
 from ...agreement.statistics.main_numbers import HEADLINE
 from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
-from .words import (
-    capitalised,
-    counted,
-    documents,
-    ends_of,
-    shown_interval,
-    shown_number,
-    shown_share,
-    singular,
-)
+from .words import capitalised, counted, documents, ends_of, shown_interval, shown_number, shown_share, singular
 
 if TYPE_CHECKING:
     from ...agreement.statistics.main_numbers import MainNumber
-    from ...agreement.statistics.report import AgreementReport, ImageAlpha
+    from ...agreement.statistics.report import AgreementReport
 
 #: intervals from fewer samples are rough
 FEW_SAMPLES = 20
@@ -45,12 +36,7 @@ _UNDEFINED = {
 }
 
 
-def headline(
-    report: AgreementReport,
-    notes: Sequence[str] = (),
-    *,
-    findings: Sequence[str] = (),
-) -> Section:
+def headline(report: AgreementReport, notes: Sequence[str] = (), *, findings: Sequence[str] = ()) -> Section:
     """First section of a report: what the annotators have in common, the findings, and the main numbers.
 
     Args:
@@ -82,35 +68,19 @@ def card_numbers(report: AgreementReport) -> list[tuple[MainNumber, ShownNumber]
 
 def shown_numbers(report: AgreementReport, group: str) -> list[ShownNumber]:
     """The main numbers of a group, formatted."""
-    measure = report.measure
-    return [
-        _shown(report, number, measure, capital=group == HEADLINE)
-        for number in report.main_numbers
-        if (number.group == group or (number.leads and group == HEADLINE))
-        and number.concerns(measure)
-        and not (number.is_optional and number.value(report) is None)
-    ]
-
-
-def _shown(report: AgreementReport, number: MainNumber, measure: str, *, capital: bool) -> ShownNumber:
-    value, show = number.value(report), FORMS[number.form]
-    interval = ends_of(report.intervals.get(number.key), show) if value is not None else ""
-    meaning = singular(number.meaning.format(report=report, documents=documents(report)))
-    _, grade = grade_of(report, number)
-    if grade:
-        meaning += f"; {grade} by Krippendorff's limits, 0.8 and 0.667"
-    name = number.name(measure)
-    return ShownNumber(capitalised(name) if capital else name, show(value), interval, meaning)
-
-
-def _chance_sentence(found: ImageAlpha) -> str:
-    """Note that the alpha of images is nearly the score; empty where chance is no small matter."""
-    if found.expected is None or found.expected < _FAR_APART:
-        return ""
-    return (
-        "Labels of different images have next to nothing in common, as they seldom lie at one place: this alpha is "
-        "nearly the score."
-    )
+    measure, shown = report.measure, []
+    for number in report.main_numbers:
+        value, show = number.value(report), FORMS[number.form]
+        is_of_group = number.group == group or (number.leads and group == HEADLINE)
+        if not is_of_group or not number.concerns(measure) or (number.is_optional and value is None):
+            continue
+        interval = ends_of(report.intervals.get(number.key), show) if value is not None else ""
+        meaning = singular(number.meaning.format(report=report, documents=documents(report)))
+        if grade := grade_of(report, number)[1]:
+            meaning += f"; {grade} by Krippendorff's limits, 0.8 and 0.667"
+        name = number.name(measure)
+        shown.append(ShownNumber(capitalised(name) if group == HEADLINE else name, show(value), interval, meaning))
+    return shown
 
 
 def image_alpha_details(report: AgreementReport) -> list[Section]:
@@ -124,8 +94,11 @@ def image_alpha_details(report: AgreementReport) -> list[Section]:
         ("sigma", f"{shown_number(found.sigma)}, share of observed distances below 95 % of the expected ones"),
         ("KS", f"{shown_number(found.ks)}, largest difference of their cumulative shares"),
     ]
-    note = "1 - observed / expected, distance: 1 - score"
-    return [Section("Alpha of images", [Facts(facts), *filter(None, [_chance_sentence(found)])], note)]
+    parts: list[Part] = [Facts(facts)]
+    if found.expected is not None and found.expected >= _FAR_APART:
+        text = "Labels of different images have next to nothing in common, as they seldom lie at one place: this alpha"
+        parts.append(f"{text} is nearly the score.")
+    return [Section("Alpha of images", parts, "1 - observed / expected, distance: 1 - score")]
 
 
 def single_alphas(report: AgreementReport) -> list[Section]:
@@ -142,30 +115,29 @@ def single_alphas(report: AgreementReport) -> list[Section]:
     return [Section(title, [Facts(facts)], note)] if facts else []
 
 
-def _extent(report: AgreementReport) -> Iterator[str]:
+def _extent(report: AgreementReport) -> list[str]:
     """The samples that the report covers, in short phrases."""
-    what = documents(report)
-    yield ", ".join(report.label_types)
+    what, said = documents(report), [", ".join(report.label_types)]
     if report.run.n_of is not None:
-        yield singular(f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}")
+        said.append(singular(f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}"))
     if report.run.n_videos is not None:
         frames = counted(report.n_samples, "frame")
-        yield f"{counted(report.run.n_videos, 'video')} with {frames}, compared frame by frame"
+        said.append(f"{counted(report.run.n_videos, 'video')} with {frames}, compared frame by frame")
     for role in report.roles_beside_one:
         labels = f" ({counted(role.annotators[0].n_labels, 'label')})" if report.has_objects and role.annotators else ""
-        yield singular(f"{role.n_samples:,} of {report.n_samples:,} {what} compared with {role.name}{labels}")
+        said.append(singular(f"{role.n_samples:,} of {report.n_samples:,} {what} compared with {role.name}{labels}"))
     if report.roles_beside_one:
-        return
-    n_empty = getattr(report, "n_empty", 0)
+        return said
+    n_empty, n_disputed = getattr(report, "n_empty", 0), getattr(report, "n_disputed", None)
     without = f", {n_empty:,} of them empty" if n_empty else ""
-    yield singular(f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}")
-    yield counted(len(report.annotators), "annotator")
-    yield counted(report.n_objects, "label")
-    if report.has_objects:
-        yield counted(report.n_units, "object")
-    n_disputed = getattr(report, "n_disputed", None)
-    if n_disputed is not None:
-        yield f"{n_disputed:,} disputed"
+    said += [
+        singular(f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}"),
+        counted(len(report.annotators), "annotator"),
+        counted(report.n_objects, "label"),
+        *([counted(report.n_units, "object")] if report.has_objects else []),
+        *([] if n_disputed is None else [f"{n_disputed:,} disputed"]),
+    ]
+    return said
 
 
 def interval_notes(report: AgreementReport) -> list[Note]:

@@ -49,16 +49,21 @@ def share_of(n: int, whole: int) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table."""
+    """A column of a table on every surface: what it says of an entry, and what leads on from there in the panel."""
 
     title: str  #: the header
     #: key of an entry, or path of its attributes and keys, or a function of it that returns a value or a cell
     get: str | Callable[[Any], Any]
     show: Callable[[Any], str] = plain  #: the text of a value
     interval: bool = False  #: whether the interval follows the value
+    link: Callable[[Any], dict[str, Any] | None] | None = None  #: the labels behind a value, in the panel
+    bar: Callable[[Any], float | None] | None = None  #: length of a bar behind the text, from 0 to 1, in the panel
+    shade: Callable[[Any], float | None] | None = None  #: darkness of the cell, from 0 to 1, in the panel
+    is_number: bool = True  #: whether it is right-aligned in the panel; elsewhere its values say that
+    first_down: bool = True  #: whether the first click on the header puts the largest value first
 
-    def cell(self, entry: Any) -> Cell:
-        """The cell of an entry."""
+    def cell(self, entry: Any, between: str = " ") -> Cell:
+        """The cell of an entry, with ``between`` before the ends of an interval."""
         if callable(self.get):
             value = self.get(entry)
         elif isinstance(entry, Mapping):
@@ -68,7 +73,7 @@ class Column:
         if isinstance(value, Cell):
             return value
         if self.interval:
-            return Cell(value, shown_interval(value, interval_at(entry, str(self.get)), self.show))
+            return Cell(value, shown_interval(value, interval_at(entry, str(self.get)), self.show, between))
         return Cell(value, self.show(value))
 
 
@@ -235,25 +240,24 @@ def with_texts(shown: Any, change: Callable[[str], str]) -> Any:
 
 def as_text(sections: Iterable[Section]) -> str:
     """Sections as aligned text."""
-    return printable("\n\n".join("\n".join(_section_lines(section)) for section in sections))
-
-
-def _section_lines(section: Section) -> list[str]:
-    title = f"{section.title}: {section.note}" if section.note else section.title
-    lines = _wrapped(title, "", INDENT)
-    if section.is_first:
-        lines.append("=" * len(section.title))
-    for place, part in enumerate(section.parts):
-        # an empty line, so that the text does not look like a row of the table
-        if place and (isinstance(section.parts[place - 1], Table) or (isinstance(part, Table) and part.title)):
-            lines.append("")
-        lines += _part_lines(part, "" if section.is_first else INDENT)
-    return lines
+    texts = []
+    for section in sections:
+        lines = _wrapped(f"{section.title}: {section.note}" if section.note else section.title, "", INDENT)
+        if section.is_first:
+            lines.append("=" * len(section.title))
+        for place, part in enumerate(section.parts):
+            # an empty line, so that the text does not look like a row of the table
+            if place and (isinstance(section.parts[place - 1], Table) or (isinstance(part, Table) and part.title)):
+                lines.append("")
+            lines += _part_lines(part, "" if section.is_first else INDENT)
+        texts.append("\n".join(lines))
+    return printable("\n\n".join(texts))
 
 
 def _part_lines(part: Part, indent: str) -> list[str]:
     if isinstance(part, Table):
-        return [*_wrapped(part.title, indent, indent), *_table_lines(part, indent)]
+        lines = _tabulated(part, "plain", one_line).splitlines() if part.rows else ["(none)"]
+        return [*_wrapped(part.title, indent, indent), *((indent + line).rstrip() for line in lines)]
     if isinstance(part, Facts):
         heads = [f"{indent}{name:<{_NAME_WIDTH}} " for name, _ in part.rows]
         return _under_heads(heads, [text for _, text in part.rows], len(indent) + _NAME_WIDTH + 1)
@@ -280,12 +284,6 @@ def _wrapped(text: str, first: str, others: str) -> list[str]:
     )
 
 
-def _table_lines(table: Table, indent: str) -> list[str]:
-    if not table.rows:
-        return [f"{indent}(none)"]
-    return [(indent + line).rstrip() for line in _tabulated(table, "plain", one_line).splitlines()]
-
-
 def _tabulated(table: Table, style: str, show: Callable[[str], str]) -> str:
     # tabulate widens columns by their headers, so the header is passed as a row
     cells = [[show(title) for title in table.header], *([show(cell.text) for cell in row] for row in table.rows)]
@@ -304,12 +302,11 @@ def _tabulated(table: Table, style: str, show: Callable[[str], str]) -> str:
 
 def as_markdown(sections: Iterable[Section]) -> str:
     """Sections as Markdown, for the App."""
-    return printable("\n\n".join("\n\n".join(_section_blocks(section)) for section in sections))
-
-
-def _section_blocks(section: Section) -> list[str]:
-    note = f": {plain_markdown(section.note)}" if section.note else ""
-    return [f"**{plain_markdown(section.title)}**{note}", *(_block(part) for part in section.parts)]
+    blocks = []
+    for section in sections:
+        note = f": {plain_markdown(section.note)}" if section.note else ""
+        blocks += [f"**{plain_markdown(section.title)}**{note}", *map(_block, section.parts)]
+    return printable("\n\n".join(blocks))
 
 
 def _block(part: Part) -> str:

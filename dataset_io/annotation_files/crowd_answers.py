@@ -33,7 +33,33 @@ def read_any_table(found: AnnotationSet, table: pd.DataFrame, file: AnnotationFi
     given = dict(file.columns)
     if {"WorkerId", "AssignmentId"} <= {*map(str, table.columns)}:
         found.title = MTURK
-        _read_mturk(found, table, given)
+        names = list(map(str, table.columns))
+        inputs = {name.removeprefix("Input."): name for name in names if name.startswith("Input.")}
+        usual = guessed_columns(list(inputs)).get("image") or (next(iter(inputs)) if len(inputs) == 1 else "")
+        image = given.get("image") or inputs.get(usual)
+        if image not in names:
+            raise AgreementInputError(
+                f"One input of the tasks must be the image, got {shown(inputs.values(), 20) or 'none'}; say which with "
+                'columns={"image": "Input.…"}'
+            )
+        for number, row in enumerate(table.to_dict("records"), 2):
+            where = f"row {number}"
+            if str(row.get("AssignmentStatus")).lower() == "rejected":
+                found.left_out.add("assignments that were rejected", where)
+                continue
+            answer: Answer = {}
+            for name in names:
+                if name.startswith("Answer.") and row[name] == row[name]:
+                    *path, last = name.split(".")[1:]
+                    place = answer
+                    for part in path:
+                        place = place.setdefault(part, {})
+                    place[last] = row[name]
+            tasks = decoded(answer.pop("taskAnswers", None))
+            for each in tasks if isinstance(tasks, list) else []:
+                answer |= each if isinstance(each, dict) else {}
+            page = found.page(str(row["WorkerId"]), name_in(str(row[image])), is_new=True)
+            _add_answer(found, page, answer, where)
         return
     long = None if file.annotator is not None else _as_long(table, given)
     if long is not None:
@@ -95,37 +121,6 @@ def _as_long(table: pd.DataFrame, columns: dict[str, Any]) -> tuple[pd.DataFrame
     answers = answers or ("value" if kinds == {float} else "label")
     long = table.melt([name for name in names if name not in raters], raters, "annotator", answers)
     return long.dropna(subset=[answers]), raters, answers
-
-
-def _read_mturk(found: AnnotationSet, table: pd.DataFrame, columns: dict[str, Any]) -> None:
-    """Add a batch of assignments: the image is an input of the task, what was drawn or said the answer."""
-    names = list(map(str, table.columns))
-    inputs = {name.removeprefix("Input."): name for name in names if name.startswith("Input.")}
-    usual = guessed_columns(list(inputs)).get("image") or (next(iter(inputs)) if len(inputs) == 1 else "")
-    image = columns.get("image") or inputs.get(usual)
-    if image not in names:
-        raise AgreementInputError(
-            f"One input of the tasks must be the image, got {shown(inputs.values(), 20) or 'none'}; say which with "
-            'columns={"image": "Input.…"}'
-        )
-    for number, row in enumerate(table.to_dict("records"), 2):
-        where = f"row {number}"
-        if str(row.get("AssignmentStatus")).lower() == "rejected":
-            found.left_out.add("assignments that were rejected", where)
-            continue
-        answer: Answer = {}
-        for name in names:
-            if name.startswith("Answer.") and row[name] == row[name]:
-                *path, last = name.split(".")[1:]
-                place = answer
-                for part in path:
-                    place = place.setdefault(part, {})
-                place[last] = row[name]
-        tasks = decoded(answer.pop("taskAnswers", None))
-        for each in tasks if isinstance(tasks, list) else []:
-            answer |= each if isinstance(each, dict) else {}
-        page = found.page(str(row["WorkerId"]), name_in(str(row[image])), is_new=True)
-        _add_answer(found, page, answer, where)
 
 
 def _add_answer(found: AnnotationSet, page: ImageLabels, answer: Answer, where: str) -> None:

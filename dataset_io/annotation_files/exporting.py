@@ -143,7 +143,35 @@ def export_annotations(
         raise AgreementInputError(f"There must be labels to be exported, got none in {shown(source.config.fields)}")
     if run is not None and format == "label_studio":
         found.separate[f"{run.run_key}_consensus"] = _consensus(run, reader.paths, reader.images)
-    _leave_out(found, kind, reader.images)
+    # leave out and count the labels that the format cannot hold
+    without_size, n_kept, n_before = set(), 0, 0
+    for key, page in found.every_page():
+        kept = []
+        for label in page.labels:
+            reason = kind.objection(label)
+            try:
+                reason = reason or ("masks without a pixel in their image" if label.mask and not
+                                    label.mask().pixels.size else "")  # fmt: skip
+            except ValueError:
+                reason = "masks that cannot be read"
+            if reason:
+                found.left_out.add(reason, key.name)
+            else:
+                kept.append(label)
+        if reader.images[key.name].size_px is None and not all(label.question for label in kept):
+            without_size.add(key.name)
+        n_before += len(page.labels)
+        n_kept += len(kept)
+        page.labels[:] = kept
+    if without_size:
+        raise AgreementInputError(
+            f"Samples must have an image size to be exported, got {len(without_size)} without "
+            f"({shown(sorted(without_size), 3)}); run dataset.compute_metadata() first"
+        )
+    if n_before and not n_kept:
+        raise AgreementInputError(
+            f"`format` must be one that can hold the labels, got {kind.title}: {shown(found.left_out.lines(), 3)}"
+        )
     called = short_names(list(reader.images))
     if format == "label_studio":
         called = {path: name_in(address_of(path)) for path in reader.images}
@@ -320,38 +348,6 @@ def _open(
             "FiftyOne's own exporters write others, one field at a time"
         )
     return source, run
-
-
-def _leave_out(found: AnnotationSet, kind: _Format, images: Mapping[str, StoredImage]) -> None:
-    """Leave out and count the labels that the format cannot hold."""
-    without_size, n_kept, n_before = set(), 0, 0
-    for key, page in found.every_page():
-        kept = []
-        for label in page.labels:
-            reason = kind.objection(label)
-            try:
-                reason = reason or ("masks without a pixel in their image" if label.mask and not
-                                    label.mask().pixels.size else "")  # fmt: skip
-            except ValueError:
-                reason = "masks that cannot be read"
-            if reason:
-                found.left_out.add(reason, key.name)
-            else:
-                kept.append(label)
-        if images[key.name].size_px is None and not all(label.question for label in kept):
-            without_size.add(key.name)
-        n_before += len(page.labels)
-        n_kept += len(kept)
-        page.labels[:] = kept
-    if without_size:
-        raise AgreementInputError(
-            f"Samples must have an image size to be exported, got {len(without_size)} without "
-            f"({shown(sorted(without_size), 3)}); run dataset.compute_metadata() first"
-        )
-    if n_before and not n_kept:
-        raise AgreementInputError(
-            f"`format` must be one that can hold the labels, got {kind.title}: {shown(found.left_out.lines(), 3)}"
-        )
 
 
 def _consensus(

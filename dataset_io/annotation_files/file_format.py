@@ -25,15 +25,7 @@ from .annotation_set import AnnotationFile, AnnotationSet, DrawnLabel, stored_si
 from .coco_json import read_coco
 from .crowd_answers import is_sagemaker, read_any_table, read_sagemaker
 from .cvat_xml import read_cvat
-from .file_per_image import (
-    YoloClasses,
-    is_yolo_file,
-    read_labelme,
-    read_via,
-    read_voc,
-    read_yolo,
-    via_entries,
-)
+from .file_per_image import YoloClasses, is_yolo_file, read_labelme, read_via, read_voc, read_yolo, via_entries
 from .image_names import files_in
 from .label_documents import CLASSES, DETECTIONS, LABEL_TYPES, LABEL_TYPES_OF
 from .label_studio import are_records, read_label_studio
@@ -303,10 +295,7 @@ _OF_ZOONIVERSE = (
 
 
 def read_with_fiftyone(
-    paths: Mapping[str, Path],
-    dataset_type: type,
-    media_dir: Path | None,
-    label_types: str | Iterable[str] | None,
+    paths: Mapping[str, Path], dataset_type: type, media_dir: Path | None, label_types: str | Iterable[str] | None
 ) -> AnnotationSet:
     """The labels of every annotator, from FiftyOne's importers.
 

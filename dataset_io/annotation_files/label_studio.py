@@ -206,7 +206,12 @@ def _read_task(found: AnnotationSet, task: Result, images: dict[str, list[str]])
     done: set[str] = set()
     for annotation in annotations:
         found.say_unused("annotations", annotation, _OF_ANNOTATIONS)
-        who = _annotator(annotation)
+        who = annotation.get("completed_by")
+        if isinstance(who, dict):
+            who = next((who[key] for key in ("email", "username", "id") if who.get(key)), None)
+        for key in ("created_username", "last_created_by", "updated_by"):
+            who = who if who is not None else annotation.get(key)
+        who = "unknown" if who is None else id_text(who).strip()
         if annotation.get("was_cancelled"):
             found.left_out.add("tasks that their annotator skipped (was_cancelled), which are not assigned", first)
         elif annotation.get("ground_truth"):
@@ -328,16 +333,6 @@ def _result_of(name: str, value: Result) -> Result:
         kind = f"{kind} of regions"
     sizes: Result = {key: value[key] for key in ("original_width", "original_height", "image_rotation") if key in value}
     return {"type": kind, "from_name": name, "value": value, **sizes}
-
-
-def _annotator(annotation: Result) -> str:
-    """Mail address, name or number of who completed an annotation."""
-    who = annotation.get("completed_by")
-    if isinstance(who, dict):
-        who = next((who[key] for key in ("email", "username", "id") if who.get(key)), None)
-    for key in ("created_username", "last_created_by", "updated_by"):
-        who = who if who is not None else annotation.get(key)
-    return "unknown" if who is None else id_text(who).strip()
 
 
 def name_in(address: str) -> str:

@@ -87,11 +87,6 @@ class NewField:
         return dict(sorted(found.items()))
 
 
-def _field_of(types: set[type]) -> type[fo.Field]:
-    """The type of a field for values of some types: text where they are mixed."""
-    return _FIELD_TYPES[float if types == {int, float} else next(iter(types)) if len(types) == 1 else str]
-
-
 def convert_attributes(
     entry: NewField, declared: Mapping[str, fo.Field], targets: Sequence[Target]
 ) -> tuple[dict[str, fo.Field], dict[str, fo.Field]]:
@@ -117,7 +112,7 @@ def convert_attributes(
             if issubclass(wanted, fo.IntField) and types <= {int, float} and any(label[name] % 1 for label in labels):
                 wanted, wider[path] = fo.FloatField, fo.FloatField(description=known.description, info=known.info)
         elif types <= {*_FIELD_TYPES}:
-            wanted = _field_of(types)
+            wanted = _FIELD_TYPES[float if types == {int, float} else next(iter(types)) if len(types) == 1 else str]
             new[path] = wanted()
         else:
             continue

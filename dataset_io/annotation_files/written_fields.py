@@ -87,19 +87,6 @@ class FieldWriter:
         for entry in self.fields:
             check_storable(entry, self.targets)
         schema = field_schema(self.dataset)
-        self._check_names(schema)
-        changes = self._changes(schema)
-        refuse_read_only(self.dataset, [entry.path for entry in self.fields if entry.path in schema])
-        self._emptied = tuple(f"{change.field}." for change in changes if self.overwrite and not change.n_images_kept)
-        declared = {path: kind for path, kind in all_fields(self.dataset).items()
-                    if not path.startswith(self._emptied)}  # fmt: skip
-        converted = [convert_attributes(entry, declared, self.targets) for entry in self.fields]
-        self._wider = {path: kind for wider, _ in converted for path, kind in wider.items()}
-        self._attributes = {path: kind for _, new in converted for path, kind in new.items()}
-        return changes
-
-    def _check_names(self, schema: Mapping[str, fo.Field]) -> None:
-        """Refuse fields that are not those of one annotator, or not free for labels."""
         paths = [entry.path for entry in self.fields]
         repeated = sorted(path for path, n in Counter(paths).items() if n > 1)
         if repeated:
@@ -124,6 +111,15 @@ class FieldWriter:
             if gold_of(schema.get(path)) is not None:
                 raise AgreementInputError(f"Labels must not be imported among decisions, got the field {path!r}; "
                                           "choose others with `prefix` or `field`")  # fmt: skip
+        changes = self._changes(schema)
+        refuse_read_only(self.dataset, [entry.path for entry in self.fields if entry.path in schema])
+        self._emptied = tuple(f"{change.field}." for change in changes if self.overwrite and not change.n_images_kept)
+        declared = {path: kind for path, kind in all_fields(self.dataset).items()
+                    if not path.startswith(self._emptied)}  # fmt: skip
+        converted = [convert_attributes(entry, declared, self.targets) for entry in self.fields]
+        self._wider = {path: kind for wider, _ in converted for path, kind in wider.items()}
+        self._attributes = {path: kind for _, new in converted for path, kind in new.items()}
+        return changes
 
     def _changes(self, schema: Mapping[str, fo.Field]) -> list[FieldChange]:
         """Effects of an import on the labels that its fields hold already."""
@@ -188,7 +184,23 @@ class FieldWriter:
             finally:
                 reload_dataset(self.dataset)
                 reload_samples(self.dataset)
-            self._read_back()
+            for entry in self.fields:
+                chosen: dict[str, Key] = {}  # the last key with a value that has an attribute
+                for key, value in entry.values.items():
+                    chosen |= {"": key} | dict.fromkeys(
+                        (name for label in entry.labels_of(value) for name in label), key
+                    )
+                ids = [str(self.targets[number].sample_id) for number, _ in {*chosen.values()}]
+                try:
+                    for sample in self.dataset.select(ids).select_fields(entry.path):
+                        sample.to_dict()
+                        for frame in {frame for _, frame in chosen.values() if frame and sample.media_type == "video"}:
+                            sample.frames[frame].to_dict()
+                except Exception as error:  # whatever FiftyOne raises, it would raise whenever the sample is read
+                    raise AgreementInputError(
+                        f"FiftyOne must be able to read what was imported, got an error in the field {entry.path!r}: "
+                        f"{error}; delete this field, and report the file"
+                    ) from error
         return changes
 
     def _write(self, progress: Progress) -> None:
@@ -215,7 +227,19 @@ class FieldWriter:
             if outdated:
                 undeclare(dataset, outdated)
             redeclare(dataset, self._wider)
-            self._move(temporary, n_written)
+            by_path = {entry.path: entry for entry in self.fields}
+            all_places = list(places(self.dataset, by_path))
+            n_found = sum(place.collection.count_documents({temporary: {"$exists": True}}) for place in all_places)
+            is_held = database().datasets.find_one(require_lease(self.dataset), {"_id": True}) is not None
+            if n_found < n_written or not is_held:
+                raise lost_lease(self.dataset)
+            for place in all_places:
+                values = {path: self._moved(by_path[place.prefix + path], temporary, path) for path in place.paths}
+                touched = [temporary, *(place.paths if self.remove_others else [])]
+                place.collection.update_many(
+                    {"$or": [{name: {"$exists": True}} for name in touched]},
+                    [{"$set": {**values, "last_modified_at": "$$NOW"}}, {"$unset": temporary}],
+                )
         except BaseException:
             with keeping_first_error("What an import wrote could not be removed"):
                 _remove_left_behind(dataset)
@@ -271,22 +295,6 @@ class FieldWriter:
                 _send(frame_collection(self.dataset), frame_updates, bar)
         return len(samples) + len(frames)
 
-    def _move(self, temporary: str, n_written: int) -> None:
-        """Put all values into their fields, each sample at once; what is not in the file stays, or is removed."""
-        by_path = {entry.path: entry for entry in self.fields}
-        all_places = list(places(self.dataset, by_path))
-        n_found = sum(place.collection.count_documents({temporary: {"$exists": True}}) for place in all_places)
-        is_held = database().datasets.find_one(require_lease(self.dataset), {"_id": True}) is not None
-        if n_found < n_written or not is_held:
-            raise lost_lease(self.dataset)
-        for place in all_places:
-            values = {path: self._moved(by_path[place.prefix + path], temporary, path) for path in place.paths}
-            touched = [temporary, *(place.paths if self.remove_others else [])]
-            place.collection.update_many(
-                {"$or": [{name: {"$exists": True}} for name in touched]},
-                [{"$set": {**values, "last_modified_at": "$$NOW"}}, {"$unset": temporary}],
-            )
-
     def _moved(self, entry: NewField, temporary: str, name: str) -> Document:
         """The value of a field after the import."""
         new = f"${temporary}.{name}"
@@ -320,24 +328,6 @@ class FieldWriter:
                 found |= {path: kind for k, (path, kind) in enumerate(new.items())
                           if {*row.get(f"a{k}", ())} <= _READABLE[type(kind)] | {"missing", "null"}}  # fmt: skip
         declare(self.dataset, found)
-
-    def _read_back(self) -> None:
-        """Read a sample with each attribute of each field through FiftyOne, and refuse what it cannot read."""
-        for entry in self.fields:
-            chosen: dict[str, Key] = {}  # the last key with a value that has an attribute
-            for key, value in entry.values.items():
-                chosen |= {"": key} | dict.fromkeys((name for label in entry.labels_of(value) for name in label), key)
-            ids = [str(self.targets[number].sample_id) for number, _ in {*chosen.values()}]
-            try:
-                for sample in self.dataset.select(ids).select_fields(entry.path):
-                    sample.to_dict()
-                    for frame in {frame for _, frame in chosen.values() if frame and sample.media_type == "video"}:
-                        sample.frames[frame].to_dict()
-            except Exception as error:  # whatever FiftyOne raises, it would raise whenever the sample is read
-                raise AgreementInputError(
-                    f"FiftyOne must be able to read what was imported, got an error in the field {entry.path!r}: "
-                    f"{error}; delete this field, and report the file"
-                ) from error
 
 
 def _remove_left_behind(dataset: fo.Dataset) -> None:
